@@ -24,9 +24,9 @@ from benchmarks.servers import BuildError, Server, kubernetes
 from cluster.binaries import built
 from cluster.processes import Child
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.scheduler.scheduler import scheduling
-from kohort.embedded.server.server import running
-from kohort.embedded.server.settings import Settings
+from kohort.embedded.scheduler.scheduler import running_pod_scheduler
+from kohort.embedded.server.server import running_api_server
+from kohort.embedded.server.settings import ServerSettings
 from kohort.kube.client import Client
 from kohort.kube.http import HttpTransport
 from kohort.kube.transport import Request
@@ -286,10 +286,10 @@ async def _serve(folder: Path) -> None:
     orders: asyncio.Queue[signal.Signals] = asyncio.Queue()
     for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):
         loop.add_signal_handler(number, orders.put_nowait, number)
-    async with running(Settings(data=folder / "data", kubeconfig=folder / "kubeconfig")) as server:
+    async with running_api_server(ServerSettings(data=folder / "data", kubeconfig=folder / "kubeconfig")) as server:
         while await orders.get() is signal.SIGUSR1:
             async with AsyncExitStack() as stack:
-                await stack.enter_async_context(scheduling(Client(server.core.transport(USER))))
+                await stack.enter_async_context(running_pod_scheduler(Client(server.core.transport(USER))))
                 if await orders.get() is not signal.SIGUSR2:
                     return
 

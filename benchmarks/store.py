@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.measure import Figure, compare
 from benchmarks.workloads import workload
 from kohort.api.codec import encode
-from kohort.embedded.store import Key, Retention, Settings, Store
+from kohort.embedded.storage import Retention, StorageKey, Store, StoreSettings
 
 MANY, PAGE = 100_000, 5_000
 ROUNDS = 7
@@ -26,7 +26,7 @@ WRITES_IN_A_ROUND = {1: 100, 32: 1_600, 200: 4_000}
 TOLD_IN_A_ROUND = 50
 RESOURCE, NAMESPACE = "workloads.kueue.x-k8s.io", "team-research"
 OBJECT = workload(1)
-KEEP_ALL = Settings(Retention(changes=10**9, superseded_bytes=10**12))
+KEEP_ALL = StoreSettings(Retention(changes=10**9, superseded_bytes=10**12))
 
 
 def figures() -> Iterator[Figure]:
@@ -63,7 +63,7 @@ async def _writes(folder: Path, writers: int, goal: float) -> Figure:
 async def _write_all(store: Store, writers: int, total: int, turn: int) -> None:
     async def writer(number: int) -> None:
         for each in range(total // writers):
-            await store.create(Key(RESOURCE, NAMESPACE, f"{turn}-{number}-{each}"), OBJECT)
+            await store.create(StorageKey(RESOURCE, NAMESPACE, f"{turn}-{number}-{each}"), OBJECT)
 
     await asyncio.gather(*(writer(number) for number in range(writers)))
 
@@ -87,7 +87,7 @@ def _plain_write(db: sqlite3.Connection, name: str) -> None:
 async def _filled(path: Path | None, count: int) -> AsyncIterator[Store]:
     store = await Store.open(path, KEEP_ALL)
     for first in range(0, count, 1_000):
-        keys = (Key(RESOURCE, NAMESPACE, f"{number:06d}") for number in range(first, first + 1_000))
+        keys = (StorageKey(RESOURCE, NAMESPACE, f"{number:06d}") for number in range(first, first + 1_000))
         await asyncio.gather(*(store.create(key, OBJECT) for key in keys))
     yield store
     await store.close()
@@ -129,7 +129,7 @@ async def _watched(watchers: int) -> float:
 
     async def write() -> None:
         for number in range(TOLD_IN_A_ROUND):
-            await store.create(Key(RESOURCE, NAMESPACE, str(number)), OBJECT)
+            await store.create(StorageKey(RESOURCE, NAMESPACE, str(number)), OBJECT)
 
     return await _race(watcher, watchers, write)
 

@@ -19,14 +19,14 @@ from kohort.api.core.pods import Pod
 from kohort.api.resource import Resource
 from kohort.cli.main import main
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
+from kohort.embedded.control_plane import ControlPlane, LocalNodes, running_control_plane
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.nodes.leases import PATIENT
-from kohort.embedded.nodes.registration import Leaving, Registration
-from kohort.embedded.nodes.running import AgentSettings
+from kohort.embedded.nodes.registration import NodeRegistration, NodeShutdownPolicy
 from kohort.embedded.nodes.simulated.plans import Defaults
-from kohort.embedded.plane import ControlPlane, Crew, control_plane
+from kohort.embedded.nodes.startup import AgentSettings
 from kohort.embedded.runtimes.settings import AtStop
-from kohort.embedded.server.settings import Settings
+from kohort.embedded.server.settings import ServerSettings
 from kohort.kube.client import Client
 from kohort.kube.rest_mapper import RestMapper
 from kohort.local.local_manager import USER, LocalManagerSpec, load, running_local_manager
@@ -148,7 +148,9 @@ async def _live(folder: Path, runtime: RuntimeName, ready: "Future[Cluster]") ->
     stop = _stops[loop] = asyncio.Event()
     try:
         async with AsyncExitStack() as stack:
-            plane = await stack.enter_async_context(control_plane(Settings(data=folder), _crew(folder, runtime)))
+            plane = await stack.enter_async_context(
+                running_control_plane(ServerSettings(data=folder), _crew(folder, runtime))
+            )
             webhooks = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
             manager = running_local_manager(plane.client(USER), LocalManagerSpec(load(None), webhooks))
             await stack.enter_async_context(manager)
@@ -160,11 +162,11 @@ async def _live(folder: Path, runtime: RuntimeName, ready: "Future[Cluster]") ->
         ready.set_exception(error)
 
 
-def _crew(folder: Path, runtime: RuntimeName) -> Crew:
+def _crew(folder: Path, runtime: RuntimeName) -> LocalNodes:
     node = DeclaredNode("here", OFFERED)
     choice = RuntimeChoice(runtime, folder / "pods", node.offered, Defaults(0.0, 0.1), at_stop=AtStop.END)
     settings = AgentSettings(runtime, addresses=choice.addresses())
-    return Crew(Registration((node,), PATIENT, Leaving.KEEP), choice.make, settings)
+    return LocalNodes(NodeRegistration((node,), PATIENT, NodeShutdownPolicy.KEEP), choice.make, settings)
 
 
 def _cluster(plane: ControlPlane, loop: asyncio.AbstractEventLoop) -> Cluster:

@@ -15,8 +15,8 @@ from kohort.api.core.nodes import Node
 from kohort.api.core.pods import Pod
 from kohort.cli.main import cli, main
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.server.server import ApiServer, running
-from kohort.embedded.server.settings import Settings
+from kohort.embedded.server.server import ApiServer, running_api_server
+from kohort.embedded.server.settings import ServerSettings
 from kohort.kube.client import Client
 
 PATIENCE = 60
@@ -77,7 +77,7 @@ def test_a_server_that_is_not_there_is_told_in_one_line(tmp_path: Path, capsys: 
 
 
 async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None:
-    async with running(Settings(data=tmp_path)) as server:
+    async with running_api_server(ServerSettings(data=tmp_path)) as server:
         kubeconfig = yaml.safe_load(server.kubeconfig.read_text())
         kubeconfig["users"][0]["user"] = {}
         file = tmp_path / "nobody"
@@ -140,7 +140,7 @@ class Served:
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with running(Settings(data=tmp_path)) as server:
+    async with running_api_server(ServerSettings(data=tmp_path)) as server:
         found = Served(server)
         yield found
         await found.end()

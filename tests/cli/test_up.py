@@ -22,7 +22,7 @@ from kohort.api.core.pods import Pod
 from kohort.cli.main import cli, main
 from kohort.cli.runtimes import RuntimeName
 from kohort.cli.up import RUNTIMES
-from kohort.embedded.store.records import APPLICATION
+from kohort.embedded.storage.records import APPLICATION
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport

@@ -9,10 +9,10 @@ from cluster.control_plane import START_SECONDS, ControlPlane
 from cluster.processes import Child
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.declared import DeclaredNode
-from kohort.embedded.nodes.endpoint import Place
-from kohort.embedded.nodes.registration import Registration
-from kohort.embedded.nodes.running import AgentSettings, running_nodes
+from kohort.embedded.nodes.log_endpoint import LogEndpointAddress
+from kohort.embedded.nodes.registration import NodeRegistration
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.embedded.nodes.startup import AgentSettings, running_nodes
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
@@ -30,10 +30,10 @@ def simulated(name: str, labels: Mapping[str, str] | None = None) -> DeclaredNod
 async def simulated_nodes(cluster: ControlPlane, *nodes: DeclaredNode) -> AsyncIterator[NodeAgent]:
     """Nodes that are there, and run pods in name only, for as long as the context lasts."""
     client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=cluster.kubeconfig))))
-    logs = Place(cluster.admin.authority)
+    logs = LogEndpointAddress(cluster.admin.authority)
     try:
         runtime = SimulatedRuntime(client.clock)
-        async with running_nodes(client, Registration(nodes), runtime, AgentSettings(logs=logs)) as agent:
+        async with running_nodes(client, NodeRegistration(nodes), runtime, AgentSettings(logs=logs)) as agent:
             yield agent
     finally:
         await client.close()

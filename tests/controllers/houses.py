@@ -24,10 +24,10 @@ from kohort.api.schema import schema_of
 from kohort.api.structural import default, validate
 from kohort.controllers.context import ControllerContext, ManagerSettings, always, running_context
 from kohort.controllers.startup import running_core_controllers
-from kohort.embedded.admission.attributes import Attributes, Silent
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin
 from kohort.embedded.auth.jwt import Signer
-from kohort.embedded.server.core import Core, Parts
-from kohort.embedded.store import Store
+from kohort.embedded.server.core import ServerCore, ServerCoreParts
+from kohort.embedded.storage import Store
 from kohort.kube.certificates import new_key
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
@@ -47,13 +47,13 @@ ANSWERING = {"type": "Active", "status": "True", "reason": "Active", "message": 
 FINISHED = {"type": "Finished", "status": "True", "reason": "Done", "message": "", "lastTransitionTime": _SINCE}
 
 
-class Webhooks(Silent):
+class Webhooks(NoopPlugin):
     """Kueue's admission webhooks, in the place where an API server would call them."""
 
     def __init__(self, gates: FeatureGates = DEFAULT_GATES) -> None:
         self._gates = gates
 
-    async def mutate(self, attributes: Attributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
         found, resource = attributes.object, attributes.resource
         if resource.group != GROUP or attributes.verb != "CREATE" or found is None or attributes.subresource:
             return None
@@ -65,7 +65,7 @@ class Webhooks(Silent):
             raise StatusError(400, "BadRequest", "; ".join(map(str, unreadable)))
         return dict(default(mutate_on_create(found, self._gates), schema_of(kind)))
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         found, resource = attributes.object, attributes.resource
         if resource.group != GROUP or found is None or attributes.verb not in ("CREATE", "UPDATE"):
             return
@@ -98,7 +98,7 @@ async def kueue_cluster(gates: FeatureGates = DEFAULT_GATES) -> AsyncIterator[Cl
     """A server with Kueue's kinds and their webhooks, and nobody at work on it."""
     clock = VirtualClock()
     store = await Store.open(None, clock=lambda: clock.wall().timestamp())
-    core = Core(Parts(store, clock, Signer(new_key()), b"authority", plugins=(Webhooks(gates),)))
+    core = ServerCore(ServerCoreParts(store, clock, Signer(new_key()), b"authority", plugins=(Webhooks(gates),)))
     core.remote.post = answer_conversion  # type: ignore[assignment, method-assign]
     await core.start()
     cluster = Cluster(core, clock)

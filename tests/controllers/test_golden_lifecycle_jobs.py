@@ -13,7 +13,7 @@ from controllers.test_golden_lifecycle import Differences, settings_of
 from kohort.controllers.context import ControllerContext
 from kohort.controllers.startup import running_core_controllers
 from kohort.embedded.controllers.jobs.controller import JobController
-from kohort.embedded.controllers.running import running_controllers
+from kohort.embedded.controllers.startup import running_controllers
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.registry import registry_of
 from kohort.jobs.startup import running_job_reconcilers

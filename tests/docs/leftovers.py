@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from kohort.embedded.runtimes.process.link import Link, reap_leftovers
-from kohort.embedded.runtimes.process.shim.book import FILE
+from kohort.embedded.runtimes.process.shim.state import FILE
+from kohort.embedded.runtimes.process.shim_client import ShimClient, reap_leftovers
 from kohort.local.directories import ClusterDirectory
 from kohort.local.stopping import stop
 
@@ -19,7 +19,7 @@ def end_clusters(folder: Path) -> None:
 async def end_pods(folder: Path) -> None:
     """End every pod whose book is kept somewhere below a folder."""
     for book in sorted(folder.rglob(f"pods/*/{FILE}")):
-        shim = Link(book.parent, lambda _: None, lambda: None)
+        shim = ShimClient(book.parent, lambda _: None, lambda: None)
         if await shim.find():
             await shim.quit()
         else:

@@ -9,14 +9,14 @@ from journeys.houses import House
 from kohort.api.config.common import Integrations
 from kohort.api.documents import read_documents
 from kohort.embedded.auth.users import AUTHENTICATED, User
+from kohort.embedded.control_plane import LocalNodes, running_control_plane
 from kohort.embedded.nodes.declared import DeclaredNode
-from kohort.embedded.nodes.registration import Registration
-from kohort.embedded.nodes.running import AgentSettings
+from kohort.embedded.nodes.registration import NodeRegistration
 from kohort.embedded.nodes.runtime import Runtime
 from kohort.embedded.nodes.simulated.plans import Defaults
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
-from kohort.embedded.plane import Crew, control_plane
-from kohort.embedded.server.settings import Settings
+from kohort.embedded.nodes.startup import AgentSettings
+from kohort.embedded.server.settings import ServerSettings
 from kohort.install.options import FRAMEWORKS
 from kohort.kube.client import Client
 from manager.managers import a_manager, configuration
@@ -52,9 +52,9 @@ async def a_stage(
     nodes: Sequence[DeclaredNode], runtime: Callable[[Client], Runtime] = simulated
 ) -> AsyncIterator[House]:
     """A cluster of such nodes, with queues for all that `kohort install` enables."""
-    crew = Crew(Registration(tuple(nodes)), runtime, AgentSettings())
+    crew = LocalNodes(NodeRegistration(tuple(nodes)), runtime, AgentSettings())
     usual = configuration(integrations=Integrations(frameworks=FRAMEWORKS))
-    async with control_plane(Settings(), crew) as plane, a_manager(plane, usual):
+    async with running_control_plane(ServerSettings(), crew) as plane, a_manager(plane, usual):
         yield House(
             plane.client("admin"), lambda name: Client(plane.server.core.transport(User(name, (AUTHENTICATED,))))
         )

@@ -14,7 +14,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from embedded.server.clusters import Cluster, config_map, pod, running_cluster, widget, widget_definition
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.server.requests import Inbound
+from kohort.embedded.server.requests import ServerRequest
 
 REQUESTS_PER_SERVER = 12
 LONGEST_ANSWER = 60
@@ -176,10 +176,10 @@ class Sent(NamedTuple):
     body: bytes
     is_admin: bool
 
-    def inbound(self) -> Inbound:
+    def inbound(self) -> ServerRequest:
         headers = CIMultiDictProxy(CIMultiDict(self.headers))
         peer = ADMIN if self.is_admin else None
-        return Inbound(self.method, self.path, tuple(self.query), headers, self.body, peer)
+        return ServerRequest(self.method, self.path, tuple(self.query), headers, self.body, peer)
 
 
 PLAUSIBLE = st.builds(

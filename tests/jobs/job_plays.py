@@ -18,8 +18,8 @@ from kohort.api.kueue.conversion import V1BETA2
 from kohort.api.merge import merge
 from kohort.api.times import format_time, parse_time
 from kohort.controllers.context import ManagerSettings
-from kohort.embedded.collector.collector import collecting
 from kohort.embedded.controllers.jobs.controller import JobController
+from kohort.embedded.garbage_collector.startup import running_cleanup
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting import default_job
@@ -263,7 +263,7 @@ async def farm(settings: ManagerSettings) -> AsyncIterator[Farm]:
         informers.start()
         await informers.wait_live()
         controller.start()
-        await stack.enter_async_context(collecting(client))
+        await stack.enter_async_context(running_cleanup(client))
         await home.start()
         try:
             yield home

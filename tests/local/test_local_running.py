@@ -17,12 +17,12 @@ from kohort.api.core.config_objects import Secret
 from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
 from kohort.embedded.auth.keyring import Keyring
-from kohort.embedded.nodes.declared import DeclaredNode, Fleet
-from kohort.embedded.nodes.registration import Leaving, Registration
-from kohort.embedded.nodes.running import AgentSettings
+from kohort.embedded.control_plane import LocalNodes
+from kohort.embedded.nodes.declared import DeclaredNode, NodePool
+from kohort.embedded.nodes.registration import NodeRegistration, NodeShutdownPolicy
 from kohort.embedded.nodes.simulated.plans import Defaults
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
-from kohort.embedded.plane import Crew
+from kohort.embedded.nodes.startup import AgentSettings
 from kohort.insight.manager_settings import read_manager_settings
 from kohort.install.permissions import VISIBILITY_GROUP
 from kohort.kube.client import Client
@@ -58,9 +58,11 @@ async def cluster(
 ) -> AsyncIterator[tuple[LocalCluster, Client]]:
     """A cluster of two simulated nodes, and somebody who uses it over the wire."""
 
-    async def crew(_: Path) -> Crew:
-        registration = Registration(Fleet(2, "cpu=4,memory=8Gi,example.com/gpu=1").nodes(), leaving=Leaving.KEEP)
-        return Crew(
+    async def crew(_: Path) -> LocalNodes:
+        registration = NodeRegistration(
+            NodePool(2, "cpu=4,memory=8Gi,example.com/gpu=1").nodes(), leaving=NodeShutdownPolicy.KEEP
+        )
+        return LocalNodes(
             registration,
             lambda client: SimulatedRuntime(client.clock, Defaults(0.0, 0.2)),
             AgentSettings("simulated"),
@@ -264,10 +266,12 @@ def test_nodes_that_keep_pods_out_are_not_counted_unless_all_do(tainted: tuple[s
 async def test_pods_that_run_on_are_counted_also_when_nobody_can_be_shown_anything(tmp_path: Path) -> None:
     place = ClusterDirectory("lab", tmp_path)
 
-    async def crew(_: Path) -> Crew:
-        registration = Registration(Fleet(1).nodes(), leaving=Leaving.KEEP)
+    async def crew(_: Path) -> LocalNodes:
+        registration = NodeRegistration(NodePool(1).nodes(), leaving=NodeShutdownPolicy.KEEP)
         runtime = Defaults(0.0, 1000.0)
-        return Crew(registration, lambda client: SimulatedRuntime(client.clock, runtime), AgentSettings("simulated"))
+        return LocalNodes(
+            registration, lambda client: SimulatedRuntime(client.clock, runtime), AgentSettings("simulated")
+        )
 
     async def closed_terminal(found: LocalCluster, _: asyncio.Event) -> None:
         client = found.plane.client("user")

@@ -8,8 +8,8 @@ import pytest
 from embedded.server.clusters import Cluster, deployment
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.server.core import Core, Parts
-from kohort.embedded.store import Store
+from kohort.embedded.server.core import ServerCore, ServerCoreParts
+from kohort.embedded.storage import Store
 from kohort.kube.certificates import new_key
 from kohort.kube.clock import VirtualClock
 from kohort.local.second_manager import BuiltInManager
@@ -23,7 +23,9 @@ BUILT_IN = User("kohort", (MASTERS, AUTHENTICATED))
 async def cluster() -> AsyncIterator[Cluster]:
     clock = VirtualClock()
     store = await Store.open(None, clock=lambda: clock.wall().timestamp())
-    core = Core(Parts(store, clock, Signer(new_key()), b"authority", plugins=(BuiltInManager(BUILT_IN.name),)))
+    core = ServerCore(
+        ServerCoreParts(store, clock, Signer(new_key()), b"authority", plugins=(BuiltInManager(BUILT_IN.name),))
+    )
     await core.start()
     try:
         yield Cluster(core, clock)

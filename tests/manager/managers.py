@@ -15,8 +15,8 @@ from kohort.api.config.v1beta2 import Configuration, Metrics, VisibilityServer
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.controllers.context import ManagerSettings
-from kohort.embedded.plane import ControlPlane, control_plane
-from kohort.embedded.server.settings import Settings
+from kohort.embedded.control_plane import ControlPlane, running_control_plane
+from kohort.embedded.server.settings import ServerSettings
 from kohort.kube.client import Client
 from kohort.manager.crds import WhenMissing
 from kohort.manager.manager import Manager
@@ -54,7 +54,7 @@ def configuration(election: LeaderElection = NO_ELECTION, **settings: Any) -> Co
 @asynccontextmanager
 async def a_plane() -> AsyncIterator[ControlPlane]:
     """A control plane without nodes."""
-    async with control_plane(Settings()) as plane:
+    async with running_control_plane(ServerSettings()) as plane:
         yield plane
 
 

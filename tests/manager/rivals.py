@@ -9,14 +9,14 @@ from journeys.virtual import STEP, Replica, Site, says, site
 from journeys.wires import Wire
 from kohort.api.config.common import LeaderElection
 from kohort.controllers.leader_transport import LeaderOnlyTransport
-from kohort.embedded.store.entries import Key
+from kohort.embedded.storage.stored_objects import StorageKey
 from kohort.engine.invariants.sums import wrong_cells
 from kohort.kube.transport import Request, Response
 from kohort.manager.fencing import FencedTransport
 
 QUOTAS = {"a": 12, "b": 8}
 BACKLOG = 100
-LEASE = Key("leases.coordination.k8s.io", "kueue-system", LeaderElection().resource_name)
+LEASE = StorageKey("leases.coordination.k8s.io", "kueue-system", LeaderElection().resource_name)
 RUN = 2.0
 """Seconds that an admitted Workload takes."""
 HELD = 20.0

@@ -10,7 +10,7 @@ import pytest
 from kohort.api.core.leases import Lease
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.embedded.plane import ControlPlane
+from kohort.embedded.control_plane import ControlPlane
 from kohort.kube.patches import MergePatch
 from kohort.manager.errors import StartError
 from kohort.manager.manager import Manager

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from kohort.api.core.leases import Lease
 from kohort.api.meta import ObjectKey
 from kohort.cli.main import cli, main
-from kohort.embedded.plane import ControlPlane
+from kohort.embedded.control_plane import ControlPlane
 from kohort.manager.crds import WhenMissing, ensure_crds
 from manager.managers import LOCAL, NAMESPACE, a_plane, admitted, create
 from reserved_ports import reserved_port

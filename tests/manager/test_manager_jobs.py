@@ -9,7 +9,7 @@ from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
 from kohort.api.meta import ObjectKey
-from kohort.embedded.plane import ControlPlane
+from kohort.embedded.control_plane import ControlPlane
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from manager.managers import RESOURCES, a_manager, a_plane, configuration, create, eventually, is_true

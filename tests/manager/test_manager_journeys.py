@@ -6,19 +6,19 @@ from contextlib import asynccontextmanager
 from journeys import three_roles, three_teams
 from journeys.houses import House, gpu_nodes
 from kohort.embedded.auth.users import AUTHENTICATED, User
-from kohort.embedded.nodes.registration import Registration
-from kohort.embedded.nodes.running import AgentSettings
+from kohort.embedded.control_plane import LocalNodes, running_control_plane
+from kohort.embedded.nodes.registration import NodeRegistration
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
-from kohort.embedded.plane import Crew, control_plane
-from kohort.embedded.server.settings import Settings
+from kohort.embedded.nodes.startup import AgentSettings
+from kohort.embedded.server.settings import ServerSettings
 from kohort.kube.client import Client
 from manager.managers import a_manager
 
 
 @asynccontextmanager
 async def a_house() -> AsyncIterator[House]:
-    crew = Crew(Registration(gpu_nodes()), lambda client: SimulatedRuntime(client.clock), AgentSettings())
-    async with control_plane(Settings(), crew) as plane, a_manager(plane):
+    crew = LocalNodes(NodeRegistration(gpu_nodes()), lambda client: SimulatedRuntime(client.clock), AgentSettings())
+    async with running_control_plane(ServerSettings(), crew) as plane, a_manager(plane):
         yield House(
             plane.client("admin"), lambda name: Client(plane.server.core.transport(User(name, (AUTHENTICATED,))))
         )

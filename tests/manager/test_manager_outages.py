@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
-from kohort.embedded.plane import ControlPlane
+from kohort.embedded.control_plane import ControlPlane
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 from kohort.manager.crds import WhenMissing

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.plane import ControlPlane
+from kohort.embedded.control_plane import ControlPlane
 from kohort.kube.transport import Request
 from manager.managers import LOCAL, NAMESPACE, a_manager, a_plane, admitted, create, eventually, fetch
 from web.engines import cluster_queue, flavor, local_queue, workload

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.webhooks import mutate_on_create, webhook_errors
-from kohort.embedded.cel import Budget, compile_expression
+from kohort.embedded.cel import CostBudget, compile_expression
 from kohort.webhooks.conditions import match_conditions
 from kohort.webhooks.registrations import KUEUE, WebhookType
 
@@ -35,7 +35,7 @@ VARIABLES = ("object", "oldObject", "request")
 def is_shown(old: Json, new: Json, request: Json = STATUS_WRITE, user: str = USER) -> bool:
     """Whether a change of a Workload is shown to the webhook that may refuse it."""
     return all(
-        compile_expression(each["expression"], VARIABLES).evaluate(Budget(), new, old, request) is True
+        compile_expression(each["expression"], VARIABLES).evaluate(CostBudget(), new, old, request) is True
         for each in match_conditions(WORKLOADS[WebhookType.VALIDATE], user)
     )
 
@@ -270,7 +270,7 @@ def test_what_the_manager_creates_is_kept_back_where_its_name_is_known() -> None
 
 def is_shown_to_be_changed(value: Json) -> bool:
     [only] = match_conditions(WORKLOADS[WebhookType.MUTATE], USER)
-    return compile_expression(only["expression"], VARIABLES).evaluate(Budget(), value, None, {}) is True
+    return compile_expression(only["expression"], VARIABLES).evaluate(CostBudget(), value, None, {}) is True
 
 
 POD_SETS = st.lists(

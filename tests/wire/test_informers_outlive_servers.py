@@ -13,8 +13,8 @@ import pytest
 
 from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectMeta
-from kohort.embedded.server.server import running
-from kohort.embedded.server.settings import Settings
+from kohort.embedded.server.server import running_api_server
+from kohort.embedded.server.settings import ServerSettings
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 from kohort.kube.config import ConfigOverrides, load_client_config
@@ -161,7 +161,10 @@ async def test_a_server_that_is_another_process_when_the_network_is_back(lone: L
 
 async def test_a_history_that_is_compacted_while_nobody_listens(tmp_path: Path) -> None:
     """Ours is asked to forget."""
-    async with running(Settings(kubeconfig=tmp_path / "kubeconfig")) as server, pair(server.kubeconfig) as both:
+    async with (
+        running_api_server(ServerSettings(kubeconfig=tmp_path / "kubeconfig")) as server,
+        pair(server.kubeconfig) as both,
+    ):
         async with both.behind() as before:
             await server.core.store.compact(server.core.store.revision)
         await both.is_told_to_list_anew(before)

@@ -13,7 +13,7 @@ import yaml
 
 from embedded.server.scope_requests import OWN, TENANT, ScopeRequest, scope_requests, tenancy
 from kohort.embedded.kinds import builtin_resources
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 from wire.peers import Peer
 
 _SECONDS = 60
@@ -88,7 +88,7 @@ def senders(peers: tuple[Peer, Peer], tmp_path_factory: pytest.TempPathFactory) 
 @pytest.mark.parametrize("user", [TENANT, ""], ids=["tenant", "administrator"])
 @pytest.mark.parametrize("resource", builtin_resources(), ids=lambda each: f"{each.qualified}-{each.version}")
 def test_both_servers_let_the_same_requests_through(
-    senders: tuple[Sender, Sender], resource: Resource, user: str
+    senders: tuple[Sender, Sender], resource: ServedResource, user: str
 ) -> None:
     unlike = []
     for request in scope_requests([resource]):

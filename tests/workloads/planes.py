@@ -8,17 +8,17 @@ from cluster.control_plane import ControlPlane
 from cluster.nodes import simulated, simulated_nodes
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.collector.collector import collecting
 from kohort.embedded.controllers.cronjobs.controller import CronJobController
 from kohort.embedded.controllers.jobs.controller import JobController
-from kohort.embedded.controllers.running import running_controllers
+from kohort.embedded.controllers.startup import running_controllers
 from kohort.embedded.controllers.ttl import ExpiredJobs
-from kohort.embedded.nodes.registration import Registration
-from kohort.embedded.nodes.running import running_nodes
+from kohort.embedded.garbage_collector.startup import running_cleanup
+from kohort.embedded.nodes.registration import NodeRegistration
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
-from kohort.embedded.scheduler.scheduler import scheduling
-from kohort.embedded.server.core import Core, Parts
-from kohort.embedded.store import Store
+from kohort.embedded.nodes.startup import running_nodes
+from kohort.embedded.scheduler.scheduler import running_pod_scheduler
+from kohort.embedded.server.core import ServerCore, ServerCoreParts
+from kohort.embedded.storage import Store
 from kohort.kube.certificates import new_key
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
@@ -61,16 +61,16 @@ async def embedded_plane() -> AsyncIterator[Client]:
     """All of the embedded control plane, in this process."""
     clock = SystemClock()
     store = await Store.open(None)
-    core = Core(Parts(store, clock, Signer(new_key()), b"authority"))
+    core = ServerCore(ServerCoreParts(store, clock, Signer(new_key()), b"authority"))
     await core.start()
     client = Client(core.transport(ADMIN), clock)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(store.close)
         stack.push_async_callback(core.close)
-        await stack.enter_async_context(collecting(client))
+        await stack.enter_async_context(running_cleanup(client))
         await stack.enter_async_context(running_controllers(client))
-        await stack.enter_async_context(scheduling(client))
-        await stack.enter_async_context(running_nodes(client, Registration(NODES), SimulatedRuntime(clock)))
+        await stack.enter_async_context(running_pod_scheduler(client))
+        await stack.enter_async_context(running_nodes(client, NodeRegistration(NODES), SimulatedRuntime(clock)))
         yield client
 
 

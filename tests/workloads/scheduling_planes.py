@@ -14,9 +14,9 @@ from kohort.api.core.pods import Pod
 from kohort.api.resource import Resource
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.scheduler.scheduler import scheduling
-from kohort.embedded.server.core import Core, Parts
-from kohort.embedded.store import Store
+from kohort.embedded.scheduler.scheduler import running_pod_scheduler
+from kohort.embedded.server.core import ServerCore, ServerCoreParts
+from kohort.embedded.storage import Store
 from kohort.kube.certificates import new_key
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
@@ -57,11 +57,11 @@ async def real() -> AsyncIterator[Client]:
 async def ours() -> AsyncIterator[Client]:
     """Our scheduler, in this process."""
     store = await Store.open(None)
-    core = Core(Parts(store, SystemClock(), Signer(new_key()), b"authority"))
+    core = ServerCore(ServerCoreParts(store, SystemClock(), Signer(new_key()), b"authority"))
     await core.start()
     client = Client(core.transport(ADMIN))
     try:
-        async with scheduling(client):
+        async with running_pod_scheduler(client):
             yield client
     finally:
         await core.close()

@@ -15,15 +15,15 @@ from kohort.api.core.events import Event
 from kohort.api.meta import Taint
 from kohort.api.resource import Resource
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.collector.collector import collecting
-from kohort.embedded.controllers.running import running_controllers
+from kohort.embedded.controllers.startup import running_controllers
+from kohort.embedded.garbage_collector.startup import running_cleanup
 from kohort.embedded.nodes.declared import DeclaredNode
-from kohort.embedded.nodes.registration import Registration
-from kohort.embedded.nodes.running import running_nodes
+from kohort.embedded.nodes.registration import NodeRegistration
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
-from kohort.embedded.scheduler.scheduler import scheduling
-from kohort.embedded.server.server import running
-from kohort.embedded.server.settings import Settings
+from kohort.embedded.nodes.startup import running_nodes
+from kohort.embedded.scheduler.scheduler import running_pod_scheduler
+from kohort.embedded.server.server import running_api_server
+from kohort.embedded.server.settings import ServerSettings
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.errors import StatusError
@@ -177,7 +177,7 @@ async def mixed_stage() -> AsyncIterator[Stage]:
     client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=cluster.kubeconfig))))
     try:
         with tempfile.TemporaryDirectory(prefix="kohort-") as home:
-            async with running_controllers(client), scheduling(client), simulated_nodes(cluster, *_FLEET):
+            async with running_controllers(client), running_pod_scheduler(client), simulated_nodes(cluster, *_FLEET):
                 yield Stage(client, cluster.kubeconfig, Path(home))
     finally:
         await client.close()
@@ -189,10 +189,10 @@ async def embedded_stage() -> AsyncIterator[Stage]:
     """All of the embedded control plane, in this process."""
     async with AsyncExitStack() as stack:
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="kohort-"))
-        server = await stack.enter_async_context(running(Settings()))
+        server = await stack.enter_async_context(running_api_server(ServerSettings()))
         client = Client(server.core.transport(_ADMIN))
-        for part in (collecting(client), running_controllers(client), scheduling(client)):
+        for part in (running_cleanup(client), running_controllers(client), running_pod_scheduler(client)):
             await stack.enter_async_context(part)
         runtime = SimulatedRuntime(client.clock)
-        await stack.enter_async_context(running_nodes(client, Registration(_FLEET), runtime))
+        await stack.enter_async_context(running_nodes(client, NodeRegistration(_FLEET), runtime))
         yield Stage(client, server.kubeconfig, Path(home))

@@ -19,7 +19,7 @@ from kohort.api.gates import COMPAT
 from kohort.cli.options import PATIENT, running_client
 from kohort.cli.signals import stop_asked
 from kohort.controllers.context import ManagerSettings
-from kohort.embedded.memory import give_memory_back, settle_in
+from kohort.embedded.memory import settle_in, tune_allocator
 from kohort.kube.client import Client
 from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config
 from kohort.kube.errors import KubeError
@@ -176,7 +176,7 @@ def manager(
         webhook_url, metrics, when_missing or WhenMissing.FAIL, webhook_client_ca=webhook_client_ca_file
     )
     settings = _settings(loaded, overrides, namespace, options)
-    give_memory_back()
+    tune_allocator()
     try:
         wish = ManagerArguments(load_client_config(ConfigOverrides(kubeconfig, context)), settings, options)
         run(_run(wish))

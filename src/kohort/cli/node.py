@@ -13,13 +13,13 @@ from kohort.api.errors import ApiError
 from kohort.cli.options import PATIENT, running_client
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
 from kohort.cli.signals import stop_asked
-from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME, DeclaredNode, Fleet
-from kohort.embedded.nodes.endpoint import Place
+from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME, DeclaredNode, NodePool
 from kohort.embedded.nodes.files import read_nodes
+from kohort.embedded.nodes.log_endpoint import LogEndpointAddress
 from kohort.embedded.nodes.machine import this_machine
-from kohort.embedded.nodes.registration import Leaving, Registration
-from kohort.embedded.nodes.running import AgentSettings, running_nodes
+from kohort.embedded.nodes.registration import NodeRegistration, NodeShutdownPolicy
 from kohort.embedded.nodes.simulated.plans import Defaults
+from kohort.embedded.nodes.startup import AgentSettings, running_nodes
 from kohort.embedded.runtimes.errors import RuntimeSetupError
 from kohort.embedded.runtimes.settings import AtStop
 from kohort.kube.client import Client
@@ -45,9 +45,9 @@ class NodeArguments:
     runtime: RuntimeName
     simulated: Defaults
     data: Path
-    leaving: Leaving
+    leaving: NodeShutdownPolicy
     address: str
-    logs: Place | None
+    logs: LogEndpointAddress | None
 
 
 @click.command(epilog=EXAMPLES)
@@ -85,8 +85,8 @@ class NodeArguments:
 @click.option(
     "--keep",
     "leaving",
-    flag_value=Leaving.KEEP,
-    default=Leaving.REMOVE,
+    flag_value=NodeShutdownPolicy.KEEP,
+    default=NodeShutdownPolicy.REMOVE,
     type=click.UNPROCESSED,
     help="Leave the nodes, not ready, when stopped; they are deleted otherwise.",
 )
@@ -112,7 +112,7 @@ def node(
     start_seconds: float,
     run_seconds: float,
     data: Path,
-    leaving: Leaving,
+    leaving: NodeShutdownPolicy,
     address: str,
     port: int,
     client_ca: Path | None,
@@ -129,7 +129,7 @@ def node(
     is_machine = chosen is not RuntimeName.SIMULATED
     if is_machine and (file is not None or count is not None):
         raise click.UsageError(f"with --runtime {runtime} this machine is the node: leave --count and --file out")
-    fleet = Fleet(1 if count is None else count, capacity, labels, name, taints)
+    fleet = NodePool(1 if count is None else count, capacity, labels, name, taints)
     nodes = () if is_machine else read_nodes(file) if file is not None else fleet.nodes()
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
     simulated = Defaults(start_seconds, run_seconds)
@@ -141,12 +141,12 @@ def node(
         raise ApiError(str(error)) from None
 
 
-def _logs(access: ClientConfig, client_ca: Path | None, address: str, port: int) -> Place | None:
+def _logs(access: ClientConfig, client_ca: Path | None, address: str, port: int) -> LogEndpointAddress | None:
     """Where logs are served; nowhere when nobody is known who could vouch for those that ask."""
     if client_ca is not None:
-        return Place(client_ca.read_bytes(), address, port)
+        return LogEndpointAddress(client_ca.read_bytes(), address, port)
     authority = access.trust.authority
-    return Place(authority.read(), address, port) if authority is not None else None
+    return LogEndpointAddress(authority.read(), address, port) if authority is not None else None
 
 
 async def _run(wish: NodeArguments) -> None:
@@ -160,17 +160,17 @@ async def _run(wish: NodeArguments) -> None:
 async def _serve(wish: NodeArguments, client: Client, stopped: asyncio.Event) -> None:
     nodes = wish.nodes or (await this_machine(),)
     # Pods that really run go with a node that is deleted; on one that is kept they wait for the next agent.
-    at_stop = AtStop.LEAVE if wish.leaving is Leaving.KEEP else AtStop.END
+    at_stop = AtStop.LEAVE if wish.leaving is NodeShutdownPolicy.KEEP else AtStop.END
     choice = RuntimeChoice(wish.runtime, wish.data, nodes[0].offered, wish.simulated, at_stop=at_stop)
     settings = AgentSettings(wish.runtime, wish.address, wish.logs, choice.addresses())
-    registration = Registration(nodes, leaving=wish.leaving)
+    registration = NodeRegistration(nodes, leaving=wish.leaving)
     async with running_nodes(client, registration, choice.make(client), settings):
         what = f"{len(nodes)} nodes" if len(nodes) > 1 else f"node {nodes[0].name}"
         click.echo(f"{what} on {wish.access.server}; Ctrl-C stops, and then {_FAREWELLS[wish.leaving]}")
         await stopped.wait()
 
 
-_FAREWELLS: Mapping[Leaving, str] = {
-    Leaving.REMOVE: "deletes them (--keep leaves them)",
-    Leaving.KEEP: "leaves them, not ready",
+_FAREWELLS: Mapping[NodeShutdownPolicy, str] = {
+    NodeShutdownPolicy.REMOVE: "deletes them (--keep leaves them)",
+    NodeShutdownPolicy.KEEP: "leaves them, not ready",
 }

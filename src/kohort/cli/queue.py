@@ -80,7 +80,7 @@ class QueueArguments:
         behind = {each.spec.cluster_queue for each in there}
         if self.cluster_queue and self.cluster_queue not in behind:
             raise ApiError(
-                f"no LocalQueue leads to a ClusterQueue {self.cluster_queue}: {did_you_mean(self.cluster_queue, behind)}"
+                f"no LocalQueue of ClusterQueue {self.cluster_queue}: {did_you_mean(self.cluster_queue, behind)}"
             )
         return [each for each in there if self._wants(each)]
 

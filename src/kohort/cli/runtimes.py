@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from kohort.embedded.nodes.addresses import HostAddress, PodAddresses
+from kohort.embedded.nodes.addresses import HostAddress, PodIpAllocator
 from kohort.embedded.nodes.machine import GPU
 from kohort.embedded.nodes.runtime import Runtime
 from kohort.embedded.nodes.simulated.plans import Defaults
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.runtimes.containers.runtime import ContainersRuntime
-from kohort.embedded.runtimes.downward import Facts
+from kohort.embedded.runtimes.downward import MachineInfo
 from kohort.embedded.runtimes.process.runtime import ProcessRuntime
 from kohort.embedded.runtimes.settings import AtStop, ProcessSettings
 from kohort.kube.client import Client
@@ -48,12 +48,12 @@ class RuntimeChoice:
             devices={GPU: int(self.capacity[GPU])} if GPU in self.capacity else {},
             host_paths=self.host_paths,
             at_stop=self.at_stop,
-            facts=Facts(allocatable=self.capacity),
+            facts=MachineInfo(allocatable=self.capacity),
         )
         if self.name is RuntimeName.PROCESS:
             return ProcessRuntime(client, settings)
         return ContainersRuntime(self.name.value, client, settings)
 
-    def addresses(self) -> PodAddresses:
+    def addresses(self) -> PodIpAllocator:
         """How pods are reached: what really runs, at the host's own address, whose network it shares."""
-        return PodAddresses() if self.name is RuntimeName.SIMULATED else HostAddress()
+        return PodIpAllocator() if self.name is RuntimeName.SIMULATED else HostAddress()

@@ -262,12 +262,12 @@ def _run(
     asked: UpArguments, claim: ClusterLock | None, progress: ProgressReporter, seen: "tuple[Front, Echo | None]"
 ) -> int | None:
     """Run the cluster to its end; gives how many pods ran then, None if it never was ready."""
-    from kohort.embedded.memory import give_memory_back
+    from kohort.embedded.memory import tune_allocator
     from kohort.local.cluster import Service
     from kohort.local.logs import logging_to
 
     front, echo = seen
-    give_memory_back()
+    tune_allocator()
     with logging_to(asked.known.log if asked.known is not None else None, echo):
         return Service(asked.wish(), claim, progress, front).run()
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
-from kohort.embedded.nodes.declared import DeclaredNode, Fleet
+from kohort.embedded.control_plane import LocalNodes
+from kohort.embedded.nodes.declared import DeclaredNode, NodePool
 from kohort.embedded.nodes.files import read_nodes
 from kohort.embedded.nodes.leases import PATIENT
 from kohort.embedded.nodes.machine import this_machine
-from kohort.embedded.nodes.registration import Leaving, Registration
-from kohort.embedded.nodes.running import AgentSettings
+from kohort.embedded.nodes.registration import NodeRegistration, NodeShutdownPolicy
 from kohort.embedded.nodes.simulated.plans import Defaults
-from kohort.embedded.plane import Crew
+from kohort.embedded.nodes.startup import AgentSettings
 from kohort.embedded.runtimes.settings import AtStop
 from kohort.local.runs import PodsAfterStop
 
@@ -31,7 +31,7 @@ class DeclaredNodes:
     def nodes(self) -> tuple[DeclaredNode, ...]:
         """The nodes; raises an ApiError that says what is wrong with them."""
         if self.wanted.isascii() and self.wanted.isdigit():
-            return Fleet(int(self.wanted), self.capacity, self.labels, self.name, self.taints).nodes()
+            return NodePool(int(self.wanted), self.capacity, self.labels, self.name, self.taints).nodes()
         return read_nodes(self.wanted)
 
 
@@ -45,14 +45,14 @@ class UpNodeArguments:
     host_paths: tuple[str, ...]
     pods: PodsAfterStop
 
-    async def make(self, scratch: Path) -> Crew:
+    async def make(self, scratch: Path) -> LocalNodes:
         """The crew, with a folder for what its pods have; raises an ApiError."""
         nodes = self.declared.nodes() if self.declared else (await this_machine(),)
         at_stop = _AT_STOP[self.pods]
         choice = RuntimeChoice(self.runtime, scratch, nodes[0].offered, self.simulated, self.host_paths, at_stop)
         # Nodes stay for the next start, which takes them over with the pods that are still on them.
-        registration = Registration(nodes, PATIENT, Leaving.KEEP)
-        return Crew(registration, choice.make, AgentSettings(self.runtime, addresses=choice.addresses()))
+        registration = NodeRegistration(nodes, PATIENT, NodeShutdownPolicy.KEEP)
+        return LocalNodes(registration, choice.make, AgentSettings(self.runtime, addresses=choice.addresses()))
 
 
 _AT_STOP: Mapping[PodsAfterStop, AtStop] = {

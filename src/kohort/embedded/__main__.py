@@ -9,17 +9,17 @@ from pathlib import Path
 from kohort.api.errors import ApiError
 from kohort.embedded.auth.certificates import CertificateFileError
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.collector.collector import collecting
-from kohort.embedded.memory import give_memory_back, settle_in
-from kohort.embedded.server.server import running
-from kohort.embedded.server.settings import Settings
-from kohort.embedded.store import StoreError
+from kohort.embedded.garbage_collector.startup import running_cleanup
+from kohort.embedded.memory import settle_in, tune_allocator
+from kohort.embedded.server.server import running_api_server
+from kohort.embedded.server.settings import ServerSettings
+from kohort.embedded.storage import StoreError
 from kohort.kube.client import Client
 
 CONTROLLERS = User("system:kube-controller-manager", (MASTERS, AUTHENTICATED))
 
 
-def _settings(arguments: list[str]) -> Settings:
+def _settings(arguments: list[str]) -> ServerSettings:
     parser = argparse.ArgumentParser(prog="python -m kohort.embedded", description=__doc__)
     kept = parser.add_mutually_exclusive_group(required=True)
     kept.add_argument("--data", type=Path, help="folder of the store and the keys")
@@ -28,7 +28,7 @@ def _settings(arguments: list[str]) -> Settings:
     parser.add_argument("--port", type=_port, default=0, help="port to listen on; 0 takes a free one")
     parser.add_argument("--kubeconfig", type=Path, help="where to write the kubeconfig")
     given = parser.parse_args(arguments)
-    return Settings(data=given.data, host=given.host, port=given.port, kubeconfig=given.kubeconfig)
+    return ServerSettings(data=given.data, host=given.host, port=given.port, kubeconfig=given.kubeconfig)
 
 
 def _port(text: str) -> int:
@@ -37,13 +37,13 @@ def _port(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number from 0 to 65535")
 
 
-async def serve(settings: Settings) -> None:
+async def serve(settings: ServerSettings) -> None:
     """Serve until told to stop."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with running(settings) as server, collecting(Client(server.core.transport(CONTROLLERS))):
+    async with running_api_server(settings) as server, running_cleanup(Client(server.core.transport(CONTROLLERS))):
         sys.stdout.write(f"{server.url}\nKUBECONFIG={server.kubeconfig}\n")
         sys.stdout.flush()
         settle_in()
@@ -53,7 +53,7 @@ async def serve(settings: Settings) -> None:
 def main(arguments: list[str]) -> int:
     """Run the server; a start that fails is told in one line."""
     settings = _settings(arguments)
-    give_memory_back()
+    tune_allocator()
     try:
         asyncio.run(serve(settings))
     except (ApiError, CertificateFileError, StoreError) as error:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from kohort.api.codec import Json
-from kohort.embedded.resources import Resource, Subresource
+from kohort.embedded.resources import ServedResource, Subresource
 
 AggregatedVersion = Literal["v2", "v2beta1"]
 """Versions of the answer that holds everything; a client reads only the one it asked for."""
@@ -41,20 +41,20 @@ def api_versions(address: str) -> dict[str, Json]:
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [place]}
 
 
-def api_groups(resources: Iterable[Resource]) -> dict[str, Json]:
+def api_groups(resources: Iterable[ServedResource]) -> dict[str, Json]:
     """The answer at `/apis`: every named group."""
     served = list(resources)
     groups = [_group(name, _versions(served, name)) for name in _groups(served) if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def api_group(resources: Iterable[Resource], group: str) -> dict[str, Json] | None:
+def api_group(resources: Iterable[ServedResource], group: str) -> dict[str, Json] | None:
     """The answer at `/apis/<group>`; None when nothing of it is served."""
     versions = _versions(resources, group)
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)} if versions else None
 
 
-def api_resources(resources: Iterable[Resource], group: str, version: str) -> dict[str, Json] | None:
+def api_resources(resources: Iterable[ServedResource], group: str, version: str) -> dict[str, Json] | None:
     """The answer at `/api/v1` and `/apis/<group>/<version>`; None when nothing of it is served."""
     served = _served(resources, group, version)
     if not served:
@@ -65,17 +65,17 @@ def api_resources(resources: Iterable[Resource], group: str, version: str) -> di
     return {**head, "apiVersion": "v1"} if group else head
 
 
-def _groups(resources: Iterable[Resource]) -> list[str]:
+def _groups(resources: Iterable[ServedResource]) -> list[str]:
     return list(dict.fromkeys(one.group for one in resources))
 
 
-def _versions(resources: Iterable[Resource], group: str) -> list[str]:
+def _versions(resources: Iterable[ServedResource], group: str) -> list[str]:
     """Versions of a group, the preferred one first."""
     found = {one.version for one in resources if one.group == group}
     return sorted(found, key=version_rank, reverse=True)
 
 
-def _served(resources: Iterable[Resource], group: str, version: str) -> list[Resource]:
+def _served(resources: Iterable[ServedResource], group: str, version: str) -> list[ServedResource]:
     found = [one for one in resources if (one.group, one.version) == (group, version)]
     return sorted(found, key=lambda one: one.plural)
 
@@ -85,7 +85,7 @@ def _group(name: str, versions: list[str]) -> dict[str, Json]:
     return {"name": name, "versions": entries, "preferredVersion": entries[0]}
 
 
-def _legacy_entries(resource: Resource) -> list[dict[str, Json]]:
+def _legacy_entries(resource: ServedResource) -> list[dict[str, Json]]:
     main: dict[str, Json] = {
         "name": resource.plural,
         "singularName": _singular(resource),
@@ -97,7 +97,7 @@ def _legacy_entries(resource: Resource) -> list[dict[str, Json]]:
     return [main, *(_legacy_subresource(resource, one) for one in _subresources(resource))]
 
 
-def _legacy_subresource(resource: Resource, sub: Subresource) -> dict[str, Json]:
+def _legacy_subresource(resource: ServedResource, sub: Subresource) -> dict[str, Json]:
     foreign = {"group": sub.group, "version": sub.version} if sub.version else {}
     return {
         "name": f"{resource.plural}/{sub.name}",
@@ -109,51 +109,51 @@ def _legacy_subresource(resource: Resource, sub: Subresource) -> dict[str, Json]
     }
 
 
-def _singular(resource: Resource) -> str:
+def _singular(resource: ServedResource) -> str:
     return resource.singular or resource.kind.lower()
 
 
-def _names(resource: Resource) -> dict[str, Json]:
+def _names(resource: ServedResource) -> dict[str, Json]:
     names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
     return {name: values for name, values in names.items() if values}
 
 
-def _subresources(resource: Resource) -> list[Subresource]:
+def _subresources(resource: ServedResource) -> list[Subresource]:
     return sorted(resource.subresources, key=lambda one: one.name)
 
 
 # All at once
 
 
-def aggregated_core(resources: Iterable[Resource], version: AggregatedVersion) -> dict[str, Json]:
+def aggregated_core(resources: Iterable[ServedResource], version: AggregatedVersion) -> dict[str, Json]:
     """Everything in the core group, as `/api` answers a client that reads aggregated answers."""
     core = [one for one in resources if not one.group]
     return _aggregated(core, version)
 
 
-def aggregated_groups(resources: Iterable[Resource], version: AggregatedVersion) -> dict[str, Json]:
+def aggregated_groups(resources: Iterable[ServedResource], version: AggregatedVersion) -> dict[str, Json]:
     """Everything in named groups, as `/apis` answers a client that reads aggregated answers."""
     named = [one for one in resources if one.group]
     return _aggregated(named, version)
 
 
-def _aggregated(resources: list[Resource], version: AggregatedVersion) -> dict[str, Json]:
+def _aggregated(resources: list[ServedResource], version: AggregatedVersion) -> dict[str, Json]:
     items = [_discovered_group(resources, name) for name in _groups(resources)]
     kind = {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}"}
     return {**kind, "metadata": {}, "items": items}
 
 
-def _discovered_group(resources: list[Resource], group: str) -> dict[str, Json]:
+def _discovered_group(resources: list[ServedResource], group: str) -> dict[str, Json]:
     versions = [_discovered_version(resources, group, version) for version in _versions(resources, group)]
     return {"metadata": {"name": group} if group else {}, "versions": versions}
 
 
-def _discovered_version(resources: list[Resource], group: str, version: str) -> dict[str, Json]:
+def _discovered_version(resources: list[ServedResource], group: str, version: str) -> dict[str, Json]:
     entries = [_discovered(one) for one in _served(resources, group, version)]
     return {"version": version, "resources": entries, "freshness": "Current"}
 
 
-def _discovered(resource: Resource) -> dict[str, Json]:
+def _discovered(resource: ServedResource) -> dict[str, Json]:
     entry: dict[str, Json] = {
         "resource": resource.plural,
         "responseKind": _response_kind(resource, resource.kind, "", ""),
@@ -166,12 +166,12 @@ def _discovered(resource: Resource) -> dict[str, Json]:
     return {**entry, "subresources": subresources} if subresources else entry
 
 
-def _discovered_subresource(resource: Resource, sub: Subresource) -> dict[str, Json]:
+def _discovered_subresource(resource: ServedResource, sub: Subresource) -> dict[str, Json]:
     kind = _response_kind(resource, sub.kind, sub.group, sub.version)
     return {"subresource": sub.name, "responseKind": kind, "verbs": list(sub.verbs)}
 
 
-def _response_kind(resource: Resource, kind: str, group: str, version: str) -> dict[str, Json]:
+def _response_kind(resource: ServedResource, kind: str, group: str, version: str) -> dict[str, Json]:
     """Group and version stay empty where they are the list's own, except for custom kinds: as the real server does."""
     if resource.is_custom and not version:
         group, version = resource.group, resource.version

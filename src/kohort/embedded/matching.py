@@ -12,10 +12,10 @@ import msgspec
 from kohort.api.codec import Json, from_json
 from kohort.api.meta import LabelSelector
 from kohort.api.selectors import EVERYTHING, Selector, compile_selector
-from kohort.embedded.admission.attributes import Attributes
-from kohort.embedded.cel import Budget, CelError, compile_expression
-from kohort.embedded.cel.library.authorization import Ask, Authorizer, Question, ResourceCheck
-from kohort.embedded.resources import Resource
+from kohort.embedded.admission.attributes import AdmissionAttributes
+from kohort.embedded.cel import CelError, CostBudget, compile_expression
+from kohort.embedded.cel.library.authorization import Ask, AuthorizerValue, Question, ResourceCheck
+from kohort.embedded.resources import ServedResource
 
 CONFIGURATION_GROUP = "admissionregistration.k8s.io"
 
@@ -23,19 +23,19 @@ NamespaceLabels = Callable[[str], Mapping[str, str] | None]
 """The labels of a stored namespace; None when there is no such namespace."""
 
 
-def is_exempt(write: Attributes) -> bool:
+def is_exempt(write: AdmissionAttributes) -> bool:
     """Whether nothing may stand in the way: the configuration of admission itself must stay repairable."""
     return write.resource.group == CONFIGURATION_GROUP
 
 
-def _is_about_namespace(write: Attributes) -> bool:
+def _is_about_namespace(write: AdmissionAttributes) -> bool:
     return write.resource.key == "namespaces"
 
 
 # The request as others see it
 
 
-def admission_request(write: Attributes, resource: Resource) -> dict[str, Json]:
+def admission_request(write: AdmissionAttributes, resource: ServedResource) -> dict[str, Json]:
     """The request of an AdmissionReview (without uid and objects), and of CEL; in the version that a rule asked for."""
     texts = {"name": write.name, "namespace": write.namespace}
     texts |= dict.fromkeys(("subResource", "requestSubResource"), write.subresource)
@@ -52,14 +52,14 @@ def admission_request(write: Attributes, resource: Resource) -> dict[str, Json]:
     }
 
 
-def _kind(resource: Resource, subresource: str) -> dict[str, Json]:
+def _kind(resource: ServedResource, subresource: str) -> dict[str, Json]:
     below = resource.subresource(subresource) if subresource else None
     if below is not None and below.version:
         return {"group": below.group, "version": below.version, "kind": below.kind}
     return {"group": resource.group, "version": resource.version, "kind": below.kind if below else resource.kind}
 
 
-def _name(resource: Resource) -> dict[str, Json]:
+def _name(resource: ServedResource) -> dict[str, Json]:
     return {"group": resource.group, "version": resource.version, "resource": resource.plural}
 
 
@@ -67,8 +67,11 @@ def _name(resource: Resource) -> dict[str, Json]:
 
 
 def matched_version(
-    rules: Sequence[Mapping[str, Any]], match_policy: str, write: Attributes, versions: Iterable[Resource]
-) -> Resource | None:
+    rules: Sequence[Mapping[str, Any]],
+    match_policy: str,
+    write: AdmissionAttributes,
+    versions: Iterable[ServedResource],
+) -> ServedResource | None:
     """The version of the resource that a rule asks for: the request's own, or with `Equivalent` another one."""
     others = [each for each in versions if each.version != write.resource.version] if match_policy != "Exact" else []
     for resource in (write.resource, *others):
@@ -77,7 +80,7 @@ def matched_version(
     return None
 
 
-def applies(rule: Mapping[str, Any], write: Attributes, resource: Resource) -> bool:
+def applies(rule: Mapping[str, Any], write: AdmissionAttributes, resource: ServedResource) -> bool:
     """Whether a rule names this operation on this version of the resource."""
     return (
         _lists(rule.get("operations"), write.verb)
@@ -99,7 +102,7 @@ def _names_resource(pattern: str, plural: str, subresource: str) -> bool:
     return resource in ("*", plural) and below in ("*", subresource)
 
 
-def _has_scope(scope: str, write: Attributes) -> bool:
+def _has_scope(scope: str, write: AdmissionAttributes) -> bool:
     is_namespaced = bool(write.namespace) and not _is_about_namespace(write)
     return scope == "*" or is_namespaced == (scope == "Namespaced")
 
@@ -107,7 +110,7 @@ def _has_scope(scope: str, write: Attributes) -> bool:
 # Selectors
 
 
-def is_selected(constraints: Mapping[str, Any], write: Attributes, namespace_labels: NamespaceLabels) -> bool:
+def is_selected(constraints: Mapping[str, Any], write: AdmissionAttributes, namespace_labels: NamespaceLabels) -> bool:
     """Whether namespace and object meet the selectors; raises `SelectorError` for one that makes no sense."""
     in_namespace = read_selector(constraints.get("namespaceSelector"))
     on_object = read_selector(constraints.get("objectSelector"))
@@ -116,7 +119,7 @@ def is_selected(constraints: Mapping[str, Any], write: Attributes, namespace_lab
     return on_object is EVERYTHING or any(_selects(on_object, each) for each in (write.object, write.old))
 
 
-def _selects_namespace(selector: Selector, write: Attributes, namespace_labels: NamespaceLabels) -> bool:
+def _selects_namespace(selector: Selector, write: AdmissionAttributes, namespace_labels: NamespaceLabels) -> bool:
     if _is_about_namespace(write):
         # A namespace that is being made or changed is not stored yet as it will be.
         labels = namespace_labels(write.name) if write.verb == "DELETE" else labels_of(write.object)
@@ -151,15 +154,15 @@ CONDITION_VARIABLES = ("object", "oldObject", "request", "authorizer", "authoriz
 
 
 def meets_conditions(
-    conditions: Sequence[Mapping[str, Any]], write: Attributes, request: Mapping[str, Json], ask: Ask
+    conditions: Sequence[Mapping[str, Any]], write: AdmissionAttributes, request: Mapping[str, Json], ask: Ask
 ) -> bool:
     """Whether all match conditions hold.
 
     One that is false decides, even where another fails; a failure raises `CelError`, and the failure policy decides.
     """
-    authorizer = Authorizer(ask)
+    authorizer = AuthorizerValue(ask)
     values = (write.object, write.old, request, authorizer, request_resource(ask, write))
-    budget = Budget()
+    budget = CostBudget()
     return all_hold(conditions, lambda text: compile_expression(text, CONDITION_VARIABLES).evaluate(budget, *values))
 
 
@@ -177,7 +180,7 @@ def all_hold(conditions: Iterable[Mapping[str, Any]], evaluate: Callable[[str], 
     return True
 
 
-def request_resource(ask: Ask, write: Attributes) -> ResourceCheck:
+def request_resource(ask: Ask, write: AdmissionAttributes) -> ResourceCheck:
     """`authorizer.requestResource`: a question about the very resource of the request."""
     resource = write.resource
     question = Question(

@@ -12,7 +12,7 @@ _LARGE = 256 * 1024
 _ALLOCATIONS_BETWEEN_COLLECTIONS = 10_000
 
 
-def give_memory_back() -> None:
+def tune_allocator() -> None:
     """Let large blocks be the system's again as soon as they are free; for a whole process, so for its main program."""
     adjust = getattr(ctypes.CDLL(None), "mallopt", None)
     if adjust is None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kohort.embedded.openapi import Node
+from kohort.embedded.openapi import SchemaNode
 
 STANDARD_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -25,7 +25,7 @@ class Subresource:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """One column of `kubectl get`; `path` is the JSONPath of a custom column."""
 
     name: str
@@ -46,7 +46,7 @@ class ScalePaths:
 
 
 @dataclass(frozen=True)
-class Resource:
+class ServedResource:
     """A kind at a version, and everything that serving it takes."""
 
     group: str
@@ -54,7 +54,7 @@ class Resource:
     plural: str
     kind: str
     namespaced: bool
-    schema: Node | None = None
+    schema: SchemaNode | None = None
     """Schema of the object; None where it is free of any."""
     singular: str = ""
     list_kind: str = ""
@@ -62,7 +62,7 @@ class Resource:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = STANDARD_VERBS
     subresources: tuple[Subresource, ...] = ()
-    columns: tuple[Column, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
     """Custom columns; the built-in kinds have renderers of their own."""
     selectable_fields: Mapping[str, str] = field(default_factory=dict)
     """Label of each field selector to the path of the field, e.g. `spec.nodeName`."""

@@ -17,12 +17,12 @@ import msgspec
 from kohort.api.core.pods import Pod
 from kohort.api.errors import ApiError
 from kohort.embedded.auth.certificates import CertificateFileError
+from kohort.embedded.control_plane import ControlPlane, LocalNodes, running_control_plane
 from kohort.embedded.memory import settle_in
 from kohort.embedded.nodes.declared import DeclaredNode
-from kohort.embedded.plane import ControlPlane, Crew, control_plane
 from kohort.embedded.runtimes.errors import RuntimeSetupError
-from kohort.embedded.server.settings import Settings
-from kohort.embedded.store import StoreError
+from kohort.embedded.server.settings import ServerSettings
+from kohort.embedded.storage import StoreError
 from kohort.kube.errors import KubeError
 from kohort.local.bootstrap import apply_bootstrap_objects
 from kohort.local.directories import ClusterDirectory
@@ -68,7 +68,7 @@ class ClusterSpec:
     place: ClusterDirectory | None
     """None for one that keeps nothing."""
     wanted: ListenAddress
-    crew: Callable[[Path], Awaitable[Crew]]
+    crew: Callable[[Path], Awaitable[LocalNodes]]
     """Its nodes, with a folder for what their pods have."""
     runtime: str
     pods: PodsAfterStop
@@ -131,7 +131,7 @@ async def running_cluster(wish: ClusterSpec, progress: ProgressReporter) -> Asyn
             bound = stack.enter_context(listening(wish.wanted, folder / "ports.json" if wish.place else None))
             with step(progress, "control plane"):
                 crew = await wish.crew(folder / "runtime")
-                plane = await stack.enter_async_context(control_plane(_settings(wish, bound, published), crew))
+                plane = await stack.enter_async_context(running_control_plane(_settings(wish, bound, published), crew))
                 stack.push_async_callback(asyncio.to_thread, published.withdraw)
                 previous = await asyncio.to_thread(published.write)
             stack.callback(asyncio.create_task(published.follow()).cancel)
@@ -223,10 +223,12 @@ def _published(wish: ClusterSpec, folder: Path) -> Published:
     return Published(source, owner, own, wish.merge, wish.kubectl_files)
 
 
-def _settings(wish: ClusterSpec, bound: Listening, published: Published) -> Settings:
+def _settings(wish: ClusterSpec, bound: Listening, published: Published) -> ServerSettings:
     data = wish.place.folder if wish.place else None
     plugins = (BuiltInManager(USER),) if wish.queues else ()
-    return Settings(data=data, host=wish.wanted.host, bound=bound.api, kubeconfig=published.source, plugins=plugins)
+    return ServerSettings(
+        data=data, host=wish.wanted.host, bound=bound.api, kubeconfig=published.source, plugins=plugins
+    )
 
 
 @dataclass(frozen=True, slots=True)

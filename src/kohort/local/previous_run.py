@@ -11,8 +11,8 @@ from enum import Enum
 from typing import Final
 
 from kohort.api.core.pods import ContainerStatus, Pod
+from kohort.embedded.control_plane import ControlPlane
 from kohort.embedded.nodes.phases import LOST
-from kohort.embedded.plane import ControlPlane
 from kohort.kube.client import Client
 from kohort.kube.clock import within
 

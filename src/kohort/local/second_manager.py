@@ -6,7 +6,7 @@ manager answers; the Deployment of a second manager, which would decide on the s
 
 from typing import Any, Final
 
-from kohort.embedded.admission.attributes import Attributes, Object, Silent, is_write_of
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object, is_write_of
 from kohort.kube.errors import forbidden
 
 _DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
@@ -24,14 +24,14 @@ _REASON: Final = (
 )
 
 
-class BuiltInManager(Silent):
+class BuiltInManager(NoopPlugin):
     """Keeps the webhooks of the built-in manager in place, and a second manager out."""
 
     def __init__(self, user: str) -> None:
         self._user = user
         """As whom the built-in manager writes: it alone may change where it is called."""
 
-    async def mutate(self, attributes: Attributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
         """The object with the addresses of the built-in manager."""
         new, old = attributes.object, attributes.old
         if new is not None and attributes.user.name == self._user:
@@ -44,7 +44,7 @@ class BuiltInManager(Silent):
             return _with_clients_of(new, old)
         return None
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse the Deployment of another manager."""
         found = attributes.object
         if found is not None and is_write_of(attributes, _DEPLOYMENTS, "CREATE", "UPDATE") and _is_manager(found):

@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 
 from embedded.server.clusters import Cluster, Object, config_map, namespace, pod, version, widget, widget_definition
-from kohort.embedded.auth.certificates import Authority
-from kohort.embedded.resources import Resource
+from kohort.embedded.auth.certificates import FileCertificateAuthority
+from kohort.embedded.resources import ServedResource
 
 GROUP = "admissionregistration.k8s.io/v1"
 RULE = {"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
@@ -59,7 +59,7 @@ class Hook:
 
 @pytest.fixture
 async def hook(tmp_path: Path) -> AsyncIterator[Hook]:
-    authority = Authority.create(datetime.now(UTC))
+    authority = FileCertificateAuthority.create(datetime.now(UTC))
     pair = authority.server(["127.0.0.1"], datetime.now(UTC))
     (tmp_path / "pair.pem").write_bytes(pair.certificate_pem + pair.key_pem)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -189,10 +189,10 @@ async def test_a_condition_can_tell_who_manages_the_fields(cluster: Cluster, hoo
     assert [each["name"] for each in hook.asked] == ["b"]
 
 
-class Sealed(tuple[Resource, ...]):
+class Sealed(tuple[ServedResource, ...]):
     """Resources that nobody may go through."""
 
-    def __iter__(self) -> Iterator[Resource]:
+    def __iter__(self) -> Iterator[ServedResource]:
         raise AssertionError("every resource is looked at")
 
 
@@ -262,7 +262,7 @@ async def test_a_webhook_that_thinks_for_too_long(cluster: Cluster, hook: Hook, 
 
 
 async def test_a_stranger_is_not_trusted(cluster: Cluster, hook: Hook) -> None:
-    other = Authority.create(datetime.now(UTC))
+    other = FileCertificateAuthority.create(datetime.now(UTC))
     hook.client["caBundle"] = b64encode(other.pem).decode()
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
     assert (await cluster.try_create(config_map("a"))).status == 500

@@ -10,7 +10,12 @@ from cryptography.x509.verification import PolicyBuilder, Store
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.embedded.auth.certificates import Authority, CertificateFileError, certificate_user, read_pair
+from kohort.embedded.auth.certificates import (
+    CertificateFileError,
+    FileCertificateAuthority,
+    certificate_user,
+    read_pair,
+)
 from kohort.embedded.auth.jwt import Signer, TokenError
 from kohort.embedded.auth.keyring import Keyring
 from kohort.embedded.auth.kubeconfig import write_kubeconfig
@@ -90,7 +95,7 @@ def test_a_damaged_key_is_told_by_its_file(tmp_path: Path) -> None:
 
 
 def test_what_the_authority_signs_can_be_verified() -> None:
-    authority = Authority.create(NOW)
+    authority = FileCertificateAuthority.create(NOW)
     pair = authority.client(User("jane", ("team-a", AUTHENTICATED)), NOW)
     trust = Store([authority.pair.certificate])
     policy = PolicyBuilder().store(trust).time(NOW).build_client_verifier
@@ -107,7 +112,7 @@ def test_a_certificate_names_its_user() -> None:
 
 
 def test_a_kubeconfig_is_whole(tmp_path: Path) -> None:
-    authority = Authority.create(NOW)
+    authority = FileCertificateAuthority.create(NOW)
     path = tmp_path / "config"
     write_kubeconfig(path, "https://127.0.0.1:1", authority.pem, authority.client(User("me"), NOW))
     config = yaml.safe_load(path.read_text())

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.server.clusters import Cluster, Object, binding, config_map, namespace, role, rule
-from kohort.embedded.auth.attributes import Attributes
+from kohort.embedded.auth.attributes import AuthorizationAttributes
 from kohort.embedded.auth.escalation import uncovered
-from kohort.embedded.auth.rules import Rule
+from kohort.embedded.auth.rules import PolicyRule
 from kohort.embedded.auth.users import ANONYMOUS, User
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -172,26 +172,32 @@ async def test_tokens_are_reviewed(cluster: Cluster) -> None:
 
 WORDS = st.sampled_from(["*", "a", "b"])
 RULES = st.builds(
-    Rule,
+    PolicyRule,
     st.frozensets(WORDS, min_size=1),
     st.frozensets(WORDS, min_size=1),
     st.frozensets(st.sampled_from(["*", "a", "b", "a/s", "*/s"]), min_size=1),
     st.frozensets(st.sampled_from(["x", "y"])),
 )
 QUESTIONS = st.builds(
-    Attributes, st.sampled_from("abc"), st.sampled_from("abc"), st.sampled_from("abc"), st.sampled_from(["", "s", "t"])
+    AuthorizationAttributes,
+    st.sampled_from("abc"),
+    st.sampled_from("abc"),
+    st.sampled_from("abc"),
+    st.sampled_from(["", "s", "t"]),
 )
 
 
 @given(st.lists(RULES, max_size=3), RULES, QUESTIONS, st.sampled_from(["", "x", "z"]))
-def test_what_is_covered_allows_nothing_new(held: list[Rule], wanted: Rule, asked: Attributes, name: str) -> None:
-    question = Attributes(asked.verb, asked.group, asked.resource, asked.subresource, name=name)
+def test_what_is_covered_allows_nothing_new(
+    held: list[PolicyRule], wanted: PolicyRule, asked: AuthorizationAttributes, name: str
+) -> None:
+    question = AuthorizationAttributes(asked.verb, asked.group, asked.resource, asked.subresource, name=name)
     if not uncovered(held, [wanted]) and wanted.allows(question):
         assert any(rule.allows(question) for rule in held)
 
 
 @given(RULES, QUESTIONS)
-def test_the_atoms_of_a_rule_allow_what_it_allows(rule: Rule, asked: Attributes) -> None:
+def test_the_atoms_of_a_rule_allow_what_it_allows(rule: PolicyRule, asked: AuthorizationAttributes) -> None:
     assert rule.allows(asked) == any(atom.allows(asked) for atom in rule.atoms())
 
 

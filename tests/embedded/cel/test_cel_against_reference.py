@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.embedded.cel import Budget, CelError, compile_expression
+from kohort.embedded.cel import CelError, CostBudget, compile_expression
 
 cel = pytest.importorskip("cel_expr_python.cel", reason="cel-expr-python has no build for this Python")
 strings = pytest.importorskip("cel_expr_python.ext.ext_strings")
@@ -45,7 +45,7 @@ def theirs(text: str) -> Json:
 
 def ours(text: str) -> Json:
     try:
-        return plain(compile_expression(text, ("self",)).evaluate(Budget(), SELF))
+        return plain(compile_expression(text, ("self",)).evaluate(CostBudget(), SELF))
     except CelError:
         return FAILED
 

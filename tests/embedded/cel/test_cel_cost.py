@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from kohort.embedded.cel import Budget, CompileError, CostError, EvaluationError, compile_expression
+from kohort.embedded.cel import CompileError, CostBudget, CostError, EvaluationError, compile_expression
 
 
-def run(text: str, value: Any = None, budget: Budget | None = None) -> Any:
-    return compile_expression(text, ("self",)).evaluate(budget or Budget(), value)
+def run(text: str, value: Any = None, budget: CostBudget | None = None) -> Any:
+    return compile_expression(text, ("self",)).evaluate(budget or CostBudget(), value)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_nothing_absorbs_a_spent_budget() -> None:
 
 
 def test_a_budget_is_spent_over_several_evaluations() -> None:
-    budget = Budget(2500)
+    budget = CostBudget(2500)
     run("self.all(a, true)", list(range(1000)), budget)
     run("self.all(a, true)", list(range(1000)), budget)
     with pytest.raises(CostError):

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from kohort.embedded.cel import Budget, CelError, CompileError, compile_expression
+from kohort.embedded.cel import CelError, CompileError, CostBudget, compile_expression
 
 
 def value(text: str, **variables: Any) -> Any:
-    return compile_expression(text, tuple(variables)).evaluate(Budget(), *variables.values())
+    return compile_expression(text, tuple(variables)).evaluate(CostBudget(), *variables.values())
 
 
 TRUE = """

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.embedded.cel import Budget, CelError, CompileError, compile_expression, program
+from kohort.embedded.cel import CelError, CompileError, CostBudget, compile_expression, program
 from kohort.embedded.cel.adapter import adapter_of
 from kohort.embedded.cel.overloads import FUNCTIONS, METHODS, Overloads
 from kohort.embedded.cel.values import NONE, Duration, Optional, SetList, Timestamp, TypeValue, UInt, keyed
@@ -72,7 +72,7 @@ def test_operators_take_any_values_or_refuse_them(left: Any, right: Any) -> None
     )
     for text in texts:
         with contextlib.suppress(CelError):
-            compile_expression(text, ("a", "b")).evaluate(Budget(), left, right)
+            compile_expression(text, ("a", "b")).evaluate(CostBudget(), left, right)
 
 
 @given(st.text("ab.()[]{}'\"\\0123456789<>=!&|?:+-*/% ,\nrxu", max_size=20))

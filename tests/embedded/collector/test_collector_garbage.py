@@ -2,7 +2,7 @@
 
 from embedded.collector.worlds import Object, World, held, owned, reference
 from embedded.server.clusters import config_map, deployment, namespace, pod, widget, widget_definition
-from kohort.embedded.collector.collector import collecting
+from kohort.embedded.garbage_collector.startup import running_cleanup
 from kohort.kube.client import Client
 
 HOLD = "example.com/hold"
@@ -53,7 +53,7 @@ async def test_what_was_garbage_before_the_collector_came_is_found(world: World)
     owner = await world.create(config_map("owner"))
     child = await world.create(owned(config_map("child"), owner))
     await world.delete(owner)
-    async with collecting(Client(world.network, world.cluster.clock)):
+    async with running_cleanup(Client(world.network, world.cluster.clock)):
         await world.calm()
     assert await world.survivors(child) == set()
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from embedded.collector.worlds import Object, World, held
 from embedded.server.clusters import config_map, namespace, pod, widget, widget_definition
-from kohort.embedded.collector.conditions import Remains, conditions
+from kohort.embedded.garbage_collector.conditions import RemainingContent, conditions
 
 HOLD = "example.com/hold"
 
@@ -132,17 +132,17 @@ async def test_what_can_not_be_deleted_is_told_and_tried_again(world: World) -> 
 
 
 def test_a_namespace_waits_for_an_api_that_does_not_answer() -> None:
-    said = by_type(conditions([], Remains(undiscovered=("far.example.com/v1",)), "now"))
+    said = by_type(conditions([], RemainingContent(undiscovered=("far.example.com/v1",)), "now"))
     assert said["NamespaceDeletionDiscoveryFailure"]["message"] == (
         "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: "
         "far.example.com/v1: stale GroupVersion discovery: far.example.com/v1"
     )
-    assert not Remains(undiscovered=("far.example.com/v1",)).is_empty
+    assert not RemainingContent(undiscovered=("far.example.com/v1",)).is_empty
 
 
 def test_a_condition_keeps_its_time_until_it_changes_and_strangers_stay() -> None:
-    before = conditions([{"type": "Other", "status": "True"}], Remains(), "then")
-    after = by_type(conditions(before, Remains(objects={"pods.": 2}), "now"))
+    before = conditions([{"type": "Other", "status": "True"}], RemainingContent(), "then")
+    after = by_type(conditions(before, RemainingContent(objects={"pods.": 2}), "now"))
     assert after["NamespaceContentRemaining"]["lastTransitionTime"] == "now"
     assert after["NamespaceFinalizersRemaining"]["lastTransitionTime"] == "then"
     assert after["Other"] == {"type": "Other", "status": "True"}

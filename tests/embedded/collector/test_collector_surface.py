@@ -5,7 +5,7 @@ from typing import Any
 from embedded.collector.worlds import World
 from embedded.server.clusters import config_map, widget_definition
 from kohort.api.resource import Resource
-from kohort.embedded.collector.surface import read_surface
+from kohort.embedded.garbage_collector.discovered_resources import read_surface
 
 Json = Any
 

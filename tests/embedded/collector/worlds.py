@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from embedded.server.clusters import ADMIN, Cluster, Reply, running_cluster
-from kohort.embedded.collector.collector import Collector, collecting
+from kohort.embedded.garbage_collector.startup import CleanupControllers, running_cleanup
 from kohort.kube.client import Client
 from kohort.kube.transport import Request, Response, Transport
 from kube.faults import Cut, FaultyTransport, Refusal
@@ -99,7 +99,9 @@ class Gated:
 class World:
     """A cluster that is tidied up."""
 
-    def __init__(self, cluster: Cluster, network: FaultyTransport, meddler: Meddler, collector: Collector) -> None:
+    def __init__(
+        self, cluster: Cluster, network: FaultyTransport, meddler: Meddler, collector: CleanupControllers
+    ) -> None:
         self.cluster = cluster
         self.network = network
         self.meddler = meddler
@@ -158,7 +160,7 @@ async def running_world() -> AsyncIterator[World]:
     async with running_cluster() as cluster:
         network = FaultyTransport(cluster.core.transport(ADMIN), cluster.clock)
         meddler = Meddler(network)
-        async with collecting(Client(meddler, cluster.clock)) as collector:
+        async with running_cleanup(Client(meddler, cluster.clock)) as collector:
             await collector.monitors.wait_live()
             yield World(cluster, network, meddler, collector)
 

@@ -7,15 +7,15 @@ import pytest
 
 from embedded.controllers.workshops import Workshop, workshop
 from embedded.server.clusters import Object, deployment, quota
-from kohort.embedded.controllers.deployments.controller import Deployments
-from kohort.embedded.controllers.replicasets.controller import ReplicaSets
+from kohort.embedded.controllers.deployments.controller import DeploymentController
+from kohort.embedded.controllers.replicasets.controller import ReplicaSetController
 
 REVISION = "deployment.kubernetes.io/revision"
 
 
 @pytest.fixture
 async def world() -> AsyncIterator[Workshop]:
-    async with workshop(ReplicaSets, Deployments) as running:
+    async with workshop(ReplicaSetController, DeploymentController) as running:
         yield running
 
 

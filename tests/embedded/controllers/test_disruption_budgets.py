@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from embedded.controllers.workshops import Workshop, labelled, owned, workshop
 from embedded.server.clusters import Object, deployment, pod
 from kohort.api.errors import ApiError
-from kohort.embedded.controllers.budgets.controller import Budgets
-from kohort.embedded.controllers.budgets.plan import Demand, demand, plan
-from kohort.embedded.controllers.budgets.views import Budget, BudgetSpec
-from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.disruption.controller import DisruptionController
+from kohort.embedded.controllers.disruption.plan import HealthyPodDemand, demand, plan
+from kohort.embedded.controllers.disruption.views import DisruptionBudget, DisruptionBudgetSpec
 from kohort.embedded.controllers.shares import rounded_down, rounded_up
+from kohort.embedded.controllers.views import ControllerPod
 from kohort.kube.clock import START
 
 
 @pytest.fixture
 async def world() -> AsyncIterator[Workshop]:
-    async with workshop(Budgets) as running:
+    async with workshop(DisruptionController) as running:
         yield running
 
 
@@ -147,9 +147,9 @@ def test_a_text_that_is_no_share_is_told(text: str) -> None:
 
 @given(st.integers(0, 20), st.integers(0, 20), st.sampled_from([0, 3, "0%", "50%", "100%"]))
 def test_never_more_may_go_than_is_healthy_beyond_the_demand(pods: int, expected: int, most: int | str) -> None:
-    found = Budget(spec=BudgetSpec(max_unavailable=most))
+    found = DisruptionBudget(spec=DisruptionBudgetSpec(max_unavailable=most))
     wanted = demand(found, expected)
-    status = plan(found, [SeenPod()] * pods, wanted, START).status
+    status = plan(found, [ControllerPod()] * pods, wanted, START).status
     assert 0 <= wanted.healthy <= expected
     assert status.disruptions_allowed == 0 or status.current_healthy - status.disruptions_allowed >= wanted.healthy
-    assert plan(found, [], Demand(0, 0), START).status.disruptions_allowed == 0
+    assert plan(found, [], HealthyPodDemand(0, 0), START).status.disruptions_allowed == 0

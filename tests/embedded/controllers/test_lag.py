@@ -3,19 +3,19 @@
 import msgspec
 
 from kohort.api.meta import ObjectMeta, OwnerReference
-from kohort.embedded.controllers.lag import PATIENCE, Lag
-from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.unobserved_writes import PATIENCE, UnobservedWrites
+from kohort.embedded.controllers.views import ControllerPod
 from kohort.kube.clock import VirtualClock
 
 
-def state(revision: str, uid: str = "u") -> SeenPod:
+def state(revision: str, uid: str = "u") -> ControllerPod:
     owner = OwnerReference(uid="owner")
     metadata = ObjectMeta(name="x", namespace="n", uid=uid, resource_version=revision, owner_references=(owner,))
-    return SeenPod(metadata=metadata)
+    return ControllerPod(metadata=metadata)
 
 
 def test_an_answer_stands_until_the_cache_shows_it_or_something_newer() -> None:
-    lag = Lag[SeenPod](VirtualClock())
+    lag = UnobservedWrites[ControllerPod](VirtualClock())
     written = lag.wrote(state("9"))
     assert lag.latest(state("8")) is written
     newer = state("10")
@@ -25,14 +25,14 @@ def test_an_answer_stands_until_the_cache_shows_it_or_something_newer() -> None:
 
 def test_an_answer_of_another_life_or_without_a_number_does_not_stand() -> None:
     for old, new in ((state("8", "other"), state("9")), (state("8"), state("abc")), (state("abc"), state("9"))):
-        lag = Lag[SeenPod](VirtualClock())
+        lag = UnobservedWrites[ControllerPod](VirtualClock())
         lag.wrote(new)
         assert lag.latest(old) is old
 
 
 async def test_a_cache_is_believed_again_after_a_while() -> None:
     clock = VirtualClock()
-    lag = Lag[SeenPod](clock)
+    lag = UnobservedWrites[ControllerPod](clock)
     lag.wrote(state("9"))
     await clock.advance(PATIENCE + 1)
     old = state("8")
@@ -41,7 +41,7 @@ async def test_a_cache_is_believed_again_after_a_while() -> None:
 
 
 def test_what_was_made_and_not_shown_is_missing_until_it_is_or_goes() -> None:
-    lag = Lag[SeenPod](VirtualClock())
+    lag = UnobservedWrites[ControllerPod](VirtualClock())
     made = lag.wrote(state("9"))
     assert lag.missing("owner") == [made]
     assert lag.missing("stranger") == []
@@ -53,7 +53,7 @@ def test_what_was_made_and_not_shown_is_missing_until_it_is_or_goes() -> None:
 
 
 def test_what_the_cache_shows_up_to_the_last_answer_is_an_echo() -> None:
-    lag = Lag[SeenPod](VirtualClock())
+    lag = UnobservedWrites[ControllerPod](VirtualClock())
     assert not lag.is_echo(state("9"))
     lag.wrote(state("9"))
     shown = {revision: lag.is_echo(state(revision)) for revision in ("8", "9", "10")}

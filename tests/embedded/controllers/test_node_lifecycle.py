@@ -12,7 +12,7 @@ from kohort.api.core.nodes import Node, NodeSpec, NodeStatus
 from kohort.api.core.objects import StatusCondition
 from kohort.api.meta import Taint
 from kohort.api.times import format_micro_time
-from kohort.embedded.controllers.node_health import driving_out, keeping_away, with_taints
+from kohort.embedded.controllers.node_health import no_execute_taint, no_schedule_taints, with_taints
 from kohort.embedded.controllers.node_lifecycle import NodeLifecycle
 from kohort.kube.clock import START
 
@@ -164,7 +164,7 @@ CONDITIONS = st.lists(
 def test_taints_come_to_rest_and_others_taints_stay(taints: list[Taint], conditions: list[StatusCondition]) -> None:
     status = NodeStatus(conditions=tuple(conditions))
     before = Node(spec=NodeSpec(taints=tuple(taints)), status=status)
-    wanted = keeping_away(before) | driving_out(before)
+    wanted = no_schedule_taints(before) | no_execute_taint(before)
     once = with_taints(before, wanted, START)
     again = with_taints(Node(spec=NodeSpec(taints=once), status=status), wanted, START)
     assert again == once

@@ -13,17 +13,17 @@ from embedded.server.clusters import Object, config_map, deployment, pod, quota
 from kohort.api.core.objects import StatusCondition
 from kohort.api.core.pods import ContainerStatus, PodStatus
 from kohort.api.meta import ObjectMeta
-from kohort.embedded.controllers.replicasets.controller import ReplicaSets
-from kohort.embedded.controllers.replicasets.plan import BURST, Plan, plan, status_of
+from kohort.embedded.controllers.replicasets.controller import ReplicaSetController
+from kohort.embedded.controllers.replicasets.plan import BURST, ReplicaSetPlan, plan, status_of
 from kohort.embedded.controllers.replicasets.ranking import DELETION_COST, first_to_go
-from kohort.embedded.controllers.seen import SeenPod, SeenPodSpec
 from kohort.embedded.controllers.serving import SeenReplicaSet, SeenReplicaSetSpec
+from kohort.embedded.controllers.views import ControllerPod, ControllerPodSpec
 from kohort.kube.clock import START
 
 
 @pytest.fixture
 async def world() -> AsyncIterator[Workshop]:
-    async with workshop(ReplicaSets) as running:
+    async with workshop(ReplicaSetController) as running:
         yield running
 
 
@@ -152,16 +152,16 @@ async def test_a_set_on_its_way_out_makes_nothing(world: Workshop) -> None:
 # The order in which pods go
 
 
-def seen(name: str, *, node: str = "n", phase: str = "Running", ready: int | None = 100, **more: Any) -> SeenPod:
+def seen(name: str, *, node: str = "n", phase: str = "Running", ready: int | None = 100, **more: Any) -> ControllerPod:
     """A pod that has been ready for so many seconds."""
     since = None if ready is None else START - timedelta(seconds=ready)
     conditions = () if ready is None else (StatusCondition(type="Ready", status="True", last_transition_time=since),)
     restarts = (ContainerStatus(restart_count=more.get("restarts", 0)),)
     created = START - timedelta(seconds=more.get("age", 1000))
     annotations = {DELETION_COST: more["cost"]} if "cost" in more else {}
-    return SeenPod(
+    return ControllerPod(
         metadata=ObjectMeta(name=name, uid=name, creation_timestamp=created, annotations=annotations),
-        spec=SeenPodSpec(node_name=node),
+        spec=ControllerPodSpec(node_name=node),
         status=PodStatus(phase=phase, conditions=conditions, container_statuses=restarts),
     )
 
@@ -178,7 +178,7 @@ def seen(name: str, *, node: str = "n", phase: str = "Running", ready: int | Non
         (seen("z", age=10), seen("a", age=1000)),
     ],
 )
-def test_what_serves_less_goes_first(goes: SeenPod, stays: SeenPod) -> None:
+def test_what_serves_less_goes_first(goes: ControllerPod, stays: ControllerPod) -> None:
     assert first_to_go([stays, goes], [], 1, START) == [goes]
 
 
@@ -194,13 +194,13 @@ def test_crowded_pods_go_first() -> None:
 )
 def test_a_plan_carried_out_leaves_as_many_as_are_wanted(replicas: int, statuses: list[PodStatus]) -> None:
     found = SeenReplicaSet(spec=SeenReplicaSetSpec(replicas=replicas))
-    pods = [SeenPod(metadata=ObjectMeta(uid=str(n)), status=status) for n, status in enumerate(statuses)]
+    pods = [ControllerPod(metadata=ObjectMeta(uid=str(n)), status=status) for n, status in enumerate(statuses)]
     wanted = plan(found, pods, pods, START)
     left = [one for one in pods if one not in wanted.deletes]
-    after = [*left, *(SeenPod(metadata=ObjectMeta(uid=f"new-{n}")) for n in range(wanted.creates))]
+    after = [*left, *(ControllerPod(metadata=ObjectMeta(uid=f"new-{n}")) for n in range(wanted.creates))]
     assert not (wanted.creates and wanted.deletes)
     assert wanted.creates <= BURST
     assert all(one.is_active for one in wanted.deletes)
     if wanted.creates < BURST:
-        assert plan(found, after, after, START) == Plan()
+        assert plan(found, after, after, START) == ReplicaSetPlan()
         assert status_of(found, after, None, START).replicas == replicas

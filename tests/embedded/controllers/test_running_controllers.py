@@ -8,7 +8,7 @@ import pytest
 from embedded.collector.worlds import Meddler
 from embedded.controllers.workshops import Workshop, node
 from embedded.server.clusters import ADMIN, deployment, running_cluster
-from kohort.embedded.controllers.running import ALL, Controllers, running_controllers
+from kohort.embedded.controllers.startup import ALL, BuiltinControllers, running_controllers
 from kohort.kube.client import Client
 
 
@@ -54,6 +54,6 @@ async def test_nothing_is_left_behind_at_the_end() -> None:
 
 async def test_a_stop_before_the_caches_are_live_ends_too() -> None:
     async with running_cluster() as cluster:
-        controllers = Controllers(Client(cluster.core.transport(ADMIN), cluster.clock))
+        controllers = BuiltinControllers(Client(cluster.core.transport(ADMIN), cluster.clock))
         controllers.start()
         await asyncio.wait_for(controllers.stop(), 5)

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from embedded.collector.worlds import Meddler
 from embedded.controllers.workshops import Workshop, time_passing
 from embedded.server.clusters import ADMIN, Cluster, Object, deployment, running_cluster
-from kohort.embedded.controllers.deployments.controller import Deployments
-from kohort.embedded.controllers.replicasets.controller import ReplicaSets
-from kohort.embedded.controllers.running import Controllers
-from kohort.embedded.controllers.statefulsets.controller import StatefulSets
+from kohort.embedded.controllers.deployments.controller import DeploymentController
+from kohort.embedded.controllers.replicasets.controller import ReplicaSetController
+from kohort.embedded.controllers.startup import BuiltinControllers
+from kohort.embedded.controllers.statefulsets.controller import StatefulSetController
 from kohort.kube.client import Client
 
-SERVING = (ReplicaSets, Deployments, StatefulSets)
+SERVING = (ReplicaSetController, DeploymentController, StatefulSetController)
 SETS = "/apis/apps/v1/namespaces/default/replicasets"
 REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
 
@@ -31,7 +31,7 @@ async def cluster() -> AsyncIterator[Cluster]:
 async def at_work(cluster: Cluster) -> AsyncIterator[Workshop]:
     """Controllers with caches of their own, until they stop."""
     meddler = Meddler(cluster.core.transport(ADMIN))
-    controllers = Controllers(Client(meddler, cluster.clock), SERVING)
+    controllers = BuiltinControllers(Client(meddler, cluster.clock), SERVING)
     controllers.start()
     try:
         await controllers.wait_started()

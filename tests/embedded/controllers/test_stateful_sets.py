@@ -13,11 +13,11 @@ from kohort.api.core.apps import Ordinals, RollingUpdate, UpdateStrategy
 from kohort.api.core.objects import StatusCondition
 from kohort.api.core.pods import PodStatus
 from kohort.api.meta import ObjectMeta
-from kohort.embedded.controllers.seen import SeenPod, SeenPodSpec
 from kohort.embedded.controllers.serving import SeenStatefulSet, SeenStatefulSetSpec
-from kohort.embedded.controllers.statefulsets.controller import StatefulSets
+from kohort.embedded.controllers.statefulsets.controller import StatefulSetController
 from kohort.embedded.controllers.statefulsets.identity import NAME_LABEL, REVISION_LABEL
-from kohort.embedded.controllers.statefulsets.plan import Names, plan, status_of
+from kohort.embedded.controllers.statefulsets.plan import RevisionNames, plan, status_of
+from kohort.embedded.controllers.views import ControllerPod, ControllerPodSpec
 from kohort.kube.clock import START
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
@@ -30,7 +30,7 @@ DISK = {
 
 @pytest.fixture
 async def world() -> AsyncIterator[Workshop]:
-    async with workshop(StatefulSets) as running:
+    async with workshop(StatefulSetController) as running:
         yield running
 
 
@@ -263,15 +263,15 @@ async def test_a_set_at_rest_writes_nothing(world: Workshop) -> None:
 
 # The plan
 
-NAMES = Names("old", "new")
+NAMES = RevisionNames("old", "new")
 
 
-def seen(ordinal: int, revision: str, phase: str) -> SeenPod:
+def seen(ordinal: int, revision: str, phase: str) -> ControllerPod:
     ready = (StatusCondition(type="Ready", status="True", last_transition_time=START),) if phase == "Running" else ()
     name = f"db-{ordinal}"
-    return SeenPod(
+    return ControllerPod(
         metadata=ObjectMeta(name=name, uid=f"{name}-{revision}", labels={REVISION_LABEL: revision, NAME_LABEL: name}),
-        spec=SeenPodSpec(node_name="node"),
+        spec=ControllerPodSpec(node_name="node"),
         status=PodStatus(phase=phase, conditions=ready),
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 from embedded.collector.worlds import Meddler
 from embedded.server.clusters import ADMIN, Cluster, Object, Reply, running_cluster
 from kohort.api.times import format_time
-from kohort.embedded.controllers.builtin import BuiltIn
+from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
 from kohort.kube.informer import SharedInformerFactory
@@ -18,7 +18,7 @@ STEP = 0.05
 CALM = 5
 """So many steps without a write mean that the controllers are done for now."""
 
-Make = Callable[[Client, SharedInformerFactory], BuiltIn[Any]]
+Make = Callable[[Client, SharedInformerFactory], BuiltinController[Any]]
 
 
 class Workshop:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from embedded.crds.definitions import crd
-from kohort.embedded.crds import ConversionError, convert
+from kohort.embedded.crds import WebhookConversionError, convert
 
 Json = Any
 HOOK = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v9", "v1"], "clientConfig": {"url": "u"}}}
@@ -86,6 +86,6 @@ async def test_a_webhook_may_change_labels_and_annotations_and_nothing_else_of_m
     ],
 )
 async def test_an_answer_that_is_no_conversion_is_refused(hook: Hook, problem: str) -> None:
-    with pytest.raises(ConversionError, match=problem) as caught:
+    with pytest.raises(WebhookConversionError, match=problem) as caught:
         await converted(hook, shirt())
     assert str(caught.value).startswith(f"conversion webhook for {V1}, Kind=Shirt failed: ")

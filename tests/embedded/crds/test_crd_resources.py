@@ -3,7 +3,7 @@
 from embedded.crds.definitions import crd, version
 from kohort.embedded.crds import default_crd, resources_of
 from kohort.embedded.crds.resources import AGE, OBJECT_META
-from kohort.embedded.resources import Column, ScalePaths
+from kohort.embedded.resources import ScalePaths, TableColumn
 
 
 def test_every_served_version_is_a_resource() -> None:
@@ -35,7 +35,7 @@ def test_a_definition_without_columns_shows_the_age() -> None:
 def test_columns_are_those_of_the_definition() -> None:
     shown = version(additionalPrinterColumns=[{"name": "Color", "type": "string", "jsonPath": ".spec.color"}])
     text = "Custom resource definition column (in JSONPath format): .spec.color"
-    assert resources_of(crd(shown))[0].columns == (Column("Color", description=text, path=".spec.color"),)
+    assert resources_of(crd(shown))[0].columns == (TableColumn("Color", description=text, path=".spec.color"),)
 
 
 def test_status_and_scale_are_subresources_where_declared() -> None:

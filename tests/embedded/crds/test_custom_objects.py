@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from embedded.crds.definitions import crd, version
-from kohort.embedded.crds import Verdict, prepare, resources_of, shape, validate, validate_status
-from kohort.embedded.resources import Resource
+from kohort.embedded.crds import ValidationResult, prepare, resources_of, shape, validate, validate_status
+from kohort.embedded.resources import ServedResource
 
 Json = Any
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
@@ -21,7 +21,7 @@ def listed(items: Json, **more: Json) -> Json:
     return {"type": "array", "items": items, **more}
 
 
-def kind(spec: Json, **more: Json) -> Resource:
+def kind(spec: Json, **more: Json) -> ServedResource:
     return resources_of(crd(version(spec=spec, **more)))[0]
 
 
@@ -33,7 +33,7 @@ def shaped(schema: Json, spec: Json) -> Json:
     return shape(kind(schema), shirt(spec)).object["spec"]
 
 
-def texts(verdict: Verdict) -> list[str]:
+def texts(verdict: ValidationResult) -> list[str]:
     return [str(error) for error in verdict.errors]
 
 
@@ -330,4 +330,4 @@ def test_a_write_to_the_status_is_judged_by_the_status_alone() -> None:
 def test_shape_and_verdict_come_together() -> None:
     made = prepare(kind(obj(a={**NUMBER, "default": 1, "maximum": 5})), shirt({"b": 1}), None)
     assert made.object == shirt({"a": 1})
-    assert ([str(path) for path in made.unknown], made.verdict) == (["spec.b"], Verdict(()))
+    assert ([str(path) for path in made.unknown], made.verdict) == (["spec.b"], ValidationResult(()))

@@ -16,15 +16,15 @@ from kohort.api.crds import WebhookService, definitions
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.admission import ObjectWrite, admit, read
 from kohort.api.kueue.webhooks import mutate_on_create
-from kohort.embedded.crds import Verdict, default_crd, resources_of, shape, validate, validate_status
-from kohort.embedded.resources import Resource
+from kohort.embedded.crds import ValidationResult, default_crd, resources_of, shape, validate, validate_status
+from kohort.embedded.resources import ServedResource
 
 Json = Any
 WRITES = ("create", "update", "update-status")
 
 
 @cache
-def resources() -> dict[tuple[str, str], Resource]:
+def resources() -> dict[tuple[str, str], ServedResource]:
     found = (each for crd in definitions(WebhookService()) for each in resources_of(default_crd(crd)))
     return {(each.api_version, each.kind): each for each in found}
 
@@ -54,7 +54,7 @@ def parameters() -> list[Any]:
     ]
 
 
-def as_written(value: Json, write: ObjectWrite, resource: Resource) -> Json:
+def as_written(value: Json, write: ObjectWrite, resource: ServedResource) -> Json:
     """A write to an object leaves its status alone, and the reverse; Kueue's webhook fills in defaults of its own."""
     old = {} if write.old is None else read(write.old, resource.api_version)
     if resource.subresource("status"):
@@ -64,7 +64,7 @@ def as_written(value: Json, write: ObjectWrite, resource: Resource) -> Json:
     return value if write.old is not None else mutate_on_create(value, DEFAULT_GATES)
 
 
-def judged(write: ObjectWrite) -> Verdict:
+def judged(write: ObjectWrite) -> ValidationResult:
     resource = resources()[write.value["apiVersion"], write.value["kind"]]
     value = shape(resource, as_written(shape(resource, write.value).object, write, resource)).object
     if write.old is None:

@@ -14,15 +14,15 @@ import pytest
 from kohort.api.fields import FieldError
 from kohort.embedded.crds import shape, validate
 from kohort.embedded.crds.objects import RULES_UNCHECKED
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 
 Json = Any
 CASES = json.loads((Path(__file__).parent / "recorded_answers.json").read_text())
 
 
-def resource(schema: Json) -> Resource:
+def resource(schema: Json) -> ServedResource:
     definition = {"name": "v1", "schema": {"openAPIV3Schema": schema}}
-    return Resource("example.com", "v1", "things", "Thing", namespaced=True, definition=definition)
+    return ServedResource("example.com", "v1", "things", "Thing", namespaced=True, definition=definition)
 
 
 def parts(errors: list[FieldError]) -> list[list[str]]:

@@ -15,12 +15,12 @@ from kohort.embedded.discovery import (
     version_rank,
 )
 from kohort.embedded.kinds import builtin_resources
-from kohort.embedded.resources import Resource, Subresource
+from kohort.embedded.resources import ServedResource, Subresource
 
 
-def queue(version: str) -> Resource:
+def queue(version: str) -> ServedResource:
     status = Subresource("status", "ClusterQueue", ("get", "patch", "update"))
-    return Resource("kueue.x-k8s.io", version, "clusterqueues", "ClusterQueue", False, short_names=("cq",),
+    return ServedResource("kueue.x-k8s.io", version, "clusterqueues", "ClusterQueue", False, short_names=("cq",),
                     subresources=(status,), is_custom=True)  # fmt: skip
 
 

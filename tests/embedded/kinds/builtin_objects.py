@@ -3,12 +3,12 @@
 from typing import Any
 
 from kohort.embedded.kinds import builtin_resources
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 
 Object = dict[str, Any]
 
 
-def find(key: str) -> Resource:
+def find(key: str) -> ServedResource:
     return next(one for one in builtin_resources() if one.qualified == key)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from embedded.kinds.builtin_objects import Object
-from kohort.embedded.kinds.shapes import Shape, shape_of
-from kohort.embedded.resources import Resource
+from kohort.embedded.kinds.shapes import ValueShape, shape_of
+from kohort.embedded.resources import ServedResource
 
 _WORDS = (
     "",
@@ -44,7 +44,7 @@ _SCALARS: dict[str, tuple[Any, ...]] = {
 _LIKELY = ("spec", "template", "containers", "metadata", "jobTemplate", "selector")
 
 
-def _value(chance: random.Random, shape: Shape, depth: int) -> Any:
+def _value(chance: random.Random, shape: ValueShape, depth: int) -> Any:
     if shape.kind == "object":
         return _object(chance, shape, depth)
     if shape.kind in ("list", "map"):
@@ -54,7 +54,7 @@ def _value(chance: random.Random, shape: Shape, depth: int) -> Any:
     return chance.choice(_SCALARS[shape.kind])
 
 
-def _object(chance: random.Random, shape: Shape, depth: int) -> Object:
+def _object(chance: random.Random, shape: ValueShape, depth: int) -> Object:
     names = sorted(shape.members)
     if depth >= _MAX_DEPTH or not names:
         return {}
@@ -63,7 +63,7 @@ def _object(chance: random.Random, shape: Shape, depth: int) -> Object:
     return {name: _value(chance, shape.members[name], depth + 1) for name in sorted(chosen)}
 
 
-def objects(resource: Resource) -> st.SearchStrategy[Object]:
+def objects(resource: ServedResource) -> st.SearchStrategy[Object]:
     """Objects of one kind."""
     assert resource.schema is not None
     shape = shape_of(resource.schema.raw)

@@ -6,24 +6,24 @@ import sys
 import pytest
 
 from kohort.embedded.kinds import builtin_resources
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 
 EVERY = pytest.mark.parametrize("resource", builtin_resources(), ids=lambda one: f"{one.kind}.{one.group}")
 
 
-def find(key: str) -> Resource:
+def find(key: str) -> ServedResource:
     return next(one for one in builtin_resources() if one.qualified == key)
 
 
 @EVERY
-def test_each_kind_has_the_schema_of_its_name(resource: Resource) -> None:
+def test_each_kind_has_the_schema_of_its_name(resource: ServedResource) -> None:
     assert resource.schema is not None
     kinds = resource.schema.resolved["x-kubernetes-group-version-kind"]
     assert {"group": resource.group, "version": resource.version, "kind": resource.kind} in kinds
 
 
 @EVERY
-def test_selectable_fields_exist_in_the_schema(resource: Resource) -> None:
+def test_selectable_fields_exist_in_the_schema(resource: ServedResource) -> None:
     for path in resource.selectable_fields.values():
         node = resource.schema
         for step in path.split("."):
@@ -32,7 +32,7 @@ def test_selectable_fields_exist_in_the_schema(resource: Resource) -> None:
 
 
 @EVERY
-def test_a_kind_with_a_status_that_is_written_has_it_in_its_schema(resource: Resource) -> None:
+def test_a_kind_with_a_status_that_is_written_has_it_in_its_schema(resource: ServedResource) -> None:
     if resource.subresource("status"):
         assert resource.schema is not None
         assert "status" in resource.schema.properties

@@ -19,7 +19,7 @@ from kohort.embedded.kinds import (
     selectable,
     validate,
 )
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 from kohort.embedded.tables import table
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -28,7 +28,7 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 @pytest.mark.parametrize("resource", builtin_resources(), ids=lambda one: one.qualified)
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
-def test_a_random_object_can_be_written_changed_and_shown(resource: Resource, data: st.DataObject) -> None:
+def test_a_random_object_can_be_written_changed_and_shown(resource: ServedResource, data: st.DataObject) -> None:
     raw, other = data.draw(objects(resource)), data.draw(objects(resource))
     before = copy.deepcopy(raw)
     read = read_object(resource, raw)

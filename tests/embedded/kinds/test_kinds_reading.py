@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from embedded.kinds.builtin_objects import JOBS, PODS, Object, container, find, job, pod
 from kohort.embedded.kinds import ReadObject, builtin_resources, read_object, strict_error
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 from kohort.kube.errors import StatusError
 
 JSON: st.SearchStrategy[Any] = st.recursive(
@@ -106,14 +106,14 @@ def test_what_has_no_schema_inside_stays_as_it_is() -> None:
     assert read_object(find("controllerrevisions.apps"), {"data": data, "revision": 1}).object["data"] == data
 
 
-def readable(resource: Resource, obj: Object) -> Object | None:
+def readable(resource: ServedResource, obj: Object) -> Object | None:
     with suppress(StatusError):
         return read_object(resource, obj).object
     return None
 
 
 @given(st.sampled_from(builtin_resources()), st.dictionaries(st.sampled_from(["metadata", "spec", "data", "x"]), JSON))
-def test_whatever_comes_is_read_or_refused_and_never_changed(resource: Resource, obj: Object) -> None:
+def test_whatever_comes_is_read_or_refused_and_never_changed(resource: ServedResource, obj: Object) -> None:
     before = copy.deepcopy(obj)
     once = readable(resource, obj)
     assert obj == before

@@ -26,12 +26,12 @@ from kohort.embedded.kinds import (
     selectable,
     to_stored,
 )
-from kohort.embedded.resources import Resource, Subresource
+from kohort.embedded.resources import ServedResource, Subresource
 
 DEPLOYMENTS = find("deployments.apps")
 STATUS = Subresource("status", "Thing", ("get", "patch", "update"))
-WITH_STATUS = Resource("x.io", "v1", "things", "Thing", True, subresources=(STATUS,), is_custom=True)
-WITHOUT_STATUS = Resource("x.io", "v1", "things", "Thing", True, is_custom=True)
+WITH_STATUS = ServedResource("x.io", "v1", "things", "Thing", True, subresources=(STATUS,), is_custom=True)
+WITHOUT_STATUS = ServedResource("x.io", "v1", "things", "Thing", True, is_custom=True)
 
 
 def thing(**parts: Any) -> Object:

@@ -12,13 +12,13 @@ from embedded.kinds.builtin_objects import JOBS, PODS, Object, container, deploy
 from kohort.embedded.kinds import apply_defaults, builtin_resources, prepare_create, validate
 from kohort.embedded.kinds.definitions import DEFINITIONS
 from kohort.embedded.kinds.validation.objects import schemas_with_rules
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 
 RBAC = "rbac.authorization.k8s.io"
 HOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 
 
-def problems(resource: Resource, obj: Object) -> list[str]:
+def problems(resource: ServedResource, obj: Object) -> list[str]:
     created = prepare_create(resource, apply_defaults(resource, {"kind": resource.kind, **obj}))
     return [str(problem) for problem in validate(resource, created)]
 
@@ -282,7 +282,7 @@ def test_other_kinds_have_their_rules(key: str, obj: Object, said: list[str]) ->
 # Updates
 
 
-def changed(resource: Resource, obj: Object, change: Any, status: Object | None = None) -> list[str]:
+def changed(resource: ServedResource, obj: Object, change: Any, status: Object | None = None) -> list[str]:
     """What is said when an object that was stored is changed so."""
     old = prepare_create(resource, apply_defaults(resource, obj))
     if status is not None:
@@ -425,7 +425,7 @@ def test_what_has_not_changed_is_not_judged_again() -> None:
 
 
 @pytest.mark.parametrize("resource", builtin_resources(), ids=lambda one: one.qualified)
-def test_an_object_with_nothing_but_a_name_is_judged_without_a_stumble(resource: Resource) -> None:
+def test_an_object_with_nothing_but_a_name_is_judged_without_a_stumble(resource: ServedResource) -> None:
     empty: Object = {"metadata": {}}
     for obj in (named(), empty):
         problems(resource, obj)

@@ -15,7 +15,7 @@ from embedded.policies.writes import (
     write,
 )
 from kohort.api.selectors import SelectorError
-from kohort.embedded.admission.attributes import Attributes
+from kohort.embedded.admission.attributes import AdmissionAttributes
 from kohort.embedded.cel import CelError
 from kohort.embedded.matching import (
     admission_request,
@@ -24,10 +24,10 @@ from kohort.embedded.matching import (
     matched_version,
     meets_conditions,
 )
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 
 
-def matches(a_rule: Any, a_write: Attributes) -> bool:
+def matches(a_rule: Any, a_write: AdmissionAttributes) -> bool:
     return matched_version([a_rule], "Exact", a_write, ()) is not None
 
 
@@ -63,7 +63,7 @@ def test_operations_groups_and_versions_are_named_or_starred() -> None:
     ("resource", "namespace", "scope"),
     [(DEPLOYMENTS, "team", "Namespaced"), (NODES, "", "Cluster"), (NAMESPACES, "team", "Cluster")],
 )
-def test_a_scope_is_where_the_object_lives(resource: Resource, namespace: str, scope: str) -> None:
+def test_a_scope_is_where_the_object_lives(resource: ServedResource, namespace: str, scope: str) -> None:
     a_write = write(resource=resource, namespace=namespace)
     fitting = [each for each in ("Namespaced", "Cluster") if matches(rule(scope=each), a_write)]
     assert fitting == [scope]
@@ -88,7 +88,7 @@ def nobody(_name: str) -> None:
     """No namespace is there."""
 
 
-def in_test_stage(a_write: Attributes) -> bool:
+def in_test_stage(a_write: AdmissionAttributes) -> bool:
     selector = {"namespaceSelector": {"matchLabels": {"stage": "test"}}}
     return is_selected(selector, a_write, {"team": {"stage": "test"}, "prod": {}}.get)
 
@@ -144,7 +144,9 @@ def test_a_false_condition_decides_even_beside_one_that_fails() -> None:
 
 
 def test_the_configuration_of_admission_is_exempt() -> None:
-    hooks = Resource("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "X", namespaced=False)
+    hooks = ServedResource(
+        "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "X", namespaced=False
+    )
     assert is_exempt(write(resource=hooks))
     assert not is_exempt(write())
 

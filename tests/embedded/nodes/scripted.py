@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from kohort.embedded.nodes.runtime import ContainerStatus, PodState, Reports, State
-from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.nodes.runtime import PodState, PodStatusSink, RuntimeContainerStatus, State
+from kohort.embedded.server.logs import PodLogOptions
 
 Object = dict[str, Any]
 
@@ -12,7 +12,7 @@ Object = dict[str, Any]
 class ScriptedPod:
     """A pod whose states a test gives."""
 
-    def __init__(self, body: Object, reports: Reports) -> None:
+    def __init__(self, body: Object, reports: PodStatusSink) -> None:
         self.body = body
         self.reports = reports
         self.graces: list[float] = []
@@ -21,12 +21,12 @@ class ScriptedPod:
     def becomes(self, state: State, **more: Any) -> None:
         """All containers are now so."""
         names = [each["name"] for each in self.body["spec"]["containers"]]
-        self.reports.state(PodState(tuple(ContainerStatus(name, state) for name in names), **more))
+        self.reports.state(PodState(tuple(RuntimeContainerStatus(name, state) for name in names), **more))
 
     def stop(self, grace: float) -> None:
         self.graces.append(grace)
 
-    async def logs(self, options: LogOptions) -> AsyncIterator[bytes]:
+    async def logs(self, options: PodLogOptions) -> AsyncIterator[bytes]:
         yield options.container.encode()
 
     async def close(self) -> None:
@@ -48,6 +48,6 @@ class ScriptedRuntime:
     async def stop(self) -> None:
         pass
 
-    def run(self, pod: Object, reports: Reports) -> ScriptedPod:
+    def run(self, pod: Object, reports: PodStatusSink) -> ScriptedPod:
         made = self.pods[pod["metadata"]["name"]] = ScriptedPod(pod, reports)
         return made

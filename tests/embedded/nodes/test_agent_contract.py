@@ -9,13 +9,13 @@ from embedded.nodes.scripted import ScriptedRuntime
 from embedded.nodes.worlds import PODS, World, container, pod, running_agent
 from embedded.server.clusters import running_cluster
 from kohort.embedded.nodes.runtime import (
-    ContainerStatus,
-    Failure,
-    Note,
+    ContainerWaiting,
+    PodEvent,
+    PodFailure,
     PodState,
     Running,
+    RuntimeContainerStatus,
     Terminated,
-    Waiting,
 )
 from kohort.kube.clock import START
 
@@ -56,14 +56,14 @@ async def test_the_same_state_again_costs_no_write(world: World, runtime: Script
 
 async def test_events_of_the_runtime_are_events_of_the_pod(world: World, runtime: ScriptedRuntime) -> None:
     await world.run(pod())
-    runtime.pods["a"].reports.note(Note("Normal", "Started", "Started container main"))
+    runtime.pods["a"].reports.note(PodEvent("Normal", "Started", "Started container main"))
     await world.after(1)
     assert ("Started", "Started container main") in await world.events("a")
 
 
 async def test_a_pod_that_the_runtime_gave_up_says_why(world: World, runtime: ScriptedRuntime) -> None:
     await world.run(pod())
-    runtime.pods["a"].becomes(ended(1), failed=Failure("Evicted", "The node was low on resource: memory."))
+    runtime.pods["a"].becomes(ended(1), failed=PodFailure("Evicted", "The node was low on resource: memory."))
     await world.after(0)
     status = await world.status("a")
     assert (status["phase"], status["reason"]) == ("Failed", "Evicted")
@@ -86,7 +86,7 @@ async def test_a_deleted_pod_stays_until_its_containers_have_ended(world: World,
 async def test_a_pod_that_is_over_before_it_ran_goes_at_once(world: World, runtime: ScriptedRuntime) -> None:
     await world.run(pod())
     await world.delete("a")
-    runtime.pods["a"].becomes(Waiting("ContainerCreating"), over=True)
+    runtime.pods["a"].becomes(ContainerWaiting("ContainerCreating"), over=True)
     await world.after(0)
     assert not await world.exists(f"{PODS}/a")
 
@@ -95,7 +95,7 @@ async def test_a_runtime_that_never_says_that_a_pod_is_over_can_not_hold_it(
     world: World, runtime: ScriptedRuntime
 ) -> None:
     await world.run(pod())
-    runtime.pods["a"].becomes(Waiting("CreateContainerConfigError", 'configmap "x" not found'))
+    runtime.pods["a"].becomes(ContainerWaiting("CreateContainerConfigError", 'configmap "x" not found'))
     await world.delete("a", grace=10)
     await world.after(14)
     assert await world.exists(f"{PODS}/a")
@@ -108,7 +108,7 @@ async def test_what_never_ran_is_written_off_when_its_pod_is_deleted(world: Worl
     held["metadata"]["finalizers"] = ["example.com/look"]
     await world.run(held)
     await world.delete("a")
-    runtime.pods["a"].becomes(Waiting("ContainerCreating"), over=True)
+    runtime.pods["a"].becomes(ContainerWaiting("ContainerCreating"), over=True)
     await world.after(0)
     status = await world.status("a")
     lost = status["containerStatuses"][0]["state"]["terminated"]
@@ -169,9 +169,9 @@ async def test_a_pod_that_others_ended_is_stopped(world: World, runtime: Scripte
 
 async def test_a_time_of_transition_is_that_of_the_last_turn(world: World, runtime: ScriptedRuntime) -> None:
     await world.run(pod(containers=[container("one"), container("two")]))
-    waits = ContainerStatus("two", Waiting("ContainerCreating"))
+    waits = RuntimeContainerStatus("two", ContainerWaiting("ContainerCreating"))
     await world.after(30)
-    runtime.pods["a"].reports.state(PodState((ContainerStatus("one", Running(START), ready=True), waits)))
+    runtime.pods["a"].reports.state(PodState((RuntimeContainerStatus("one", Running(START), ready=True), waits)))
     await world.after(0)
     ready = next(each for each in (await world.status("a"))["conditions"] if each["type"] == "Ready")
     assert ready["message"] == "containers with unready status: [two]"
@@ -193,4 +193,4 @@ async def test_a_pod_with_a_gate_is_ready_when_it_opens(world: World, runtime: S
 
 
 def _ready_state() -> PodState:
-    return PodState((ContainerStatus("main", Running(START), ready=True),))
+    return PodState((RuntimeContainerStatus("main", Running(START), ready=True),))

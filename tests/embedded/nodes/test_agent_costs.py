@@ -9,11 +9,11 @@ import msgspec
 from embedded.nodes.worlds import World, node, pod
 from embedded.server.clusters import ADMIN, running_cluster
 from kohort.embedded.nodes.agent import NodeAgent
-from kohort.embedded.nodes.manifests import Site
-from kohort.embedded.nodes.registration import Leaving, Registration
-from kohort.embedded.nodes.seen import SeenPods
+from kohort.embedded.nodes.bound_pods import BoundPodResource
+from kohort.embedded.nodes.manifests import AgentDefaults
+from kohort.embedded.nodes.pod_worker import PodWorker, WorkerCallbacks
+from kohort.embedded.nodes.registration import NodeRegistration, NodeShutdownPolicy
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
-from kohort.embedded.nodes.work import Office, PodWork
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
 from kohort.kube.transport import Request, Response, Transport
@@ -41,8 +41,10 @@ async def test_a_pod_costs_two_writes_and_no_task() -> None:
         network = Counting(cluster.core.transport(ADMIN))
         client = Client(network, cluster.clock)
         nodes = tuple(node(f"n{number}") for number in range(20))
-        agent = NodeAgent(client, Registration(nodes, leaving=Leaving.KEEP), SimulatedRuntime(cluster.clock))
-        await agent.start(Site())
+        agent = NodeAgent(
+            client, NodeRegistration(nodes, leaving=NodeShutdownPolicy.KEEP), SimulatedRuntime(cluster.clock)
+        )
+        await agent.start(AgentDefaults())
         world = World(cluster, agent, client)
         network.sent.clear()
         tasks = len(asyncio.all_tasks())
@@ -64,9 +66,9 @@ async def phases(world: World) -> list[str]:
 
 async def test_a_pod_takes_less_than_three_kilobytes() -> None:
     clock, count = VirtualClock(), 2000
-    kind, runtime = SeenPods(ours={"one"}), SimulatedRuntime(clock)
+    kind, runtime = BoundPodResource(ours={"one"}), SimulatedRuntime(clock)
     await runtime.start()
-    office = Office(lambda _: None, lambda _, __: None)
+    office = WorkerCallbacks(lambda _: None, lambda _, __: None)
     bodies = [msgspec.json.encode(_found(number)) for number in range(count)]
     kept = []
     tracemalloc.start()
@@ -74,7 +76,7 @@ async def test_a_pod_takes_less_than_three_kilobytes() -> None:
         seen = kind.read(body)
         whole, _ = seen.whole()
         assert seen.shape is not None
-        work = PodWork(seen, seen.shape, whole["status"], office)
+        work = PodWorker(seen, seen.shape, whole["status"], office)
         work.running = runtime.run(whole, work)
         work.knows(work.status(seen, "127.0.0.1", clock.wall()), "1")
         seen.let_go()

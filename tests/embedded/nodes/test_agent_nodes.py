@@ -4,7 +4,7 @@ from embedded.nodes.worlds import CAPACITY, LEASES, NODES, World, node, pod, run
 from embedded.server.clusters import Cluster, running_cluster
 from kohort.api.meta import Taint
 from kohort.embedded.nodes.declared import DeclaredNode
-from kohort.embedded.nodes.registration import Leaving
+from kohort.embedded.nodes.registration import NodeShutdownPolicy
 
 
 async def ready(cluster: Cluster, name: str = "one") -> tuple[str, str]:
@@ -106,9 +106,9 @@ async def test_taints_of_a_declaration_are_there_from_the_start() -> None:
 
 async def test_nodes_go_with_their_agent_unless_they_are_kept() -> None:
     async with running_cluster() as cluster:
-        async with running_agent(cluster, node("stays"), leaving=Leaving.KEEP):
+        async with running_agent(cluster, node("stays"), leaving=NodeShutdownPolicy.KEEP):
             pass
-        async with running_agent(cluster, node("goes"), leaving=Leaving.REMOVE):
+        async with running_agent(cluster, node("goes"), leaving=NodeShutdownPolicy.REMOVE):
             pass
         names = [each["metadata"]["name"] for each in (await cluster.get(NODES))["items"]]
         assert names == ["stays"]

@@ -3,8 +3,8 @@
 from embedded.nodes.scripted import ScriptedRuntime
 from embedded.nodes.worlds import PODS, container, pod, running_agent
 from embedded.server.clusters import Cluster, running_cluster
-from kohort.embedded.nodes.runtime import ContainerStatus, PodState, Running
-from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.nodes.runtime import PodState, Running, RuntimeContainerStatus
+from kohort.embedded.server.logs import PodLogOptions
 from kohort.kube.clock import START
 
 
@@ -105,7 +105,7 @@ async def test_a_runtime_learns_from_the_status_what_a_former_agent_has_seen() -
             await second.after(0)
             found = runtime.pods["a"]
             assert found.body["status"]["containerStatuses"][0]["state"] == await state(cluster)
-            found.reports.state(PodState((ContainerStatus("main", Running(START), restarts=1, ready=True),)))
+            found.reports.state(PodState((RuntimeContainerStatus("main", Running(START), restarts=1, ready=True),)))
             await second.after(0)
             status = await second.status("a")
             assert (status["podIP"], status["startTime"]) == (address, "2026-01-01T00:00:00Z")
@@ -128,7 +128,7 @@ async def test_the_log_of_what_ended_before_can_still_be_read_and_the_pod_delete
             await first.after(5)
         async with running_agent(cluster) as second:
             await second.after(0)
-            parts = [part async for part in second.agent.logs("default", "a", LogOptions("main", tail_lines=1))]
+            parts = [part async for part in second.agent.logs("default", "a", PodLogOptions("main", tail_lines=1))]
             assert b"".join(parts) == b"kohort: exits with 0 (Completed)\n"
             await second.delete("a")
             assert await pods(cluster) == []

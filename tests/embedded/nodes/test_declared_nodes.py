@@ -9,7 +9,7 @@ import pytest
 
 from kohort.api.errors import ApiError, DocumentError
 from kohort.api.meta import Taint
-from kohort.embedded.nodes.declared import DeclarationError, Fleet
+from kohort.embedded.nodes.declared import DeclarationError, NodePool
 from kohort.embedded.nodes.files import read_nodes
 from kohort.embedded.nodes.machine import Gpu, cpus, find_gpus, gpu_labels, memory, node_name, read_gpus, this_machine
 
@@ -17,7 +17,7 @@ from kohort.embedded.nodes.machine import Gpu, cpus, find_gpus, gpu_labels, memo
 
 
 def test_a_fleet_has_names_capacity_and_labels() -> None:
-    fleet = Fleet(
+    fleet = NodePool(
         2, "cpu=96,memory=262144Mi,nvidia.com/gpu=8", "zone=z{0..1},tier=gpu", "gpu-{node}", "gpu=yes:NoSchedule"
     )
     first, second = fleet.nodes()
@@ -28,27 +28,27 @@ def test_a_fleet_has_names_capacity_and_labels() -> None:
 
 
 def test_a_label_may_hold_the_number_of_the_node() -> None:
-    (only,) = Fleet(1, labels="host=h{node}").nodes()
+    (only,) = NodePool(1, labels="host=h{node}").nodes()
     assert only.labels == {"host": "h0"}
 
 
 @pytest.mark.parametrize(
     ("fleet", "why"),
     [
-        (Fleet(0), "0 nodes: give a number from 1 to"),
-        (Fleet(10**6), "1000000 nodes: give a number from 1 to"),
-        (Fleet(1, "cpu"), 'capacity: "cpu" is no name=value'),
-        (Fleet(1, "cpu=many"), "capacity[cpu]: Invalid value"),
-        (Fleet(1, "cpu=-1"), "must be greater than or equal to 0"),
-        (Fleet(1, "cpu=1,cpu=2"), "capacity: cpu stands twice"),
-        (Fleet(1, labels="a b=c"), "node node-0: metadata.labels"),
-        (Fleet(1, labels="a=c d"), "node node-0: metadata.labels"),
-        (Fleet(1, name="Node"), 'node Node: metadata.name: Invalid value: "Node"'),
-        (Fleet(2, name="same"), '2 nodes share the name "same": put {node} into it'),
-        (Fleet(1, taints="a=b"), 'taint "a=b": write key=value:NoSchedule'),
+        (NodePool(0), "0 nodes: give a number from 1 to"),
+        (NodePool(10**6), "1000000 nodes: give a number from 1 to"),
+        (NodePool(1, "cpu"), 'capacity: "cpu" is no name=value'),
+        (NodePool(1, "cpu=many"), "capacity[cpu]: Invalid value"),
+        (NodePool(1, "cpu=-1"), "must be greater than or equal to 0"),
+        (NodePool(1, "cpu=1,cpu=2"), "capacity: cpu stands twice"),
+        (NodePool(1, labels="a b=c"), "node node-0: metadata.labels"),
+        (NodePool(1, labels="a=c d"), "node node-0: metadata.labels"),
+        (NodePool(1, name="Node"), 'node Node: metadata.name: Invalid value: "Node"'),
+        (NodePool(2, name="same"), '2 nodes share the name "same": put {node} into it'),
+        (NodePool(1, taints="a=b"), 'taint "a=b": write key=value:NoSchedule'),
     ],
 )
-def test_a_fleet_that_can_not_be_is_refused_in_one_line(fleet: Fleet, why: str) -> None:
+def test_a_fleet_that_can_not_be_is_refused_in_one_line(fleet: NodePool, why: str) -> None:
     with pytest.raises(ApiError) as caught:
         fleet.nodes()
     assert why in str(caught.value)

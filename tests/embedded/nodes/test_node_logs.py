@@ -11,16 +11,16 @@ import pytest
 from embedded.nodes.worlds import World, node, pod
 from kohort.api.core.nodes import Node
 from kohort.api.core.pods import Pod
-from kohort.embedded.auth.certificates import Authority
+from kohort.embedded.auth.certificates import FileCertificateAuthority
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.nodes.endpoint import Place
+from kohort.embedded.nodes.log_endpoint import LogEndpointAddress
 from kohort.embedded.nodes.log_source import AgentLogs, RemoteLogs
-from kohort.embedded.nodes.registration import Registration
-from kohort.embedded.nodes.running import AgentSettings, running_nodes
+from kohort.embedded.nodes.registration import NodeRegistration
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
-from kohort.embedded.server.logs import LogOptions
-from kohort.embedded.server.server import ApiServer, running
-from kohort.embedded.server.settings import Settings
+from kohort.embedded.nodes.startup import AgentSettings, running_nodes
+from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.server import ApiServer, running_api_server
+from kohort.embedded.server.settings import ServerSettings
 from kohort.kube.certificates import CertificatePair
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
@@ -35,7 +35,7 @@ PATIENCE = 60.0
 
 
 async def text(world: World, name: str = "a", container: str = "main", **options: object) -> str:
-    asked = LogOptions(container, **options)  # type: ignore[arg-type]
+    asked = PodLogOptions(container, **options)  # type: ignore[arg-type]
     return b"".join([part async for part in world.agent.logs("default", name, asked)]).decode()
 
 
@@ -78,7 +78,7 @@ async def test_a_followed_log_ends_with_its_container(world: World) -> None:
 
 async def test_a_followed_log_ends_with_its_reader(world: World) -> None:
     await world.run(pod(restart="Always"))
-    output = world.agent.logs("default", "a", LogOptions("main", follow=True))
+    output = world.agent.logs("default", "a", PodLogOptions("main", follow=True))
     assert FIRST in (await anext(output)).decode()
     await output.aclose()  # type: ignore[attr-defined]
 
@@ -100,9 +100,9 @@ async def test_a_container_without_a_log_says_why(world: World, container: str, 
 async def test_a_pod_without_a_node_or_of_an_unknown_one_has_no_log(world: World) -> None:
     source = AgentLogs()
     with pytest.raises(StatusError, match="pod a does not have a host assigned"):
-        source.open({"metadata": {"name": "a"}, "spec": {}}, LogOptions("main"))
+        source.open({"metadata": {"name": "a"}, "spec": {}}, PodLogOptions("main"))
     with pytest.raises(StatusError, match="node far is not run by this process"):
-        source.open({"metadata": {"name": "a"}, "spec": {"nodeName": "far"}}, LogOptions("main"))
+        source.open({"metadata": {"name": "a"}, "spec": {"nodeName": "far"}}, PodLogOptions("main"))
 
 
 # Over the wire
@@ -111,7 +111,7 @@ async def test_a_pod_without_a_node_or_of_an_unknown_one_has_no_log(world: World
 class Site:
     """A server over HTTPS, and an agent that serves logs to whoever may read them."""
 
-    def __init__(self, server: ApiServer, source: AgentLogs, authority: Authority, folder: Path) -> None:
+    def __init__(self, server: ApiServer, source: AgentLogs, authority: FileCertificateAuthority, folder: Path) -> None:
         self.source = source
         self._authority = authority
         self._folder = folder
@@ -145,11 +145,13 @@ class Site:
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
     source = AgentLogs()
-    async with running(Settings(data=tmp_path / "data", logs=source)) as server:
-        authority = Authority.at(tmp_path / "data" / "keys", SystemClock().wall())
+    async with running_api_server(ServerSettings(data=tmp_path / "data", logs=source)) as server:
+        authority = FileCertificateAuthority.at(tmp_path / "data" / "keys", SystemClock().wall())
         client = Client(server.core.transport(ADMIN))
-        settings = AgentSettings(logs=Place(authority.pem))
-        async with running_nodes(client, Registration((node(),)), SimulatedRuntime(client.clock), settings) as agent:
+        settings = AgentSettings(logs=LogEndpointAddress(authority.pem))
+        async with running_nodes(
+            client, NodeRegistration((node(),)), SimulatedRuntime(client.clock), settings
+        ) as agent:
             source.agents.append(agent)
             yield Site(server, source, authority, tmp_path)
 
@@ -196,6 +198,6 @@ async def test_without_a_certificate_there_is_no_answer(site: Site) -> None:
 
 async def test_a_stranger_with_a_certificate_of_his_own_gets_no_answer(site: Site) -> None:
     await site.run(run_seconds="forever")
-    site._authority = Authority.create(SystemClock().wall())
+    site._authority = FileCertificateAuthority.create(SystemClock().wall())
     with pytest.raises((aiohttp.ClientError, ssl.SSLError, OSError)):
         await site.ask(ADMIN, LOG)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.embedded.nodes.patterns import PatternError, Patterns
+from kohort.embedded.nodes.patterns import NodePatternError, Patterns
 
 
 def dealt(count: int, **texts: str) -> list[tuple[str, ...]]:
@@ -62,7 +62,7 @@ def test_fewer_nodes_than_places_are_spread_over_them() -> None:
     ],
 )
 def test_a_pattern_that_makes_no_sense_is_refused(text: str, why: str) -> None:
-    with pytest.raises(PatternError) as caught:
+    with pytest.raises(NodePatternError) as caught:
         dealt(1, rack=text)
     assert why in str(caught.value)
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from embedded.nodes.worlds import NODES, World, node, pod, running_agent
 from embedded.server.clusters import ADMIN, Cluster, running_cluster
-from kohort.embedded.nodes.addresses import Blocks, HostAddress, PodAddresses
+from kohort.embedded.nodes.addresses import HostAddress, PodCidrAllocator, PodIpAllocator
 from kohort.embedded.nodes.agent import NodeAgent
-from kohort.embedded.nodes.manifests import Site
-from kohort.embedded.nodes.registration import Registration
+from kohort.embedded.nodes.manifests import AgentDefaults
+from kohort.embedded.nodes.registration import NodeRegistration
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.kube.errors import StatusError
 from kohort.kube.transport import Request, Response, Transport
@@ -38,7 +38,7 @@ sizes = st.integers(1, 5000)
 
 @given(st.lists(st.tuples(names, sizes), max_size=12))
 def test_blocks_have_room_and_never_overlap(wishes: list[tuple[str, int]]) -> None:
-    blocks = Blocks([])
+    blocks = PodCidrAllocator([])
     picked = [ip_network(blocks.pick(*wish)) for wish in wishes]
     assert all(block.num_addresses >= pods + 2 for block, (_, pods) in zip(picked, wishes, strict=True))
     assert not any(one.overlaps(other) for one, other in combinations(picked, 2))
@@ -46,18 +46,18 @@ def test_blocks_have_room_and_never_overlap(wishes: list[tuple[str, int]]) -> No
 
 @given(names, sizes, sizes)
 def test_a_block_that_another_node_has_is_not_picked(name: str, first: int, second: int) -> None:
-    taken = Blocks([]).pick(name, first)
-    blocks = Blocks([taken, "fd00::/64", "192.168.0.0/24", "10.0.0.0/16", "nonsense"])
+    taken = PodCidrAllocator([]).pick(name, first)
+    blocks = PodCidrAllocator([taken, "fd00::/64", "192.168.0.0/24", "10.0.0.0/16", "nonsense"])
     assert not ip_network(blocks.pick(name, second)).overlaps(ip_network(taken))
 
 
 def test_when_all_blocks_are_taken_nodes_share() -> None:
-    assert Blocks(["10.128.0.0/9"]).pick("one", 110) == Blocks([]).pick("one", 110)
+    assert PodCidrAllocator(["10.128.0.0/9"]).pick("one", 110) == PodCidrAllocator([]).pick("one", 110)
 
 
 @given(st.lists(st.booleans(), max_size=200))
 def test_no_two_pods_have_the_same_address_at_a_time(steps: list[bool]) -> None:
-    addresses = PodAddresses()
+    addresses = PodIpAllocator()
     addresses.settle("one", "10.128.0.0/26")
     held = [addresses.give("one", "10.128.0.2")]
     for comes in steps:
@@ -70,7 +70,7 @@ def test_no_two_pods_have_the_same_address_at_a_time(steps: list[bool]) -> None:
 
 
 def test_more_pods_than_addresses_share_them() -> None:
-    addresses = PodAddresses()
+    addresses = PodIpAllocator()
     addresses.settle("one", "10.128.0.0/30")
     assert [addresses.give("one", "") for _ in range(3)] == ["10.128.0.1", "10.128.0.2", "10.128.0.1"]
 
@@ -119,15 +119,15 @@ async def test_an_agent_that_may_not_see_other_nodes_goes_by_names_and_writes_no
         transport = Listless(cluster.core.transport(ADMIN))
         async with running_agent(cluster, transport=transport) as world:
             await world.run(pod("a"))
-            assert ip_address(await address(world, "a")) in ip_network(Blocks([]).pick("one", 10))
+            assert ip_address(await address(world, "a")) in ip_network(PodCidrAllocator([]).pick("one", 10))
             assert "podCIDR" not in (await cluster.get(f"{NODES}/one"))["spec"]
 
 
 async def test_pods_of_the_host_have_its_address_and_their_node_no_block() -> None:
     async with running_cluster() as cluster, running_agent(cluster, node("other")) as world:
         runtime = SimulatedRuntime(cluster.clock)
-        agent = NodeAgent(world.client, Registration((node("one"),)), runtime, HostAddress("127.0.0.9"))
-        await agent.start(Site())
+        agent = NodeAgent(world.client, NodeRegistration((node("one"),)), runtime, HostAddress("127.0.0.9"))
+        await agent.start(AgentDefaults())
         await world.run(pod("a"))
         assert await address(world, "a") == "127.0.0.9"
         assert "podCIDR" not in (await cluster.get(f"{NODES}/one"))["spec"]

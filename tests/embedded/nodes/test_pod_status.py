@@ -9,31 +9,39 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from kohort.embedded.nodes.phases import completed, given_up, has_stopped, phase_of
-from kohort.embedded.nodes.runtime import ContainerStatus, Failure, PodState, Running, State, Terminated, Waiting
-from kohort.embedded.nodes.shapes import ContainerShape, Shape
-from kohort.embedded.nodes.status import About, patch_between, rejected, status_of
+from kohort.embedded.nodes.runtime import (
+    ContainerWaiting,
+    PodFailure,
+    PodState,
+    Running,
+    RuntimeContainerStatus,
+    State,
+    Terminated,
+)
+from kohort.embedded.nodes.shapes import ContainerShape, PodStatusShape
+from kohort.embedded.nodes.status import PodStatusContext, patch_between, rejected, status_of
 from kohort.kube.clock import START
 
 LATER = START + timedelta(seconds=9)
-ABOUT = About("u", START, "127.0.0.1", "10.128.0.1", 1)
-W, R = Waiting("ContainerCreating"), Running(START)
+ABOUT = PodStatusContext("u", START, "127.0.0.1", "10.128.0.1", 1)
+W, R = ContainerWaiting("ContainerCreating"), Running(START)
 
 
 def end(code: int = 0) -> Terminated:
     return Terminated(code, "Error" if code else "Completed", START, LATER)
 
 
-def shape(restart: str = "Never", mains: int = 1, init: str = "") -> Shape:
+def shape(restart: str = "Never", mains: int = 1, init: str = "") -> PodStatusShape:
     """`init` has a letter for each container: i for one that initializes, s for a sidecar."""
     inits = tuple(ContainerShape(f"{kind}{index}", "x", kind == "s") for index, kind in enumerate(init))
-    return Shape(tuple(ContainerShape(f"m{index}", "x") for index in range(mains)), inits, restart)
+    return PodStatusShape(tuple(ContainerShape(f"m{index}", "x") for index in range(mains)), inits, restart)
 
 
-def state(spec: Shape, *states: State, last: Terminated | None = None) -> PodState:
+def state(spec: PodStatusShape, *states: State, last: Terminated | None = None) -> PodState:
     """States of the init containers first, then of the main ones."""
     names = [each.name for each in (*spec.init, *spec.containers)]
     known = [
-        ContainerStatus(name, found, last=last, ready=isinstance(found, Running))
+        RuntimeContainerStatus(name, found, last=last, ready=isinstance(found, Running))
         for name, found in zip(names, states, strict=True)
     ]
     return PodState(tuple(known[len(spec.init) :]), tuple(known[: len(spec.init)]))
@@ -66,13 +74,13 @@ def state(spec: Shape, *states: State, last: Terminated | None = None) -> PodSta
         (shape(init="s"), (W, R), "Running"),
     ],
 )
-def test_the_phase_of_a_pod(spec: Shape, states: tuple[State, ...], phase: str) -> None:
+def test_the_phase_of_a_pod(spec: PodStatusShape, states: tuple[State, ...], phase: str) -> None:
     assert phase_of(spec, state(spec, *states), is_last=False) == phase
 
 
 def test_a_container_that_waits_for_its_restart_keeps_its_pod_running() -> None:
     spec = shape("Always")
-    waiting = state(spec, Waiting("CrashLoopBackOff"), last=end(1))
+    waiting = state(spec, ContainerWaiting("CrashLoopBackOff"), last=end(1))
     assert phase_of(spec, waiting, is_last=False) == "Running"
 
 
@@ -86,11 +94,11 @@ def test_a_pod_that_is_stopped_has_succeeded_only_if_all_of_it_has() -> None:
 def test_a_container_that_the_runtime_does_not_mention_waits() -> None:
     spec = shape(init="i")
     whole = completed(spec, PodState(()))
-    assert [each.state for each in whole.containers] == [Waiting("PodInitializing")]
+    assert [each.state for each in whole.containers] == [ContainerWaiting("PodInitializing")]
 
 
 def test_a_refused_pod_says_why_and_is_not_ready() -> None:
-    said = rejected(Failure("OutOfcpu", "no"), ABOUT)
+    said = rejected(PodFailure("OutOfcpu", "no"), ABOUT)
     assert (said["phase"], said["reason"], said["message"]) == ("Failed", "OutOfcpu", "no")
     assert {each["type"]: each["reason"] for each in said["conditions"]} == {
         "Ready": "PodFailed",
@@ -108,18 +116,18 @@ states = st.one_of(st.just(W), st.just(R), ends)
 
 
 @st.composite
-def pods(draw: st.DrawFn) -> tuple[Shape, PodState]:
+def pods(draw: st.DrawFn) -> tuple[PodStatusShape, PodState]:
     spec = draw(shapes)
 
-    def one(each: ContainerShape) -> ContainerStatus:
+    def one(each: ContainerShape) -> RuntimeContainerStatus:
         found, last = draw(states), draw(st.one_of(st.none(), ends))
-        return ContainerStatus(each.name, found, int(last is not None), last, ready=isinstance(found, Running))
+        return RuntimeContainerStatus(each.name, found, int(last is not None), last, ready=isinstance(found, Running))
 
     return spec, PodState(tuple(map(one, spec.containers)), tuple(map(one, spec.init)))
 
 
 abouts = st.builds(
-    About,
+    PodStatusContext,
     st.just("u"),
     st.just(START),
     st.just("127.0.0.1"),
@@ -151,7 +159,9 @@ def without_times(status: Any) -> Any:
 
 
 @given(pods(), abouts)
-def test_a_patch_leads_from_any_status_to_any_other(pod: tuple[Shape, PodState], about: About) -> None:
+def test_a_patch_leads_from_any_status_to_any_other(
+    pod: tuple[PodStatusShape, PodState], about: PodStatusContext
+) -> None:
     spec, later = pod
     earlier = status_of(spec, completed(spec, PodState(())), ABOUT)
     new = status_of(spec, later, about)
@@ -162,14 +172,14 @@ def test_a_patch_leads_from_any_status_to_any_other(pod: tuple[Shape, PodState],
 
 
 @given(pods(), abouts)
-def test_what_did_not_change_needs_no_patch(pod: tuple[Shape, PodState], about: About) -> None:
+def test_what_did_not_change_needs_no_patch(pod: tuple[PodStatusShape, PodState], about: PodStatusContext) -> None:
     said = status_of(*pod, about)
     assert patch_between(said, said, LATER) == {}
 
 
 @given(pods(), abouts)
 def test_a_pod_is_ready_only_if_its_containers_are_and_they_only_while_it_runs(
-    pod: tuple[Shape, PodState], about: About
+    pod: tuple[PodStatusShape, PodState], about: PodStatusContext
 ) -> None:
     said = status_of(*pod, about)
     holds = {each["type"]: each["status"] == "True" for each in said["conditions"]}
@@ -179,14 +189,14 @@ def test_a_pod_is_ready_only_if_its_containers_are_and_they_only_while_it_runs(
 
 
 @given(pods(), st.booleans())
-def test_a_pod_of_which_something_runs_has_not_ended(pod: tuple[Shape, PodState], is_last: bool) -> None:
+def test_a_pod_of_which_something_runs_has_not_ended(pod: tuple[PodStatusShape, PodState], is_last: bool) -> None:
     spec, found = pod
     if not has_stopped(found):
         assert phase_of(spec, found, is_last=is_last) in ("Pending", "Running")
 
 
 @given(pods())
-def test_a_pod_that_is_given_up_has_no_container_that_waits(pod: tuple[Shape, PodState]) -> None:
+def test_a_pod_that_is_given_up_has_no_container_that_waits(pod: tuple[PodStatusShape, PodState]) -> None:
     spec, found = pod
     if spec.init or not has_stopped(found):
         return
@@ -197,23 +207,23 @@ def test_a_pod_that_is_given_up_has_no_container_that_waits(pod: tuple[Shape, Po
 
 def test_a_container_that_starts_up_runs_and_has_not_started() -> None:
     spec = shape()
-    said = status_of(spec, PodState((ContainerStatus("m0", R, starting=True),)), ABOUT)
+    said = status_of(spec, PodState((RuntimeContainerStatus("m0", R, starting=True),)), ABOUT)
     [main] = said["containerStatuses"]
     assert (said["phase"], main["started"], main["ready"]) == ("Running", False, False)
 
 
 def test_a_sidecar_that_starts_up_keeps_its_pod_uninitialized() -> None:
     spec = shape(init="s")
-    found = PodState((ContainerStatus("m0", W),), (ContainerStatus("s0", R, starting=True),))
+    found = PodState((RuntimeContainerStatus("m0", W),), (RuntimeContainerStatus("s0", R, starting=True),))
     conditions = {each["type"]: each for each in status_of(spec, found, ABOUT)["conditions"]}
     assert conditions["Initialized"]["message"] == "containers with incomplete status: [s0]"
 
 
 def test_a_pod_that_failed_before_anything_ran_does_not_speak_of_its_containers() -> None:
     spec = shape()
-    waits = status_of(spec, PodState((ContainerStatus("m0", W),)), ABOUT)
+    waits = status_of(spec, PodState((RuntimeContainerStatus("m0", W),)), ABOUT)
     last = structs.replace(ABOUT, is_last=True)
-    failed = PodState((ContainerStatus("m0", W),), failed=Failure("FailedMount", "no volumes"), over=True)
+    failed = PodState((RuntimeContainerStatus("m0", W),), failed=PodFailure("FailedMount", "no volumes"), over=True)
     said = status_of(spec, failed, last)
     assert (said["phase"], said["reason"], said["message"]) == ("Failed", "FailedMount", "no volumes")
     assert "containerStatuses" not in said

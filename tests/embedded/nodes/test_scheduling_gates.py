@@ -3,14 +3,14 @@
 from embedded.nodes.scripted import ScriptedRuntime
 from embedded.nodes.worlds import World, node, pod, running_agent, running_world
 from embedded.server.clusters import running_cluster
-from kohort.embedded.store import Key
+from kohort.embedded.storage import StorageKey
 
 GATES = [{"name": "kueue.x-k8s.io/admission"}]
 
 
 async def name_node(world: World, name: str, to: str) -> None:
     """Name the node of a gated pod past the API server, whose validation refuses that."""
-    key = Key("pods", "default", name)
+    key = StorageKey("pods", "default", name)
     found = world.cluster.core.store.get(key)
     assert found is not None
     body = await world.pod(name)
@@ -27,7 +27,7 @@ async def gated(world: World, name: str = "a") -> None:
 
 
 async def open_gates(world: World, name: str = "a") -> None:
-    key = Key("pods", "default", name)
+    key = StorageKey("pods", "default", name)
     found = world.cluster.core.store.get(key)
     assert found is not None
     body = await world.pod(name)

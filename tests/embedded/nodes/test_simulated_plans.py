@@ -6,25 +6,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.embedded.nodes.simulated.plans import COMPLETION_INDEX, FOREVER, Defaults, Plan, Reading, read_plan
+from kohort.embedded.nodes.simulated.plans import (
+    COMPLETION_INDEX,
+    FOREVER,
+    Defaults,
+    ParsedPlan,
+    SimulatedPodPlan,
+    read_plan,
+)
 
 DEFAULTS = Defaults(start_seconds=1.0, run_seconds=7.0)
 
 
-def reading(restart: str = "Never", uid: str = "u", index: int | None = None, **says: object) -> Reading:
+def reading(restart: str = "Never", uid: str = "u", index: int | None = None, **says: object) -> ParsedPlan:
     notes = {f"kohort.dev/{key.replace('_', '-')}": str(text) for key, text in says.items()}
     if index is not None:
         notes[COMPLETION_INDEX] = str(index)
     return read_plan({"metadata": {"uid": uid, "annotations": notes}, "spec": {"restartPolicy": restart}}, DEFAULTS)
 
 
-def plan(restart: str = "Never", uid: str = "u", index: int | None = None, **says: object) -> Plan:
+def plan(restart: str = "Never", uid: str = "u", index: int | None = None, **says: object) -> SimulatedPodPlan:
     found = reading(restart, uid, index, **says)
     assert found.problems == []
     return found.plan
 
 
-def codes(found: Plan, runs: int = 3) -> list[int]:
+def codes(found: SimulatedPodPlan, runs: int = 3) -> list[int]:
     return [found.code_of(attempt) for attempt in range(runs)]
 
 

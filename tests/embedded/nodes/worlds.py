@@ -7,8 +7,8 @@ from typing import Any
 from embedded.server.clusters import ADMIN, Cluster, running_cluster
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.declared import DeclaredNode
-from kohort.embedded.nodes.manifests import Site
-from kohort.embedded.nodes.registration import Leaving, Registration
+from kohort.embedded.nodes.manifests import AgentDefaults
+from kohort.embedded.nodes.registration import NodeRegistration, NodeShutdownPolicy
 from kohort.embedded.nodes.runtime import Runtime
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.kube.client import Client
@@ -92,14 +92,14 @@ async def running_agent(
     cluster: Cluster,
     *nodes: DeclaredNode,
     runtime: Runtime | None = None,
-    leaving: Leaving = Leaving.KEEP,
+    leaving: NodeShutdownPolicy = NodeShutdownPolicy.KEEP,
     transport: Transport | None = None,
 ) -> AsyncIterator[World]:
     """An agent on a cluster; what it leaves behind stays there."""
     client = Client(transport or cluster.core.transport(ADMIN), cluster.clock)
-    registration = Registration(nodes or (node(),), leaving=leaving)
+    registration = NodeRegistration(nodes or (node(),), leaving=leaving)
     agent = NodeAgent(client, registration, runtime or SimulatedRuntime(cluster.clock))
-    await agent.start(Site())
+    await agent.start(AgentDefaults())
     try:
         yield World(cluster, agent, client)
     finally:

@@ -7,23 +7,23 @@ import pytest
 
 from kohort.api.codec import decode_json
 from kohort.embedded.kinds import builtin_resources
-from kohort.embedded.openapi import Node
-from kohort.embedded.openapi.documents import Documents
-from kohort.embedded.resources import Resource, Subresource
+from kohort.embedded.openapi import SchemaNode
+from kohort.embedded.openapi.documents import OpenApiDocuments
+from kohort.embedded.resources import ServedResource, Subresource
 
 PREFIX = "#/components/schemas/"
 STATUS = Subresource("status", "Queue", ("get", "patch", "update"))
 SCHEMA = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"n": {"type": "integer"}}}}}
-QUEUE = Resource(
-    "kueue.x-k8s.io", "v1beta2", "queues", "Queue", True, schema=Node(SCHEMA, {}), list_kind="QueueList",
+QUEUE = ServedResource(
+    "kueue.x-k8s.io", "v1beta2", "queues", "Queue", True, schema=SchemaNode(SCHEMA, {}), list_kind="QueueList",
     subresources=(STATUS,), is_custom=True,
 )  # fmt: skip
 SERVED = (*builtin_resources(), QUEUE)
-GROUP_VERSIONS = sorted(Documents().index(SERVED)["paths"])
+GROUP_VERSIONS = sorted(OpenApiDocuments().index(SERVED)["paths"])
 
 
-def document(path: str, served: tuple[Resource, ...] = SERVED) -> Any:
-    found = Documents().document(served, path)
+def document(path: str, served: tuple[ServedResource, ...] = SERVED) -> Any:
+    found = OpenApiDocuments().document(served, path)
     assert found is not None
     return decode_json(found.data)
 
@@ -36,7 +36,7 @@ def references(value: Any) -> set[str]:
 
 
 def test_the_index_leads_to_each_group_version_by_a_hash() -> None:
-    documents = Documents()
+    documents = OpenApiDocuments()
     entry = documents.index(SERVED)["paths"]["apis/batch/v1"]["serverRelativeURL"]
     found = documents.document(SERVED, "apis/batch/v1")
     assert found is not None
@@ -46,13 +46,16 @@ def test_the_index_leads_to_each_group_version_by_a_hash() -> None:
 
 def test_a_changed_schema_changes_its_hash_and_no_other() -> None:
     properties = {**SCHEMA["properties"], "new": {"type": "string"}}  # type: ignore[dict-item]
-    changed = replace(QUEUE, schema=Node({**SCHEMA, "properties": properties}, {}))
-    before, after = Documents().index(SERVED)["paths"], Documents().index((*builtin_resources(), changed))["paths"]
+    changed = replace(QUEUE, schema=SchemaNode({**SCHEMA, "properties": properties}, {}))
+    before, after = (
+        OpenApiDocuments().index(SERVED)["paths"],
+        OpenApiDocuments().index((*builtin_resources(), changed))["paths"],
+    )
     assert {path for path in before if before[path] != after[path]} == {"apis/kueue.x-k8s.io/v1beta2"}
 
 
 def test_a_document_is_rendered_once_while_nothing_changes() -> None:
-    documents = Documents()
+    documents = OpenApiDocuments()
     once = documents.document(SERVED, "apis/batch/v1")
     assert documents.document(SERVED, "apis/batch/v1") is once
     assert documents.document((), "apis/batch/v1") is None
@@ -67,7 +70,7 @@ def test_every_reference_is_answered_within_the_document(path: str) -> None:
 
 @pytest.mark.parametrize("path", GROUP_VERSIONS)
 def test_types_are_single_as_openapi_3_0_wants_them(path: str) -> None:
-    found = Documents().document(SERVED, path)
+    found = OpenApiDocuments().document(SERVED, path)
     assert found is not None
     assert b'"type":"string"' in found.data
     assert b'"type":[' not in found.data

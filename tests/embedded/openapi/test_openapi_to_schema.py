@@ -4,7 +4,7 @@ import pytest
 
 from kohort.api.schema import Schema
 from kohort.api.structural import default, prune, validate
-from kohort.embedded.openapi import Definitions, Node, to_schema
+from kohort.embedded.openapi import Definitions, SchemaNode, to_schema
 
 DEFINITIONS: Definitions = {
     "Raw": {"type": "object", "description": "anything"},
@@ -23,7 +23,7 @@ DEFINITIONS: Definitions = {
 
 
 def schema(**properties: object) -> Schema:
-    return to_schema(Node({"type": "object", "properties": properties}, DEFINITIONS))
+    return to_schema(SchemaNode({"type": "object", "properties": properties}, DEFINITIONS))
 
 
 def ref(name: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from embedded.patches.recordings import cases, plain, schema
-from kohort.embedded.ownership import EMPTY, FieldSet, apply, track_update
+from kohort.embedded.managed_fields import EMPTY, FieldSet, apply, track_update
 from kohort.kube.errors import StatusError
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.patches.recordings import schema
-from kohort.embedded.ownership import (
+from kohort.embedded.managed_fields import (
     EMPTY,
     FieldSet,
     apply,
@@ -17,7 +17,7 @@ from kohort.embedded.ownership import (
     track_update,
     validate_managed_fields,
 )
-from kohort.embedded.resources import Resource, Subresource
+from kohort.embedded.resources import ServedResource, Subresource
 from kohort.kube.errors import StatusError
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -190,11 +190,11 @@ def test_kubectl_keeps_its_annotation_in_step() -> None:
 
 def test_each_door_leaves_the_other_half_alone() -> None:
     status = Subresource("status", "Deployment", ("get",))
-    with_status = Resource("apps", "v1", "deployments", "Deployment", namespaced=True, subresources=(status,))
+    with_status = ServedResource("apps", "v1", "deployments", "Deployment", namespaced=True, subresources=(status,))
     assert reset_fields(with_status, "") == FieldSet.of("status")
     assert reset_fields(with_status, "status") == FieldSet.of("spec")
     assert reset_fields(with_status, "scale") == EMPTY
-    assert reset_fields(Resource("x", "v1", "xs", "X", namespaced=True), "") == EMPTY
+    assert reset_fields(ServedResource("x", "v1", "xs", "X", namespaced=True), "") == EMPTY
 
 
 def test_entries_that_are_none_are_named() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kohort.embedded.kinds import builtin_resources
-from kohort.embedded.openapi import Node
+from kohort.embedded.openapi import SchemaNode
 
 _GOLDEN = Path(__file__).parent / "golden"
 
@@ -25,17 +25,17 @@ def cases(name: str) -> list[dict[str, Any]]:
 
 
 @cache
-def _kinds() -> Mapping[str, Node | None]:
+def _kinds() -> Mapping[str, SchemaNode | None]:
     return {resource.kind: resource.schema for resource in builtin_resources() if resource.group != "events.k8s.io"}
 
 
 @cache
-def _custom(name: str) -> Node:
+def _custom(name: str) -> SchemaNode:
     definitions = _recorded(name)["schema"]
-    return Node(definitions["T"], definitions)
+    return SchemaNode(definitions["T"], definitions)
 
 
-def schema(kind: str, name: str = "update") -> Node:
+def schema(kind: str, name: str = "update") -> SchemaNode:
     """The schema of a built-in kind, or of the recorded custom kind `T`."""
     found = _custom(name) if kind == "T" else _kinds()[kind]
     assert found is not None

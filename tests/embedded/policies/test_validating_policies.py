@@ -17,16 +17,19 @@ from embedded.policies.writes import (
     world,
     write,
 )
-from kohort.embedded.admission.attributes import Attributes
-from kohort.embedded.policies import Outcome, World, evaluate, policy_problems, refusal
+from kohort.embedded.admission.attributes import AdmissionAttributes
+from kohort.embedded.policies import PolicyContext, PolicyResult, evaluate, policy_problems, refusal
 
 Json = Any
 FEW = "object.spec.replicas <= 5"
 
 
 async def judged(
-    a_policy: Json, a_binding: Json = None, a_write: Attributes | None = None, a_world: World | None = None
-) -> Outcome:
+    a_policy: Json,
+    a_binding: Json = None,
+    a_write: AdmissionAttributes | None = None,
+    a_world: PolicyContext | None = None,
+) -> PolicyResult:
     return await evaluate([a_policy], [a_binding or binding()], a_write or write(deployment(9)), a_world or world())
 
 

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kohort.embedded.admission.attributes import Attributes, Verb
+from kohort.embedded.admission.attributes import AdmissionAttributes, Verb
 from kohort.embedded.auth.users import User
-from kohort.embedded.cel.library.authorization import Decision, Question
-from kohort.embedded.policies import World
-from kohort.embedded.resources import Resource, Subresource
+from kohort.embedded.cel.library.authorization import AuthorizerDecision, Question
+from kohort.embedded.policies import PolicyContext
+from kohort.embedded.resources import ServedResource, Subresource
 
 Json = Any
 
-DEPLOYMENTS = Resource(
+DEPLOYMENTS = ServedResource(
     "apps",
     "v1",
     "deployments",
@@ -19,9 +19,9 @@ DEPLOYMENTS = Resource(
     namespaced=True,
     subresources=(Subresource("scale", "Scale", ("get", "update"), "autoscaling", "v1"),),
 )
-OLD_DEPLOYMENTS = Resource("apps", "v1beta1", "deployments", "Deployment", namespaced=True)
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+OLD_DEPLOYMENTS = ServedResource("apps", "v1beta1", "deployments", "Deployment", namespaced=True)
+NODES = ServedResource("", "v1", "nodes", "Node", namespaced=False)
+NAMESPACES = ServedResource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 
 def labelled(**labels: str) -> Json:
@@ -33,9 +33,13 @@ def deployment(replicas: int = 1, **labels: str) -> Json:
 
 
 def write(
-    obj: Json = None, verb: Verb = "CREATE", resource: Resource = DEPLOYMENTS, namespace: str = "team", **more: Any
-) -> Attributes:
-    return Attributes(verb, resource, namespace, "web", User("ada", ("staff",)), object=obj, **more)
+    obj: Json = None,
+    verb: Verb = "CREATE",
+    resource: ServedResource = DEPLOYMENTS,
+    namespace: str = "team",
+    **more: Any,
+) -> AdmissionAttributes:
+    return AdmissionAttributes(verb, resource, namespace, "web", User("ada", ("staff",)), object=obj, **more)
 
 
 def rule(*resources: str, operations: Iterable[str] = ("*",), groups: Iterable[str] = ("*",), **more: Json) -> Json:
@@ -72,14 +76,14 @@ def param(kind: str, name: str, namespace: str = "", **more: Json) -> Json:
     return {"kind": kind, "metadata": {"name": name, **({"namespace": namespace} if namespace else {})}, **more}
 
 
-async def converted(obj: Mapping[str, Json], resource: Resource) -> Mapping[str, Json]:
+async def converted(obj: Mapping[str, Json], resource: ServedResource) -> Mapping[str, Json]:
     return {**obj, "apiVersion": resource.api_version}
 
 
-def may_get_only(question: Question) -> Decision:
-    return Decision(allowed=question.verb == "get", reason="" if question.verb == "get" else "no grant")
+def may_get_only(question: Question) -> AuthorizerDecision:
+    return AuthorizerDecision(allowed=question.verb == "get", reason="" if question.verb == "get" else "no grant")
 
 
-def world(*params: Json, namespaces: Json = None, versions: tuple[Resource, ...] = ()) -> World:
+def world(*params: Json, namespaces: Json = None, versions: tuple[ServedResource, ...] = ()) -> PolicyContext:
     known = {"team": labelled(stage="test"), **(namespaces or {})}
-    return World(known.get, Stored(*params), may_get_only, lambda resource: versions or (resource,), converted)
+    return PolicyContext(known.get, Stored(*params), may_get_only, lambda resource: versions or (resource,), converted)

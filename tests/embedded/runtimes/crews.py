@@ -4,29 +4,45 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
-from kohort.embedded.nodes.runtime import ContainerStatus, Terminated
-from kohort.embedded.runtimes.crew import Crew, Member, Policy, Role
-from kohort.embedded.runtimes.orders import Ended, Finding, Kill, Order, PreStop, Start, Started, Term
+from kohort.embedded.nodes.runtime import RuntimeContainerStatus, Terminated
+from kohort.embedded.runtimes.container_messages import (
+    ContainerEnded,
+    Finding,
+    Kill,
+    Order,
+    PreStop,
+    Start,
+    Started,
+    TerminateContainer,
+)
+from kohort.embedded.runtimes.pod_containers import (
+    ContainerRestartPolicy,
+    ContainerRole,
+    PodContainers,
+    SupervisedContainer,
+)
 from kohort.embedded.runtimes.probes.spec import NO_PROBES, Probes
 from kohort.embedded.runtimes.supervision import Supervision
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def crew(*members: Member, policy: Policy = Policy.ALWAYS, grace: float = 30.0) -> Crew:
-    return Crew("web_default(u1)", members, policy, grace)
+def crew(
+    *members: SupervisedContainer, policy: ContainerRestartPolicy = ContainerRestartPolicy.ALWAYS, grace: float = 30.0
+) -> PodContainers:
+    return PodContainers("web_default(u1)", members, policy, grace)
 
 
-def main(name: str = "main", *, pre_stop: bool = False, probes: Probes = NO_PROBES) -> Member:
-    return Member(name, Role.MAIN, pre_stop, probes)
+def main(name: str = "main", *, pre_stop: bool = False, probes: Probes = NO_PROBES) -> SupervisedContainer:
+    return SupervisedContainer(name, ContainerRole.MAIN, pre_stop, probes)
 
 
-def init(name: str) -> Member:
-    return Member(name, Role.INIT)
+def init(name: str) -> SupervisedContainer:
+    return SupervisedContainer(name, ContainerRole.INIT)
 
 
-def sidecar(name: str, *, probes: Probes = NO_PROBES) -> Member:
-    return Member(name, Role.SIDECAR, probes=probes)
+def sidecar(name: str, *, probes: Probes = NO_PROBES) -> SupervisedContainer:
+    return SupervisedContainer(name, ContainerRole.SIDECAR, probes=probes)
 
 
 @dataclass
@@ -38,7 +54,12 @@ class Play:
     orders: list[Order] = field(default_factory=list)
 
     @classmethod
-    def of(cls, *members: Member, policy: Policy = Policy.ALWAYS, grace: float = 30.0) -> Self:
+    def of(
+        cls,
+        *members: SupervisedContainer,
+        policy: ContainerRestartPolicy = ContainerRestartPolicy.ALWAYS,
+        grace: float = 30.0,
+    ) -> Self:
         play = cls(Supervision(crew(*members, policy=policy, grace=grace)))
         play.orders += play.machine.begin(0.0)
         return play
@@ -57,7 +78,7 @@ class Play:
 
     def ended(self, name: str, code: int = 0) -> None:
         how = Terminated(code, "Completed" if code == 0 else "Error", self.wall(), self.wall())
-        self.orders += self.machine.apply(Ended(name, how), self.now)
+        self.orders += self.machine.apply(ContainerEnded(name, how), self.now)
 
     def found(self, finding: Finding) -> None:
         self.orders += self.machine.apply(finding, self.now)
@@ -78,9 +99,9 @@ class Play:
             self.orders += self.machine.tick(self.now)
         self.now = end
 
-    def status(self, name: str) -> ContainerStatus:
+    def status(self, name: str) -> RuntimeContainerStatus:
         state = self.machine.state
         return next(each for each in (*state.init, *state.containers) if each.name == name)
 
 
-__all__ = ["Kill", "Play", "PreStop", "Start", "Term", "crew", "init", "main", "sidecar"]
+__all__ = ["Kill", "Play", "PreStop", "Start", "TerminateContainer", "crew", "init", "main", "sidecar"]

@@ -15,8 +15,8 @@ import pytest
 from embedded.runtimes import fake_podman
 from embedded.runtimes.worlds import Object, World, at_work, container, pod
 from embedded.server.clusters import ADMIN, Cluster, config_map, running_cluster
-from kohort.embedded.nodes.runtime import Waiting
-from kohort.embedded.runtimes.containers.arguments import Making
+from kohort.embedded.nodes.runtime import ContainerWaiting
+from kohort.embedded.runtimes.containers.arguments import ContainerSpec
 from kohort.embedded.runtimes.containers.runtime import ContainersRuntime
 from kohort.embedded.runtimes.environment import NotYetError
 from kohort.embedded.runtimes.errors import RuntimeSetupError
@@ -69,7 +69,7 @@ async def test_a_container_runs_ends_and_is_removed(world: World, podman: Path) 
 
 async def test_restarts_are_new_containers(world: World, podman: Path) -> None:
     run = world.run(pod(container(script="exit 1"), restart="OnFailure"))
-    await run.until(lambda: isinstance(run.status().state, Waiting) and run.status().restarts == 1)
+    await run.until(lambda: isinstance(run.status().state, ContainerWaiting) and run.status().restarts == 1)
     names = [call[call.index("--name") + 1].rpartition("_")[2] for call in calls(podman, "create")]
     assert names == ["0", "1"]
 
@@ -108,7 +108,7 @@ async def test_an_image_that_can_t_be_pulled_is_tried_again(world: World) -> Non
     run = world.run(pod(container(image="absent/broken:1", script="true")))
     await run.until(lambda: len(run.told.messages("Failed")) == 2)
     state = run.status().state
-    assert state == Waiting("ErrImagePull", "initializing source: manifest unknown")
+    assert state == ContainerWaiting("ErrImagePull", "initializing source: manifest unknown")
     assert run.told.messages("Pulling") == ['Pulling image "absent/broken:1"']
     assert run.told.messages("Failed") == [
         'Failed to pull image "absent/broken:1": initializing source: manifest unknown',
@@ -121,7 +121,7 @@ async def test_an_image_that_can_t_be_pulled_is_tried_again(world: World) -> Non
 async def test_an_image_that_must_not_be_pulled_is_waited_for(world: World) -> None:
     run = world.run(pod(container(image="absent:1", script="true", imagePullPolicy="Never")))
     await run.until(lambda: run.told.messages("Failed"))
-    assert run.status().state == Waiting(
+    assert run.status().state == ContainerWaiting(
         "ErrImageNeverPull", 'Container image "absent:1" is not present with pull policy of Never'
     )
 
@@ -182,10 +182,10 @@ async def test_an_engine_that_does_not_work_says_why(podman: Path, tmp_path: Pat
 # The command line
 
 
-def making(found: Object, **more: object) -> Making:
+def making(found: Object, **more: object) -> ContainerSpec:
     view = read_pod(pod(found))
     fields: dict[str, object] = {"env": {}, "env_file": "/env", **more}
-    return Making(view, view.spec.containers[0], 0, "/data", **fields)  # type: ignore[arg-type]
+    return ContainerSpec(view, view.spec.containers[0], 0, "/data", **fields)  # type: ignore[arg-type]
 
 
 def test_limits_users_and_devices_are_options() -> None:

@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.embedded.runtimes.process.shim import crowds
-from kohort.embedded.runtimes.process.shim.book import FILE, Book
-from kohort.embedded.runtimes.process.shim.crowds import Growth, tally
+from kohort.embedded.runtimes.process.shim import task_limits
+from kohort.embedded.runtimes.process.shim.leftover_processes import kill_descendants
 from kohort.embedded.runtimes.process.shim.processes import (
     Process,
     descendants,
@@ -27,8 +26,9 @@ from kohort.embedded.runtimes.process.shim.processes import (
     send,
     start_ticks,
 )
-from kohort.embedded.runtimes.process.shim.strays import kill_descendants
-from kohort.embedded.runtimes.process.shim.watch import NEWEST, Watch
+from kohort.embedded.runtimes.process.shim.state import FILE, ShimState
+from kohort.embedded.runtimes.process.shim.task_limits import TaskGrowth, tally
+from kohort.embedded.runtimes.process.shim.task_monitor import NEWEST, TaskLimitMonitor
 
 SHIM, MAIN, SIDE = 10, 11, 12
 
@@ -87,8 +87,8 @@ def test_the_dead_count_unless_it_is_for_the_shim_to_wait_for_them() -> None:
 def test_a_container_that_the_kernel_holds_to_its_limit_does_not_count() -> None:
     machine = {SHIM: process(1), MAIN: process(SHIM, MAIN), SIDE: process(SHIM, SIDE, tasks=50)}
     assert tally(book(main=3, side=0), machine).room == 2
-    assert not crowds.is_watched(book(main=0))
-    assert crowds.is_watched(book(main=1))
+    assert not task_limits.is_watched(book(main=0))
+    assert task_limits.is_watched(book(main=1))
 
 
 @st.composite
@@ -124,7 +124,7 @@ def test_no_pod_passes_its_limit_by_much_unseen_while_others_only_grow(
     limit: int, story: list[tuple[int, int]]
 ) -> None:
     """The pod has any number of tasks at each glance, and all others together have ever more."""
-    growth, others, looked_at = Growth(), 100, 0
+    growth, others, looked_at = TaskGrowth(), 100, 0
     growth.expect(limit)
     growth.looked(others, limit)
     for tasks, more in story:
@@ -133,12 +133,12 @@ def test_no_pod_passes_its_limit_by_much_unseen_while_others_only_grow(
             looked_at = tasks
             growth.looked(others + tasks, limit - tasks)
         else:
-            assert tasks <= max(limit, looked_at) + limit // crowds.LEAST_PART
+            assert tasks <= max(limit, looked_at) + limit // task_limits.LEAST_PART
 
 
 @given(st.integers(10, 1000), st.integers(0, 5000), st.integers(1, 5000))
 def test_growth_counts_from_the_fewest_tasks_since_the_last_look(limit: int, ended: int, came: int) -> None:
-    growth = Growth()
+    growth = TaskGrowth()
     growth.expect(limit)
     growth.looked(10_000, limit)
     assert not growth.is_suspicious(10_000 - ended)
@@ -147,7 +147,7 @@ def test_growth_counts_from_the_fewest_tasks_since_the_last_look(limit: int, end
 
 @given(st.integers(10, 1000), st.lists(st.integers(0, 10_000), max_size=20))
 def test_a_machine_that_only_shrinks_is_never_looked_at(limit: int, counts: list[int]) -> None:
-    growth = Growth()
+    growth = TaskGrowth()
     growth.expect(limit)
     growth.looked(10_000, limit)
     assert not any(growth.is_suspicious(count) for count in sorted(counts, reverse=True))
@@ -155,10 +155,10 @@ def test_a_machine_that_only_shrinks_is_never_looked_at(limit: int, counts: list
 
 @pytest.mark.parametrize(("name", "attempt", "told"), [("main", 0, True), ("main", 1, False), ("side", 0, False)])
 def test_a_verdict_is_for_the_starts_that_it_ended(tmp_path: Path, name: str, attempt: int, told: bool) -> None:
-    assert crowds.verdict(str(tmp_path), name, attempt) == ""
-    crowds.record(str(tmp_path), book(main=3), "too many")
-    assert crowds.verdict(str(tmp_path), name, attempt) == ("too many" if told else "")
-    crowds.record(str(tmp_path / "gone"), book(main=3), "nobody to tell")
+    assert task_limits.verdict(str(tmp_path), name, attempt) == ""
+    task_limits.record(str(tmp_path), book(main=3), "too many")
+    assert task_limits.verdict(str(tmp_path), name, attempt) == ("too many" if told else "")
+    task_limits.record(str(tmp_path / "gone"), book(main=3), "nobody to tell")
 
 
 # With real processes
@@ -243,7 +243,7 @@ def kept(place: Path, shim: int, **limits: int) -> None:
     """A pod in the directory of an agent."""
     directory = place / "pods" / "one"
     directory.mkdir(parents=True)
-    kept_book = Book(str(directory))
+    kept_book = ShimState(str(directory))
     kept_book.sign(shim, start_ticks(shim))
     kept_book.containers = book(shim, **limits)["containers"]
     kept_book.save()
@@ -256,7 +256,7 @@ def left_alone(place: Path) -> None:
     with theirs:
         with ours:
             ours.send(b"2")
-        work = threading.Thread(target=Watch(str(place), theirs.fileno()).run, daemon=True)
+        work = threading.Thread(target=TaskLimitMonitor(str(place), theirs.fileno()).run, daemon=True)
         work.start()
         work.join(10)
         assert not work.is_alive(), "it does not leave"
@@ -287,5 +287,5 @@ def test_a_pod_above_its_limit_is_ended_and_its_shim_goes_on(tmp_path: Path) -> 
         left_alone(tmp_path)
         wait_for(lambda: living_below(shim.pid) == 0)
         wait_for(lambda: Path(f"/proc/{shim.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T")
-        told = crowds.verdict(str(tmp_path / "pods" / "one"), "main", 0)
+        told = task_limits.verdict(str(tmp_path / "pods" / "one"), "main", 0)
         assert told.startswith("The pod had 3 processes and threads, its limit is 2:")

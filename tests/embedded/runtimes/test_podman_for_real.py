@@ -15,7 +15,7 @@ from embedded.runtimes.real_podman import IMAGE, podman
 from embedded.runtimes.worlds import Object, World, at_work, pod
 from embedded.runtimes.worlds import container as any_container
 from embedded.server.clusters import ADMIN, Cluster, config_map, running_cluster
-from kohort.embedded.nodes.runtime import Waiting
+from kohort.embedded.nodes.runtime import ContainerWaiting
 from kohort.embedded.runtimes.containers.runtime import ContainersRuntime
 from kohort.embedded.runtimes.settings import AtStop, ProcessSettings
 from kohort.kube.client import Client
@@ -188,7 +188,7 @@ async def test_a_program_that_is_not_in_the_image_is_named(world: World) -> None
 async def test_an_image_that_is_nowhere_is_waited_for(world: World) -> None:
     run = world.run(pod(container(image="localhost/absent:1", script="true", imagePullPolicy="Never")))
     await run.until(lambda: run.told.messages("Failed"))
-    assert run.status().state == Waiting(
+    assert run.status().state == ContainerWaiting(
         "ErrImageNeverPull", 'Container image "localhost/absent:1" is not present with pull policy of Never'
     )
 

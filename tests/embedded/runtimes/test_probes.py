@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.api.codec import from_json
-from kohort.embedded.nodes.runtime import Note
-from kohort.embedded.runtimes.orders import Checked, Finding, StartedUp, Unhealthy, Watched
-from kohort.embedded.runtimes.probes.asking import Ran, ask
-from kohort.embedded.runtimes.probes.spec import Answer, Outcome, Probe, Probes, Verdict
-from kohort.embedded.runtimes.probes.watch import Listeners, ProbeWatch
+from kohort.embedded.nodes.runtime import PodEvent
+from kohort.embedded.runtimes.container_messages import Checked, Finding, ProbedContainer, StartedUp, Unhealthy
+from kohort.embedded.runtimes.probes.manager import Listeners, ProbeManager
+from kohort.embedded.runtimes.probes.prober import ExecResult, ask
+from kohort.embedded.runtimes.probes.spec import Probe, ProbeOutcome, ProbeResult, Probes, ProbeState
 from kohort.kube.clock import SystemClock, VirtualClock
 
-FINE, BAD = Ran(0), Ran(1, "not yet")
+FINE, BAD = ExecResult(0), ExecResult(1, "not yet")
 
 
 def probe(**fields: Any) -> Probe:
@@ -28,22 +28,22 @@ def probe(**fields: Any) -> Probe:
 
 # Verdicts
 
-outcomes = st.lists(st.sampled_from(Outcome))
+outcomes = st.lists(st.sampled_from(ProbeOutcome))
 
 
 @given(outcomes, st.integers(1, 4), st.integers(1, 4))
 def test_a_verdict_is_the_last_run_of_equal_answers_that_was_long_enough(
-    heard: list[Outcome], passes: int, failures: int
+    heard: list[ProbeOutcome], passes: int, failures: int
 ) -> None:
-    verdict = Verdict(probe(successThreshold=passes, failureThreshold=failures))
-    said = [each for each in heard if each is not Outcome.ERRORED]
+    verdict = ProbeState(probe(successThreshold=passes, failureThreshold=failures))
+    said = [each for each in heard if each is not ProbeOutcome.ERRORED]
     for each in heard:
         verdict.hear(each)
     expected = None
     for end in range(1, len(said) + 1):
-        for outcome, length in ((Outcome.PASSED, passes), (Outcome.FAILED, failures)):
+        for outcome, length in ((ProbeOutcome.PASSED, passes), (ProbeOutcome.FAILED, failures)):
             if said[max(0, end - length) : end] == [outcome] * length:
-                expected = outcome is Outcome.PASSED
+                expected = outcome is ProbeOutcome.PASSED
     assert verdict.holds is expected
 
 
@@ -55,15 +55,15 @@ class Room:
 
     def __init__(self, probes: Probes) -> None:
         self.clock = VirtualClock()
-        self.said: Callable[[], Ran] = lambda: FINE
+        self.said: Callable[[], ExecResult] = lambda: FINE
         self.asked: list[float] = []
         self.found: list[Finding] = []
-        self.notes: list[Note] = []
+        self.notes: list[PodEvent] = []
         listeners = Listeners(self.execute, self.found.append, self.notes.append)
-        self.watch = ProbeWatch({"main": probes}, listeners, self.clock)
-        self.watched = Watched("main", 0, self.clock.wall())
+        self.watch = ProbeManager({"main": probes}, listeners, self.clock)
+        self.watched = ProbedContainer("main", 0, self.clock.wall())
 
-    async def execute(self, name: str, command: Sequence[str]) -> Ran:
+    async def execute(self, name: str, command: Sequence[str]) -> ExecResult:
         assert (name, tuple(command)) == ("main", ("check",))
         self.asked.append(self.clock.now())
         return self.said()
@@ -91,7 +91,7 @@ async def test_a_probe_waits_for_its_delay_and_comes_again_after_each_period() -
 
 async def test_the_delay_is_counted_from_the_start_of_the_container() -> None:
     here = Room(Probes(readiness=probe(initialDelaySeconds=5, periodSeconds=30)))
-    here.watch.follow([Watched("main", 2, here.clock.wall() - timedelta(seconds=4))])
+    here.watch.follow([ProbedContainer("main", 2, here.clock.wall() - timedelta(seconds=4))])
     await here.later(10)
     assert here.asked == [1]
     await here.watch.close()
@@ -107,7 +107,7 @@ async def test_readiness_is_lost_after_as_many_failures_as_the_threshold_and_can
         here.said = lambda: FINE
         await here.later(1)
         assert [each.ready for each in here.found if isinstance(each, Checked)] == [True, False, True]
-        assert here.notes == [Note("Warning", "Unhealthy", "Readiness probe failed: not yet")] * 3
+        assert here.notes == [PodEvent("Warning", "Unhealthy", "Readiness probe failed: not yet")] * 3
 
 
 async def test_nothing_else_is_asked_before_the_startup_probe_has_passed() -> None:
@@ -134,7 +134,7 @@ async def test_a_container_that_fails_too_often_is_condemned_once(purpose: str) 
 
 async def test_a_command_that_can_t_be_run_says_nothing_about_the_container() -> None:
     async with room(liveness=probe(periodSeconds=1, failureThreshold=1)) as here:
-        here.said = lambda: Ran(128, error='exec: "check": executable file not found in $PATH')
+        here.said = lambda: ExecResult(128, error='exec: "check": executable file not found in $PATH')
         await here.later(5)
         assert here.found == []
         assert here.notes[0].message == 'Liveness probe errored: exec: "check": executable file not found in $PATH'
@@ -147,7 +147,7 @@ async def test_a_container_that_has_ended_is_not_asked_and_its_next_start_is() -
         before = len(here.asked)
         await here.later(5)
         assert len(here.asked) == before
-        here.watch.follow([Watched("main", 1, here.clock.wall())])
+        here.watch.follow([ProbedContainer("main", 1, here.clock.wall())])
         await here.later(0)
         assert len(here.asked) == before + 1
 
@@ -162,12 +162,12 @@ async def test_a_probe_of_a_kind_that_is_not_asked_passes_and_is_named_once() ->
 # One question
 
 
-async def never(_: Sequence[str]) -> Ran:
+async def never(_: Sequence[str]) -> ExecResult:
     await asyncio.Event().wait()
     return FINE
 
 
-async def asked(found: Probe, **ports: int) -> Answer:
+async def asked(found: Probe, **ports: int) -> ProbeResult:
     return await ask(found, ports, never, SystemClock())
 
 
@@ -175,7 +175,7 @@ async def test_a_command_that_takes_too_long_has_failed() -> None:
     clock = VirtualClock()
     asking = asyncio.create_task(ask(probe(timeoutSeconds=2), {}, never, clock))
     await clock.advance(2)
-    assert await asking == Answer(Outcome.FAILED, 'command "check" timed out')
+    assert await asking == ProbeResult(ProbeOutcome.FAILED, 'command "check" timed out')
 
 
 @asynccontextmanager
@@ -205,7 +205,7 @@ async def test_a_request_passes_by_its_status(status: int, passes: bool) -> None
     async with server(status) as port:
         answer = await asked(get(port))
     message = "" if passes else f"HTTP probe failed with statuscode: {status}"
-    assert answer == Answer(Outcome.PASSED if passes else Outcome.FAILED, message)
+    assert answer == ProbeResult(ProbeOutcome.PASSED if passes else ProbeOutcome.FAILED, message)
 
 
 async def test_a_request_has_the_path_the_headers_and_the_port_by_name() -> None:
@@ -218,16 +218,16 @@ async def test_a_request_has_the_path_the_headers_and_the_port_by_name() -> None
 
 async def test_a_port_that_takes_connections_passes() -> None:
     async with server() as port:
-        assert (await asked(from_json({"tcpSocket": {"port": port}}, Probe))).outcome is Outcome.PASSED
+        assert (await asked(from_json({"tcpSocket": {"port": port}}, Probe))).outcome is ProbeOutcome.PASSED
 
 
 async def test_a_port_without_anybody_is_told_as_go_would() -> None:
     async with server() as port:
         pass
     refused = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
-    assert await asked(from_json({"tcpSocket": {"port": port}}, Probe)) == Answer(Outcome.FAILED, refused)
-    assert await asked(get(port)) == Answer(Outcome.FAILED, f'Get "http://127.0.0.1:{port}/": {refused}')
+    assert await asked(from_json({"tcpSocket": {"port": port}}, Probe)) == ProbeResult(ProbeOutcome.FAILED, refused)
+    assert await asked(get(port)) == ProbeResult(ProbeOutcome.FAILED, f'Get "http://127.0.0.1:{port}/": {refused}')
 
 
 async def test_a_port_whose_name_is_unknown_is_an_error_of_the_probe() -> None:
-    assert await asked(get("web")) == Answer(Outcome.ERRORED, "couldn't find port: web")
+    assert await asked(get("web")) == ProbeResult(ProbeOutcome.ERRORED, "couldn't find port: web")

@@ -9,10 +9,10 @@ from embedded.runtimes.worlds import Object, container, process_runtime
 from embedded.server.clusters import ADMIN, Cluster, config_map, running_cluster
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.declared import DeclaredNode
-from kohort.embedded.nodes.manifests import Site
-from kohort.embedded.nodes.registration import Leaving, Registration
+from kohort.embedded.nodes.manifests import AgentDefaults
+from kohort.embedded.nodes.registration import NodeRegistration, NodeShutdownPolicy
 from kohort.embedded.runtimes.settings import AtStop
-from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.server.logs import PodLogOptions
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 
@@ -24,8 +24,8 @@ NODE = DeclaredNode("here", {"cpu": "4", "memory": "8Gi", "pods": "10"})
 async def running_agent(cluster: Cluster, data: Path, at_stop: AtStop = AtStop.LEAVE) -> AsyncIterator[NodeAgent]:
     client = Client(cluster.core.transport(ADMIN), SystemClock())
     runtime = process_runtime(cluster, data, {"at_stop": at_stop})
-    agent = NodeAgent(client, Registration((NODE,), leaving=Leaving.KEEP), runtime)
-    await agent.start(Site())
+    agent = NodeAgent(client, NodeRegistration((NODE,), leaving=NodeShutdownPolicy.KEEP), runtime)
+    await agent.start(AgentDefaults())
     try:
         yield agent
     finally:
@@ -57,7 +57,7 @@ async def gone(cluster: Cluster, name: str) -> None:
 
 
 async def log_of(agent: NodeAgent, name: str) -> bytes:
-    return b"".join([piece async for piece in agent.logs("default", name, LogOptions("main"))])
+    return b"".join([piece async for piece in agent.logs("default", name, PodLogOptions("main"))])
 
 
 async def test_the_life_of_pods_in_the_api(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from embedded.runtimes.test_process_surroundings import as_root, secret
 from embedded.runtimes.worlds import Object, Run, World, container, pod, running_world, work_file
-from kohort.embedded.nodes.runtime import Waiting
+from kohort.embedded.nodes.runtime import ContainerWaiting
 
 USER, OTHER = 61234, 61235
 
@@ -60,7 +60,9 @@ async def test_a_link_in_place_of_its_own_files_leads_a_job_nowhere(place: Path,
     """
     async with closed_world(place) as world:
         run = world.run(pod(as_user(USER, script=script), restart="OnFailure"))
-        await run.until(lambda: run.told.states and run.status().restarts and isinstance(run.status().state, Waiting))
+        await run.until(
+            lambda: run.told.states and run.status().restarts and isinstance(run.status().state, ContainerWaiting)
+        )
         assert "only for root" not in messages(run)
     assert target.read_text() == "only for root"
     owners = [(path.stat().st_uid, path.stat().st_mode & 0o777) for path in (directory, target)]

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from embedded.runtimes.worlds import World, container, pod, running_world
-from kohort.embedded.runtimes.process.preparing import tasks_of
+from kohort.embedded.runtimes.process.container_setup import tasks_of
 from kohort.embedded.runtimes.process.shim.output import BURST
 
 NOBODY_ELSE = 61235 + secrets.randbelow(3000)

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from kohort.embedded.runtimes.process.link import SOCKET, Link
+from kohort.embedded.runtimes.process.shim_client import SOCKET, ShimClient
 
 PATIENCE = 60.0
 
@@ -18,7 +18,7 @@ async def test_who_is_cancelled_before_the_greeting_hangs_up(tmp_path: Path) -> 
         writer.close()
 
     server = await asyncio.start_unix_server(say_nothing, tmp_path / SOCKET)
-    opening = asyncio.create_task(Link(tmp_path, lambda _: None, lambda: None).find())
+    opening = asyncio.create_task(ShimClient(tmp_path, lambda _: None, lambda: None).find())
     async with asyncio.timeout(PATIENCE):
         await met.wait()
         opening.cancel()

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from kohort.embedded.runtimes.process.shim.roots import plan
+from kohort.embedded.runtimes.process.shim.rootfs import plan
 
 SCRIPT = """
 import ctypes, json, os, sys

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from embedded.runtimes.worlds import World, container, is_alive, pod, work_file
-from kohort.embedded.nodes.runtime import Running, Terminated, Waiting
+from kohort.embedded.nodes.runtime import ContainerWaiting, Running, Terminated
 from kohort.kube.errors import StatusError
 
 
@@ -115,7 +115,7 @@ async def test_a_command_that_does_not_exist_is_named(world: World, command: str
 
 async def test_a_pod_whose_command_does_not_exist_can_be_stopped_while_it_waits(world: World) -> None:
     run = world.run(pod(container(command=["no-such-program"]), restart="Always"))
-    await run.until(lambda: isinstance(run.status().state, Waiting) and run.status().restarts == 1)
+    await run.until(lambda: isinstance(run.status().state, ContainerWaiting) and run.status().restarts == 1)
     run.running.stop(30)
     assert (await run.over()).over
 
@@ -161,7 +161,7 @@ async def test_daemons_do_not_outlive_their_container(world: World) -> None:
 
 async def test_asking_for_logs_too_early_says_why(world: World) -> None:
     run = world.run(pod(container(script="true", envFrom=[{"configMapRef": {"name": "missing"}}])))
-    await run.until(lambda: isinstance(run.status().state, Waiting) and run.status().state.message)  # type: ignore[union-attr]
+    await run.until(lambda: isinstance(run.status().state, ContainerWaiting) and run.status().state.message)  # type: ignore[union-attr]
     name = run.pod["metadata"]["name"]
     with pytest.raises(StatusError, match=f'container "main" in pod "{name}" is waiting to start: CreateContainerConf'):
         await run.log()
@@ -188,7 +188,7 @@ async def test_an_init_container_without_a_command_fails_its_pod(world: World) -
     state = run.status("first").state
     assert isinstance(state, Terminated)
     assert state.reason == "StartError"
-    assert isinstance(run.status().state, Waiting)
+    assert isinstance(run.status().state, ContainerWaiting)
 
 
 async def test_each_image_is_said_once_not_to_be_used(world: World) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from embedded.runtimes.worlds import Object, Run, World, container, pod, running_world
 from embedded.server.clusters import config_map
-from kohort.embedded.nodes.runtime import Failure, Waiting
+from kohort.embedded.nodes.runtime import ContainerWaiting, PodFailure
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run containers as another user")
 
@@ -159,7 +159,7 @@ async def test_mount_paths_move_below_a_directory_where_they_can_t_be_had(tmp_pa
 async def wait_for(run: Run, reason: str, text: str) -> None:
     def waits() -> bool:
         state = run.status().state
-        return isinstance(state, Waiting) and (state.reason, state.message) == (reason, text)
+        return isinstance(state, ContainerWaiting) and (state.reason, state.message) == (reason, text)
 
     await run.until(waits)
 
@@ -198,7 +198,7 @@ async def test_a_volume_that_is_missing_is_waited_for_too(world: World) -> None:
     assert run.told.messages("FailedMount") == [
         'MountVolume.SetUp failed for volume "late" : configmap "late" not found'
     ]
-    assert run.status().state == Waiting("ContainerCreating")
+    assert run.status().state == ContainerWaiting("ContainerCreating")
     await world.cluster.create(config_map("late", color="red"))
     await run.end()
     assert await run.log() == "red"
@@ -227,7 +227,7 @@ async def test_paths_of_the_machine_are_for_those_whom_the_node_allows(tmp_path:
             assert (state.failed is None) is fine
             if state.failed is not None:
                 text = f'volume "host": hostPath {path} is not among the paths that this node allows'
-                assert state.failed == Failure("FailedMount", text)
+                assert state.failed == PodFailure("FailedMount", text)
 
 
 # Devices
@@ -246,7 +246,7 @@ async def test_devices_are_given_to_one_pod_at_a_time(tmp_path: Path) -> None:
         second = world.run(pod(gpus(1, script=hold)))
         assert await second.logged("]") == "[3]\n"
         refused = await world.run(pod(gpus(1))).over()
-        assert refused.failed == Failure(
+        assert refused.failed == PodFailure(
             "UnexpectedAdmissionError",
             "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. "
             "Requested: 1, Available: 0, which is unexpected",
@@ -283,7 +283,7 @@ async def test_a_container_can_run_as_another_user() -> None:
 @as_root
 async def test_who_must_not_be_root_is_not(world: World) -> None:
     run = world.run(pod(container(script="true", securityContext={"runAsNonRoot": True})))
-    await run.until(lambda: isinstance(run.status().state, Waiting) and run.told.messages("Failed"))
+    await run.until(lambda: isinstance(run.status().state, ContainerWaiting) and run.told.messages("Failed"))
     assert "container has runAsNonRoot and image will run as root" in run.told.messages("Failed")[0]
 
 

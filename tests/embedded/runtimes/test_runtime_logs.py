@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.embedded.runtimes.logs import Reader, Wanted, last_words, read_log
+from kohort.embedded.runtimes.logs import LogQuery, LogReader, read_log, tail_for_message
 from kohort.embedded.runtimes.process.shim.output import Log, Pipe
-from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.server.logs import PodLogOptions
 from kohort.kube.clock import VirtualClock
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,7 +28,7 @@ def write(directory: Path, *entries: str, name: str = "0.log") -> Path:
 
 
 async def shown(path: Path, clock: VirtualClock | None = None, **options: Any) -> str:
-    found = LogOptions("main", **options)
+    found = PodLogOptions("main", **options)
     pieces = [piece async for piece in read_log(path, found, clock or VirtualClock(NOW), lambda: False)]
     return b"".join(pieces).decode()
 
@@ -84,7 +84,7 @@ async def test_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
 
 async def test_following_sees_what_comes_and_what_comes_after_a_rotation(tmp_path: Path) -> None:
     path, clock, alive = write(tmp_path, entry("one")), VirtualClock(NOW), [True]
-    stream = read_log(path, LogOptions("main", follow=True), clock, lambda: alive[0])
+    stream = read_log(path, PodLogOptions("main", follow=True), clock, lambda: alive[0])
     assert await anext(stream) == b"one\n"
     with path.open("a") as file:
         file.write(entry("two"))
@@ -98,7 +98,7 @@ async def test_following_sees_what_comes_and_what_comes_after_a_rotation(tmp_pat
 
 def test_the_end_of_a_log_can_be_a_message(tmp_path: Path) -> None:
     path = write(tmp_path, *(entry(f"line {number}") for number in range(200)))
-    text = last_words(path, 80, 2048)
+    text = tail_for_message(path, 80, 2048)
     assert text.startswith("line 120\n")
     assert text.endswith("line 199\n")
 
@@ -128,7 +128,7 @@ def test_every_byte_comes_back(
     text = b"".join(parts)[:60000]
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=3)))
     copied(directory, text, cuts=tuple(cuts))
-    reader = Reader(directory / "0.log", Wanted())
+    reader = LogReader(directory / "0.log", LogQuery())
     assert b"".join(iter(reader.piece, b"")) == text
     reader.close()
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from embedded.runtimes.worlds import container, pod
 from kohort.embedded.runtimes.crash_loops import CrashLoop
 from kohort.embedded.runtimes.devices import Devices, NoDevicesError, visible
-from kohort.embedded.runtimes.downward import Facts, field_value, resource_value
+from kohort.embedded.runtimes.downward import MachineInfo, field_value, resource_value
 from kohort.embedded.runtimes.environment import expand
 from kohort.embedded.runtimes.pods import read_pod
 from kohort.embedded.runtimes.retries import Retries
-from kohort.embedded.runtimes.sources import NotThereError
-from kohort.embedded.runtimes.volumes import File, Shelf, mounted, write_file
+from kohort.embedded.runtimes.sources import MissingReferenceError
+from kohort.embedded.runtimes.volumes import File, PodVolumes, mounted, write_file
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_waits_for_what_is_missing_are_bounded_too() -> None:
 def test_fields_and_amounts_of_a_pod_as_text() -> None:
     body = pod(container(resources={"limits": {"cpu": "250m"}, "requests": {"memory": "100Mi"}}))
     body["metadata"] |= {"labels": {"b": 'x"y', "a": "1"}, "annotations": {"kohort.dev/x": "z"}}
-    view, facts = read_pod(body), Facts("10.0.0.1", {"memory": "1Gi"})
+    view, facts = read_pod(body), MachineInfo("10.0.0.1", {"memory": "1Gi"})
     assert field_value(view, "metadata.labels", facts) == 'a="1"\nb="x\\"y"'
     assert field_value(view, "metadata.annotations['kohort.dev/x']", facts) == "z"
     assert field_value(view, "status.podIP", facts) == "10.0.0.1"
@@ -103,13 +103,13 @@ def test_fields_and_amounts_of_a_pod_as_text() -> None:
     asked = {"limits.cpu": "1", "limits.memory": "1073741824", "requests.memory": "104857600", "requests.cpu": "0"}
     assert {name: resource_value(view, main, {"resource": name}, facts) for name in asked} == asked
     assert resource_value(view, main, {"resource": "limits.cpu", "divisor": "1m"}, facts) == "250"
-    with pytest.raises(NotThereError, match="unsupported container resource"):
+    with pytest.raises(MissingReferenceError, match="unsupported container resource"):
         resource_value(view, main, {"resource": "nonsense"}, facts)
 
 
 @pytest.mark.parametrize("path", ["../out", "/abs", "a/../../out", ""])
 def test_no_file_of_a_volume_lies_outside_it(tmp_path: Path, path: str) -> None:
-    with pytest.raises(NotThereError, match="must stay inside"):
+    with pytest.raises(MissingReferenceError, match="must stay inside"):
         write_file(tmp_path, File(path, b"", 0o644))
 
 
@@ -117,10 +117,10 @@ def test_no_part_of_a_volume_leads_out_of_it(tmp_path: Path) -> None:
     (tmp_path / "way-out").symlink_to("/etc")
     body = pod(container(volumeMounts=[{"name": "v", "mountPath": "/v", "subPath": "way-out/passwd"}]))
     main = read_pod(body).spec.containers[0]
-    with pytest.raises(NotThereError, match="failed to prepare subPath"):
+    with pytest.raises(MissingReferenceError, match="failed to prepare subPath"):
         mounted(main.volume_mounts[0], main, tmp_path, {})
 
 
 def test_volumes_that_can_never_be_had_are_named(tmp_path: Path) -> None:
     view = read_pod(pod(container(), volumes=[{"name": "data", "nfs": {"server": "x", "path": "/"}}]))
-    assert "no volumes of kind nfs" in Shelf(view, tmp_path, Facts()).unsupported()
+    assert "no volumes of kind nfs" in PodVolumes(view, tmp_path, MachineInfo()).unsupported()

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from embedded.runtimes.crews import START, Kill, Play, PreStop, Start, Term, crew, init, main, sidecar
-from kohort.embedded.nodes.runtime import Failure, Running, Terminated, Waiting
-from kohort.embedded.runtimes.crew import Past, Policy
-from kohort.embedded.runtimes.orders import Checked, PreStopped, Refused, StartedUp, Unhealthy
+from embedded.runtimes.crews import START, Kill, Play, PreStop, Start, TerminateContainer, crew, init, main, sidecar
+from kohort.embedded.nodes.runtime import ContainerWaiting, PodFailure, Running, Terminated
+from kohort.embedded.runtimes.container_messages import Checked, ContainerNotCreated, PreStopped, StartedUp, Unhealthy
+from kohort.embedded.runtimes.pod_containers import ContainerRestartPolicy, PreviousContainerState
 from kohort.embedded.runtimes.probes.spec import Probe, Probes
 from kohort.embedded.runtimes.supervision import Supervision
 
@@ -15,13 +15,13 @@ from kohort.embedded.runtimes.supervision import Supervision
 def test_main_containers_start_side_by_side() -> None:
     play = Play.of(main("a"), main("b"))
     assert play.taken() == [Start("a", 0), Start("b", 0)]
-    assert play.status("a").state == Waiting("ContainerCreating")
+    assert play.status("a").state == ContainerWaiting("ContainerCreating")
 
 
 def test_init_containers_run_one_after_the_other_before_all_others() -> None:
     play = Play.of(init("one"), init("two"), main())
     assert play.taken() == [Start("one", 0)]
-    assert play.status("main").state == Waiting("PodInitializing")
+    assert play.status("main").state == ContainerWaiting("PodInitializing")
     play.ran("one")
     assert play.taken() == [Start("two", 0)]
     play.ran("two")
@@ -51,17 +51,17 @@ def test_a_sidecar_comes_back_while_an_init_container_runs() -> None:
 
 
 def test_a_failed_init_container_ends_a_pod_that_never_restarts() -> None:
-    play = Play.of(sidecar("proxy"), init("setup"), main(), policy=Policy.NEVER)
+    play = Play.of(sidecar("proxy"), init("setup"), main(), policy=ContainerRestartPolicy.NEVER)
     play.started("proxy")
     play.ran("setup", 3)
-    assert play.taken() == [Start("proxy", 0), Start("setup", 0), Term("proxy")]
+    assert play.taken() == [Start("proxy", 0), Start("setup", 0), TerminateContainer("proxy")]
     play.ended("proxy", 143)
     assert play.machine.settled
-    assert play.status("main").state == Waiting("PodInitializing")
+    assert play.status("main").state == ContainerWaiting("PodInitializing")
 
 
 def test_a_failed_init_container_is_tried_again_otherwise() -> None:
-    play = Play.of(init("setup"), main(), policy=Policy.ON_FAILURE)
+    play = Play.of(init("setup"), main(), policy=ContainerRestartPolicy.ON_FAILURE)
     play.ran("setup", 1)
     assert play.taken() == [Start("setup", 0), Start("setup", 1)]
 
@@ -69,15 +69,15 @@ def test_a_failed_init_container_is_tried_again_otherwise() -> None:
 @pytest.mark.parametrize(
     ("policy", "code", "again"),
     [
-        (Policy.ALWAYS, 0, True),
-        (Policy.ALWAYS, 1, True),
-        (Policy.ON_FAILURE, 0, False),
-        (Policy.ON_FAILURE, 1, True),
-        (Policy.NEVER, 0, False),
-        (Policy.NEVER, 1, False),
+        (ContainerRestartPolicy.ALWAYS, 0, True),
+        (ContainerRestartPolicy.ALWAYS, 1, True),
+        (ContainerRestartPolicy.ON_FAILURE, 0, False),
+        (ContainerRestartPolicy.ON_FAILURE, 1, True),
+        (ContainerRestartPolicy.NEVER, 0, False),
+        (ContainerRestartPolicy.NEVER, 1, False),
     ],
 )
-def test_the_restart_policy_decides_about_another_start(policy: Policy, code: int, again: bool) -> None:
+def test_the_restart_policy_decides_about_another_start(policy: ContainerRestartPolicy, code: int, again: bool) -> None:
     play = Play.of(main(), policy=policy)
     play.taken()
     play.ran("main", code)
@@ -114,7 +114,7 @@ def test_a_waiting_container_says_so_in_the_words_people_know() -> None:
     play.ran("main", 1)
     play.ran("main", 1)
     status = play.status("main")
-    assert status.state == Waiting(
+    assert status.state == ContainerWaiting(
         "CrashLoopBackOff", "back-off 10s restarting failed container=main pod=web_default(u1)"
     )
     assert status.last is not None
@@ -125,13 +125,13 @@ def test_a_waiting_container_says_so_in_the_words_people_know() -> None:
 
 
 def test_sidecars_end_after_the_main_containers_the_last_one_first() -> None:
-    play = Play.of(sidecar("one"), sidecar("two"), main(), policy=Policy.NEVER)
+    play = Play.of(sidecar("one"), sidecar("two"), main(), policy=ContainerRestartPolicy.NEVER)
     play.started("one", "two", "main")
     play.taken()
     play.ended("main")
-    assert play.taken() == [Term("two")]
+    assert play.taken() == [TerminateContainer("two")]
     play.ended("two", 143)
-    assert play.taken() == [Term("one")]
+    assert play.taken() == [TerminateContainer("one")]
     play.later(30)
     assert play.taken() == [Kill("one")]
 
@@ -141,7 +141,7 @@ def test_stop_asks_first_and_kills_when_the_grace_is_over() -> None:
     play.started("main")
     play.taken()
     play.stop(30)
-    assert play.taken() == [Term("main")]
+    assert play.taken() == [TerminateContainer("main")]
     play.later(29.9)
     assert play.taken() == []
     play.later(0.1)
@@ -177,7 +177,7 @@ def test_the_pre_stop_hook_runs_before_the_request_to_end() -> None:
     assert play.taken() == [PreStop("main", 10)]
     play.later(4)
     play.orders += play.machine.apply(PreStopped("main"), play.now)
-    assert play.taken() == [Term("main")]
+    assert play.taken() == [TerminateContainer("main")]
     play.later(6)
     assert play.taken() == [Kill("main")]
 
@@ -212,14 +212,14 @@ def test_a_container_that_is_just_starting_ends_as_soon_as_it_runs() -> None:
     play.stop(30)
     assert not play.machine.settled
     play.started("main")
-    assert play.taken() == [Term("main")]
+    assert play.taken() == [TerminateContainer("main")]
 
 
 def test_what_is_not_there_yet_is_tried_again_under_the_same_number() -> None:
     play = Play.of(main())
     play.taken()
-    missing = Waiting("CreateContainerConfigError", 'configmap "settings" not found')
-    play.orders += play.machine.apply(Refused("main", missing, 5.0), play.now)
+    missing = ContainerWaiting("CreateContainerConfigError", 'configmap "settings" not found')
+    play.orders += play.machine.apply(ContainerNotCreated("main", missing, 5.0), play.now)
     assert play.status("main").state == missing
     assert play.status("main").restarts == 0
     play.later(5)
@@ -228,13 +228,13 @@ def test_what_is_not_there_yet_is_tried_again_under_the_same_number() -> None:
 
 def test_a_failed_pod_says_why_and_starts_nothing() -> None:
     machine = Supervision(crew(main()))
-    assert machine.fail(Failure("UnexpectedAdmissionError", "no device"), 0.0) == []
+    assert machine.fail(PodFailure("UnexpectedAdmissionError", "no device"), 0.0) == []
     assert machine.settled
-    assert machine.state.failed == Failure("UnexpectedAdmissionError", "no device")
+    assert machine.state.failed == PodFailure("UnexpectedAdmissionError", "no device")
 
 
 def test_a_container_found_running_is_not_started_again() -> None:
-    machine = Supervision(crew(main()), {"main": Past(3, Running(START))})
+    machine = Supervision(crew(main()), {"main": PreviousContainerState(3, Running(START))})
     assert machine.begin(0.0) == []
     [status] = machine.state.containers
     assert (status.state, status.restarts) == (Running(START), 3)
@@ -242,8 +242,8 @@ def test_a_container_found_running_is_not_started_again() -> None:
 
 def test_a_container_found_ended_follows_the_restart_policy() -> None:
     ended = Terminated(137, "ContainerStatusUnknown", START, START + timedelta(seconds=1))
-    assert Supervision(crew(main()), {"main": Past(0, ended)}).begin(0.0) == [Start("main", 1)]
-    once = Supervision(crew(main(), policy=Policy.NEVER), {"main": Past(0, ended)})
+    assert Supervision(crew(main()), {"main": PreviousContainerState(0, ended)}).begin(0.0) == [Start("main", 1)]
+    once = Supervision(crew(main(), policy=ContainerRestartPolicy.NEVER), {"main": PreviousContainerState(0, ended)})
     assert once.begin(0.0) == []
     assert once.settled
 
@@ -289,11 +289,11 @@ def test_the_container_after_a_sidecar_waits_until_it_has_started_up() -> None:
 
 @pytest.mark.parametrize("code", [0, 143])
 def test_an_unhealthy_container_ends_and_starts_again_however_it_ended(code: int) -> None:
-    play = Play.of(main(probes=LIVENESS), policy=Policy.ON_FAILURE, grace=20)
+    play = Play.of(main(probes=LIVENESS), policy=ContainerRestartPolicy.ON_FAILURE, grace=20)
     play.started("main")
     play.taken()
     play.found(Unhealthy("main", 0, "liveness"))
-    assert play.taken() == [Term("main")]
+    assert play.taken() == [TerminateContainer("main")]
     assert [note.message for note in play.machine.take_notes()] == [
         "Container main failed liveness probe, will be restarted"
     ]
@@ -313,7 +313,7 @@ def test_an_unhealthy_container_is_killed_after_the_grace_of_its_probe() -> None
 
 
 def test_an_unhealthy_container_that_never_restarts_is_over() -> None:
-    play = Play.of(main(probes=LIVENESS), policy=Policy.NEVER)
+    play = Play.of(main(probes=LIVENESS), policy=ContainerRestartPolicy.NEVER)
     play.started("main")
     play.found(Unhealthy("main", 0, "liveness"))
     play.ended("main", 0)

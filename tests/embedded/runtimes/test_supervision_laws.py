@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.runtimes.crews import Kill, Play, Start, init, main, sidecar
-from kohort.embedded.nodes.runtime import Running, Terminated, Waiting
-from kohort.embedded.runtimes.crew import Member, Policy, Role
-from kohort.embedded.runtimes.orders import PreStop, PreStopped, Refused, Unhealthy
+from kohort.embedded.nodes.runtime import ContainerWaiting, Running, Terminated
+from kohort.embedded.runtimes.container_messages import ContainerNotCreated, PreStop, PreStopped, Unhealthy
+from kohort.embedded.runtimes.pod_containers import ContainerRestartPolicy, ContainerRole, SupervisedContainer
 
 crews = st.builds(
     lambda first, last: [*first, *last],
@@ -26,12 +26,12 @@ steps = st.lists(
 class Watched(Play):
     """A play that checks every order as it comes."""
 
-    members: dict[str, Member]
+    members: dict[str, SupervisedContainer]
     alive: set[str]
     pending: list[str]
     stopped: bool = False
 
-    def watch(self, members: list[Member]) -> None:
+    def watch(self, members: list[SupervisedContainer]) -> None:
         self.members = {member.name: member for member in members}
         self.alive, self.pending = set(), []
         self.check()
@@ -54,21 +54,21 @@ class Watched(Play):
         assert order.name not in self.alive
         assert order.name not in self.pending
         self.pending.append(order.name)
-        if self.members[order.name].role is Role.SIDECAR:
+        if self.members[order.name].role is ContainerRole.SIDECAR:
             return
         for name in list(self.members)[: list(self.members).index(order.name)]:
             before = self.members[name]
             state = self.status(name).state
-            if before.role is Role.INIT:
+            if before.role is ContainerRole.INIT:
                 assert isinstance(state, Terminated)
                 assert state.exit_code == 0
-            elif before.role is Role.SIDECAR:
-                assert not isinstance(state, Waiting) or state.reason == "CrashLoopBackOff"
+            elif before.role is ContainerRole.SIDECAR:
+                assert not isinstance(state, ContainerWaiting) or state.reason == "CrashLoopBackOff"
 
 
-@given(crews, st.sampled_from(Policy), steps)
+@given(crews, st.sampled_from(ContainerRestartPolicy), steps)
 def test_orders_make_sense_and_every_pod_can_be_ended(
-    members: list[Member], policy: Policy, script: list[tuple[str, int, int]]
+    members: list[SupervisedContainer], policy: ContainerRestartPolicy, script: list[tuple[str, int, int]]
 ) -> None:
     play = Watched.of(*members, policy=policy)
     play.watch(members)
@@ -101,7 +101,9 @@ def act(play: Watched, kind: str, number: int, code: int) -> None:
         play.started(name)
     elif kind == "refuse" and play.pending:
         name = play.pending.pop(number % len(play.pending))
-        play.orders += play.machine.apply(Refused(name, Waiting("CreateContainerConfigError"), 3.0), play.now)
+        play.orders += play.machine.apply(
+            ContainerNotCreated(name, ContainerWaiting("CreateContainerConfigError"), 3.0), play.now
+        )
     elif kind == "end" and play.alive:
         name = sorted(play.alive)[number % len(play.alive)]
         play.alive.discard(name)
@@ -109,7 +111,7 @@ def act(play: Watched, kind: str, number: int, code: int) -> None:
     elif kind == "sicken" and play.alive:
         name = sorted(play.alive)[number % len(play.alive)]
         attempt = play.status(name).restarts
-        if play.members[name].role is not Role.INIT:
+        if play.members[name].role is not ContainerRole.INIT:
             play.found(Unhealthy(name, attempt, "liveness", float(code)))
     elif kind == "wait":
         play.later(number * 10)
@@ -119,9 +121,11 @@ def act(play: Watched, kind: str, number: int, code: int) -> None:
 
 
 @given(crews, st.lists(st.integers(0, 1), min_size=1, max_size=12))
-def test_a_pod_that_never_restarts_starts_no_container_twice(members: list[Member], codes: list[int]) -> None:
-    mains = [member for member in members if member.role is not Role.SIDECAR]
-    play = Play.of(*mains, policy=Policy.NEVER)
+def test_a_pod_that_never_restarts_starts_no_container_twice(
+    members: list[SupervisedContainer], codes: list[int]
+) -> None:
+    mains = [member for member in members if member.role is not ContainerRole.SIDECAR]
+    play = Play.of(*mains, policy=ContainerRestartPolicy.NEVER)
     started: list[str] = []
     for code in codes:
         for order in play.taken():
@@ -132,13 +136,16 @@ def test_a_pod_that_never_restarts_starts_no_container_twice(members: list[Membe
 
 
 @given(crews)
-def test_nothing_is_killed_before_its_grace_is_over(members: list[Member]) -> None:
+def test_nothing_is_killed_before_its_grace_is_over(members: list[SupervisedContainer]) -> None:
     play = Play.of(*members)
     for _ in members:
         for order in play.taken():
             if isinstance(order, Start):
                 play.started(order.name)
-                if order.name.startswith("i") and next(m for m in members if m.name == order.name).role is Role.INIT:
+                if (
+                    order.name.startswith("i")
+                    and next(m for m in members if m.name == order.name).role is ContainerRole.INIT
+                ):
                     play.ended(order.name)
     play.taken()
     play.stop(30)

@@ -14,10 +14,18 @@ from typing import Any
 import pytest
 
 from embedded.server.clusters import ADMIN, Cluster, running_cluster
-from kohort.embedded.nodes.runtime import ContainerStatus, Note, PodState, Running, RunningPod, Runtime, Terminated
+from kohort.embedded.nodes.runtime import (
+    PodEvent,
+    PodState,
+    Running,
+    RunningPod,
+    Runtime,
+    RuntimeContainerStatus,
+    Terminated,
+)
 from kohort.embedded.runtimes.process.runtime import ProcessRuntime
 from kohort.embedded.runtimes.settings import ProcessSettings
-from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.server.logs import PodLogOptions
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 
@@ -46,14 +54,14 @@ class Told:
     """What a runtime told of a pod."""
 
     states: list[PodState] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    notes: list[PodEvent] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def state(self, state: PodState) -> None:
         self.states.append(state)
         self.changed.set()
 
-    def note(self, note: Note) -> None:
+    def note(self, note: PodEvent) -> None:
         self.notes.append(note)
         self.changed.set()
 
@@ -76,7 +84,7 @@ class Run:
                 self.told.changed.clear()
                 await self.told.changed.wait()
 
-    def status(self, name: str = "main") -> ContainerStatus:
+    def status(self, name: str = "main") -> RuntimeContainerStatus:
         state = self.told.states[-1]
         return next(each for each in (*state.containers, *state.init) if each.name == name)
 
@@ -100,7 +108,7 @@ class Run:
 
     async def log(self, name: str = "main", **options: Any) -> str:
         async with asyncio.timeout(WAIT):
-            pieces = [piece async for piece in self.running.logs(LogOptions(name, **options))]
+            pieces = [piece async for piece in self.running.logs(PodLogOptions(name, **options))]
         return b"".join(pieces).decode()
 
     async def logged(self, text: str, name: str = "main") -> str:
@@ -108,7 +116,7 @@ class Run:
         await self.started(name)
         seen = b""
         async with asyncio.timeout(WAIT):
-            async for piece in self.running.logs(LogOptions(name, follow=True)):
+            async for piece in self.running.logs(PodLogOptions(name, follow=True)):
                 seen += piece
                 if text.encode() in seen:
                     return seen.decode()

@@ -16,7 +16,7 @@ from embedded.scheduler.things import (
     rather,
     spread,
 )
-from kohort.embedded.scheduler.placement import Found
+from kohort.embedded.scheduler.placement import SelectedNode
 
 TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
 
@@ -151,7 +151,7 @@ def test_terms_look_into_the_namespaces_they_select() -> None:
     site.settle(pod("x", labels={"app": "db"}, namespace="other"), "a")
     site.settle(pod("full", cpu="4"), "b")
     affinity = away(HOST, app="db")
-    assert site.ask(pod("y", cpu="1", affinity=affinity)) == Found("a"), "a term means its own namespace alone"
+    assert site.ask(pod("y", cpu="1", affinity=affinity)) == SelectedNode("a"), "a term means its own namespace alone"
     site.put(node("b", cpu="16"))
     term = affinity["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]
     term["namespaceSelector"] = {"matchLabels": {"team": "red"}}

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from embedded.scheduler.things import HOST, ZONE, Object, Site, away, near, node, pod, spread
 from kohort.api.amounts import to_amount
 from kohort.api.codec import decode, encode
-from kohort.embedded.scheduler.cluster import NodeRecord, PodRecord
-from kohort.embedded.scheduler.demands import Demands
-from kohort.embedded.scheduler.placement import Found
-from kohort.embedded.scheduler.seen import SeenPod, lean
+from kohort.embedded.scheduler.cache import NodeInfo, PodInfo
+from kohort.embedded.scheduler.placement import SelectedNode
+from kohort.embedded.scheduler.requirements import RequirementsCache
+from kohort.embedded.scheduler.views import SchedulerPod, lean
 
 TAINT = {"key": "k", "effect": "NoSchedule"}
 TOLERATION = {"key": "k", "operator": "Exists"}
@@ -117,13 +117,11 @@ class Plain:
         return [each for each, place in self.pods.values() if place == name]
 
 
-def played(
-    nodes: list[dict[str, Any]], steps: list[Any]
-) -> Iterator[tuple[Site, Plain, PodRecord, dict[str, Any], Any]]:
+def played(nodes: list[dict[str, Any]], steps: list[Any]) -> Iterator[tuple[Site, Plain, PodInfo, dict[str, Any], Any]]:
     """A history; stops before each placement takes effect."""
     site = Site(*(made_node(index, facts) for index, facts in enumerate(nodes)))
     plain = Plain(nodes)
-    records: dict[int, PodRecord] = {}
+    records: dict[int, PodInfo] = {}
     for number, step in enumerate(steps):
         if isinstance(step, int):
             if step in records:
@@ -136,7 +134,7 @@ def played(
         record = site.record(made_pod(number, step))
         answer = site.placer.place(record)
         yield site, plain, record, step, answer
-        if isinstance(answer, Found):
+        if isinstance(answer, SelectedNode):
             site.cluster.place(record, answer.node)
             plain.pods[number] = (step, answer.node)
             records[number] = record
@@ -157,7 +155,7 @@ def _replace(site: Site, plain: Plain, index: int, facts: dict[str, Any]) -> Non
 def test_a_pod_gets_a_node_exactly_when_one_takes_it(nodes: list[dict[str, Any]], steps: list[Any]) -> None:
     for _, plain, _, asked, answer in played(nodes, steps):
         taking = {name for name in plain.nodes if plain.takes(name, asked)}
-        if isinstance(answer, Found):
+        if isinstance(answer, SelectedNode):
             assert answer.node in taking
         else:
             assert not taking, answer.message
@@ -170,7 +168,7 @@ def test_no_node_is_ever_overcommitted(nodes: list[dict[str, Any]], steps: list[
         assert all(is_within(each) for each in site.cluster.nodes.values())
 
 
-def is_within(record: NodeRecord) -> bool:
+def is_within(record: NodeInfo) -> bool:
     used: dict[str, int] = {}
     for each in record.pods.values():
         for name, amount in each.demand.requests:
@@ -190,7 +188,7 @@ def test_the_same_history_ends_the_same_way(nodes: list[dict[str, Any]], steps: 
 @given(st.lists(NODES, min_size=1, max_size=6), STEPS)
 def test_every_node_is_counted_in_a_refusal(nodes: list[dict[str, Any]], steps: list[Any]) -> None:
     for site, _, _, _, answer in played(nodes, steps):
-        if not isinstance(answer, Found):
+        if not isinstance(answer, SelectedNode):
             assert set(answer.refusals) == set(site.cluster.nodes)
 
 
@@ -202,7 +200,7 @@ def test_counts_kept_by_and_by_equal_a_fresh_count(steps: list[tuple[int, bool]]
     )
     crowd = site.record(speaker).demand.relations.spreads[0].crowd
     counted = site.cluster.tallies.count(crowd)
-    there: dict[int, PodRecord] = {}
+    there: dict[int, PodInfo] = {}
     for number, leaving in steps:
         if number in there:
             site.cluster.remove(there.pop(number).uid)
@@ -222,15 +220,15 @@ def test_pods_of_one_shape_share_what_they_ask_for() -> None:
         lean(
             decode(
                 encode(pod(f"p{index}", cpu="1", labels={"index": str(index)}, nodeName=f"n{index}", volumes=each)),
-                SeenPod,
+                SchedulerPod,
             )
         )
         for index, each in enumerate(tokens)
     )
     assert first.spec.containers is second.spec.containers
     assert (first.spec.node_name, second.spec.node_name) == ("n0", "n1")
-    assert Demands().of(first).requests == (("cpu", 1000),)
-    demands = Demands()
+    assert RequirementsCache().of(first).requests == (("cpu", 1000),)
+    demands = RequirementsCache()
     assert demands.of(first) is demands.of(second), "neither labels nor volumes without a claim make another shape"
 
 

@@ -10,7 +10,7 @@ import pytest
 from embedded.collector.worlds import Meddler
 from embedded.scheduler.things import HOST, Object, away, node, pod
 from embedded.server.clusters import ADMIN, Cluster, running_cluster
-from kohort.embedded.scheduler.scheduler import Scheduler, scheduling
+from kohort.embedded.scheduler.scheduler import PodScheduler, running_pod_scheduler
 from kohort.kube.client import Client
 from kube.faults import Cut, Fault, FaultyTransport
 
@@ -23,7 +23,7 @@ NO_HELP = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for 
 class World:
     """A server with a scheduler at work."""
 
-    def __init__(self, cluster: Cluster, network: FaultyTransport, meddler: Meddler, scheduler: Scheduler) -> None:
+    def __init__(self, cluster: Cluster, network: FaultyTransport, meddler: Meddler, scheduler: PodScheduler) -> None:
         self.cluster = cluster
         self.network = network
         self.meddler = meddler
@@ -71,7 +71,7 @@ async def running_world() -> AsyncIterator[World]:
     async with running_cluster() as cluster:
         network = FaultyTransport(cluster.core.transport(ADMIN), cluster.clock)
         meddler = Meddler(network)
-        async with scheduling(Client(meddler, cluster.clock)) as scheduler:
+        async with running_pod_scheduler(Client(meddler, cluster.clock)) as scheduler:
             world = World(cluster, network, meddler, scheduler)
             await world.settle()
             yield world
@@ -251,7 +251,7 @@ async def test_a_promise_is_remembered_over_a_restart() -> None:
         path = "/api/v1/namespaces/default/pods/high/status"
         await cluster.merge(path, {"status": {"nominatedNodeName": "n"}})
         await cluster.create(pod("low", cpu="1"))
-        async with scheduling(Client(cluster.core.transport(ADMIN), cluster.clock)) as scheduler:
+        async with running_pod_scheduler(Client(cluster.core.transport(ADMIN), cluster.clock)) as scheduler:
             world = World(cluster, None, None, scheduler)  # type: ignore[arg-type]
             assert [await world.node_of("high"), await world.node_of("low")] == ["n", ""]
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from embedded.scheduler.things import HOST, Object, Site, away, node, pod
 from kohort.api.selectors import Selector, exactly
-from kohort.embedded.scheduler.budgets import Budget
-from kohort.embedded.scheduler.preemption import Candidate, InVain
-from kohort.embedded.scheduler.refusals import Nowhere
+from kohort.embedded.scheduler.budgets import DisruptionAllowance
+from kohort.embedded.scheduler.diagnosis import FitError
+from kohort.embedded.scheduler.preemption import NodeCandidate, PreemptionNotHelpful
 
 HIGH = 100
 
@@ -19,13 +19,13 @@ def of(priority: int, cpu: str = "1", **spec: Any) -> Object:
     return pod(f"p{priority}", cpu=cpu, priority=priority, **spec)
 
 
-def chosen(found: Candidate | InVain) -> tuple[str, list[str]]:
-    assert isinstance(found, Candidate), found
+def chosen(found: NodeCandidate | PreemptionNotHelpful) -> tuple[str, list[str]]:
+    assert isinstance(found, NodeCandidate), found
     return found.node.name, [each.key.name for each in found.victims]
 
 
-def told(found: Candidate | InVain) -> str:
-    assert isinstance(found, InVain), found
+def told(found: NodeCandidate | PreemptionNotHelpful) -> str:
+    assert isinstance(found, PreemptionNotHelpful), found
     return found.message
 
 
@@ -88,14 +88,14 @@ def test_budgets_are_spared_where_possible(allowed: int, node_name: str) -> None
     site = Site(node("a", cpu="1"), node("b", cpu="1"))
     site.settle(of(1, labels={"app": "db"}), "a")
     site.settle(of(2), "b")
-    site.budgets.append(Budget(Selector(tuple(exactly({"app": "db"}))), allowed, frozenset()))
+    site.budgets.append(DisruptionAllowance(Selector(tuple(exactly({"app": "db"}))), allowed, frozenset()))
     assert chosen(site.victims(of(HIGH)))[0] == node_name
 
 
 def test_a_budget_is_broken_where_nothing_else_helps() -> None:
     site = Site(node("a", cpu="1"))
     site.settle(of(1, labels={"app": "db"}), "a")
-    site.budgets.append(Budget(Selector(tuple(exactly({"app": "db"}))), 0, frozenset()))
+    site.budgets.append(DisruptionAllowance(Selector(tuple(exactly({"app": "db"}))), 0, frozenset()))
     assert chosen(site.victims(of(HIGH))) == ("a", ["p1"])
 
 
@@ -131,7 +131,7 @@ def test_no_more_are_pushed_out_while_victims_leave() -> None:
     waiting = site.record(of(HIGH))
     site.cluster.nominate(waiting, "n")
     answer = site.placer.place(waiting)
-    assert isinstance(answer, Nowhere)
+    assert isinstance(answer, FitError)
     assert told(site.preemptor.search(waiting, answer)) == (
         "preemption: not eligible due to a terminating pod on the nominated node."
     )
@@ -153,7 +153,7 @@ def test_victims_are_fewest_and_the_cluster_is_left_as_it_was(
     found = site.victims(of(priority, cpu=str(cpu)))
     assert (dict(site.cluster.nodes["n"].used), set(site.cluster.nodes["n"].pods), site.cluster.sequence) == before
     lower = sum(size for size, rank in residents if rank < priority)
-    if isinstance(found, InVain):
+    if isinstance(found, PreemptionNotHelpful):
         assert lower < cpu
         return
     assert all(each.demand.priority < priority for each in found.victims)

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.scheduler.things import Site, node, pod
-from kohort.embedded.scheduler.cluster import PodRecord
-from kohort.embedded.scheduler.queue import PATIENCE, Queue
-from kohort.embedded.scheduler.refusals import Cause
-from kohort.embedded.scheduler.signs import Signs
+from kohort.embedded.scheduler.cache import PodInfo
+from kohort.embedded.scheduler.cluster_events import ClusterEvents
+from kohort.embedded.scheduler.diagnosis import UnschedulableCause
+from kohort.embedded.scheduler.scheduling_queue import PATIENCE, SchedulingQueue
 
 
 class Line:
@@ -15,11 +15,11 @@ class Line:
 
     def __init__(self) -> None:
         self.site = Site(node("n", cpu="1"))
-        self.queue = Queue()
-        self.signs = Signs(self.site.cluster, self.queue)
+        self.queue = SchedulingQueue()
+        self.signs = ClusterEvents(self.site.cluster, self.queue)
         self.now = 0.0
 
-    def add(self, name: str, priority: int = 0, cpu: str = "1") -> PodRecord:
+    def add(self, name: str, priority: int = 0, cpu: str = "1") -> PodInfo:
         record = self.site.record(pod(name, cpu=cpu, priority=priority))
         self.queue.add(record)
         return record
@@ -28,7 +28,7 @@ class Line:
         waiting = self.queue.pop(self.now)
         return waiting.pod.key.name if waiting else ""
 
-    def rest(self, cause: Cause = Cause.RESOURCES) -> str:
+    def rest(self, cause: UnschedulableCause = UnschedulableCause.RESOURCES) -> str:
         """Let the next one fail."""
         waiting = self.queue.pop(self.now)
         assert waiting is not None
@@ -71,12 +71,12 @@ def test_only_whom_it_may_help_is_woken() -> None:
     line.add("lonely", cpu="500m")
     line.rest()
     line.rest()
-    line.rest(Cause.STORAGE)
+    line.rest(UnschedulableCause.STORAGE)
     line.now = 20.0
     line.signs.node("n")
     line.signs.wake(line.now)
     assert [line.pop(), line.pop()] == ["fits", ""]
-    line.signs.everywhere(Cause.STORAGE)
+    line.signs.everywhere(UnschedulableCause.STORAGE)
     line.signs.wake(line.now)
     assert [line.pop(), line.pop()] == ["lonely", ""]
 
@@ -120,7 +120,7 @@ def test_a_pod_that_asks_for_something_else_is_tried_anew() -> None:
     before = line.add("a", cpu="2")
     line.rest()
     smaller = line.site.record(pod("a", cpu="1"))
-    changed = PodRecord(before.uid, smaller.key, smaller.labels, smaller.demand)
+    changed = PodInfo(before.uid, smaller.key, smaller.labels, smaller.demand)
     line.queue.add(changed)
     assert [line.pop(), line.pop()] == ["a", ""]
 

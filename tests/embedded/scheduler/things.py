@@ -5,13 +5,13 @@ from typing import Any
 
 from kohort.api.codec import decode, encode
 from kohort.api.meta import ObjectKey
-from kohort.embedded.scheduler.budgets import Budget
-from kohort.embedded.scheduler.cluster import Cluster, NodeRecord, PodRecord
-from kohort.embedded.scheduler.demands import Demands
-from kohort.embedded.scheduler.placement import Found, Placer
-from kohort.embedded.scheduler.preemption import Candidate, InVain, Preemptor
-from kohort.embedded.scheduler.refusals import Nowhere, Refusal
-from kohort.embedded.scheduler.seen import SeenNode, SeenPod
+from kohort.embedded.scheduler.budgets import DisruptionAllowance
+from kohort.embedded.scheduler.cache import NodeInfo, PodInfo, SchedulerCache
+from kohort.embedded.scheduler.diagnosis import FilterFailure, FitError
+from kohort.embedded.scheduler.placement import Placer, SelectedNode
+from kohort.embedded.scheduler.preemption import NodeCandidate, PreemptionEvaluator, PreemptionNotHelpful
+from kohort.embedded.scheduler.requirements import RequirementsCache
+from kohort.embedded.scheduler.views import SchedulerNode, SchedulerPod
 
 Object = dict[str, Any]
 HOST = "kubernetes.io/hostname"
@@ -82,10 +82,10 @@ def spread(key: str, skew: int = 1, when: str = "DoNotSchedule", **labels: str) 
 class NoStorage:
     """Storage that nobody claims."""
 
-    def problem(self, pod: PodRecord) -> str:
+    def problem(self, pod: PodInfo) -> str:
         return ""
 
-    def refused(self, pod: PodRecord, node: NodeRecord) -> Refusal | None:
+    def refused(self, pod: PodInfo, node: NodeInfo) -> FilterFailure | None:
         return None
 
 
@@ -93,50 +93,50 @@ class Site:
     """A cluster without a server."""
 
     def __init__(self, *nodes: Object) -> None:
-        self.cluster = Cluster()
-        self.budgets: list[Budget] = []
+        self.cluster = SchedulerCache()
+        self.budgets: list[DisruptionAllowance] = []
         self.placer = Placer(self.cluster, NoStorage())
-        self.preemptor = Preemptor(self.cluster, self.placer, lambda namespace: self.budgets)
-        self._demands = Demands()
+        self.preemptor = PreemptionEvaluator(self.cluster, self.placer, lambda namespace: self.budgets)
+        self._demands = RequirementsCache()
         for each in nodes:
             self.put(each)
 
     def put(self, found: Object) -> None:
-        self.cluster.put_node(decode(encode(found), SeenNode))
+        self.cluster.put_node(decode(encode(found), SchedulerNode))
 
-    def record(self, found: Object, *, started: float = 0.0, leaving: bool = False) -> PodRecord:
-        seen = decode(encode(found), SeenPod)
+    def record(self, found: Object, *, started: float = 0.0, leaving: bool = False) -> PodInfo:
+        seen = decode(encode(found), SchedulerPod)
         key = ObjectKey(seen.metadata.namespace, seen.metadata.name)
         uid = f"uid-{next(_UIDS):06d}"
-        return PodRecord(uid, key, seen.metadata.labels, self._demands.of(seen), leaving, started)
+        return PodInfo(uid, key, seen.metadata.labels, self._demands.of(seen), leaving, started)
 
-    def settle(self, found: Object, name: str, *, started: float = 0.0, leaving: bool = False) -> PodRecord:
+    def settle(self, found: Object, name: str, *, started: float = 0.0, leaving: bool = False) -> PodInfo:
         """A pod that is on a node already."""
         record = self.record(found, started=started, leaving=leaving)
         self.cluster.place(record, name)
         return record
 
-    def place(self, found: Object | PodRecord) -> str:
+    def place(self, found: Object | PodInfo) -> str:
         """Put a pod on the best node; the name of the node, or why there is none."""
-        record = found if isinstance(found, PodRecord) else self.record(found)
+        record = found if isinstance(found, PodInfo) else self.record(found)
         answer = self.placer.place(record)
-        if isinstance(answer, Nowhere):
+        if isinstance(answer, FitError):
             return answer.message
         self.cluster.place(record, answer.node)
         return answer.node
 
-    def ask(self, found: Object) -> Found | Nowhere:
+    def ask(self, found: Object) -> SelectedNode | FitError:
         """Where a pod would go."""
         return self.placer.place(self.record(found))
 
     def why_not(self, found: Object) -> str:
         answer = self.ask(found)
-        assert isinstance(answer, Nowhere), answer
+        assert isinstance(answer, FitError), answer
         return answer.message
 
-    def victims(self, found: Object) -> Candidate | InVain:
+    def victims(self, found: Object) -> NodeCandidate | PreemptionNotHelpful:
         """Whom a pod that fits nowhere would push out."""
         record = self.record(found)
         answer = self.placer.place(record)
-        assert isinstance(answer, Nowhere), answer
+        assert isinstance(answer, FitError), answer
         return self.preemptor.search(record, answer)

@@ -9,9 +9,9 @@ import msgspec
 
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.server.core import Core, Parts
+from kohort.embedded.server.core import ServerCore, ServerCoreParts
 from kohort.embedded.server.inprocess import InProcessResponse
-from kohort.embedded.store import Store
+from kohort.embedded.storage import Store
 from kohort.kube.certificates import new_key
 from kohort.kube.clock import VirtualClock
 from kohort.kube.transport import Request
@@ -43,7 +43,7 @@ class Reply:
 class Cluster:
     """A server to ask."""
 
-    def __init__(self, core: Core, clock: VirtualClock, user: User = ADMIN) -> None:
+    def __init__(self, core: ServerCore, clock: VirtualClock, user: User = ADMIN) -> None:
         self.core = core
         self.clock = clock
         self._user = user
@@ -114,7 +114,7 @@ async def running_cluster() -> AsyncIterator[Cluster]:
     """A fresh server for as long as the block lasts."""
     clock = VirtualClock()
     store = await Store.open(None, clock=lambda: clock.wall().timestamp())
-    core = Core(Parts(store, clock, Signer(new_key()), b"authority"))
+    core = ServerCore(ServerCoreParts(store, clock, Signer(new_key()), b"authority"))
     await core.start()
     try:
         yield Cluster(core, clock)

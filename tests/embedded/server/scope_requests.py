@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from embedded.server.clusters import Object, binding, namespace, role, rule
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 
 TENANT, OWN, FOREIGN = "tenant", "team-a", "victim"
 _NAMESPACES = ("", OWN, FOREIGN)
@@ -21,7 +21,7 @@ class ScopeRequest(NamedTuple):
     method: str
     path: str
     query: str
-    resource: Resource
+    resource: ServedResource
     namespace: str
     name: str = ""
 
@@ -58,14 +58,14 @@ def tenancy() -> list[Object]:
     ]
 
 
-def scope_requests(resources: Iterable[Resource]) -> Iterator[ScopeRequest]:
+def scope_requests(resources: Iterable[ServedResource]) -> Iterator[ScopeRequest]:
     """All requests, resource by resource."""
     for resource in resources:
         for place in _NAMESPACES:
             yield from _requests_to(resource, place)
 
 
-def _requests_to(resource: Resource, place: str) -> Iterator[ScopeRequest]:
+def _requests_to(resource: ServedResource, place: str) -> Iterator[ScopeRequest]:
     root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
     collection = f"{root}/namespaces/{place}/{resource.plural}" if place else f"{root}/{resource.plural}"
     yield ScopeRequest("GET", collection, "watch=1&timeoutSeconds=1", resource, place)
@@ -75,7 +75,7 @@ def _requests_to(resource: Resource, place: str) -> Iterator[ScopeRequest]:
             yield ScopeRequest(method, f"{collection}{tail}", query, resource, place, name)
 
 
-def _tails(resource: Resource) -> Iterator[tuple[str, str]]:
+def _tails(resource: ServedResource) -> Iterator[tuple[str, str]]:
     """What follows the collection: names, of namespaces too, and subresources, known and unknown."""
     subresources = sorted({"status", "scale", "unknown", *(each.name for each in resource.subresources)})
     for name in (OWN, FOREIGN):

@@ -13,10 +13,10 @@ from aiohttp import web
 from multidict import CIMultiDictProxy
 
 from embedded.server.clusters import Cluster, Object, binding
-from kohort.embedded.auth.certificates import Authority
+from kohort.embedded.auth.certificates import FileCertificateAuthority
 from kohort.embedded.auth.users import MASTERS, User
-from kohort.embedded.server.server import running
-from kohort.embedded.server.settings import Settings
+from kohort.embedded.server.server import running_api_server
+from kohort.embedded.server.settings import ServerSettings
 from kohort.kube.clock import VirtualClock
 
 GROUP = "/apis/visibility.example.com/v1"
@@ -46,7 +46,7 @@ class Other:
 @asynccontextmanager
 async def serving(tmp_path: Path, trusted: str = "") -> AsyncIterator[Other]:
     """The other server; where it trusts somebody, it wants to see a certificate."""
-    authority = Authority.create(datetime.now(UTC))
+    authority = FileCertificateAuthority.create(datetime.now(UTC))
     pair = authority.server(["views.default.svc"], datetime.now(UTC))
     (tmp_path / "pair.pem").write_bytes(pair.certificate_pem + pair.key_pem)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -149,7 +149,7 @@ TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentic
 
 
 async def test_the_other_server_can_tell_that_it_is_this_one(tmp_path: Path) -> None:
-    async with running(Settings(data=tmp_path / "data")) as server, asyncio.timeout(60):
+    async with running_api_server(ServerSettings(data=tmp_path / "data")) as server, asyncio.timeout(60):
         cluster = Cluster(server.core, VirtualClock())
         told = (await cluster.get(TRUST))["data"]
         assert told["client-ca-file"] == server.keyring.authority.pem.decode()

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.server.clusters import Cluster
-from kohort.embedded.server.negotiation import Shape, chosen_form
-from kohort.embedded.server.requests import Inbound, parse_bool, read_target
+from kohort.embedded.server.negotiation import Representation, chosen_form
+from kohort.embedded.server.requests import ServerRequest, parse_bool, parse_request_info
 from kohort.kube.errors import StatusError
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
@@ -98,20 +98,20 @@ def test_truth_is_what_go_takes_for_it() -> None:
     ],
 )
 def test_paths_name_what_they_are_about(method: str, path: str, expected: tuple[str, ...]) -> None:
-    target = read_target(Inbound(method, path))
+    target = parse_request_info(ServerRequest(method, path))
     assert (target.verb, target.namespace, target.resource, target.name, target.subresource) == expected
 
 
 def test_a_list_of_one_name_is_about_that_name() -> None:
     query = (("fieldSelector", "metadata.name=b"), ("watch", "1"))
-    target = read_target(Inbound("GET", "/api/v1/namespaces/a/pods", query))
+    target = parse_request_info(ServerRequest("GET", "/api/v1/namespaces/a/pods", query))
     assert (target.verb, target.name) == ("watch", "b")
 
 
 @given(st.text(max_size=60))
 def test_any_path_is_read_or_refused(path: str) -> None:
     with contextlib.suppress(StatusError):
-        read_target(Inbound("GET", f"/{path}"))
+        parse_request_info(ServerRequest("GET", f"/{path}"))
 
 
 @given(st.text(max_size=60))
@@ -129,7 +129,7 @@ def test_any_accept_header_has_an_answer(accept: str) -> None:
     ],
 )
 def test_tables_are_asked_for_in_any_order(accept: str) -> None:
-    assert chosen_form(accept).shape is Shape.TABLE
+    assert chosen_form(accept).shape is Representation.TABLE
 
 
 async def test_the_old_openapi_document_is_there_and_empty(cluster: Cluster) -> None:

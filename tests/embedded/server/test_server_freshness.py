@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from kohort.embedded.auth.keyring import Keyring
-from kohort.embedded.server.freshness import Freshness, Kubeconfig, Shown
+from kohort.embedded.server.certificate_rotation import AdminKubeconfig, CertificateRotation, CertificateUsers
 from kohort.kube.clock import VirtualClock
 
 HOSTS = ("127.0.0.1",)
@@ -22,10 +22,10 @@ def context() -> ssl.SSLContext:
 async def test_certificates_are_renewed_before_they_expire(tmp_path: Path) -> None:
     clock = VirtualClock()
     keyring = Keyring(tmp_path, clock.wall())
-    kubeconfig = Kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1")
+    kubeconfig = AdminKubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1")
     told: list[bytes] = []
-    shown = Shown(context(), lambda: told.append(keyring.front_proxy_certificate.read_bytes()))
-    freshness = Freshness(keyring, HOSTS, shown, kubeconfig, clock)
+    shown = CertificateUsers(context(), lambda: told.append(keyring.front_proxy_certificate.read_bytes()))
+    freshness = CertificateRotation(keyring, HOSTS, shown, kubeconfig, clock)
 
     async def after(days: int) -> list[bytes]:
         await clock.advance(timedelta(days=days).total_seconds())
@@ -40,8 +40,8 @@ async def test_certificates_are_renewed_before_they_expire(tmp_path: Path) -> No
 async def test_it_looks_now_and_then(tmp_path: Path) -> None:
     clock = VirtualClock()
     keyring = Keyring(tmp_path, clock.wall())
-    kubeconfig = Kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1")
-    freshness = Freshness(keyring, HOSTS, Shown(context(), nothing), kubeconfig, clock)
+    kubeconfig = AdminKubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1")
+    freshness = CertificateRotation(keyring, HOSTS, CertificateUsers(context(), nothing), kubeconfig, clock)
     await freshness.start()
     assert kubeconfig.path.exists()
     await clock.advance(1)

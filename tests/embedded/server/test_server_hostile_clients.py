@@ -11,9 +11,9 @@ import pytest
 
 from embedded.server.clusters import Cluster, binding, config_map, role, rule
 from embedded.server.test_server_listener import MAPS, contexts
-from kohort.embedded.server.listener import MAX_BODY, Patience
-from kohort.embedded.server.server import ApiServer, running
-from kohort.embedded.server.settings import Settings
+from kohort.embedded.server.listener import MAX_BODY, ListenerTimeouts
+from kohort.embedded.server.server import ApiServer, running_api_server
+from kohort.embedded.server.settings import ServerSettings
 
 Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 SECONDS = 60
@@ -45,8 +45,8 @@ class Dialer:
 
 
 @asynccontextmanager
-async def dialing(folder: Path, patience: Patience) -> AsyncIterator[Dialer]:
-    async with running(Settings(patience=patience)) as server:
+async def dialing(folder: Path, patience: ListenerTimeouts) -> AsyncIterator[Dialer]:
+    async with running_api_server(ServerSettings(patience=patience)) as server:
         dialer = Dialer(server, folder)
         try:
             yield dialer
@@ -61,13 +61,13 @@ def post(size: int, *headers: bytes) -> bytes:
 
 
 async def test_nobody_without_credentials_gets_a_body_read(tmp_path: Path) -> None:
-    async with dialing(tmp_path, Patience()) as dialer:
+    async with dialing(tmp_path, ListenerTimeouts()) as dialer:
         status = await dialer.ask(await dialer.dial(), post(MAX_BODY) + b"{")
     assert status.split()[1] == b"401"
 
 
 async def test_a_body_that_never_ends_is_cut_off_though_its_sender_is_known(tmp_path: Path) -> None:
-    async with dialing(tmp_path, Patience(read=0.2)) as dialer:
+    async with dialing(tmp_path, ListenerTimeouts(read=0.2)) as dialer:
         status = await dialer.ask(await dialer.dial(is_known=True), post(1000) + b"{")
     assert status.split()[1] == b"408"
 
@@ -76,7 +76,7 @@ GET = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % MAPS.encode()
 
 
 async def test_a_stranger_gives_way_to_the_next_connection(tmp_path: Path) -> None:
-    async with dialing(tmp_path, Patience(connections=3)) as dialer:
+    async with dialing(tmp_path, ListenerTimeouts(connections=3)) as dialer:
         friend = await dialer.dial(is_known=True)
         assert (await dialer.ask(friend, GET)).split()[1] == b"200"
         strangers = [await dialer.dial() for _ in range(2)]
@@ -90,7 +90,7 @@ async def test_a_stranger_gives_way_to_the_next_connection(tmp_path: Path) -> No
 
 
 async def test_connections_beyond_the_limit_are_refused_while_all_are_known(tmp_path: Path) -> None:
-    async with dialing(tmp_path, Patience(connections=1)) as dialer:
+    async with dialing(tmp_path, ListenerTimeouts(connections=1)) as dialer:
         friend = await dialer.dial(is_known=True)
         assert (await dialer.ask(friend, GET)).split()[1] == b"200"
         reader, _ = await dialer.dial(is_known=True)
@@ -105,7 +105,7 @@ async def test_what_can_not_be_parsed_costs_one_line_of_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, text: bytes
 ) -> None:
     caplog.set_level(logging.INFO)
-    async with dialing(tmp_path, Patience()) as dialer:
+    async with dialing(tmp_path, ListenerTimeouts()) as dialer:
         line = await dialer.dial(is_known=True)
         assert (await dialer.ask(line, GET)).split()[1] == b"200"
         status = await dialer.ask(await dialer.dial(), text)
@@ -125,7 +125,7 @@ async def test_what_can_not_be_parsed_costs_one_line_of_the_log(
     ],
 )
 async def test_headers_that_are_not_utf_8_are_refused(tmp_path: Path, header: bytes) -> None:
-    async with dialing(tmp_path, Patience()) as dialer:
+    async with dialing(tmp_path, ListenerTimeouts()) as dialer:
         head = b"\r\n".join([b"GET %b HTTP/1.1" % MAPS.encode(), b"Host: x", header, b"", b""])
         status = await dialer.ask(await dialer.dial(is_known=True), head)
     assert status.split()[1] == b"400"
@@ -133,7 +133,7 @@ async def test_headers_that_are_not_utf_8_are_refused(tmp_path: Path, header: by
 
 async def test_a_deeply_nested_token_proves_nothing(tmp_path: Path) -> None:
     nested = urlsafe_b64encode(b'{"alg":' + b"[" * 9000).rstrip(b"=")
-    async with dialing(tmp_path, Patience()) as dialer:
+    async with dialing(tmp_path, ListenerTimeouts()) as dialer:
         head = b"\r\n".join(
             [b"GET %b HTTP/1.1" % MAPS.encode(), b"Host: x", b"Authorization: Bearer %b.e30.AA" % nested]
         )

@@ -14,9 +14,9 @@ import aiohttp
 import pytest
 import yaml
 
-from kohort.embedded.server.listener import COMPRESSED_FROM, MAX_BODY, Patience
-from kohort.embedded.server.server import ApiServer, running
-from kohort.embedded.server.settings import Settings
+from kohort.embedded.server.listener import COMPRESSED_FROM, MAX_BODY, ListenerTimeouts
+from kohort.embedded.server.server import ApiServer, running_api_server
+from kohort.embedded.server.settings import ServerSettings
 from loop_time import loop_time
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -52,7 +52,7 @@ def contexts(kubeconfig: Path, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLCon
 
 @pytest.fixture
 async def wire(tmp_path: Path) -> AsyncIterator[Wire]:
-    async with running(Settings(tokens={TOKEN: "root"})) as server, aiohttp.ClientSession() as client:
+    async with running_api_server(ServerSettings(tokens={TOKEN: "root"})) as server, aiohttp.ClientSession() as client:
         yield Wire(server, client, *contexts(server.kubeconfig, tmp_path))
 
 
@@ -129,10 +129,10 @@ async def test_a_short_list_is_never_compressed(wire: Wire) -> None:
 
 
 @contextlib.asynccontextmanager
-async def impatient(folder: Path, patience: Patience) -> AsyncIterator[Wire]:
+async def impatient(folder: Path, patience: ListenerTimeouts) -> AsyncIterator[Wire]:
     """A server that does not wait long."""
     async with (
-        running(Settings(patience=patience)) as server,
+        running_api_server(ServerSettings(patience=patience)) as server,
         aiohttp.ClientSession() as client,
         asyncio.timeout(BOUND),
     ):
@@ -145,7 +145,7 @@ async def connect(wire: Wire) -> tuple[asyncio.StreamReader, asyncio.StreamWrite
 
 
 async def test_a_head_that_only_drips_is_not_waited_for(tmp_path: Path) -> None:
-    async with impatient(tmp_path, Patience(idle=100)) as wire:
+    async with impatient(tmp_path, ListenerTimeouts(idle=100)) as wire:
         reader, writer = await connect(wire)
         ended = asyncio.create_task(reader.read())
         writer.write(b"GET /version HTTP/1.1\r\n")
@@ -163,7 +163,7 @@ async def test_a_head_that_only_drips_is_not_waited_for(tmp_path: Path) -> None:
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
-    async with impatient(tmp_path, Patience(read=0.1)) as wire:
+    async with impatient(tmp_path, ListenerTimeouts(read=0.1)) as wire:
         reader, writer = await connect(wire)
         writer.write(b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{" % MAPS.encode())
         answer = await reader.readuntil(b"the body did not arrive in time")
@@ -172,7 +172,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> No
 
 
 async def test_a_client_that_takes_nothing_is_cut_off(tmp_path: Path) -> None:
-    async with impatient(tmp_path, Patience(write=30)) as wire:
+    async with impatient(tmp_path, ListenerTimeouts(write=30)) as wire:
         for more in range(12):
             await fill(wire, 900_000 + more)
         before = wire.server.listener.connections
@@ -238,7 +238,7 @@ async def test_watchers_hear_what_happens_and_leave_nothing_behind(wire: Wire) -
 
 async def test_a_stop_ends_open_watches(tmp_path: Path) -> None:
     async with aiohttp.ClientSession() as client:
-        async with running(Settings()) as server:
+        async with running_api_server(ServerSettings()) as server:
             context, _ = contexts(server.kubeconfig, tmp_path)
             stream = await client.get(f"{server.url}{MAPS}?watch=1", ssl=context)
             await stream.content.readline()
@@ -250,8 +250,8 @@ async def test_a_stop_ends_open_watches(tmp_path: Path) -> None:
 
 
 async def test_a_stop_waits_for_no_client_that_asks_nothing(tmp_path: Path) -> None:
-    settings = Settings(patience=Patience(stop=60))
-    async with aiohttp.ClientSession() as client, asyncio.timeout(60), running(settings) as server:
+    settings = ServerSettings(patience=ListenerTimeouts(stop=60))
+    async with aiohttp.ClientSession() as client, asyncio.timeout(60), running_api_server(settings) as server:
         context, _ = contexts(server.kubeconfig, tmp_path)
         async with client.get(f"{server.url}{MAPS}", ssl=context) as response:
             await response.read()
@@ -259,10 +259,10 @@ async def test_a_stop_waits_for_no_client_that_asks_nothing(tmp_path: Path) -> N
 
 
 async def test_what_was_stored_is_there_after_a_restart(tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path / "data")
+    settings = ServerSettings(data=tmp_path / "data")
     seen = []
     for _ in range(2):
-        async with running(settings) as server, aiohttp.ClientSession() as client:
+        async with running_api_server(settings) as server, aiohttp.ClientSession() as client:
             context, _ = contexts(server.kubeconfig, tmp_path)
             async with client.post(server.url + MAPS, json={"metadata": {"name": "a"}}, ssl=context) as response:
                 seen.append(response.status)

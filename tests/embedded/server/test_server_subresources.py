@@ -8,9 +8,9 @@ import pytest
 from embedded.server.clusters import Cluster, deployment, pod
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import ANONYMOUS
-from kohort.embedded.server.core import Core, Parts
-from kohort.embedded.server.logs import LogOptions
-from kohort.embedded.store import Store
+from kohort.embedded.server.core import ServerCore, ServerCoreParts
+from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.storage import Store
 from kohort.kube.certificates import new_key
 from kohort.kube.clock import VirtualClock
 
@@ -152,7 +152,7 @@ async def test_a_token_ends_with_what_it_is_bound_to(cluster: Cluster) -> None:
 class Lines:
     """A log that says which part of it was asked for."""
 
-    async def open(self, pod: Mapping[str, Any], options: LogOptions) -> AsyncIterator[bytes]:
+    async def open(self, pod: Mapping[str, Any], options: PodLogOptions) -> AsyncIterator[bytes]:
         yield f"{pod['metadata']['name']} {options.container} {options.tail_lines}\n".encode()
         if options.follow:
             yield b"and on\n"
@@ -161,7 +161,7 @@ class Lines:
 async def test_logs_come_from_whoever_runs_the_pod() -> None:
     clock = VirtualClock()
     store = await Store.open(None)
-    core = Core(Parts(store, clock, Signer(new_key()), b"authority", logs=Lines()))
+    core = ServerCore(ServerCoreParts(store, clock, Signer(new_key()), b"authority", logs=Lines()))
     await core.start()
     cluster = Cluster(core, clock)
     await cluster.create(pod("p"))

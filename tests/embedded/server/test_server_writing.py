@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from embedded.server.clusters import Cluster, config_map, deployment, pod
-from kohort.embedded.store import Change
+from kohort.embedded.storage import StorageEvent
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -234,7 +234,7 @@ async def test_only_what_can_be_done_is_done(cluster: Cluster) -> None:
 
 
 async def test_a_write_that_is_done_is_told_as_done(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
-    async def fail(_: Change) -> None:
+    async def fail(_: StorageEvent) -> None:
         raise RuntimeError("can't follow")
 
     cluster.core.commits.listen("configmaps", fail)

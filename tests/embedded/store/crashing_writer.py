@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from embedded.store.stores import keeping, key
-from kohort.embedded.store import Change, Changed, Entry, Exists, Store
+from kohort.embedded.storage import KeyExistsError, RevisionConflictError, StorageEvent, Store, StoredObject
 
 WRITERS = 8
 NAMES = 40
@@ -40,7 +40,7 @@ async def _live(file: Path, since: int, kept: int, seed: int, report: Connection
 
 async def _watch(store: Store, since: int, report: Connection) -> None:
     async for change in store.watch("pods", since=since):
-        assert isinstance(change, Change)
+        assert isinstance(change, StorageEvent)
         report.send(Told(change.revision))
 
 
@@ -49,12 +49,12 @@ async def _write(store: Store, rng: random.Random, report: Connection) -> None:
         name, spec = str(rng.randrange(NAMES)), rng.randrange(10**9)
         try:
             entry, left = await _change(store, name, spec, rng)
-        except (Exists, Changed):
+        except (KeyExistsError, RevisionConflictError):
             continue
         report.send(Acknowledged(name, entry.revision, left))
 
 
-async def _change(store: Store, name: str, spec: int, rng: random.Random) -> tuple[Entry, int | None]:
+async def _change(store: Store, name: str, spec: int, rng: random.Random) -> tuple[StoredObject, int | None]:
     found = store.get(key(name))
     obj = {"spec": spec, "padding": "x" * rng.randrange(6000)}
     if found is None:

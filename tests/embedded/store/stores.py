@@ -5,18 +5,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kohort.embedded.store import Change, Key, Listing, Retention, Settings, Store, Watch, WriteFailed
-from kohort.embedded.store.entries import Decoded
-from kohort.embedded.store.history import History
-from kohort.embedded.store.journal import Sweep
-from kohort.embedded.store.replay import State
+from kohort.embedded.storage import (
+    Retention,
+    StorageEvent,
+    StorageKey,
+    StorageList,
+    Store,
+    StoreSettings,
+    StoreWatch,
+    WriteFailedError,
+)
+from kohort.embedded.storage.recovery import RecoveredState
+from kohort.embedded.storage.revision_log import Compaction
+from kohort.embedded.storage.stored_objects import DecodedCache
+from kohort.embedded.storage.watch_cache import WatchCache
 
 SECONDS = 20
 """How long a test waits for what must come."""
 
 
-def key(name: str, namespace: str = "team-a", resource: str = "pods") -> Key:
-    return Key(resource, namespace, name)
+def key(name: str, namespace: str = "team-a", resource: str = "pods") -> StorageKey:
+    return StorageKey(resource, namespace, name)
 
 
 def pod(**fields: Any) -> dict[str, Any]:
@@ -33,11 +42,11 @@ class Clock:
         return self.now
 
 
-def keeping(*, seconds: float = 1e9, changes: int = 10**9, superseded_bytes: int = 10**12) -> Settings:
-    return Settings(Retention(seconds, changes, superseded_bytes))
+def keeping(*, seconds: float = 1e9, changes: int = 10**9, superseded_bytes: int = 10**12) -> StoreSettings:
+    return StoreSettings(Retention(seconds, changes, superseded_bytes))
 
 
-async def opened(path: Path | None = None, settings: Settings | None = None, clock: Clock | None = None) -> Store:
+async def opened(path: Path | None = None, settings: StoreSettings | None = None, clock: Clock | None = None) -> Store:
     """A store whose revisions begin at 1."""
     return await asyncio.wait_for(Store.open(path, settings, clock or Clock()), SECONDS)
 
@@ -49,7 +58,7 @@ class HeldDisk:
         self._undecided: list[asyncio.Future[None]] = []
         self.batches: list[list[str]] = []
 
-    def commit(self, changes: Sequence[Change], sweep: Sweep) -> "asyncio.Future[None]":
+    def commit(self, changes: Sequence[StorageEvent], sweep: Compaction) -> "asyncio.Future[None]":
         self.batches.append([change.entry.key.name for change in changes])
         self._undecided.append(asyncio.get_running_loop().create_future())
         return self._undecided[-1]
@@ -62,17 +71,17 @@ class HeldDisk:
         await turns()
 
     async def fail(self) -> None:
-        self._undecided.pop(0).set_exception(WriteFailed("no room"))
+        self._undecided.pop(0).set_exception(WriteFailedError("no room"))
         await turns()
 
 
-def empty(oldest: int) -> State:
-    return State(oldest, History(oldest, Retention()), Decoded(10**6))
+def empty(oldest: int) -> RecoveredState:
+    return RecoveredState(oldest, WatchCache(oldest, Retention()), DecodedCache(10**6))
 
 
 def held() -> tuple[Store, HeldDisk]:
     disk = HeldDisk()
-    return Store(empty(1), disk, Settings(), Clock()), disk
+    return Store(empty(1), disk, StoreSettings(), Clock()), disk
 
 
 async def turns() -> None:
@@ -81,25 +90,25 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-def names(listing: Listing) -> list[str]:
+def names(listing: StorageList) -> list[str]:
     return [entry.key.name for entry in listing.entries]
 
 
-def placed(listing: Listing) -> list[tuple[str, str]]:
+def placed(listing: StorageList) -> list[tuple[str, str]]:
     return [(entry.key.namespace, entry.key.name) for entry in listing.entries]
 
 
-async def told(watch: Watch, count: int) -> list[tuple[str, str, int]]:
+async def told(watch: StoreWatch, count: int) -> list[tuple[str, str, int]]:
     """The next changes as (kind, name, revision)."""
     found: list[tuple[str, str, int]] = []
     while len(found) < count:
         item = await asyncio.wait_for(anext(watch), SECONDS)
-        assert isinstance(item, Change)
+        assert isinstance(item, StorageEvent)
         found.append((item.kind.value, item.entry.key.name, item.revision))
     return found
 
 
-def quiet(watch: Watch) -> bool:
+def quiet(watch: StoreWatch) -> bool:
     """Whether there is nothing to tell now."""
     reading = watch.read()
     try:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from embedded.store.stores import Clock, keeping, key, names, opened, pod, told, turns
-from kohort.embedded.store import Compacted, Future, Store
-from kohort.embedded.store.records import write_floor
-from kohort.embedded.store.store import SWEPT_AT_ONCE
+from kohort.embedded.storage import CompactedError, FutureRevisionError, Store
+from kohort.embedded.storage.records import write_floor
+from kohort.embedded.storage.store import SWEPT_AT_ONCE
 
 
 async def rewritten(store: Store, name: str, times: int) -> int:
@@ -31,9 +31,9 @@ async def test_compaction_refuses_what_is_older_and_serves_the_rest() -> None:
     await rewritten(store, "a", 4)
     await store.compact(4)
     assert store.oldest == 4
-    with pytest.raises(Compacted):
+    with pytest.raises(CompactedError):
         store.list("pods", at=3)
-    with pytest.raises(Compacted):
+    with pytest.raises(CompactedError):
         store.watch("pods", since=3)
     assert [entry.revision for entry in store.list("pods", at=4).entries] == [4]
     with store.watch("pods", since=4) as watch:
@@ -50,7 +50,7 @@ async def test_the_present_survives_a_compaction_up_to_now() -> None:
 
 async def test_what_is_to_come_can_not_be_compacted() -> None:
     store = await opened()
-    with pytest.raises(Future):
+    with pytest.raises(FutureRevisionError):
         await store.compact(2)
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from embedded.store.crashing_writer import Acknowledged, Told, write_until_killed
 from embedded.store.stores import SECONDS, keeping, key
-from kohort.embedded.store import Change, Store
+from kohort.embedded.storage import StorageEvent, Store
 
 KILLS = int(os.environ.get("KOHORT_KILLS", "10"))
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["kohort.embedded.store"])
+CONTEXT.set_forkserver_preload(["kohort.embedded.storage"])
 
 
 class Witness:
@@ -71,7 +71,7 @@ async def reopened(file: Path, kept: int) -> Store:
     return await asyncio.wait_for(Store.open(file, keeping(changes=kept)), SECONDS)
 
 
-def check_present(store: Store, changes: list[Change], witness: Witness) -> None:
+def check_present(store: Store, changes: list[StorageEvent], witness: Witness) -> None:
     """Each object is as last acknowledged, or as a later change left it whose acknowledgement the kill cut off."""
     for change in changes:
         witness.note(found_in(change))
@@ -81,19 +81,19 @@ def check_present(store: Store, changes: list[Change], witness: Witness) -> None
         assert present == (None if last.spec is None else (last.revision, last.spec))
 
 
-def found_in(change: Change) -> Acknowledged:
+def found_in(change: StorageEvent) -> Acknowledged:
     spec = None if change.kind == "DELETED" else change.entry.object["spec"]
     return Acknowledged(change.entry.key.name, change.revision, spec)
 
 
-async def all_changes(store: Store, since: int) -> list[Change]:
+async def all_changes(store: Store, since: int) -> list[StorageEvent]:
     with store.watch("pods", since=since) as watch:
         watch.mark()
         found = [*await asyncio.wait_for(watch.read(10**9), SECONDS)]
-    return [item for item in found if isinstance(item, Change)]
+    return [item for item in found if isinstance(item, StorageEvent)]
 
 
-def check_chain(changes: list[Change]) -> None:
+def check_chain(changes: list[StorageEvent]) -> None:
     """Every change follows on the one before it of the same object: none is missing."""
     state: dict[str, int] = {}
     for change in changes:

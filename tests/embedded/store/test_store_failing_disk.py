@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from embedded.store.stores import empty, held, keeping, key, names, opened, pod, quiet, turns
-from kohort.embedded.store import Change, Entry, OpenError, Store, WriteFailed
-from kohort.embedded.store.journal import Journal, Sweep
+from kohort.embedded.storage import OpenError, StorageEvent, Store, StoredObject, WriteFailedError
+from kohort.embedded.storage.revision_log import Compaction, RevisionLog
 from kohort.kube.watch_events import WatchEventType
 
 
-def create(store: Store, name: str) -> "asyncio.Future[Entry]":
+def create(store: Store, name: str) -> "asyncio.Future[StoredObject]":
     return asyncio.ensure_future(store.create(key(name), pod()))
 
 
-def update(store: Store, name: str, expected: int) -> "asyncio.Future[Entry]":
+def update(store: Store, name: str, expected: int) -> "asyncio.Future[StoredObject]":
     return asyncio.ensure_future(store.update(key(name), pod(spec=1), expected))
 
 
@@ -40,7 +40,7 @@ async def test_what_builds_on_a_failed_write_falls_with_it_and_the_rest_stands()
     second, third, other = update(store, "a", 2), update(store, "a", 3), create(store, "b")
     await turns()
     await disk.fail()
-    assert all(isinstance(write.exception(), WriteFailed) for write in (first, second, third))
+    assert all(isinstance(write.exception(), WriteFailedError) for write in (first, second, third))
     assert disk.batches == [["a"], ["b"]]
     await disk.succeed()
     assert other.result().revision == 5
@@ -57,8 +57,8 @@ async def test_a_creation_behind_a_failed_deletion_falls_too() -> None:
     again = create(store, "a")
     await turns()
     await disk.fail()
-    assert isinstance(gone.exception(), WriteFailed)
-    assert isinstance(again.exception(), WriteFailed)
+    assert isinstance(gone.exception(), WriteFailedError)
+    assert isinstance(again.exception(), WriteFailedError)
     entry = store.get(key("a"))
     assert entry
     assert entry.revision == 2
@@ -72,7 +72,7 @@ async def test_after_a_failure_writes_build_on_what_is_committed_under_new_revis
     lost = update(store, "a", 2)
     await turns()
     await disk.fail()
-    assert isinstance(lost.exception(), WriteFailed)
+    assert isinstance(lost.exception(), WriteFailedError)
     kept = update(store, "a", created.result().revision)
     await turns()
     await disk.succeed()
@@ -109,7 +109,9 @@ async def test_a_full_disk_gives_a_clear_error_and_the_store_goes_on_when_there_
     store = await opened(file)
     await store.create(key("before"), pod())
     with full_at(100_000):
-        with pytest.raises(WriteFailed, match=r"store\.db: .*; nothing of the write was kept, make room") as failure:
+        with pytest.raises(
+            WriteFailedError, match=r"store\.db: .*; nothing of the write was kept, make room"
+        ) as failure:
             await asyncio.gather(*(store.create(key(str(number)), pod(spec="x" * 5000)) for number in range(30)))
         assert "\n" not in str(failure.value)
         await turns()
@@ -133,7 +135,7 @@ async def test_whatever_was_acknowledged_before_the_disk_filled_up_is_there(tmp_
         for number in range(60):
             try:
                 entry = await store.create(key(str(number)), pod(spec="x" * 5000))
-            except WriteFailed:
+            except WriteFailedError:
                 continue
             kept[entry.key.name] = entry.revision
         assert 0 < len(kept) < 60
@@ -149,7 +151,7 @@ async def test_a_compaction_that_the_disk_does_not_take_is_told_and_can_be_repea
     revision = (await store.create(key("a"), pod())).revision
     for number in range(300):
         revision = (await store.update(key("a"), pod(spec=number), revision)).revision
-    with full_at(1000), pytest.raises(WriteFailed):
+    with full_at(1000), pytest.raises(WriteFailedError):
         await store.compact(store.revision)
     assert store.oldest == 1
     await store.compact(store.revision)
@@ -162,7 +164,7 @@ async def test_what_a_failed_batch_should_have_swept_is_swept_later(tmp_path: Pa
     store = await opened(file, keeping(changes=5))
     revision = (await store.create(key("a"), pod())).revision
     for number in range(20):
-        with full_at(1000), pytest.raises(WriteFailed):
+        with full_at(1000), pytest.raises(WriteFailedError):
             await store.create(key("lost"), pod())
         revision = (await store.update(key("a"), pod(spec=number), revision)).revision
     await store.close()
@@ -174,15 +176,15 @@ async def test_what_a_failed_batch_should_have_swept_is_swept_later(tmp_path: Pa
 
 
 async def test_a_batch_that_sqlite_refuses_leaves_no_open_transaction(tmp_path: Path) -> None:
-    journal, state = Journal.open(tmp_path / "store.db", 1, empty, 0)
+    journal, state = RevisionLog.open(tmp_path / "store.db", 1, empty, 0)
     changes = [
-        Change(WatchEventType.ADDED, Entry(key(str(number)), number, b"{}", state.decoded), None)
+        StorageEvent(WatchEventType.ADDED, StoredObject(key(str(number)), number, b"{}", state.decoded), None)
         for number in (2, 3, 4)
     ]
-    journal.commit(changes[:2], Sweep(1, ()))
-    with pytest.raises(WriteFailed, match="UNIQUE"):
-        journal.commit([changes[2], changes[0]], Sweep(1, ()))
-    journal.commit(changes[2:], Sweep(1, ()))
+    journal.commit(changes[:2], Compaction(1, ()))
+    with pytest.raises(WriteFailedError, match="UNIQUE"):
+        journal.commit([changes[2], changes[0]], Compaction(1, ()))
+    journal.commit(changes[2:], Compaction(1, ()))
     journal.close()
 
 

@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embedded.store.stores import Clock, empty, key, names, opened, pod, told
-from kohort.embedded.store import OpenError, Store, files
-from kohort.embedded.store.disk import abandon
-from kohort.embedded.store.journal import Journal
-from kohort.embedded.store.records import APPLICATION, VERSION
-from kohort.embedded.store.replay import State
+from kohort.embedded.storage import OpenError, Store, files
+from kohort.embedded.storage.backend import abandon
+from kohort.embedded.storage.records import APPLICATION, VERSION
+from kohort.embedded.storage.recovery import RecoveredState
+from kohort.embedded.storage.revision_log import RevisionLog
 
 LEAF = 13
 """The first byte of a page with rows; the number of rows stands in its fourth and fifth."""
@@ -138,7 +138,7 @@ async def test_a_store_in_use_is_refused_with_the_process_that_has_it(file: Path
 
 async def test_another_process_is_named_and_its_death_frees_the_store(file: Path) -> None:
     program = (
-        "import asyncio, pathlib, sys, kohort.embedded.store as s\n"
+        "import asyncio, pathlib, sys, kohort.embedded.storage as s\n"
         "asyncio.run(s.Store.open(pathlib.Path(sys.argv[1])))\n"
         "print('open', flush=True); sys.stdin.read()"
     )
@@ -153,8 +153,8 @@ async def test_another_process_is_named_and_its_death_frees_the_store(file: Path
 
 
 async def test_who_stops_waiting_for_a_store_to_open_leaves_it_free(file: Path) -> None:
-    opening: Future[tuple[Journal, State]] = Future()
-    opening.set_result(Journal.open(file, 1, empty, 0))
+    opening: Future[tuple[RevisionLog, RecoveredState]] = Future()
+    opening.set_result(RevisionLog.open(file, 1, empty, 0))
     abandon(opening)
     await (await opened(file)).close()
 

@@ -16,19 +16,32 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from embedded.store.stores import Clock, keeping, pod
-from kohort.embedded.store import Change, Changed, Compacted, Exists, Future, Key, Lagging, Progress, Store, Watch
+from kohort.embedded.storage import (
+    CompactedError,
+    FutureRevisionError,
+    KeyExistsError,
+    ProgressEvent,
+    RevisionConflictError,
+    StorageEvent,
+    StorageKey,
+    Store,
+    StoreWatch,
+    WatchTooSlowError,
+)
 
 T = TypeVar("T")
-State = dict[Key, tuple[int, Any]]
+State = dict[StorageKey, tuple[int, Any]]
 """Revision and spec of each object."""
-Told = tuple[str, Key, int, int]
+Told = tuple[str, StorageKey, int, int]
 """Kind, key, revision and the revision before."""
 
-KEYS = st.builds(Key, st.sampled_from(["pods", "jobs"]), st.sampled_from(["a", "a-b", "b"]), st.sampled_from("xyz"))
+KEYS = st.builds(
+    StorageKey, st.sampled_from(["pods", "jobs"]), st.sampled_from(["a", "a-b", "b"]), st.sampled_from("xyz")
+)
 SCOPES = st.tuples(st.sampled_from(["pods", "jobs"]), st.sampled_from(["", "a", "a-b", "b"]))
 
 
-def within(key: Key, scope: tuple[str, str]) -> bool:
+def within(key: StorageKey, scope: tuple[str, str]) -> bool:
     return key.resource == scope[0] and scope[1] in ("", key.namespace)
 
 
@@ -38,7 +51,7 @@ class Follower:
     def __init__(self, store: Store, scope: tuple[str, str], since: int) -> None:
         self.scope = scope
         self.seen = since
-        self.watch: Watch = store.watch(*scope, since=since)
+        self.watch: StoreWatch = store.watch(*scope, since=since)
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -68,7 +81,7 @@ class StoreMachine(RuleBasedStateMachine):
     def revision(self) -> int:
         return len(self.states) - 1
 
-    def record(self, kind: str, key: Key, state: State) -> None:
+    def record(self, kind: str, key: StorageKey, state: State) -> None:
         before = self.now[key][0] if key in self.now else 0
         self.states.append(state)
         self.changes.append((kind, key, self.revision, before))
@@ -76,9 +89,9 @@ class StoreMachine(RuleBasedStateMachine):
     # Writing
 
     @rule(key=KEYS, spec=st.integers(0, 9))
-    def create(self, key: Key, spec: int) -> None:
+    def create(self, key: StorageKey, spec: int) -> None:
         if key in self.now:
-            with pytest.raises(Exists) as refusal:
+            with pytest.raises(KeyExistsError) as refusal:
                 self.run(self.store.create(key, pod(spec=spec)))
             assert refusal.value.current.revision == self.now[key][0]
         else:
@@ -86,10 +99,10 @@ class StoreMachine(RuleBasedStateMachine):
             self.record("ADDED", key, {**self.now, key: (self.revision + 1, spec)})
 
     @rule(key=KEYS, spec=st.integers(0, 9), behind=st.sampled_from([0, 0, 0, 1]))
-    def update(self, key: Key, spec: int, behind: int) -> None:
+    def update(self, key: StorageKey, spec: int, behind: int) -> None:
         expected = self.now.get(key, (7, None))[0] - behind
         if key not in self.now or behind:
-            with pytest.raises(Changed) as refusal:
+            with pytest.raises(RevisionConflictError) as refusal:
                 self.run(self.store.update(key, pod(spec=spec), expected))
             assert (refusal.value.current is None) == (key not in self.now)
         else:
@@ -105,7 +118,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.record("DELETED", key, {other: value for other, value in self.now.items() if other != key})
 
     @rule(specs=st.lists(st.integers(0, 9), min_size=2, max_size=8), key=KEYS)
-    def update_in_one_batch(self, specs: list[int], key: Key) -> None:
+    def update_in_one_batch(self, specs: list[int], key: StorageKey) -> None:
         """Each builds on the one before, which is not committed yet."""
         if key not in self.now:
             return
@@ -128,7 +141,7 @@ class StoreMachine(RuleBasedStateMachine):
         at = data.draw(st.integers(self.oldest, self.revision))
         state = self.states[at]
         expected = sorted(key for key in state if within(key, scope))
-        found: list[Key] = []
+        found: list[StorageKey] = []
         after = None
         while True:
             page = self.store.list(*scope, at=at, limit=limit, after=after)
@@ -144,9 +157,9 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(scope=SCOPES)
     def ask_beyond_both_ends(self, scope: tuple[str, str]) -> None:
-        with pytest.raises(Compacted):
+        with pytest.raises(CompactedError):
             self.store.list(*scope, at=self.oldest - 1)
-        with pytest.raises(Future):
+        with pytest.raises(FutureRevisionError):
             self.store.watch(*scope, since=self.revision + 1)
 
     @precondition(lambda self: len(self.followers) < 5)
@@ -161,17 +174,17 @@ class StoreMachine(RuleBasedStateMachine):
         follower = data.draw(st.sampled_from(self.followers))
         expected = [told for told in self.changes if within(told[1], follower.scope) and told[2] > follower.seen]
         if any(told[2] <= self.oldest for told in expected):
-            with pytest.raises(Lagging):
+            with pytest.raises(WatchTooSlowError):
                 self.run(follower.watch.read())
             self.followers.remove(follower)
             return
         follower.watch.mark()
         found = self.run(follower.watch.read())
-        assert found[-1] == Progress(self.revision)
+        assert found[-1] == ProgressEvent(self.revision)
         assert [
             (change.kind.value, change.entry.key, change.revision, change.previous.revision if change.previous else 0)
             for change in found
-            if isinstance(change, Change)
+            if isinstance(change, StorageEvent)
         ] == expected
         follower.seen = self.revision
 

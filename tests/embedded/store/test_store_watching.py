@@ -5,7 +5,14 @@ import asyncio
 import pytest
 
 from embedded.store.stores import SECONDS, keeping, key, opened, pod, quiet, told, turns
-from kohort.embedded.store import Change, Compacted, Future, Lagging, Progress, Store
+from kohort.embedded.storage import (
+    CompactedError,
+    FutureRevisionError,
+    ProgressEvent,
+    StorageEvent,
+    Store,
+    WatchTooSlowError,
+)
 
 
 async def test_a_watch_tells_every_change_after_its_revision_in_order() -> None:
@@ -37,7 +44,7 @@ async def test_a_change_carries_the_state_before_it() -> None:
     gone = await store.delete(key("a"), second.revision)
     again = await store.create(key("a"), pod(spec=3))
     with store.watch("pods", since=1) as watch:
-        changes = [change for change in await watch.read() if isinstance(change, Change)]
+        changes = [change for change in await watch.read() if isinstance(change, StorageEvent)]
     assert [change.entry for change in changes] == [first, second, gone, again]
     assert [change.previous for change in changes] == [None, first, second, None]
 
@@ -84,7 +91,7 @@ async def test_a_read_gives_what_is_there_up_to_its_limit() -> None:
         assert [len(await watch.read(3)), len(await watch.read(3))] == [3, 2]
 
 
-@pytest.mark.parametrize(("since", "refusal"), [(0, Compacted), (3, Future)])
+@pytest.mark.parametrize(("since", "refusal"), [(0, CompactedError), (3, FutureRevisionError)])
 async def test_a_watch_from_a_revision_that_is_not_kept_or_not_there_is_refused(
     since: int, refusal: type[Exception]
 ) -> None:
@@ -104,7 +111,7 @@ async def test_progress_comes_behind_everything_told_so_far() -> None:
         watch.mark()
         await store.create(key("b"), pod())
         assert await told(watch, 2) == [("ADDED", "a", 2), ("ADDED", "b", 3)]
-        assert await anext(watch) == Progress(3)
+        assert await anext(watch) == ProgressEvent(3)
         assert quiet(watch)
 
 
@@ -116,7 +123,7 @@ async def test_progress_tells_of_revisions_that_changed_something_else() -> None
         await turns()
         assert not reading.done()
         watch.mark()
-        assert await asyncio.wait_for(reading, SECONDS) == [Progress(2)]
+        assert await asyncio.wait_for(reading, SECONDS) == [ProgressEvent(2)]
 
 
 # Slow readers and many readers
@@ -127,7 +134,7 @@ async def test_a_watch_that_has_not_read_what_is_given_up_ends_with_lagging() ->
     with store.watch("pods", since=1) as slow, store.watch("pods", "quiet", since=1) as idle:
         for number in range(6):
             await store.create(key(str(number)), pod())
-        with pytest.raises(Lagging, match="list anew"):
+        with pytest.raises(WatchTooSlowError, match="list anew"):
             await slow.read()
         assert quiet(idle)
         await store.create(key("x", "quiet"), pod())

@@ -7,7 +7,15 @@ import pytest
 
 from embedded.store.stores import SECONDS, held, key, opened, pod, turns
 from kohort.api.codec import decode_json
-from kohort.embedded.store import Busy, Changed, Closed, Exists, Settings, Store, StoreError
+from kohort.embedded.storage import (
+    KeyExistsError,
+    RevisionConflictError,
+    Store,
+    StoreBusyError,
+    StoreClosedError,
+    StoreError,
+    StoreSettings,
+)
 
 
 async def test_every_write_gets_the_next_revision_of_the_whole_store() -> None:
@@ -50,7 +58,7 @@ async def test_a_deletion_gives_the_last_state_under_its_own_revision() -> None:
 async def test_creating_what_exists_is_refused_with_what_is_there() -> None:
     store = await opened()
     entry = await store.create(key("a"), pod())
-    with pytest.raises(Exists, match=r"^pods team-a/a exists at revision 2$") as refusal:
+    with pytest.raises(KeyExistsError, match=r"^pods team-a/a exists at revision 2$") as refusal:
         await store.create(key("a"), pod())
     assert refusal.value.current is entry
     assert store.revision == 2
@@ -60,7 +68,7 @@ async def test_creating_what_exists_is_refused_with_what_is_there() -> None:
 async def test_a_write_on_another_revision_than_expected_is_refused_with_what_is_there(write: str) -> None:
     store = await opened()
     entry = await store.create(key("a"), pod())
-    with pytest.raises(Changed, match=r"is at revision 2, expected was revision 1$") as refusal:
+    with pytest.raises(RevisionConflictError, match=r"is at revision 2, expected was revision 1$") as refusal:
         await writing(store, write, 1)
     assert refusal.value.current is entry
 
@@ -68,7 +76,9 @@ async def test_a_write_on_another_revision_than_expected_is_refused_with_what_is
 @pytest.mark.parametrize("write", ["update", "delete"])
 async def test_a_write_to_what_does_not_exist_is_refused(write: str) -> None:
     store = await opened()
-    with pytest.raises(Changed, match=r"^pods team-a/a does not exist, expected was revision 9$") as refusal:
+    with pytest.raises(
+        RevisionConflictError, match=r"^pods team-a/a does not exist, expected was revision 9$"
+    ) as refusal:
         await writing(store, write, 9)
     assert refusal.value.current is None
 
@@ -149,7 +159,7 @@ async def test_a_refusal_on_account_of_a_pending_write_waits_until_that_is_commi
     await turns()
     assert not second.done()
     await disk.succeed()
-    with pytest.raises(Exists) as refusal:
+    with pytest.raises(KeyExistsError) as refusal:
         second.result()
     assert refusal.value.current is first.result()
 
@@ -172,7 +182,7 @@ async def test_what_is_refused_by_the_committed_state_is_refused_at_once() -> No
     await disk.succeed()
     updated = asyncio.ensure_future(store.update(key("a"), pod(), 2))
     await turns()
-    with pytest.raises(Changed) as refusal:
+    with pytest.raises(RevisionConflictError) as refusal:
         await asyncio.wait_for(store.update(key("a"), pod(), 1), SECONDS)
     assert refusal.value.current is created.result()
     await disk.succeed()
@@ -189,16 +199,16 @@ async def test_a_writer_that_goes_away_does_not_take_its_write_along() -> None:
     await turns()
     assert not waiting.done()
     await disk.succeed()
-    assert isinstance(waiting.exception(), Exists)
+    assert isinstance(waiting.exception(), KeyExistsError)
     assert store.get(key("a"))
     assert beside.result() is store.get(key("b"))
 
 
 async def test_when_too_much_waits_for_the_disk_further_writes_are_refused() -> None:
-    store = await opened(settings=Settings(pending_bytes=1000))
+    store = await opened(settings=StoreSettings(pending_bytes=1000))
     fitting = asyncio.ensure_future(store.create(key("a"), pod(spec="x" * 800)))
     await asyncio.sleep(0)
-    with pytest.raises(Busy, match="try again"):
+    with pytest.raises(StoreBusyError, match="try again"):
         await store.create(key("b"), pod(spec="x" * 800))
     await fitting
     assert (await store.create(key("b"), pod(spec="x" * 800))).revision == 3
@@ -213,7 +223,7 @@ async def test_closing_finishes_what_was_accepted_and_refuses_what_comes_later()
     await turns()
     closing = asyncio.ensure_future(store.close())
     await turns()
-    with pytest.raises(Closed):
+    with pytest.raises(StoreClosedError):
         await store.create(key("b"), pod())
     assert not closing.done()
     await disk.succeed()
@@ -225,5 +235,5 @@ async def test_closing_finishes_what_was_accepted_and_refuses_what_comes_later()
 async def test_a_closed_store_refuses_to_compact() -> None:
     store = await opened()
     await store.close()
-    with pytest.raises(Closed):
+    with pytest.raises(StoreClosedError):
         await store.compact(1)

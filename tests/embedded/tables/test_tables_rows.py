@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.embedded.kinds import apply_defaults, builtin_resources
-from kohort.embedded.resources import Column, Resource
+from kohort.embedded.resources import ServedResource, TableColumn
 from kohort.embedded.tables import Include, table
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -16,7 +16,7 @@ CREATED = "2026-01-31T11:55:00Z"
 Object = dict[str, Any]
 
 
-def find(key: str) -> Resource:
+def find(key: str) -> ServedResource:
     return next(one for one in builtin_resources() if one.qualified == key)
 
 
@@ -324,7 +324,7 @@ def test_a_row_shows_what_people_look_for(key: str, parts: Object, cells: dict[s
 
 
 @pytest.mark.parametrize("resource", builtin_resources(), ids=lambda one: one.qualified)
-def test_an_object_without_anything_in_it_has_a_row_too(resource: Resource) -> None:
+def test_an_object_without_anything_in_it_has_a_row_too(resource: ServedResource) -> None:
     for obj in ({}, named(), apply_defaults(resource, named())):
         answer = table(resource, [obj], NOW)
         assert len(answer["rows"][0]["cells"]) == len(answer["columnDefinitions"])
@@ -357,12 +357,12 @@ def test_rows_carry_as_much_of_the_object_as_asked_for() -> None:
 # Custom kinds
 
 
-def custom(*columns: Column) -> Resource:
-    return Resource("x.io", "v1", "things", "Thing", True, columns=columns, is_custom=True)
+def custom(*columns: TableColumn) -> ServedResource:
+    return ServedResource("x.io", "v1", "things", "Thing", True, columns=columns, is_custom=True)
 
 
 def cell(path: str, obj: Object, kind: str = "string") -> Any:
-    (only,) = table(custom(Column("C", kind, path=path)), [obj], NOW)["rows"]
+    (only,) = table(custom(TableColumn("C", kind, path=path)), [obj], NOW)["rows"]
     return only["cells"][1]
 
 

@@ -1,19 +1,19 @@
 """Every pod runs as a service account that exists; it is `default` unless the pod says otherwise."""
 
-from kohort.embedded.admission.attributes import Attributes, Object, Silent, is_write_of
-from kohort.embedded.store import Key, Store
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object, is_write_of
+from kohort.embedded.storage import StorageKey, Store
 from kohort.kube.errors import forbidden
 
 DEFAULT = "default"
 
 
-class ServiceAccounts(Silent):
+class ServiceAccountPlugin(NoopPlugin):
     """Names a pod's account, and checks that it is there."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def mutate(self, attributes: Attributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
         """Fill in the account and its pull secrets."""
         pod = attributes.object
         if pod is None or not is_write_of(attributes, "pods", "CREATE"):
@@ -26,13 +26,13 @@ class ServiceAccounts(Silent):
             spec["imagePullSecrets"] = account["imagePullSecrets"]
         return {**pod, "spec": spec}
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """The account must be there, whoever named it."""
         if attributes.object is not None and is_write_of(attributes, "pods", "CREATE"):
             self._account(attributes, (attributes.object.get("spec") or {}).get("serviceAccountName") or DEFAULT)
 
-    def _account(self, attributes: Attributes, name: str) -> Object:
-        found = self._store.get(Key("serviceaccounts", attributes.namespace, name))
+    def _account(self, attributes: AdmissionAttributes, name: str) -> Object:
+        found = self._store.get(StorageKey("serviceaccounts", attributes.namespace, name))
         if found is None:
             place = f"{attributes.namespace}/{name}"
             why = f'error looking up service account {place}: serviceaccount "{name}" not found'

@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 
 from kohort.api.codec import Json
 from kohort.embedded.auth.users import User
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 from kohort.kube.errors import ErrorSubject
 
 Verb = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
@@ -13,11 +13,11 @@ Object = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
-class Attributes:
+class AdmissionAttributes:
     """A write that is about to happen."""
 
     verb: Verb
-    resource: Resource
+    resource: ServedResource
     namespace: str
     name: str
     user: User
@@ -35,9 +35,9 @@ class Attributes:
         """What errors call the object."""
         return ErrorSubject(self.resource.plural, self.resource.group, self.name)
 
-    def changed(self, found: Object) -> "Attributes":
+    def changed(self, found: Object) -> "AdmissionAttributes":
         """The same write of a changed object; spelled out, since every plugin may do this to every write."""
-        return Attributes(
+        return AdmissionAttributes(
             self.verb,
             self.resource,
             self.namespace,
@@ -52,38 +52,38 @@ class Attributes:
         )
 
 
-class Plugin(Protocol):
+class AdmissionPlugin(Protocol):
     """One admission plugin; both questions have an answer that changes and refuses nothing."""
 
-    async def mutate(self, attributes: Attributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
         """The object as it should be; None leaves it as it is. Raises `StatusError` to refuse."""
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Raises `StatusError` to refuse."""
 
-    def confirm(self, attributes: Attributes) -> None:
+    def confirm(self, attributes: AdmissionAttributes) -> None:
         """A last look right before the store, without waiting, since others took their time. Raises `StatusError`."""
 
-    def settle(self, attributes: Attributes) -> None:
+    def settle(self, attributes: AdmissionAttributes) -> None:
         """Let go of what was set aside for a write that is now stored, or never will be."""
 
 
-class Silent:
+class NoopPlugin:
     """A plugin that changes and refuses nothing; others say only what they do differently."""
 
-    async def mutate(self, attributes: Attributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
         """Leave the object as it is."""
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse nothing."""
 
-    def confirm(self, attributes: Attributes) -> None:
+    def confirm(self, attributes: AdmissionAttributes) -> None:
         """Nothing to look at."""
 
-    def settle(self, attributes: Attributes) -> None:
+    def settle(self, attributes: AdmissionAttributes) -> None:
         """Nothing was set aside."""
 
 
-def is_write_of(attributes: Attributes, resource: str, *verbs: Verb) -> bool:
+def is_write_of(attributes: AdmissionAttributes, resource: str, *verbs: Verb) -> bool:
     """Whether this is such a write of the resource itself."""
     return attributes.resource.key == resource and not attributes.subresource and attributes.verb in verbs

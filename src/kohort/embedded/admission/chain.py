@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from kohort.embedded.admission.attributes import Attributes, Object, Plugin
+from kohort.embedded.admission.attributes import AdmissionAttributes, AdmissionPlugin, Object
 
 
-class Chain:
+class AdmissionChain:
     """Plugins in their order."""
 
-    def __init__(self, plugins: Sequence[Plugin] = ()) -> None:
+    def __init__(self, plugins: Sequence[AdmissionPlugin] = ()) -> None:
         self._plugins = tuple(plugins)
 
-    async def mutate(self, attributes: Attributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
         """The object after all plugins had their say."""
         for plugin in self._plugins:
             changed = await plugin.mutate(attributes)
@@ -19,7 +19,7 @@ class Chain:
                 attributes = attributes.changed(changed)
         return attributes.object
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Raises the first refusal; what was set aside for the write is then free again."""
         try:
             for plugin in self._plugins:
@@ -28,12 +28,12 @@ class Chain:
             self.settle(attributes)
             raise
 
-    def confirm(self, attributes: Attributes) -> None:
+    def confirm(self, attributes: AdmissionAttributes) -> None:
         """The last question, when all waiting is over; raises the first refusal."""
         for plugin in self._plugins:
             plugin.confirm(attributes)
 
-    def settle(self, attributes: Attributes) -> None:
+    def settle(self, attributes: AdmissionAttributes) -> None:
         """The write is through, or failed: plugins let go of what they set aside for it."""
         for plugin in self._plugins:
             plugin.settle(attributes)

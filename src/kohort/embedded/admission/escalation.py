@@ -1,17 +1,17 @@
 """Writes of roles and bindings must not give more than their author has."""
 
-from kohort.embedded.admission.attributes import Attributes, Silent
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin
 from kohort.embedded.auth.escalation import EscalationCheck
 from kohort.embedded.auth.rbac import BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, ROLES
 
 
-class NoEscalation(Silent):
+class NoEscalation(NoopPlugin):
     """Asks the check about every write to RBAC."""
 
     def __init__(self, check: EscalationCheck) -> None:
         self._check = check
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse what would be more; what stays as it was is not judged again."""
         new, old, key = attributes.object, attributes.old, attributes.resource.key
         if new is None or attributes.verb not in ("CREATE", "UPDATE"):

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kohort.api.quantity import Quantity
-from kohort.embedded.admission.attributes import Attributes, Object, Silent, is_write_of
-from kohort.embedded.store import Store
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object, is_write_of
+from kohort.embedded.storage import Store
 from kohort.kube.errors import forbidden
 
 RANGES = "limitranges"
@@ -15,7 +15,7 @@ _LISTS = ("initContainers", "containers")
 Amounts = Mapping[str, Any]
 
 
-class LimitRanger(Silent):
+class LimitRanger(NoopPlugin):
     """Applies the LimitRanges of a namespace to its pods and claims."""
 
     def __init__(self, store: Store) -> None:
@@ -25,7 +25,7 @@ class LimitRanger(Silent):
         ranges = (entry.object for entry in self._store.list(RANGES, namespace).entries)
         return [item for each in ranges for item in each["spec"].get("limits") or () if item.get("type") == kind]
 
-    async def mutate(self, attributes: Attributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
         """Give a new pod's containers the namespace's defaults."""
         pod = attributes.object
         if pod is None or not is_write_of(attributes, "pods", "CREATE"):
@@ -34,7 +34,7 @@ class LimitRanger(Silent):
             pod = _with_defaults(pod, item)
         return pod
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse what lies outside of the bounds, naming every bound at once."""
         found = attributes.object
         if found is None:
@@ -48,21 +48,21 @@ class LimitRanger(Silent):
             listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
             raise forbidden(attributes.about, listed)
 
-    def _container_problems(self, attributes: Attributes, pod: Object) -> Iterator[str]:
+    def _container_problems(self, attributes: AdmissionAttributes, pod: Object) -> Iterator[str]:
         for item in self._items(attributes.namespace, "Container"):
             for name in _LISTS:
                 for container in pod["spec"].get(name) or ():
                     resources = container.get("resources") or {}
                     yield from _problems(item, resources.get("requests") or {}, resources.get("limits") or {})
 
-    def _pod_problems(self, attributes: Attributes, pod: Object) -> Iterator[str]:
+    def _pod_problems(self, attributes: AdmissionAttributes, pod: Object) -> Iterator[str]:
         items = self._items(attributes.namespace, "Pod")
         if items:
             requests, limits = (_total(pod, kind) for kind in ("requests", "limits"))
             for item in items:
                 yield from _problems(item, requests, limits)
 
-    def _claim_problems(self, attributes: Attributes, claim: Object) -> Iterator[str]:
+    def _claim_problems(self, attributes: AdmissionAttributes, claim: Object) -> Iterator[str]:
         requests = ((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}
         for item in self._items(attributes.namespace, "PersistentVolumeClaim"):
             bounded: Object = {name: item[name] for name in ("min", "max", "type") if name in item}

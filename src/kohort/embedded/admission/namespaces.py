@@ -1,42 +1,42 @@
 """Nothing is created in a namespace that is not there, or that is about to go; some namespaces stay for ever."""
 
-from kohort.embedded.admission.attributes import Attributes, Object, Silent
-from kohort.embedded.store import Key, Store
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object
+from kohort.embedded.storage import StorageKey, Store
 from kohort.kube.errors import ErrorSubject, StatusError, forbidden, not_found
 
 _IMMORTAL = frozenset(("default", "kube-public", "kube-system"))
 
 
-class NamespaceLifecycle(Silent):
+class NamespaceLifecycle(NoopPlugin):
     """Guards namespaces."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def mutate(self, attributes: Attributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
         """Refuse before others do work for nothing."""
         self.confirm(attributes)
         return None
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse to delete what must stay."""
         if attributes.verb == "DELETE" and attributes.resource.key == "namespaces" and attributes.name in _IMMORTAL:
             raise forbidden(attributes.about, "this namespace may not be deleted")
 
-    def confirm(self, attributes: Attributes) -> None:
+    def confirm(self, attributes: AdmissionAttributes) -> None:
         """Refuse what would outlive its namespace: a webhook may have taken longer than the namespace lasted."""
         if attributes.verb == "CREATE" and attributes.resource.namespaced and not attributes.subresource:
             self._check_living(attributes)
 
-    def _check_living(self, attributes: Attributes) -> None:
-        found = self._store.get(Key("namespaces", "", attributes.namespace))
+    def _check_living(self, attributes: AdmissionAttributes) -> None:
+        found = self._store.get(StorageKey("namespaces", "", attributes.namespace))
         if found is None:
             raise not_found(ErrorSubject("namespaces", name=attributes.namespace))
         if found.object["metadata"].get("deletionTimestamp"):
             raise _terminating(attributes)
 
 
-def _terminating(attributes: Attributes) -> StatusError:
+def _terminating(attributes: AdmissionAttributes) -> StatusError:
     namespace = attributes.namespace
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     refused = forbidden(attributes.about, why)

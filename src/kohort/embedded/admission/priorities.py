@@ -1,20 +1,20 @@
 """Pod priority: the number behind a PriorityClass's name, filled in once and never given by hand."""
 
-from kohort.embedded.admission.attributes import Attributes, Object, Silent, is_write_of
-from kohort.embedded.store import Key, Store
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object, is_write_of
+from kohort.embedded.storage import StorageKey, Store
 from kohort.kube.errors import forbidden
 
 CLASSES = "priorityclasses.scheduling.k8s.io"
 _DEFAULT_POLICY = "PreemptLowerPriority"
 
 
-class Priority(Silent):
+class PriorityPlugin(NoopPlugin):
     """Resolves priority classes of pods; guards that at most one class is the default."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def mutate(self, attributes: Attributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
         """Fill in a new pod's priority."""
         pod = attributes.object
         if pod is None or not is_write_of(attributes, "pods", "CREATE"):
@@ -27,9 +27,9 @@ class Priority(Silent):
         spec["priority"], spec["preemptionPolicy"] = value, policy
         return {**pod, "spec": spec}
 
-    def _resolved(self, attributes: Attributes, name: str) -> tuple[str, int, str]:
+    def _resolved(self, attributes: AdmissionAttributes, name: str) -> tuple[str, int, str]:
         if name:
-            found = self._store.get(Key(CLASSES, "", name))
+            found = self._store.get(StorageKey(CLASSES, "", name))
             if found is None:
                 raise forbidden(attributes.about, f"no PriorityClass with name {name} was found")
             return name, *_meaning(found.object)
@@ -41,7 +41,7 @@ class Priority(Silent):
         classes = [entry.object for entry in self._store.list(CLASSES).entries]
         return min((each for each in classes if each.get("globalDefault")), key=lambda one: one["value"], default=None)
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse a second default."""
         new = attributes.object
         if new is None or not new.get("globalDefault") or not is_write_of(attributes, CLASSES, "CREATE", "UPDATE"):
@@ -57,7 +57,7 @@ def _meaning(found: Object) -> tuple[int, str]:
     return int(found["value"]), str(found.get("preemptionPolicy") or _DEFAULT_POLICY)
 
 
-def _check_given(attributes: Attributes, spec: Object, value: int, policy: str) -> None:
+def _check_given(attributes: AdmissionAttributes, spec: Object, value: int, policy: str) -> None:
     given = spec.get("priority")
     if given is not None and given != value:
         raise forbidden(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kohort.api.quantity import Quantity
-from kohort.embedded.admission.attributes import Attributes, Object, Silent
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object
 from kohort.embedded.admission.usage import (
     NOTHING,
     Usage,
@@ -20,8 +20,8 @@ from kohort.embedded.admission.usage import (
     subtracted,
     usage_of,
 )
-from kohort.embedded.server.commits import Commits
-from kohort.embedded.store import Change, Changed, Entry, Key, Store
+from kohort.embedded.server.store_writer import StoreWriter
+from kohort.embedded.storage import RevisionConflictError, StorageEvent, StorageKey, Store, StoredObject
 from kohort.kube.errors import forbidden
 from kohort.kube.watch_events import WatchEventType
 
@@ -56,21 +56,21 @@ class _Account:
             return {}
         return {name: amount for name, amount in usage_of(resource, found).items() if name in self.hard}
 
-    def demand(self, attributes: Attributes, new: Object) -> Usage:
+    def demand(self, attributes: AdmissionAttributes, new: Object) -> Usage:
         """What a write takes more than is taken already."""
         resource, old = attributes.resource.key, attributes.old
         return grown(self.part(resource, old) if old else {}, self.part(resource, new))
 
 
-class QuotaAdmission(Silent):
+class QuotaAdmission(NoopPlugin):
     """Refuses what no quota has room for."""
 
-    def __init__(self, store: Store, commits: Commits, resources: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, store: Store, commits: StoreWriter, resources: Callable[[], Iterable[str]]) -> None:
         self._store = store
         self._commits = commits
         self._resources = resources
         self._accounts: dict[str, dict[str, _Account]] = defaultdict(dict)
-        self._dirty: dict[Key, None] = {}
+        self._dirty: dict[StorageKey, None] = {}
         self._publisher: asyncio.Task[None] | None = None
 
     def load(self) -> None:
@@ -80,7 +80,7 @@ class QuotaAdmission(Silent):
 
     # Admission
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Set aside what the write takes, or refuse it."""
         new, accounts = attributes.object, self._accounts.get(attributes.namespace)
         if new is None or not accounts or not _is_charged(attributes, new):
@@ -94,12 +94,12 @@ class QuotaAdmission(Silent):
             if demand:
                 account.reserved[id(attributes)] = new["metadata"]["uid"], demand
 
-    def settle(self, attributes: Attributes) -> None:
+    def settle(self, attributes: AdmissionAttributes) -> None:
         """Give back what a failed write had set aside."""
         for account in self._accounts.get(attributes.namespace, {}).values():
             account.reserved.pop(id(attributes), None)
 
-    def _check(self, account: _Account, attributes: Attributes, new: Object) -> None:
+    def _check(self, account: _Account, attributes: AdmissionAttributes, new: Object) -> None:
         name = account.quota["metadata"]["name"]
         demand = account.demand(attributes, new)
         if attributes.resource.key == "pods" and is_in_scope(account.quota, "pods", new):
@@ -115,7 +115,7 @@ class QuotaAdmission(Silent):
 
     # The ledger
 
-    async def on_change(self, change: Change) -> None:
+    async def on_change(self, change: StorageEvent) -> None:
         """Keep the books; every commit of the server passes here."""
         key = change.entry.key
         if key.resource == QUOTAS:
@@ -128,7 +128,7 @@ class QuotaAdmission(Silent):
                 self._book(account, change)
         _release(accounts.values(), change.entry.object["metadata"]["uid"])
 
-    def _on_quota(self, change: Change) -> None:
+    def _on_quota(self, change: StorageEvent) -> None:
         key = change.entry.key
         if change.kind is WatchEventType.DELETED:
             self._accounts[key.namespace].pop(key.name, None)
@@ -137,7 +137,7 @@ class QuotaAdmission(Silent):
         elif change.previous is None or change.previous.object.get("spec") != change.entry.object.get("spec"):
             self._open(change.entry)
 
-    def _open(self, entry: Entry) -> None:
+    def _open(self, entry: StoredObject) -> None:
         quota = entry.object
         hard = {name: Quantity.parse(amount) for name, amount in ((quota.get("spec") or {}).get("hard") or {}).items()}
         former = self._accounts[entry.key.namespace].get(entry.key.name)
@@ -148,18 +148,18 @@ class QuotaAdmission(Silent):
         self._accounts[entry.key.namespace][entry.key.name] = account
         self._publish(entry.key)
 
-    def _book(self, account: _Account, change: Change) -> None:
+    def _book(self, account: _Account, change: StorageEvent) -> None:
         resource = change.entry.key.resource
         before = account.part(resource, change.previous.object) if change.previous else {}
         after = account.part(resource, change.entry.object) if change.kind is not WatchEventType.DELETED else {}
         if before != after:
             account.used = subtracted(added(account.used, after), before)
             metadata = account.quota["metadata"]
-            self._publish(Key(QUOTAS, metadata["namespace"], metadata["name"]))
+            self._publish(StorageKey(QUOTAS, metadata["namespace"], metadata["name"]))
 
     # The status
 
-    def _publish(self, key: Key) -> None:
+    def _publish(self, key: StorageKey) -> None:
         self._dirty[key] = None
         if self._publisher is None or self._publisher.done():
             self._publisher = asyncio.get_running_loop().create_task(self._write_all())
@@ -170,7 +170,7 @@ class QuotaAdmission(Silent):
             del self._dirty[key]
             await self._write(key)
 
-    async def _write(self, key: Key) -> None:
+    async def _write(self, key: StorageKey) -> None:
         """Show the books in the quota's status."""
         entry, account = self._store.get(key), self._accounts.get(key.namespace, {}).get(key.name)
         if entry is None or account is None:
@@ -182,7 +182,7 @@ class QuotaAdmission(Silent):
             return
         try:
             await self._commits.update(entry, {**entry.object, "status": status})
-        except Changed:
+        except RevisionConflictError:
             self._dirty[key] = None
 
     async def close(self) -> None:
@@ -192,7 +192,7 @@ class QuotaAdmission(Silent):
             await asyncio.gather(self._publisher, return_exceptions=True)
 
 
-def _is_charged(attributes: Attributes, new: Object) -> bool:
+def _is_charged(attributes: AdmissionAttributes, new: Object) -> bool:
     """Whether quotas look at the write: at all that is new, and at changes that may take more."""
     if attributes.subresource or attributes.verb not in ("CREATE", "UPDATE"):
         return False

@@ -1,16 +1,16 @@
 """Pods stay for five minutes on a node that is not ready or not reachable, unless they say otherwise."""
 
 from kohort.api.codec import Json
-from kohort.embedded.admission.attributes import Attributes, Object, Silent, is_write_of
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object, is_write_of
 
 _SECONDS = 300
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-class DefaultTolerationSeconds(Silent):
+class DefaultTolerationSeconds(NoopPlugin):
     """Adds the two tolerations that every pod has."""
 
-    async def mutate(self, attributes: Attributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
         """Add what is missing to a new pod."""
         pod = attributes.object
         if pod is None or not is_write_of(attributes, "pods", "CREATE"):

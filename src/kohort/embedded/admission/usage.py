@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kohort.api.quantity import Quantity
-from kohort.embedded.kinds.quality import quality_of_service
+from kohort.embedded.kinds.qos import quality_of_service
 
 Object = Mapping[str, Any]
 Usage = dict[str, Quantity]

@@ -11,20 +11,20 @@ import msgspec
 
 from kohort.api.codec import Json
 from kohort.api.selectors import SelectorError
-from kohort.embedded.admission.attributes import Attributes, Object, Silent
-from kohort.embedded.admission.remote import CallError, Remote
-from kohort.embedded.admission.surroundings import Surroundings
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object
+from kohort.embedded.admission.evaluation_context import AdmissionContext
+from kohort.embedded.admission.webhook_client import WebhookCallError, WebhookClient
 from kohort.embedded.cel import CelError
 from kohort.embedded.matching import admission_request, is_exempt, is_selected, matched_version, meets_conditions
 from kohort.embedded.patches import PatchKind, apply_patch
-from kohort.embedded.resources import Resource
-from kohort.embedded.store import Store
+from kohort.embedded.resources import ServedResource
+from kohort.embedded.storage import Store
 from kohort.kube.errors import StatusError, forbidden, internal
 
 _GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = f"mutatingwebhookconfigurations.{_GROUP}", f"validatingwebhookconfigurations.{_GROUP}"
 _DEFAULT_SECONDS = 10
-Default = Callable[[Resource, Object], Object]
+Default = Callable[[ServedResource, Object], Object]
 """An object with the defaults of its kind."""
 
 
@@ -32,7 +32,7 @@ class _Concerned(NamedTuple):
     """A webhook that wants to see the write, and in which version."""
 
     hook: Mapping[str, Any]
-    resource: Resource
+    resource: ServedResource
 
     @property
     def name(self) -> str:
@@ -43,16 +43,18 @@ class _Concerned(NamedTuple):
         return self.hook.get("failurePolicy") == "Ignore"
 
 
-class Webhooks:
+class WebhookDispatcher:
     """Finds and asks the webhooks of one kind of configuration."""
 
-    def __init__(self, store: Store, configurations: str, remote: Remote, surroundings: Surroundings) -> None:
+    def __init__(
+        self, store: Store, configurations: str, remote: WebhookClient, surroundings: AdmissionContext
+    ) -> None:
         self._store = store
         self._configurations = configurations
         self._remote = remote
         self._surroundings = surroundings
 
-    def concerned(self, attributes: Attributes) -> Iterator[_Concerned]:
+    def concerned(self, attributes: AdmissionAttributes) -> Iterator[_Concerned]:
         """The webhooks that want to see a write, in the order of their configurations' names."""
         entries = self._store.list(self._configurations).entries
         if not entries or is_exempt(attributes):
@@ -63,7 +65,7 @@ class Webhooks:
                 if found is not None:
                     yield found
 
-    def _match(self, hook: Mapping[str, Any], attributes: Attributes) -> _Concerned | None:
+    def _match(self, hook: Mapping[str, Any], attributes: AdmissionAttributes) -> _Concerned | None:
         here = self._surroundings
         policy = str(hook.get("matchPolicy") or "Equivalent")
         resource = matched_version(hook.get("rules") or (), policy, attributes, here.versions(attributes.resource))
@@ -80,7 +82,7 @@ class Webhooks:
             raise forbidden(attributes.about, f'webhook "{hook.get("name")}": {error}') from None
         return _Concerned(hook, resource)
 
-    async def ask(self, concerned: _Concerned, attributes: Attributes) -> Mapping[str, Json] | None:
+    async def ask(self, concerned: _Concerned, attributes: AdmissionAttributes) -> Mapping[str, Json] | None:
         """The webhook's answer; None when it failed and does not matter. Rehearsals go there too, as v1 demands."""
         hook = concerned.hook
         review = await self._review(concerned, attributes)
@@ -88,12 +90,12 @@ class Webhooks:
         try:
             answer = await self._remote.post(hook.get("clientConfig") or {}, review, seconds)
             return _response(answer, review["request"]["uid"])
-        except CallError as error:
+        except WebhookCallError as error:
             if concerned.is_ignorable:
                 return None
             raise internal(f'failed calling webhook "{concerned.name}": failed to call webhook: {error}') from None
 
-    async def _review(self, concerned: _Concerned, attributes: Attributes) -> dict[str, Any]:
+    async def _review(self, concerned: _Concerned, attributes: AdmissionAttributes) -> dict[str, Any]:
         request = admission_request(attributes, concerned.resource)
         shown = {
             "object": await self._in_version(attributes.object, attributes, concerned.resource),
@@ -105,18 +107,20 @@ class Webhooks:
             "request": {"uid": str(uuid.uuid4()), **request, **shown},
         }
 
-    async def _in_version(self, found: Object | None, attributes: Attributes, resource: Resource) -> Object | None:
+    async def _in_version(
+        self, found: Object | None, attributes: AdmissionAttributes, resource: ServedResource
+    ) -> Object | None:
         if found is None or resource.version == attributes.resource.version:
             return found
         return await self._surroundings.convert(found, resource)
 
-    async def back(self, found: Object, attributes: Attributes, concerned: _Concerned) -> Object:
+    async def back(self, found: Object, attributes: AdmissionAttributes, concerned: _Concerned) -> Object:
         """An object that a webhook saw, in the version of the write."""
         if concerned.resource.version == attributes.resource.version:
             return found
         return await self._surroundings.convert(found, attributes.resource)
 
-    async def seen(self, concerned: _Concerned, attributes: Attributes) -> Object:
+    async def seen(self, concerned: _Concerned, attributes: AdmissionAttributes) -> Object:
         """The object as the webhook saw it."""
         return await self._in_version(attributes.object, attributes, concerned.resource) or {}
 
@@ -124,13 +128,13 @@ class Webhooks:
 def _response(answer: Json, uid: str) -> Mapping[str, Json]:
     response = answer.get("response") if isinstance(answer, dict) else None
     if not isinstance(response, dict):
-        raise CallError("webhook response was absent")
+        raise WebhookCallError("webhook response was absent")
     if response.get("uid") != uid:
-        raise CallError(f'expected response.uid="{uid}", got "{response.get("uid")}"')
+        raise WebhookCallError(f'expected response.uid="{uid}", got "{response.get("uid")}"')
     return response
 
 
-def _told(response: Mapping[str, Json], concerned: _Concerned, attributes: Attributes) -> None:
+def _told(response: Mapping[str, Json], concerned: _Concerned, attributes: AdmissionAttributes) -> None:
     """Pass warnings on; raise the refusal."""
     attributes.warnings.extend(str(each) for each in response.get("warnings") or ())
     if response.get("allowed") is True:
@@ -146,14 +150,14 @@ def _told(response: Mapping[str, Json], concerned: _Concerned, attributes: Attri
     raise StatusError(code, reason, text, details if isinstance(details, dict) else {})
 
 
-class MutatingWebhooks(Silent):
+class MutatingWebhooks(NoopPlugin):
     """Lets webhooks change a write, one after the other; some want to see it again when others changed it."""
 
-    def __init__(self, webhooks: Webhooks, default: Default) -> None:
+    def __init__(self, webhooks: WebhookDispatcher, default: Default) -> None:
         self._webhooks = webhooks
         self._default = default
 
-    async def mutate(self, attributes: Attributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
         """The object after all of them."""
         concerned = list(self._webhooks.concerned(attributes))
         if not concerned:
@@ -167,7 +171,7 @@ class MutatingWebhooks(Silent):
                 attributes = await self._called(each, attributes)
         return attributes.object
 
-    async def _called(self, concerned: _Concerned, attributes: Attributes) -> Attributes:
+    async def _called(self, concerned: _Concerned, attributes: AdmissionAttributes) -> AdmissionAttributes:
         response = await self._webhooks.ask(concerned, attributes)
         if response is None:
             return attributes
@@ -189,13 +193,13 @@ def _patched(found: Object, response: Mapping[str, Json], concerned: _Concerned)
         raise internal(f'webhook "{concerned.name}" answered with a patch that can\'t be applied: {error}') from None
 
 
-class ValidatingWebhooks(Silent):
+class ValidatingWebhooks(NoopPlugin):
     """Lets webhooks refuse a write; all are asked at once."""
 
-    def __init__(self, webhooks: Webhooks) -> None:
+    def __init__(self, webhooks: WebhookDispatcher) -> None:
         self._webhooks = webhooks
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Raise the first refusal, in the order of the webhooks."""
         concerned = list(self._webhooks.concerned(attributes))
         if not concerned:

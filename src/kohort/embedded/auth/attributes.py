@@ -7,7 +7,7 @@ from kohort.kube.errors import ErrorSubject, StatusError, forbidden
 
 
 @dataclass(frozen=True, slots=True)
-class Attributes:
+class AuthorizationAttributes:
     """An action on a resource, or on a path when `path` is given."""
 
     verb: str
@@ -32,7 +32,7 @@ class Attributes:
         return f'User "{user.name}" cannot {self.verb} {what} {where}'
 
 
-def refusal(attributes: Attributes, user: User, reason: str = "") -> StatusError:
+def refusal(attributes: AuthorizationAttributes, user: User, reason: str = "") -> StatusError:
     """The 403 of a request that authorization refused."""
     sentence = attributes.sentence(user) + (f": {reason}" if reason else "")
     if attributes.path:

@@ -8,10 +8,10 @@ from urllib.parse import unquote
 
 from multidict import CIMultiDictProxy
 
-from kohort.embedded.auth.accounts import Accounts
-from kohort.embedded.auth.attributes import Attributes, refusal
+from kohort.embedded.auth.attributes import AuthorizationAttributes, refusal
 from kohort.embedded.auth.jwt import MAX_TOKEN, TokenError
-from kohort.embedded.auth.rbac import Authorizer
+from kohort.embedded.auth.rbac import RbacAuthorizer
+from kohort.embedded.auth.service_account_tokens import ServiceAccountTokens
 from kohort.embedded.auth.users import (
     ANONYMOUS,
     ANONYMOUS_NAME,
@@ -28,7 +28,7 @@ _EXTRA = "impersonate-extra-"
 class Authenticator:
     """Knows users by what they show."""
 
-    def __init__(self, accounts: Accounts, static: Mapping[str, User], now: Callable[[], datetime]) -> None:
+    def __init__(self, accounts: ServiceAccountTokens, static: Mapping[str, User], now: Callable[[], datetime]) -> None:
         self._accounts = accounts
         self._static = dict(static)
         self._now = now
@@ -57,7 +57,7 @@ def _bearer(headers: CIMultiDictProxy[str]) -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-def impersonated(user: User, headers: CIMultiDictProxy[str], authorizer: Authorizer) -> User:
+def impersonated(user: User, headers: CIMultiDictProxy[str], authorizer: RbacAuthorizer) -> User:
     """The user that another one wants to be, if it may."""
     wanted = headers.get("Impersonate-User", "")
     groups = tuple(headers.getall("Impersonate-Group", ()))
@@ -83,19 +83,19 @@ def _extra(headers: CIMultiDictProxy[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _questions(target: User) -> Iterator[Attributes]:
+def _questions(target: User) -> Iterator[AuthorizationAttributes]:
     account = target.service_account
     if account is not None:
-        yield Attributes("impersonate", "", "serviceaccounts", namespace=account[0], name=account[1])
+        yield AuthorizationAttributes("impersonate", "", "serviceaccounts", namespace=account[0], name=account[1])
     else:
-        yield Attributes("impersonate", "", "users", name=target.name)
+        yield AuthorizationAttributes("impersonate", "", "users", name=target.name)
     for group in target.groups:
-        yield Attributes("impersonate", "", "groups", name=group)
+        yield AuthorizationAttributes("impersonate", "", "groups", name=group)
     for key, values in target.extra.items():
         for value in values:
-            yield Attributes("impersonate", "authentication.k8s.io", "userextras", key, name=value)
+            yield AuthorizationAttributes("impersonate", "authentication.k8s.io", "userextras", key, name=value)
     if target.uid:
-        yield Attributes("impersonate", "authentication.k8s.io", "uids", name=target.uid)
+        yield AuthorizationAttributes("impersonate", "authentication.k8s.io", "uids", name=target.uid)
 
 
 def _completed(target: User) -> User:

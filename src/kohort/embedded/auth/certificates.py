@@ -42,7 +42,7 @@ def holds(pair: CertificatePair, now: datetime) -> bool:
     return pair.certificate.not_valid_before_utc <= now and pair.is_fresh(now)
 
 
-class Authority(certificates.CertificateAuthority):
+class FileCertificateAuthority(certificates.CertificateAuthority):
     """The server's authority."""
 
     @classmethod

@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kohort.embedded.auth.attributes import Attributes
-from kohort.embedded.auth.rbac import GROUP, Authorizer
-from kohort.embedded.auth.rules import Rule
+from kohort.embedded.auth.attributes import AuthorizationAttributes
+from kohort.embedded.auth.rbac import GROUP, RbacAuthorizer
+from kohort.embedded.auth.rules import PolicyRule
 from kohort.embedded.auth.users import User
 from kohort.kube.errors import ErrorSubject, forbidden, not_found
 
 _MAX_ATOMS = 20000
 
 
-def uncovered(held: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+def uncovered(held: Iterable[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
     """The atoms of what is wanted that nothing held covers."""
     owned = list(held)
     return [atom for rule in wanted for atom in rule.atoms() if not any(each.covers(atom) for each in owned)][
@@ -23,22 +23,22 @@ def uncovered(held: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
 class EscalationCheck:
     """Refuses roles and bindings that would give more than their author has."""
 
-    def __init__(self, authorizer: Authorizer) -> None:
+    def __init__(self, authorizer: RbacAuthorizer) -> None:
         self._authorizer = authorizer
 
     def role(self, user: User, plural: str, namespace: str, role: Mapping[str, Any]) -> None:
         """A role may say only what its author may do, unless the author may `escalate`."""
         name = role["metadata"].get("name", "")
-        asked = Attributes("escalate", GROUP, plural, namespace=namespace, name=name)
-        rules = [Rule.of(rule) for rule in role.get("rules") or ()]
+        asked = AuthorizationAttributes("escalate", GROUP, plural, namespace=namespace, name=name)
+        rules = [PolicyRule.of(rule) for rule in role.get("rules") or ()]
         if rules and not self._authorizer.allows(user, asked):
             self._check(user, namespace, rules, ErrorSubject(plural, GROUP, name))
         if role.get("aggregationRule") and not self._may_aggregate(user, asked):
             why = "must have cluster-admin privileges to use the aggregationRule"
             raise forbidden(ErrorSubject(plural, GROUP, name), why)
 
-    def _may_aggregate(self, user: User, asked: Attributes) -> bool:
-        everything = Rule(frozenset("*"), frozenset("*"), frozenset("*"))
+    def _may_aggregate(self, user: User, asked: AuthorizationAttributes) -> bool:
+        everything = PolicyRule(frozenset("*"), frozenset("*"), frozenset("*"))
         held = self._authorizer.rules_of(user, "")
         return self._authorizer.allows(user, asked) or not uncovered(held, [everything])
 
@@ -47,14 +47,16 @@ class EscalationCheck:
         reference = binding.get("roleRef") or {}
         kind, name = str(reference.get("kind")), str(reference.get("name"))
         resource = "roles" if kind == "Role" else "clusterroles"
-        if self._authorizer.allows(user, Attributes("bind", GROUP, resource, namespace=namespace, name=name)):
+        if self._authorizer.allows(
+            user, AuthorizationAttributes("bind", GROUP, resource, namespace=namespace, name=name)
+        ):
             return
         rules = self._authorizer.role_rules(kind, namespace, name)
         if rules is None:
             raise not_found(ErrorSubject(resource, GROUP, name))
         self._check(user, namespace, rules, ErrorSubject(plural, GROUP, binding["metadata"].get("name", "")))
 
-    def _check(self, user: User, namespace: str, rules: list[Rule], about: ErrorSubject) -> None:
+    def _check(self, user: User, namespace: str, rules: list[PolicyRule], about: ErrorSubject) -> None:
         missing = uncovered(self._authorizer.rules_of(user, namespace), rules)
         if missing:
             groups = " ".join(f'"{group}"' for group in user.groups)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 
-from kohort.embedded.auth.certificates import Authority, holds, read_key, read_pair
+from kohort.embedded.auth.certificates import FileCertificateAuthority, holds, read_key, read_pair
 from kohort.embedded.auth.files import write_private
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import User
@@ -24,8 +24,8 @@ class Keyring:
     def __init__(self, folder: Path, now: datetime) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
-        self.authority = Authority.at(folder, now)
-        self.front_proxy_authority = Authority.at(folder, now, "front-proxy-ca")
+        self.authority = FileCertificateAuthority.at(folder, now)
+        self.front_proxy_authority = FileCertificateAuthority.at(folder, now, "front-proxy-ca")
 
     @property
     def certificate(self) -> Path:
@@ -78,7 +78,7 @@ class Keyring:
         return self.authority.client(user, now)
 
 
-def _holds(pair: CertificatePair, authority: Authority, now: datetime) -> bool:
+def _holds(pair: CertificatePair, authority: FileCertificateAuthority, now: datetime) -> bool:
     return pair.is_signed_by(authority.pair.certificate) and holds(pair, now)
 
 

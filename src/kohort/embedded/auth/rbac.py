@@ -7,21 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kohort.embedded.auth.attributes import Attributes
-from kohort.embedded.auth.rules import Rule
+from kohort.embedded.auth.attributes import AuthorizationAttributes
+from kohort.embedded.auth.rules import PolicyRule
 from kohort.embedded.auth.users import MASTERS, User, account_user
-from kohort.embedded.store import Key, Store
+from kohort.embedded.storage import StorageKey, Store
 
 GROUP = "rbac.authorization.k8s.io"
 ROLES, CLUSTER_ROLES = f"roles.{GROUP}", f"clusterroles.{GROUP}"
 BINDINGS, CLUSTER_BINDINGS = f"rolebindings.{GROUP}", f"clusterrolebindings.{GROUP}"
 RBAC_RESOURCES = (ROLES, CLUSTER_ROLES, BINDINGS, CLUSTER_BINDINGS)
 _MAX_REMEMBERED = 16384
-_EVERYTHING = Rule(frozenset("*"), frozenset("*"), frozenset("*"), paths=("*",))
+_EVERYTHING = PolicyRule(frozenset("*"), frozenset("*"), frozenset("*"), paths=("*",))
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class AuthorizationDecision:
     """Yes or no, and what stood in the way of knowing better."""
 
     allowed: bool
@@ -32,29 +32,29 @@ class Decision:
 class _Grant:
     """What a subject holds in one place: the rules of its roles, and the roles that are not there."""
 
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[PolicyRule] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
 
-_Question = tuple[str, tuple[str, ...], Attributes]
+_Question = tuple[str, tuple[str, ...], AuthorizationAttributes]
 _Grants = dict[tuple[str, str], _Grant]
 """Grants by namespace (empty: everywhere) and subject."""
 
 
-class Authorizer:
+class RbacAuthorizer:
     """Says who may do what."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._grants: _Grants | None = None
-        self._decisions: dict[_Question, Decision] = {}
+        self._decisions: dict[_Question, AuthorizationDecision] = {}
 
     def invalidate(self) -> None:
         """Read the RBAC objects anew before the next decision."""
         self._grants = None
         self._decisions.clear()
 
-    def decide(self, user: User, asked: Attributes) -> Decision:
+    def decide(self, user: User, asked: AuthorizationAttributes) -> AuthorizationDecision:
         """Whether the user may do it."""
         question = (user.name, user.groups, asked)
         decision = self._decisions.get(question)
@@ -65,31 +65,31 @@ class Authorizer:
             self._decisions[question] = decision
         return decision
 
-    def allows(self, user: User, asked: Attributes) -> bool:
+    def allows(self, user: User, asked: AuthorizationAttributes) -> bool:
         """Whether the user may do it, without reasons."""
         return self.decide(user, asked).allowed
 
-    def _decide(self, user: User, asked: Attributes) -> Decision:
+    def _decide(self, user: User, asked: AuthorizationAttributes) -> AuthorizationDecision:
         if MASTERS in user.groups:
-            return Decision(allowed=True)
+            return AuthorizationDecision(allowed=True)
         missing: list[str] = []
         for grant in self._grants_of(user, asked.namespace):
             if any(rule.allows(asked) for rule in grant.rules):
-                return Decision(allowed=True)
+                return AuthorizationDecision(allowed=True)
             missing += grant.missing
-        return Decision(allowed=False, reason=_missing_text(missing))
+        return AuthorizationDecision(allowed=False, reason=_missing_text(missing))
 
-    def rules_of(self, user: User, namespace: str) -> list[Rule]:
+    def rules_of(self, user: User, namespace: str) -> list[PolicyRule]:
         """All that a user may do in a namespace."""
         if MASTERS in user.groups:
             return [_EVERYTHING]
         return [rule for grant in self._grants_of(user, namespace) for rule in grant.rules]
 
-    def role_rules(self, kind: str, namespace: str, name: str) -> list[Rule] | None:
+    def role_rules(self, kind: str, namespace: str, name: str) -> list[PolicyRule] | None:
         """The rules of a role that a binding refers to; None when there is no such role."""
-        key = Key(ROLES, namespace, name) if kind == "Role" else Key(CLUSTER_ROLES, "", name)
+        key = StorageKey(ROLES, namespace, name) if kind == "Role" else StorageKey(CLUSTER_ROLES, "", name)
         found = self._store.get(key)
-        return None if found is None else [Rule.of(rule) for rule in found.object.get("rules") or ()]
+        return None if found is None else [PolicyRule.of(rule) for rule in found.object.get("rules") or ()]
 
     def _grants_of(self, user: User, namespace: str) -> Iterator[_Grant]:
         grants = self._grants

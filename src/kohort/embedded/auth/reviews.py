@@ -8,10 +8,10 @@ from kohort.api.codec import Json
 from kohort.api.fields import ROOT
 from kohort.api.fields import invalid as field_invalid
 from kohort.api.times import format_time
-from kohort.embedded.auth.accounts import Accounts
-from kohort.embedded.auth.attributes import Attributes
+from kohort.embedded.auth.attributes import AuthorizationAttributes
 from kohort.embedded.auth.jwt import TokenError
-from kohort.embedded.auth.rbac import Authorizer
+from kohort.embedded.auth.rbac import RbacAuthorizer
+from kohort.embedded.auth.service_account_tokens import ServiceAccountTokens
 from kohort.embedded.auth.users import User
 from kohort.kube.errors import ErrorSubject, bad_request, invalid
 
@@ -20,10 +20,10 @@ _EXACTLY_ONE = "exactly one of nonResourceAttributes or resourceAttributes must 
 _Answer = Callable[[Object, User, str], Object]
 
 
-class Reviews:
+class ReviewHandlers:
     """Answers review objects by kind."""
 
-    def __init__(self, authorizer: Authorizer, accounts: Accounts, now: Callable[[], datetime]) -> None:
+    def __init__(self, authorizer: RbacAuthorizer, accounts: ServiceAccountTokens, now: Callable[[], datetime]) -> None:
         self._authorizer = authorizer
         self._accounts = accounts
         self._now = now
@@ -64,7 +64,7 @@ class Reviews:
     def _local_access(self, review: Object, user: User, namespace: str) -> Object:
         return self._access(review, user, namespace)
 
-    def _decided(self, user: User, asked: Attributes) -> Object:
+    def _decided(self, user: User, asked: AuthorizationAttributes) -> Object:
         decision = self._authorizer.decide(user, asked)
         status: Object = {"allowed": decision.allowed}
         if decision.reason:
@@ -95,16 +95,16 @@ class Reviews:
         return {"authenticated": True, "user": user.to_user_info(), "audiences": list(common)}
 
 
-def _attributes(spec: Mapping[str, Any]) -> Attributes:
+def _attributes(spec: Mapping[str, Any]) -> AuthorizationAttributes:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if (resource is None) == (path is None):
         problem = field_invalid(ROOT / "spec", None, _EXACTLY_ONE)
         raise invalid(ErrorSubject("", "authorization.k8s.io"), [problem])
     if path is not None:
-        return Attributes(str(path.get("verb") or ""), path=str(path.get("path") or ""))
+        return AuthorizationAttributes(str(path.get("verb") or ""), path=str(path.get("path") or ""))
     resource = resource or {}
     asked = {name: str(resource.get(name) or "") for name in ("group", "resource", "subresource", "namespace", "name")}
-    return Attributes(str(resource.get("verb") or ""), **asked)
+    return AuthorizationAttributes(str(resource.get("verb") or ""), **asked)
 
 
 def _resource_part(rule: Object) -> Object:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kohort.api.codec import Json
-from kohort.embedded.auth.attributes import Attributes
+from kohort.embedded.auth.attributes import AuthorizationAttributes
 
 ANY = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     """A PolicyRule with its words as sets."""
 
     verbs: frozenset[str]
@@ -21,7 +21,7 @@ class Rule:
     paths: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, rule: Mapping[str, Any]) -> "Rule":
+    def of(cls, rule: Mapping[str, Any]) -> "PolicyRule":
         """The rule as manifests write it."""
         return cls(
             frozenset(rule.get("verbs") or ()),
@@ -31,7 +31,7 @@ class Rule:
             tuple(rule.get("nonResourceURLs") or ()),
         )
 
-    def allows(self, asked: Attributes) -> bool:
+    def allows(self, asked: AuthorizationAttributes) -> bool:
         """Whether the rule lets this happen."""
         verbs = self.verbs
         if asked.verb not in verbs and ANY not in verbs:
@@ -43,24 +43,24 @@ class Rule:
             return False
         return self._names_resource(asked) and (not self.names or asked.name in self.names)
 
-    def _names_resource(self, asked: Attributes) -> bool:
+    def _names_resource(self, asked: AuthorizationAttributes) -> bool:
         resources = self.resources
         if asked.combined in resources or ANY in resources:
             return True
         return bool(asked.subresource) and f"*/{asked.subresource}" in resources
 
-    def atoms(self) -> Iterator["Rule"]:
+    def atoms(self) -> Iterator["PolicyRule"]:
         """The smallest rules that together allow the same."""
         for verb in sorted(self.verbs):
             for path in self.paths:
-                yield Rule(frozenset((verb,)), paths=(path,))
+                yield PolicyRule(frozenset((verb,)), paths=(path,))
             for group in sorted(self.groups):
                 for resource in sorted(self.resources):
                     for name in sorted(self.names) or [""]:
                         names = frozenset((name,)) if name else frozenset[str]()
-                        yield Rule(frozenset((verb,)), frozenset((group,)), frozenset((resource,)), names)
+                        yield PolicyRule(frozenset((verb,)), frozenset((group,)), frozenset((resource,)), names)
 
-    def covers(self, atom: "Rule") -> bool:
+    def covers(self, atom: "PolicyRule") -> bool:
         """Whether everything that the atom allows is allowed by this rule."""
         if not _within(atom.verbs, self.verbs):
             return False

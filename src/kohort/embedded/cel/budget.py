@@ -12,7 +12,7 @@ MAX_SIZE = 1_000_000
 """Items or characters of one result."""
 
 
-class Budget:
+class CostBudget:
     """What is left to spend."""
 
     __slots__ = ("left",)

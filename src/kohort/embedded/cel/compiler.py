@@ -36,7 +36,7 @@ _QUALIFIED_TYPES = ("google.protobuf.Timestamp", "google.protobuf.Duration")
 
 
 @dataclass
-class Scope:
+class CompilerScope:
     """Names that are visible, each with its slot of the frame; slot 0 is the budget's."""
 
     text: str
@@ -45,15 +45,15 @@ class Scope:
     """Slots taken so far, shared by all inner scopes."""
 
     @classmethod
-    def of(cls, text: str, variables: tuple[str, ...]) -> "Scope":
+    def of(cls, text: str, variables: tuple[str, ...]) -> "CompilerScope":
         """The outermost scope."""
         return cls(text, {name: slot for slot, name in enumerate(variables, start=1)}, [len(variables) + 1])
 
-    def inner(self, *names: str) -> "Scope":
+    def inner(self, *names: str) -> "CompilerScope":
         """A scope with further variables, which hide those of the same name outside."""
         first = self.size[0]
         self.size[0] += len(names)
-        return Scope(
+        return CompilerScope(
             self.text, {**self.slots, **dict(zip(names, range(first, first + len(names)), strict=True))}, self.size
         )
 
@@ -62,16 +62,16 @@ class Scope:
         return CompileError(problem, self.text, position)
 
 
-def compiled(node: s.Expression, scope: Scope) -> Step:
+def compiled(node: s.Expression, scope: CompilerScope) -> Step:
     """The function that computes a node's value from a frame."""
     return _COMPILERS[type(node)](node, scope)
 
 
-def _literal(node: s.Literal, _scope: Scope) -> Step:
+def _literal(node: s.Literal, _scope: CompilerScope) -> Step:
     return constant(node.value)
 
 
-def _name(node: s.Name, scope: Scope) -> Step:
+def _name(node: s.Name, scope: CompilerScope) -> Step:
     if node.name in scope.slots:
         return reading(scope.slots[node.name])
     if node.name in TYPES:
@@ -79,7 +79,7 @@ def _name(node: s.Name, scope: Scope) -> Step:
     raise scope.error(f"undeclared reference to '{node.name}' (in container '')", node.position)
 
 
-def _select(node: s.Select, scope: Scope) -> Step:
+def _select(node: s.Select, scope: CompilerScope) -> Step:
     qualified = _qualified(node)
     if qualified in scope.slots:
         return reading(scope.slots[qualified])
@@ -99,20 +99,20 @@ def _qualified(node: s.Expression) -> str:
     return ""
 
 
-def _has(node: s.Has, scope: Scope) -> Step:
+def _has(node: s.Has, scope: CompilerScope) -> Step:
     return has_member(compiled(node.operand, scope), node.field)
 
 
-def _index(node: s.Index, scope: Scope) -> Step:
+def _index(node: s.Index, scope: CompilerScope) -> Step:
     making = optional_indexing if node.is_optional else indexing
     return making(compiled(node.operand, scope), compiled(node.key, scope))
 
 
-def _list(node: s.ListLiteral, scope: Scope) -> Step:
+def _list(node: s.ListLiteral, scope: CompilerScope) -> Step:
     return listing([(compiled(item.value, scope), item.is_optional) for item in node.items])
 
 
-def _map(node: s.MapLiteral, scope: Scope) -> Step:
+def _map(node: s.MapLiteral, scope: CompilerScope) -> Step:
     return mapping(
         [(compiled(each.key, scope), compiled(each.value, scope), each.is_optional) for each in node.entries]
     )
@@ -132,7 +132,7 @@ _SPECIAL: Mapping[str, Callable[..., Step]] = {
 }
 
 
-def _call(node: s.Call, scope: Scope) -> Step:
+def _call(node: s.CallExpr, scope: CompilerScope) -> Step:
     special = _SPECIAL.get(node.function)
     if special is not None:
         return special(*(compiled(each, scope) for each in node.arguments))
@@ -144,7 +144,7 @@ def _call(node: s.Call, scope: Scope) -> Step:
     return calling(overloads, [compiled(each, scope) for each in arguments])
 
 
-def _callee(node: s.Call, scope: Scope) -> tuple[tuple[s.Expression, ...], Overloads | None]:
+def _callee(node: s.CallExpr, scope: CompilerScope) -> tuple[tuple[s.Expression, ...], Overloads | None]:
     """The function and its arguments: `sets.contains(a, b)` has two, `a.contains(b)` too."""
     if node.target is None:
         return node.arguments, FUNCTIONS.get(node.function)
@@ -154,20 +154,20 @@ def _callee(node: s.Call, scope: Scope) -> tuple[tuple[s.Expression, ...], Overl
     return (node.target, *node.arguments), METHODS.get(node.function)
 
 
-def _macro(node: s.Macro, scope: Scope) -> Step:
+def _macro(node: s.Macro, scope: CompilerScope) -> Step:
     operand = compiled(node.operand, scope)
     inner = scope.inner(*node.variables)
     slots = [inner.slots[name] for name in node.variables]
     return LOOPS[node.name](operand, slots, [compiled(each, inner) for each in node.arguments])
 
 
-_COMPILERS: dict[type, Callable[[Any, Scope], Step]] = {
+_COMPILERS: dict[type, Callable[[Any, CompilerScope], Step]] = {
     s.Literal: _literal,
     s.Name: _name,
     s.Select: _select,
     s.Has: _has,
     s.Index: _index,
-    s.Call: _call,
+    s.CallExpr: _call,
     s.ListLiteral: _list,
     s.MapLiteral: _map,
     s.Macro: _macro,

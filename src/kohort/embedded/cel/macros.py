@@ -1,7 +1,7 @@
 """Calls that are no calls: `has`, loops over lists and maps, and looking into an optional."""
 
 from kohort.embedded.cel.errors import CompileError
-from kohort.embedded.cel.syntax import Call, Expression, Has, Macro, Name, Select
+from kohort.embedded.cel.syntax import CallExpr, Expression, Has, Macro, Name, Select
 
 _SHAPES: dict[str, dict[int, int]] = {
     "all": {2: 1, 3: 2},
@@ -20,7 +20,7 @@ _SHAPES: dict[str, dict[int, int]] = {
 """How many of so many arguments are names of variables."""
 
 
-def expanded(call: Call, text: str) -> Expression:
+def expanded(call: CallExpr, text: str) -> Expression:
     """The macro that a call stands for, or the call itself."""
     if call.target is None:
         return _has(call, text) if call.function == "has" and len(call.arguments) == 1 else call
@@ -33,7 +33,7 @@ def expanded(call: Call, text: str) -> Expression:
     return Macro(call.function, call.target, names, call.arguments[variables:], call.position)
 
 
-def _has(call: Call, text: str) -> Expression:
+def _has(call: CallExpr, text: str) -> Expression:
     (argument,) = call.arguments
     if not isinstance(argument, Select) or argument.is_optional:
         raise CompileError("invalid argument to has() macro", text, call.position)

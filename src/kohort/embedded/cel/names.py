@@ -59,7 +59,7 @@ def children(node: s.Expression) -> tuple[s.Expression, ...]:
             return (node.operand,)
         case s.Index():
             return (node.operand, node.key)
-        case s.Call():
+        case s.CallExpr():
             return node.arguments if node.target is None else (node.target, *node.arguments)
         case s.ListLiteral():
             return tuple(item.value for item in node.items)

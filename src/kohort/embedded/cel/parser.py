@@ -6,13 +6,13 @@ from kohort.embedded.cel.errors import CompileError
 from kohort.embedded.cel.lexer import MAX_INT, Token, tokens
 from kohort.embedded.cel.macros import expanded
 from kohort.embedded.cel.syntax import (
-    Call,
-    Entry,
+    CallExpr,
     Expression,
     Index,
-    Item,
+    ListItem,
     ListLiteral,
     Literal,
+    MapEntry,
     MapLiteral,
     Name,
     Select,
@@ -99,7 +99,7 @@ class _Parser:
         if question := self.take("?"):
             chosen = self.binary(0)
             self.expect(":")
-            condition = Call("_?_:_", (condition, chosen, self.expression()), question.position)
+            condition = CallExpr("_?_:_", (condition, chosen, self.expression()), question.position)
         self.depth -= 1
         return condition
 
@@ -108,7 +108,7 @@ class _Parser:
         left = self.unary()
         while (tightness := self.tightness()) >= level:
             sign = self.advance()
-            left = Call(f"_{sign.text}_", (left, self.binary(tightness + 1)), sign.position)
+            left = CallExpr(f"_{sign.text}_", (left, self.binary(tightness + 1)), sign.position)
         return left
 
     def tightness(self) -> int:
@@ -124,7 +124,7 @@ class _Parser:
             raise CompileError(f"expression recursion limit exceeded: {MAX_DEPTH}", self.text, signs[0].position)
         operand = self.negated_number(signs) or self.checked(self.member())
         for sign in reversed(signs):
-            operand = Call(f"{sign.text}_", (operand,), sign.position)
+            operand = CallExpr(f"{sign.text}_", (operand,), sign.position)
         return operand
 
     def negated_number(self, signs: list[Token]) -> Expression | None:
@@ -159,7 +159,7 @@ class _Parser:
     def field(self, operand: Expression, sign: Token, *, is_optional: bool) -> Expression:
         name = self.expect("name").text
         if not is_optional and self.take("("):
-            return expanded(Call(name, self.arguments(")"), sign.position, operand), self.text)
+            return expanded(CallExpr(name, self.arguments(")"), sign.position, operand), self.text)
         return Select(operand, name, sign.position, is_optional)
 
     def primary(self) -> Expression:
@@ -183,7 +183,7 @@ class _Parser:
             raise self.unexpected()
         self.expect("name")
         if self.take("("):
-            return expanded(Call(token.text, self.arguments(")"), token.position), self.text)
+            return expanded(CallExpr(token.text, self.arguments(")"), token.position), self.text)
         if token.text in _CONSTANTS:
             return Literal(_CONSTANTS[token.text], token.position)
         return Name(token.text, token.position)
@@ -197,20 +197,20 @@ class _Parser:
                 break
         return tuple(found)
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[ListItem]:
         while not self.take("]"):
             is_optional = self.take("?") is not None
-            yield Item(self.expression(), is_optional)
+            yield ListItem(self.expression(), is_optional)
             if not self.take(","):
                 self.expect("]")
                 return
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[MapEntry]:
         while not self.take("}"):
             is_optional = self.take("?") is not None
             key = self.expression()
             self.expect(":")
-            yield Entry(key, self.expression(), is_optional)
+            yield MapEntry(key, self.expression(), is_optional)
             if not self.take(","):
                 self.expect("}")
                 return

@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import Any
 
 from kohort.embedded.cel import library as library  # registers the functions
-from kohort.embedded.cel.budget import STEPS_PER_CALL, Budget
-from kohort.embedded.cel.compiler import Scope, compiled
+from kohort.embedded.cel.budget import STEPS_PER_CALL, CostBudget
+from kohort.embedded.cel.compiler import CompilerScope, compiled
 from kohort.embedded.cel.errors import CompileError, EvaluationError
 from kohort.embedded.cel.names import names_in, paths_in
 from kohort.embedded.cel.parser import parse
@@ -27,9 +27,9 @@ class Program:
     slots: int
     """How many slots a frame needs beyond the budget and the variables."""
 
-    def evaluate(self, budget: Budget, *values: Any) -> Any:
+    def evaluate(self, budget: CostBudget, *values: Any) -> Any:
         """The result for the variables' values; raises `EvaluationError` or `CostError`."""
-        call = Budget(min(budget.left, STEPS_PER_CALL))
+        call = CostBudget(min(budget.left, STEPS_PER_CALL))
         granted = call.left
         try:
             return self.step([call, *values, *(None,) * self.slots])
@@ -47,7 +47,7 @@ def compile_expression(text: str, variables: tuple[str, ...]) -> Program:
     """The program of an expression over the named variables; raises `CompileError`."""
     try:
         tree = parse(text)
-        scope = Scope.of(text, variables)
+        scope = CompilerScope.of(text, variables)
         step = compiled(tree, scope)
     except RecursionError:
         raise CompileError("expression recursion limit exceeded", text) from None

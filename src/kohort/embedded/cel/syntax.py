@@ -50,7 +50,7 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallExpr:
     """A function or operator with its arguments; `target` is what a method is called on."""
 
     function: str
@@ -60,7 +60,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListItem:
     """One item of a list literal; an optional one is left out when it is none."""
 
     value: "Expression"
@@ -71,12 +71,12 @@ class Item:
 class ListLiteral:
     """`[a, ?b]`."""
 
-    items: tuple[Item, ...]
+    items: tuple[ListItem, ...]
     position: int
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MapEntry:
     """One entry of a map literal."""
 
     key: "Expression"
@@ -88,7 +88,7 @@ class Entry:
 class MapLiteral:
     """`{a: b, ?c: d}`."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[MapEntry, ...]
     position: int
 
 
@@ -103,4 +103,4 @@ class Macro:
     position: int
 
 
-Expression = Literal | Name | Select | Has | Index | Call | ListLiteral | MapLiteral | Macro
+Expression = Literal | Name | Select | Has | Index | CallExpr | ListLiteral | MapLiteral | Macro

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.views import ControllerPod
 
 
-def is_available(pod: SeenPod, ready_seconds: int, now: float) -> bool:
+def is_available(pod: ControllerPod, ready_seconds: int, now: float) -> bool:
     """Whether a pod has been ready for long enough; `now` is in seconds of the epoch."""
     if not pod.is_ready:
         return False
@@ -13,7 +13,7 @@ def is_available(pod: SeenPod, ready_seconds: int, now: float) -> bool:
     return ready_seconds == 0 or (since is not None and since + ready_seconds <= now)
 
 
-def next_available(pods: Iterable[SeenPod], ready_seconds: int, now: float) -> float | None:
+def next_available(pods: Iterable[ControllerPod], ready_seconds: int, now: float) -> float | None:
     """Seconds until the next pod becomes available; None when none is about to."""
     if ready_seconds == 0:
         return None

@@ -14,7 +14,7 @@ K = TypeVar("K")
 _INSTANCE = "kohort"
 
 
-class BuiltIn(ABC, Generic[K]):
+class BuiltinController(ABC, Generic[K]):
     """A controller; subclasses subscribe to informers and say how a key is reconciled."""
 
     NAME: ClassVar[str]

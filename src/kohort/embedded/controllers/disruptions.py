@@ -7,14 +7,14 @@ from datetime import datetime
 
 from kohort.api.codec import Json
 from kohort.api.times import format_time
-from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.views import ControllerPod
 from kohort.kube.errors import StatusError
 from kohort.kube.options import DeletionOptions
 from kohort.kube.patches import StrategicPatch
 from kohort.kube.resource_client import ResourceClient
 
 
-def disruption_target(pod: SeenPod, reason: str, message: str, now: datetime) -> dict[str, Json]:
+def disruption_target(pod: ControllerPod, reason: str, message: str, now: datetime) -> dict[str, Json]:
     """The condition that says that a pod ends through no fault of its own."""
     return {
         "type": "DisruptionTarget",
@@ -26,7 +26,7 @@ def disruption_target(pod: SeenPod, reason: str, message: str, now: datetime) ->
     }
 
 
-async def amend_status(pods: ResourceClient[SeenPod], pod: SeenPod, status: dict[str, Json]) -> None:
+async def amend_status(pods: ResourceClient[ControllerPod], pod: ControllerPod, status: dict[str, Json]) -> None:
     """Change a part of the status of this very pod."""
     patch = StrategicPatch({"metadata": {"uid": pod.metadata.uid}, "status": status})
     try:
@@ -36,7 +36,7 @@ async def amend_status(pods: ResourceClient[SeenPod], pod: SeenPod, status: dict
             raise
 
 
-async def delete(pods: ResourceClient[SeenPod], pod: SeenPod, grace: int | None = None) -> None:
+async def delete(pods: ResourceClient[ControllerPod], pod: ControllerPod, grace: int | None = None) -> None:
     """Delete this very pod; without `grace` it takes the time it asked for."""
     try:
         await pods.delete(pod.key, DeletionOptions(grace_seconds=grace, uid=pod.metadata.uid))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.views import ControllerPod
 from kohort.kube.clock import Clock
 
 PATIENCE = 300.0
@@ -20,7 +20,7 @@ PATIENCE = 300.0
 class _Writes:
     """The writes to the pods of one owner, by the uid of the pod; times are those of the writes."""
 
-    created: dict[str, tuple[float, SeenPod]] = field(default_factory=dict)
+    created: dict[str, tuple[float, ControllerPod]] = field(default_factory=dict)
     deleted: dict[str, float] = field(default_factory=dict)
     released: dict[str, tuple[float, str]] = field(default_factory=dict)
 
@@ -28,7 +28,7 @@ class _Writes:
         return bool(self.created or self.deleted or self.released)
 
 
-class Expectations:
+class PodExpectations:
     """The writes of one controller, by the uid of the owner."""
 
     def __init__(self, clock: Clock) -> None:
@@ -36,16 +36,16 @@ class Expectations:
         self._owners: dict[str, _Writes] = {}
         self._unseen: dict[str, str] = {}
 
-    def created(self, owner: str, pod: SeenPod) -> None:
+    def created(self, owner: str, pod: ControllerPod) -> None:
         """A pod was made."""
         self._of(owner).created[pod.metadata.uid] = (self._clock.now(), pod)
         self._unseen[pod.metadata.uid] = owner
 
-    def deleted(self, owner: str, pod: SeenPod) -> None:
+    def deleted(self, owner: str, pod: ControllerPod) -> None:
         """A pod was asked to end."""
         self._of(owner).deleted[pod.metadata.uid] = self._clock.now()
 
-    def released(self, owner: str, pod: SeenPod, finalizer: str) -> None:
+    def released(self, owner: str, pod: ControllerPod, finalizer: str) -> None:
         """A finalizer was taken off a pod."""
         self._of(owner).released[pod.metadata.uid] = (self._clock.now(), finalizer)
 
@@ -55,7 +55,7 @@ class Expectations:
         for uid in writes.created if writes else ():
             self._unseen.pop(uid, None)
 
-    def observe(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe(self, old: ControllerPod | None, new: ControllerPod | None) -> None:
         """What the cache has just shown; to be subscribed to the informer of pods."""
         shown = new or old
         owner = self._unseen.pop(shown.metadata.uid, None) if shown else None
@@ -67,7 +67,7 @@ class Expectations:
         """Whether the cache lags behind the writes for an owner."""
         return bool(self._owners.get(owner))
 
-    def overlay(self, owner: str, cached: Iterable[SeenPod]) -> list[SeenPod]:
+    def overlay(self, owner: str, cached: Iterable[ControllerPod]) -> list[ControllerPod]:
         """The owner's pods as the cache will show them once it has caught up."""
         writes = self._owners.get(owner)
         if not writes:
@@ -83,7 +83,7 @@ class Expectations:
     def _of(self, owner: str) -> _Writes:
         return self._owners.setdefault(owner, _Writes())
 
-    def _settle(self, writes: _Writes, cached: dict[str, SeenPod]) -> None:
+    def _settle(self, writes: _Writes, cached: dict[str, ControllerPod]) -> None:
         """Forget what the cache shows by now, and what it never will."""
         stale = self._clock.now() - PATIENCE
         for uid in [uid for uid, (since, _) in writes.created.items() if uid in cached or since < stale]:
@@ -101,7 +101,7 @@ class Expectations:
             ):
                 del writes.released[uid]
 
-    def _amended(self, writes: _Writes, pods: dict[str, SeenPod]) -> Iterator[SeenPod]:
+    def _amended(self, writes: _Writes, pods: dict[str, ControllerPod]) -> Iterator[ControllerPod]:
         for uid, pod in pods.items():
             changed = pod
             if uid in writes.deleted and not pod.is_leaving:
@@ -113,11 +113,11 @@ class Expectations:
             if changed.metadata.finalizers or not self._went_at_once(uid, writes, changed):
                 yield changed
 
-    def _went_at_once(self, uid: str, writes: _Writes, pod: SeenPod) -> bool:
+    def _went_at_once(self, uid: str, writes: _Writes, pod: ControllerPod) -> bool:
         """Whether a pod went with the delete itself: unbound pods and finished ones have nobody to wait for."""
         return uid in writes.deleted and (pod.is_finished or not pod.spec.node_name)
 
 
-def _with_metadata(pod: SeenPod, **fields: object) -> SeenPod:
+def _with_metadata(pod: ControllerPod, **fields: object) -> ControllerPod:
     metadata = msgspec.structs.replace(pod.metadata, **fields)
     return msgspec.structs.replace(pod, metadata=metadata)

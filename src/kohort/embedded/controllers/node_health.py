@@ -33,14 +33,14 @@ def ready_status(node: Node) -> str:
     return ready.status if ready is not None else ""
 
 
-def keeping_away(node: Node) -> set[tuple[str, str]]:
+def no_schedule_taints(node: Node) -> set[tuple[str, str]]:
     """The taints, as key and effect, that keep new pods off a node in its condition."""
     states = {(each.type, each.status) for each in node.status.conditions}
     found = {(key, "NoSchedule") for state, key in _KEYS.items() if state in states}
     return found | {(_UNSCHEDULABLE, "NoSchedule")} if node.spec.unschedulable else found
 
 
-def driving_out(node: Node) -> set[tuple[str, str]]:
+def no_execute_taint(node: Node) -> set[tuple[str, str]]:
     """The taint that drives out pods which are there."""
     key = _KEYS.get(("Ready", ready_status(node)))
     return {(key, "NoExecute")} if key else set()
@@ -60,7 +60,7 @@ def with_taints(node: Node, wanted: set[tuple[str, str]], now: datetime) -> tupl
     return (*kept, *(Taint(key=key, effect=effect, time_added=now.replace(microsecond=0)) for key, effect in added))
 
 
-def silence(node: Node, now: datetime) -> list[Json]:
+def unknown_conditions(node: Node, now: datetime) -> list[Json]:
     """The conditions that have to change when a node is not heard of any more."""
     told = {each.type: each for each in node.status.conditions}
     changes = []

@@ -10,18 +10,18 @@ from kohort.api.conditions import find
 from kohort.api.core.leases import Lease
 from kohort.api.core.nodes import Node
 from kohort.api.times import format_time
-from kohort.embedded.controllers.builtin import BuiltIn
+from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.disruptions import amend_status
 from kohort.embedded.controllers.node_health import (
-    driving_out,
     is_driving_out,
-    keeping_away,
+    no_execute_taint,
+    no_schedule_taints,
     ready_status,
-    silence,
     taints_body,
+    unknown_conditions,
     with_taints,
 )
-from kohort.embedded.controllers.seen import pods_by_node, pods_on, reference_to
+from kohort.embedded.controllers.views import pods_by_node, pods_on, reference_to
 from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.events import EventToRecord
@@ -42,7 +42,7 @@ EXPELLED_PER_SECOND = 0.1
 LOOK_AGAIN = 5.0
 
 
-class NodeLifecycle(BuiltIn[str]):
+class NodeLifecycle(BuiltinController[str]):
     """Watches over all nodes."""
 
     NAME = "node-controller"
@@ -123,7 +123,7 @@ class NodeLifecycle(BuiltIn[str]):
 
     async def _lose(self, node: Node) -> bool:
         """Say in its status that a node is silent; not while we are the ones who can't hear."""
-        changes = silence(node, self._clock.wall())
+        changes = unknown_conditions(node, self._clock.wall())
         if not changes or not (self._leases.synced and self._nodes.synced):
             return False
         body = {"metadata": {"resourceVersion": node.metadata.resource_version}, "status": {"conditions": changes}}
@@ -145,9 +145,9 @@ class NodeLifecycle(BuiltIn[str]):
 
     async def _taint(self, node: Node) -> bool:
         """Give the node the taints it should have; False when pods may be driven out only later."""
-        driven = driving_out(node) if self._ready else set()
+        driven = no_execute_taint(node) if self._ready else set()
         waits = bool(driven) and not is_driving_out(node) and not self._expulsions.try_take()
-        wanted = keeping_away(node) | (set() if waits else driven)
+        wanted = no_schedule_taints(node) | (set() if waits else driven)
         taints = with_taints(node, wanted, self._clock.wall())
         if taints != node.spec.taints:
             state = {"resourceVersion": node.metadata.resource_version}

@@ -9,9 +9,9 @@ from kohort.api.codec import Json
 from kohort.api.conditions import is_true
 from kohort.api.core.nodes import Node
 from kohort.api.meta import ObjectKey
-from kohort.embedded.controllers.builtin import BuiltIn
+from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.disruptions import amend_status, delete, disruption_target
-from kohort.embedded.controllers.seen import SeenPod, pods_by_node, pods_on
+from kohort.embedded.controllers.views import ControllerPod, pods_by_node, pods_on
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import SharedInformerFactory
@@ -44,7 +44,7 @@ class _Ended(NamedTuple):
 _Task = _OnePod | _OneNode | _Ended
 
 
-class PodCleanup(BuiltIn[_Task]):
+class PodCleanup(BuiltinController[_Task]):
     """Watches for pods that are left behind."""
 
     NAME = "pod-garbage-collector-controller"
@@ -52,7 +52,7 @@ class PodCleanup(BuiltIn[_Task]):
 
     def __init__(self, client: Client, informers: SharedInformerFactory, most_ended: int = MOST_ENDED) -> None:
         super().__init__(client)
-        self._objects = client.of(SeenPod)
+        self._objects = client.of(ControllerPod)
         self._most_ended = most_ended
         self._ended: dict[ObjectKey, None] = {}
         self._nodes = informers.of(Node)
@@ -67,7 +67,7 @@ class PodCleanup(BuiltIn[_Task]):
             for pod in pods_on(self._pods.cache, new.metadata.name):
                 self._queue.add(_OnePod(pod.key))
 
-    def _on_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def _on_pod(self, old: ControllerPod | None, new: ControllerPod | None) -> None:
         pod = new or old
         if pod is None:
             return
@@ -132,7 +132,7 @@ class PodCleanup(BuiltIn[_Task]):
         for pod in sorted(found, key=_age)[: max(0, surplus)]:
             await self._end(pod)
 
-    async def _end(self, pod: SeenPod, condition: dict[str, Json] | None = None) -> None:
+    async def _end(self, pod: ControllerPod, condition: dict[str, Json] | None = None) -> None:
         """Nobody else will ever say that it failed, so that is said first."""
         if not pod.is_finished:
             conditions = [condition] if condition is not None else []
@@ -146,6 +146,6 @@ def _is_out_of_service(node: Node) -> bool:
     return tainted and not is_true(node.status.conditions, "Ready")
 
 
-def _age(pod: SeenPod) -> tuple[bool, float, str]:
+def _age(pod: ControllerPod) -> tuple[bool, float, str]:
     created = pod.metadata.creation_timestamp
     return (pod.status.reason != "Evicted", created.timestamp() if created else 0.0, pod.metadata.name)

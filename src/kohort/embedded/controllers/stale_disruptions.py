@@ -8,9 +8,9 @@ from datetime import timedelta
 from kohort.api.conditions import find
 from kohort.api.meta import ObjectKey
 from kohort.api.times import format_time
-from kohort.embedded.controllers.builtin import BuiltIn
+from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.disruptions import amend_status
-from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.views import ControllerPod
 from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.informer import SharedInformerFactory
@@ -20,7 +20,7 @@ _BY_KUBELET = "TerminationByKubelet"
 """The node ends the pod itself, and may take its time."""
 
 
-class StaleDisruptions(BuiltIn[ObjectKey]):
+class StaleDisruptions(BuiltinController[ObjectKey]):
     """Watches for pods that were said to go, and stay."""
 
     NAME = "stale-disruption-controller"
@@ -28,15 +28,15 @@ class StaleDisruptions(BuiltIn[ObjectKey]):
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
-        self._pods = informers.of(SeenPod)
+        self._pods = informers.of(ControllerPod)
         self._pods.subscribe(self._on_pod)
 
-    def _on_pod(self, _: SeenPod | None, new: SeenPod | None) -> None:
+    def _on_pod(self, _: ControllerPod | None, new: ControllerPod | None) -> None:
         left = None if new is None else self._seconds_left(new)
         if new is not None and left is not None:
             self._queue.add_after(new.key, left)
 
-    def _seconds_left(self, pod: SeenPod) -> float | None:
+    def _seconds_left(self, pod: ControllerPod) -> float | None:
         """Until what is said of a pod is stale; None where it is not said, or true."""
         told = find(pod.status.conditions, "DisruptionTarget")
         if told is None or told.status != "True" or told.reason == _BY_KUBELET or not pod.is_active:

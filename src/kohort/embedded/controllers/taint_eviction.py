@@ -9,9 +9,9 @@ from kohort.api.conditions import find
 from kohort.api.core.nodes import Node
 from kohort.api.meta import ObjectKey, Taint, Toleration
 from kohort.api.taints import tolerates
-from kohort.embedded.controllers.builtin import BuiltIn
+from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.disruptions import amend_status, delete, disruption_target
-from kohort.embedded.controllers.seen import SeenPod, pods_by_node, pods_on, reference_to
+from kohort.embedded.controllers.views import ControllerPod, pods_by_node, pods_on, reference_to
 from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.events import EventToRecord
@@ -37,7 +37,7 @@ def tolerated_seconds(taints: Sequence[Taint], tolerations: Sequence[Toleration]
     return min(limits)
 
 
-class TaintEviction(BuiltIn[ObjectKey]):
+class TaintEviction(BuiltinController[ObjectKey]):
     """Watches for pods that have to leave tainted nodes."""
 
     NAME = "taint-eviction-controller"
@@ -45,7 +45,7 @@ class TaintEviction(BuiltIn[ObjectKey]):
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
-        self._objects = client.of(SeenPod)
+        self._objects = client.of(ControllerPod)
         self._since: dict[ObjectKey, float] = {}
         self._nodes = informers.of(Node)
         self._pods = pods_by_node(informers)
@@ -60,7 +60,7 @@ class TaintEviction(BuiltIn[ObjectKey]):
             for pod in pods_on(self._pods.cache, node.metadata.name):
                 self._queue.add(pod.key)
 
-    def _on_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def _on_pod(self, old: ControllerPod | None, new: ControllerPod | None) -> None:
         if new is None:
             if old is not None:
                 self._since.pop(old.key, None)
@@ -68,7 +68,7 @@ class TaintEviction(BuiltIn[ObjectKey]):
         if self._taints(new) and (old is None or old.spec != new.spec):
             self._queue.add(new.key)
 
-    def _taints(self, pod: SeenPod) -> tuple[Taint, ...]:
+    def _taints(self, pod: ControllerPod) -> tuple[Taint, ...]:
         node = self._nodes.cache.get(("", pod.spec.node_name)) if pod.spec.node_name else None
         return expelling(node.spec.taints) if node is not None else ()
 
@@ -90,11 +90,11 @@ class TaintEviction(BuiltIn[ObjectKey]):
         await self._evict(pod)
         return None
 
-    def _spare(self, pod: SeenPod) -> None:
+    def _spare(self, pod: ControllerPod) -> None:
         if self._since.pop(pod.key, None) is not None:
             self._tell(pod, f"Cancelling deletion of Pod {pod.key}")
 
-    async def _evict(self, pod: SeenPod) -> None:
+    async def _evict(self, pod: ControllerPod) -> None:
         self._tell(pod, f"Marking for deletion Pod {pod.key}")
         present = find(pod.status.conditions, "DisruptionTarget")
         if present is None or present.status != "True":
@@ -104,5 +104,5 @@ class TaintEviction(BuiltIn[ObjectKey]):
         await delete(self._objects, pod)
         self._since.pop(pod.key, None)
 
-    def _tell(self, pod: SeenPod, message: str) -> None:
+    def _tell(self, pod: ControllerPod, message: str) -> None:
         self._recorder.record(reference_to(pod), EventToRecord("Normal", "TaintManagerEviction", message))

@@ -6,7 +6,7 @@ The Job is read anew before, since whoever raised the limit in the meantime want
 from datetime import datetime, timedelta
 
 from kohort.api.meta import ObjectKey
-from kohort.embedded.controllers.builtin import BuiltIn
+from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.jobs.views import COMPLETE, FAILED, JOBS, SeenJob
 from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
@@ -15,7 +15,7 @@ from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.options import DeletionOptions
 
 
-class ExpiredJobs(BuiltIn[ObjectKey]):
+class ExpiredJobs(BuiltinController[ObjectKey]):
     """Watches over `ttlSecondsAfterFinished`."""
 
     NAME = "ttl-after-finished-controller"

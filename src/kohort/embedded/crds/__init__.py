@@ -1,18 +1,18 @@
 """CustomResourceDefinitions: what users teach the API server, and the objects of kinds it learnt this way."""
 
-from kohort.embedded.crds.conversion import ConversionError, convert
+from kohort.embedded.crds.conversion import WebhookConversionError, convert
 from kohort.embedded.crds.defaults import default_crd
 from kohort.embedded.crds.definitions import validate_crd
 from kohort.embedded.crds.establishing import establish, is_established
-from kohort.embedded.crds.objects import Prepared, Shaped, Verdict, prepare, shape, validate, validate_status
+from kohort.embedded.crds.objects import Prepared, Shaped, ValidationResult, prepare, shape, validate, validate_status
 from kohort.embedded.crds.pruning import prune, prune_and_default
 from kohort.embedded.crds.resources import resources_of
 
 __all__ = [
-    "ConversionError",
     "Prepared",
     "Shaped",
-    "Verdict",
+    "ValidationResult",
+    "WebhookConversionError",
     "convert",
     "default_crd",
     "establish",

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from kohort.api.codec import Json
 from kohort.api.fields import NO_VALUE, ErrorKind
 from kohort.embedded.crds.formats import format_check
-from kohort.embedded.crds.places import MapKey, Trail, steps_of
-from kohort.embedded.crds.scalars import Answer, counted, not_whole, scalar_problems
+from kohort.embedded.crds.scalars import ScalarProblem, counted, not_whole, scalar_problems
+from kohort.embedded.crds.value_paths import MapKey, Trail, steps_of
 
 
-class Finding(NamedTuple):
+class SchemaViolation(NamedTuple):
     """A problem and where it is; what lies in an alternative of a schema is tied to the value as a whole."""
 
     trail: Trail
@@ -27,7 +27,7 @@ class Finding(NamedTuple):
     """Whether the server names the place inside of the message only."""
 
 
-Findings = list[Finding]
+Findings = list[SchemaViolation]
 Check = Callable[[Json, Trail, Findings], None]
 
 
@@ -117,9 +117,9 @@ def _told(kind: type, names: str, form: str) -> tuple[str, str]:
     return names, _NAMES.get(kind, kind.__name__)
 
 
-def _mistyped(trail: Trail, wanted: str, given: str) -> Finding:
+def _mistyped(trail: Trail, wanted: str, given: str) -> SchemaViolation:
     detail = f'{dotted(trail)} in body must be of type {wanted}: "{given}"'
-    return Finding(trail, ErrorKind.TYPE_INVALID, detail, given)
+    return SchemaViolation(trail, ErrorKind.TYPE_INVALID, detail, given)
 
 
 # Content
@@ -144,9 +144,9 @@ def _scalar_check(schema: Mapping[str, Any]) -> Check | None:
     return check
 
 
-def _placed(answer: Answer, trail: Trail) -> Finding:
+def _placed(answer: ScalarProblem, trail: Trail) -> SchemaViolation:
     detail = answer.detail.replace("{}", dotted(trail), 1)
-    return Finding(trail, answer.kind, detail, answer.value, is_placeless=answer.is_placeless)
+    return SchemaViolation(trail, answer.kind, detail, answer.value, is_placeless=answer.is_placeless)
 
 
 def _list_check(schema: Mapping[str, Any]) -> Check | None:
@@ -163,9 +163,11 @@ def _list_check(schema: Mapping[str, Any]) -> Check | None:
                 below(item, (trail, index), found)
         if least is not None and len(value) < least:
             detail = f"{dotted(trail)} in body should have at least {least} items"
-            found.append(Finding(trail, ErrorKind.INVALID, detail, len(value)))
+            found.append(SchemaViolation(trail, ErrorKind.INVALID, detail, len(value)))
         if most is not None and len(value) > most:
-            found.append(Finding(trail, ErrorKind.TOO_MANY, f"must have at most {counted(most, 'item')}", len(value)))
+            found.append(
+                SchemaViolation(trail, ErrorKind.TOO_MANY, f"must have at most {counted(most, 'item')}", len(value))
+            )
 
     return check
 
@@ -190,7 +192,7 @@ def _object_check(schema: Mapping[str, Any]) -> Check | None:
                 unnamed(member, (trail, MapKey(name)), found)
         for name in required:
             if name not in value:
-                found.append(Finding((trail, name), ErrorKind.REQUIRED, ""))
+                found.append(SchemaViolation((trail, name), ErrorKind.REQUIRED, ""))
         if size is not None:
             size(value, trail, found)
 
@@ -205,9 +207,11 @@ def _size_check(schema: Mapping[str, Any]) -> Check | None:
     def check(value: Json, trail: Trail, found: Findings) -> None:
         if least is not None and len(value) < least:
             detail = f"{dotted(trail)} in body should have at least {least} properties"
-            found.append(Finding(trail, ErrorKind.INVALID, detail, len(value)))
+            found.append(SchemaViolation(trail, ErrorKind.INVALID, detail, len(value)))
         if most is not None and len(value) > most:
-            found.append(Finding(trail, ErrorKind.TOO_MANY, f"must have at most {counted(most, 'item')}", len(value)))
+            found.append(
+                SchemaViolation(trail, ErrorKind.TOO_MANY, f"must have at most {counted(most, 'item')}", len(value))
+            )
 
     return check
 
@@ -236,8 +240,8 @@ def _tried(check: Check, value: Json, trail: Trail) -> Findings:
     return [each._replace(tied=min(depth, depth if each.tied is None else each.tied)) for each in found]
 
 
-def _combined(trail: Trail, text: str) -> Finding:
-    return Finding(trail, ErrorKind.INVALID, f'"{dotted(trail)}" {text}', "", is_placeless=True)
+def _combined(trail: Trail, text: str) -> SchemaViolation:
+    return SchemaViolation(trail, ErrorKind.INVALID, f'"{dotted(trail)}" {text}', "", is_placeless=True)
 
 
 def _fewest(results: list[Findings]) -> Findings:

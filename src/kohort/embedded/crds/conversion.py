@@ -22,7 +22,7 @@ Call = Callable[[dict[str, Json]], Awaitable[Json]]
 """Sends a ConversionReview to the definition's webhook and gives what it answers."""
 
 
-class ConversionError(Exception):
+class WebhookConversionError(Exception):
     """The webhook refused, or answered something that is not a conversion."""
 
 
@@ -41,8 +41,8 @@ async def convert(
         review = conversion_review(conversion.get("webhook") or {}, batch, api_version, uid)
         try:
             answered += _converted(review, await call(review), batch)
-        except ConversionError as error:
-            raise ConversionError(f"conversion webhook for {_kind(batch[0])} failed: {error}") from None
+        except WebhookConversionError as error:
+            raise WebhookConversionError(f"conversion webhook for {_kind(batch[0])} failed: {error}") from None
     converted = iter(answered)
     return [each if each["apiVersion"] == api_version else next(converted) for each in objects]
 
@@ -64,7 +64,7 @@ def conversion_review(webhook: Object, objects: Sequence[Object], api_version: s
     """What the webhook is asked, in the first form that both sides know."""
     known = [each for each in webhook.get("conversionReviewVersions") or () if each in REVIEW_VERSIONS]
     if not known:
-        raise ConversionError("no supported conversion review versions")
+        raise WebhookConversionError("no supported conversion review versions")
     request = {"uid": uid, "desiredAPIVersion": api_version, "objects": list(objects)}
     return {"apiVersion": f"{REVIEW_GROUP}/{known[0]}", "kind": "ConversionReview", "request": request}
 
@@ -79,7 +79,7 @@ def _converted(review: Object, answer: Json, originals: Sequence[Object]) -> lis
     found = response.get("convertedObjects")
     objects = found if isinstance(found, list) else []
     if len(objects) != len(originals):
-        raise ConversionError(f"returned {len(objects)} objects, expected {len(originals)}")
+        raise WebhookConversionError(f"returned {len(objects)} objects, expected {len(originals)}")
     version = review["request"]["desiredAPIVersion"]
     return [
         _checked(index, original, each, version)
@@ -89,21 +89,21 @@ def _converted(review: Object, answer: Json, originals: Sequence[Object]) -> lis
 
 def _response(review: Object, answer: Json) -> Object:
     if not isinstance(answer, dict) or answer.get("kind") != "ConversionReview":
-        raise ConversionError("the answer is no ConversionReview")
+        raise WebhookConversionError("the answer is no ConversionReview")
     if answer.get("apiVersion") != review["apiVersion"]:
         wanted = f"{review['apiVersion']}, Kind=ConversionReview"
-        raise ConversionError(f"expected webhook response of {wanted}, got {answer.get('apiVersion')}")
+        raise WebhookConversionError(f"expected webhook response of {wanted}, got {answer.get('apiVersion')}")
     response = answer.get("response")
     if not isinstance(response, dict):
-        raise ConversionError("no response provided")
+        raise WebhookConversionError("no response provided")
     uid = review["request"]["uid"]
     if response.get("uid") != uid:
-        raise ConversionError(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
+        raise WebhookConversionError(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
     result = response.get("result")
     result = result if isinstance(result, dict) else {}
     if result.get("status") != "Success":
         text = f"response.result.status was '{result.get('status', '')}', not 'Success'"
-        raise ConversionError(str(result.get("message") or text))
+        raise WebhookConversionError(str(result.get("message") or text))
     return response
 
 
@@ -114,7 +114,7 @@ _CHANGEABLE = ("labels", "annotations")
 def _checked(index: int, original: Object, converted: Json, version: str) -> Object:
     problem = _problem(original, converted, version)
     if problem:
-        raise ConversionError(f"returned invalid converted object at index {index}: {problem}")
+        raise WebhookConversionError(f"returned invalid converted object at index {index}: {problem}")
     kept = {name: value for name, value in original["metadata"].items() if name not in _CHANGEABLE}
     changed = {name: converted["metadata"][name] for name in _CHANGEABLE if converted["metadata"].get(name)}
     return {**converted, "metadata": {**kept, **changed}}

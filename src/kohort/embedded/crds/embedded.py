@@ -7,7 +7,7 @@ from kohort.api.codec import Json
 from kohort.api.fields import FieldError, invalid, required
 from kohort.api.names import annotation_errors, check_subdomain, label_errors
 from kohort.embedded.crds.metadata import with_head
-from kohort.embedded.crds.places import START, MapKey, Trail, field_path
+from kohort.embedded.crds.value_paths import START, MapKey, Trail, field_path
 
 EMBEDDED = "x-kubernetes-embedded-resource"
 

@@ -7,8 +7,8 @@ import msgspec
 
 from kohort.api.codec import Json
 from kohort.api.fields import ErrorKind
-from kohort.embedded.crds.checks import Check, Finding, Findings
-from kohort.embedded.crds.places import MapKey, Trail
+from kohort.embedded.crds.checks import Check, Findings, SchemaViolation
+from kohort.embedded.crds.value_paths import MapKey, Trail
 
 
 def uniqueness_of(schema: Mapping[str, Any]) -> Check | None:
@@ -65,7 +65,7 @@ def _find_repeated(items: list[Json], schema: Mapping[str, Any], trail: Trail, f
         identity = map_identity(item, schema) if is_map else item
         key = identity if type(identity) is str else _frozen(identity)
         if key in seen:
-            found.append(Finding((trail, index), ErrorKind.DUPLICATE, "", identity))
+            found.append(SchemaViolation((trail, index), ErrorKind.DUPLICATE, "", identity))
         seen.add(key)
 
 

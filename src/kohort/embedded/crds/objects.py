@@ -11,17 +11,17 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.api.fields import ROOT, ErrorKind, FieldError, Path
-from kohort.embedded.crds.checks import Check, Finding, Findings, check_of
+from kohort.embedded.crds.checks import Check, Findings, SchemaViolation, check_of
 from kohort.embedded.crds.content_cache import ContentCache
 from kohort.embedded.crds.embedded import embedded_problems, has_embedded, with_heads
 from kohort.embedded.crds.lists import uniqueness_of
-from kohort.embedded.crds.places import START, Trail, field_path, schema_path
 from kohort.embedded.crds.ratcheting import MISSING, is_unchanged
 from kohort.embedded.crds.rules import RuleCheck, RuleNode, rules_of
 from kohort.embedded.crds.scalars import shown_number
 from kohort.embedded.crds.scales import scale_problems, status_scale_problems
 from kohort.embedded.crds.shaping import Shape, shape_of
-from kohort.embedded.resources import Resource
+from kohort.embedded.crds.value_paths import START, Trail, field_path, schema_path
+from kohort.embedded.resources import ServedResource
 
 _BLOCKING = (
     ErrorKind.NOT_SUPPORTED,
@@ -50,7 +50,7 @@ class Shaped:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ValidationResult:
     """What is wrong with an object; warnings are what would be wrong if it were new."""
 
     errors: tuple[FieldError, ...]
@@ -63,7 +63,7 @@ class Prepared:
 
     object: dict[str, Json]
     unknown: tuple[Path, ...]
-    verdict: Verdict
+    verdict: ValidationResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +93,14 @@ def compile_kind(schema: Mapping[str, Any]) -> CustomKind:
     )
 
 
-def shape(resource: Resource, obj: Mapping[str, Json]) -> Shaped:
+def shape(resource: ServedResource, obj: Mapping[str, Json]) -> Shaped:
     """The object with defaults filled in, nulls and unknown fields dropped."""
     unknown: list[Trail] = []
     made = _kind(resource).shape(dict(obj), START, unknown)
     return Shaped(made, tuple(map(schema_path, unknown)))
 
 
-def validate(resource: Resource, obj: Mapping[str, Json], old: Mapping[str, Json] | None) -> Verdict:
+def validate(resource: ServedResource, obj: Mapping[str, Json], old: Mapping[str, Json] | None) -> ValidationResult:
     """What is wrong with a shaped object, by schema and rules; with a former one, what has become wrong."""
     kind, former = _kind(resource), MISSING if old is None else old
     found: Findings = []
@@ -113,7 +113,7 @@ def validate(resource: Resource, obj: Mapping[str, Json], old: Mapping[str, Json
     return _judged(kind, errors, obj, former)
 
 
-def validate_status(resource: Resource, obj: Mapping[str, Json], old: Mapping[str, Json]) -> Verdict:
+def validate_status(resource: ServedResource, obj: Mapping[str, Json], old: Mapping[str, Json]) -> ValidationResult:
     """The same for a write to the `status` subresource: the schema judges nothing but the status."""
     kind = _kind(resource)
     found: Findings = []
@@ -128,19 +128,19 @@ def _in_status(trail: Trail) -> Trail:
     return (_in_status(trail[0]), trail[1]) if trail else (START, "status")
 
 
-def _judged(kind: CustomKind, errors: list[FieldError], obj: Json, old: Json) -> Verdict:
+def _judged(kind: CustomKind, errors: list[FieldError], obj: Json, old: Json) -> ValidationResult:
     """The verdict, rules included unless an error keeps them from being checked."""
     errors += _repeated(kind, obj, old)
     if kind.rules is None:
-        return Verdict(tuple(errors))
+        return ValidationResult(tuple(errors))
     if any(error.kind in _BLOCKING for error in errors):
-        return Verdict((*errors, RULES_UNCHECKED))
+        return ValidationResult((*errors, RULES_UNCHECKED))
     check = RuleCheck(kind.schema, obj, old)
     check.run(kind.rules)
-    return Verdict((*errors, *check.errors), tuple(check.warnings))
+    return ValidationResult((*errors, *check.errors), tuple(check.warnings))
 
 
-def prepare(resource: Resource, obj: Mapping[str, Json], old: Mapping[str, Json] | None) -> Prepared:
+def prepare(resource: ServedResource, obj: Mapping[str, Json], old: Mapping[str, Json] | None) -> Prepared:
     """Shape an object and judge it."""
     shaped = shape(resource, obj)
     return Prepared(shaped.object, shaped.unknown, validate(resource, shaped.object, old))
@@ -154,7 +154,7 @@ def _schema_errors(kind: CustomKind, found: Findings, obj: Json, old: Json) -> l
     return list(errors.values())
 
 
-def _field_error(finding: Finding) -> FieldError:
+def _field_error(finding: SchemaViolation) -> FieldError:
     path = ROOT if finding.is_placeless else schema_path(finding.trail)
     return FieldError(path, finding.kind, finding.detail, shown_number(finding.value), source="schema")
 
@@ -179,7 +179,7 @@ class _Same:
 
     __slots__ = ("resource",)
 
-    def __init__(self, resource: Resource) -> None:
+    def __init__(self, resource: ServedResource) -> None:
         self.resource = resource
 
     def __hash__(self) -> int:
@@ -189,7 +189,7 @@ class _Same:
         return isinstance(other, _Same) and other.resource.definition is self.resource.definition
 
 
-def _kind(resource: Resource) -> CustomKind:
+def _kind(resource: ServedResource) -> CustomKind:
     return _compiled(_Same(resource))
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from kohort.api.codec import Json
 from kohort.embedded.crds.content_cache import ContentCache
 from kohort.embedded.crds.embedded import with_heads
-from kohort.embedded.crds.places import START
 from kohort.embedded.crds.shaping import Shape, kept, shape_of
+from kohort.embedded.crds.value_paths import START
 
 Object = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.embedded.crds.lists import map_identity
-from kohort.embedded.crds.places import Trail, steps_of
+from kohort.embedded.crds.value_paths import Trail, steps_of
 
 MISSING: Any = object()
 """Stands for 'there was nothing here before'."""

@@ -5,34 +5,36 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.embedded.crds.defaults import default_names
-from kohort.embedded.openapi import Definitions, Node
-from kohort.embedded.resources import Column, Resource, ScalePaths, Subresource
+from kohort.embedded.openapi import Definitions, SchemaNode
+from kohort.embedded.resources import ScalePaths, ServedResource, Subresource, TableColumn
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
-AGE = Column("Age", "date", description="When the object was created.", path=".metadata.creationTimestamp")
+AGE = TableColumn("Age", "date", description="When the object was created.", path=".metadata.creationTimestamp")
 """The column of a definition that names none."""
 
 _OBJECT_VERBS = ("get", "patch", "update")
 
 
-def resources_of(crd: Mapping[str, Any], definitions: Definitions | None = None) -> tuple[Resource, ...]:
+def resources_of(crd: Mapping[str, Any], definitions: Definitions | None = None) -> tuple[ServedResource, ...]:
     """A resource per served version; `definitions` lend the schema of metadata, which is Kubernetes' own."""
     versions = crd["spec"]["versions"]
     stored = next((str(each["name"]) for each in versions if each.get("storage")), "")
     return tuple(_resource(crd, each, stored, definitions or {}) for each in versions if each.get("served"))
 
 
-def _resource(crd: Mapping[str, Any], version: Mapping[str, Any], stored: str, definitions: Definitions) -> Resource:
+def _resource(
+    crd: Mapping[str, Any], version: Mapping[str, Any], stored: str, definitions: Definitions
+) -> ServedResource:
     spec, names, name = crd["spec"], _names(crd), str(version["name"])
     namespaced = spec.get("scope") == "Namespaced"
-    return Resource(
+    return ServedResource(
         group=spec["group"],
         version=name,
         plural=names["plural"],
         kind=names["kind"],
         namespaced=namespaced,
-        schema=Node(object_schema(version, definitions), definitions),
+        schema=SchemaNode(object_schema(version, definitions), definitions),
         singular=names["singular"],
         list_kind=names["listKind"],
         short_names=tuple(names.get("shortNames") or ()),
@@ -88,9 +90,9 @@ def _scale(version: Mapping[str, Any]) -> ScalePaths | None:
     )
 
 
-def _column(column: Mapping[str, Any]) -> Column:
+def _column(column: Mapping[str, Any]) -> TableColumn:
     path = column["jsonPath"]
-    return Column(
+    return TableColumn(
         name=column["name"],
         type=column["type"],
         format=str(column.get("format") or ""),

@@ -6,14 +6,14 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.api.fields import NO_VALUE, ErrorKind, FieldError, Path
-from kohort.embedded.cel import Budget, CelError, CompileError, CostError, Program, compile_expression
+from kohort.embedded.cel import CelError, CompileError, CostBudget, CostError, Program, compile_expression
 from kohort.embedded.cel.adapter import Adapter, Paths, adapter_of
 from kohort.embedded.cel.budget import STEPS_PER_OBJECT
 from kohort.embedded.cel.values import NONE, Optional
 from kohort.embedded.crds.field_paths import FieldPathError, normalized
-from kohort.embedded.crds.places import START, MapKey, Trail, field_path
 from kohort.embedded.crds.ratcheting import MISSING, former, is_unchanged
 from kohort.embedded.crds.scalars import shown_number
+from kohort.embedded.crds.value_paths import START, MapKey, Trail, field_path
 
 VARIABLES = ("self", "oldSelf")
 MAX_MESSAGE = 5 * 1024
@@ -26,7 +26,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ValidationRule:
     """One rule, compiled; `problem` tells why it could not be."""
 
     text: str
@@ -50,14 +50,14 @@ class Rule:
         return self.message or self.text
 
 
-def read_rule(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> Rule:
+def read_rule(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> ValidationRule:
     """A rule as it stands in a schema."""
     program, problem = None, ""
     try:
         program = compile_expression(str(raw.get("rule") or ""), VARIABLES)
     except CompileError as error:
         problem = str(error)
-    return Rule(
+    return ValidationRule(
         text=str(raw.get("rule") or "").strip(),
         program=program,
         problem=problem,
@@ -90,7 +90,7 @@ class RuleNode:
     """The rules at a place of a schema, and the places below that have some."""
 
     schema: Mapping[str, Any]
-    rules: tuple[Rule, ...]
+    rules: tuple[ValidationRule, ...]
     adapter: Adapter | None
     named: Mapping[str, "RuleNode"] = field(default_factory=dict)
     items: "RuleNode | None" = None
@@ -119,7 +119,7 @@ def rules_of(schema: Mapping[str, Any], shaping: Mapping[str, Any] | None = None
     return node if node.rules or node.named or node.items or node.additional or node.all_of else None
 
 
-def _paths(rules: tuple[Rule, ...]) -> Paths:
+def _paths(rules: tuple[ValidationRule, ...]) -> Paths:
     programs = (program for rule in rules for program in (rule.program, rule.message_program) if program)
     return frozenset(path for program in programs for path in program.paths)
 
@@ -138,7 +138,7 @@ class RuleCheck:
 
     def __init__(self, root: Mapping[str, Any], new: Json, old: Json) -> None:
         self.root, self.new, self.old = root, new, old
-        self.budget = Budget(STEPS_PER_OBJECT)
+        self.budget = CostBudget(STEPS_PER_OBJECT)
         self.errors: list[FieldError] = []
         self.warnings: list[str] = []
 
@@ -171,7 +171,7 @@ class RuleCheck:
             former_value = _optional(shaped_old, has_old=has_old) if rule.takes_optional_old else shaped_old
             self._apply(rule, node, value, (shaped, former_value), trail)
 
-    def _apply(self, rule: Rule, node: RuleNode, value: Json, values: tuple[Any, Any], trail: Trail) -> None:
+    def _apply(self, rule: ValidationRule, node: RuleNode, value: Json, values: tuple[Any, Any], trail: Trail) -> None:
         kind = str(node.schema.get("type") or "")
         if rule.program is None:
             self._fail(trail, f"rule compile error: {rule.problem}", kind)
@@ -192,7 +192,7 @@ class RuleCheck:
     def _fail(self, trail: Trail, detail: str, kind: str) -> None:
         self.errors.append(FieldError(field_path(trail), ErrorKind.INVALID, detail, kind, source="cel"))
 
-    def _report(self, rule: Rule, detail: str, shown: Any, trail: Trail) -> None:
+    def _report(self, rule: ValidationRule, detail: str, shown: Any, trail: Trail) -> None:
         path = field_path(trail)
         if rule.path:
             path = Path((path.text + rule.path).removeprefix("."))
@@ -207,7 +207,7 @@ class RuleCheck:
         else:
             self.errors.append(error)
 
-    def _message(self, rule: Rule, values: tuple[Any, Any]) -> str:
+    def _message(self, rule: ValidationRule, values: tuple[Any, Any]) -> str:
         if rule.message_program is not None:
             try:
                 text = rule.message_program.evaluate(self.budget, *values)
@@ -227,7 +227,7 @@ def _optional(value: Any, *, has_old: bool) -> Optional:
     return Optional((value,)) if has_old else NONE
 
 
-def _evaluation_problem(error: CelError, rule: Rule) -> str:
+def _evaluation_problem(error: CelError, rule: ValidationRule) -> str:
     if str(error).startswith("no such overload"):
         text = "call arguments did not match a supported operator, function or macro signature for rule"
         return f"'{error}': {text}: {rule.name}"

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from kohort.api.codec import Json
 from kohort.api.fields import NO_VALUE, ErrorKind
-from kohort.embedded.cel.re2 import PatternError, compile_pattern
+from kohort.embedded.cel.re2 import RegexError, compile_pattern
 from kohort.embedded.crds.formats import format_check
 
 
-class Answer(NamedTuple):
+class ScalarProblem(NamedTuple):
     """What is wrong with a value; `{}` in the message stands for the place."""
 
     kind: ErrorKind
@@ -22,7 +22,7 @@ class Answer(NamedTuple):
     """Whether the server names the place inside of the message only."""
 
 
-Problem = Callable[[Json], Answer | None]
+Problem = Callable[[Json], ScalarProblem | None]
 
 _LIMITS = {"int32": 2**31, "int64": 2**63}
 
@@ -32,10 +32,12 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def not_whole(schema: Mapping[str, Any]) -> Answer:
+def not_whole(schema: Mapping[str, Any]) -> ScalarProblem:
     """What the server says, besides, of a fraction where an integer should be."""
     form = f"with format {schema['format']}" if schema.get("format") in _LIMITS else "(default format)"
-    return Answer(ErrorKind.INVALID, f"Checked value must be of type integer {form} in {{}}", "", is_placeless=True)
+    return ScalarProblem(
+        ErrorKind.INVALID, f"Checked value must be of type integer {form} in {{}}", "", is_placeless=True
+    )
 
 
 def scalar_problems(schema: Mapping[str, Any]) -> list[Problem]:
@@ -51,15 +53,15 @@ def _text_problem(schema: Mapping[str, Any]) -> Problem | None:
         return None
     shape = _compiled(pattern)
 
-    def problem(value: Json) -> Answer | None:
+    def problem(value: Json) -> ScalarProblem | None:
         if type(value) is not str:
             return None
         if most is not None and len(value) > most:
-            return Answer(ErrorKind.TOO_LONG, f"may not be more than {counted(most, 'byte')}", NO_VALUE)
+            return ScalarProblem(ErrorKind.TOO_LONG, f"may not be more than {counted(most, 'byte')}", NO_VALUE)
         if least is not None and len(value) < least:
-            return Answer(ErrorKind.INVALID, f"{{}} in body should be at least {least} chars long", value)
+            return ScalarProblem(ErrorKind.INVALID, f"{{}} in body should be at least {least} chars long", value)
         if shape is not None and not shape(value):
-            return Answer(ErrorKind.INVALID, f"{{}} in body should match '{pattern}'", value)
+            return ScalarProblem(ErrorKind.INVALID, f"{{}} in body should match '{pattern}'", value)
         return None
 
     return problem
@@ -70,7 +72,7 @@ def _compiled(pattern: str | None) -> Callable[[str], bool] | None:
         return None
     try:
         return compile_pattern(pattern).matches
-    except PatternError:
+    except RegexError:
         # The definition was accepted before this server knew better; no value can be held against it.
         return None
 
@@ -81,10 +83,10 @@ def _format_problem(schema: Mapping[str, Any]) -> Problem | None:
     if check is None or schema.get("type") not in ("string", None):
         return None
 
-    def problem(value: Json) -> Answer | None:
+    def problem(value: Json) -> ScalarProblem | None:
         if type(value) is not str or check(value):
             return None
-        return Answer(ErrorKind.TYPE_INVALID, f'{{}} in body must be of type {name}: "{value}"', value)
+        return ScalarProblem(ErrorKind.TYPE_INVALID, f'{{}} in body must be of type {name}: "{value}"', value)
 
     return problem
 
@@ -103,11 +105,11 @@ def _range_problem(schema: Mapping[str, Any]) -> Problem | None:
     if limit is None or schema.get("type") not in ("integer", "number"):
         return None
 
-    def problem(value: Json) -> Answer | None:
+    def problem(value: Json) -> ScalarProblem | None:
         if not _is_number(value) or -limit <= value < limit:
             return None
         detail = f"Checked value must be of type {schema['type']} with format {name} in {{}}"
-        return Answer(ErrorKind.INVALID, detail, "", is_placeless=True)
+        return ScalarProblem(ErrorKind.INVALID, detail, "", is_placeless=True)
 
     return problem
 
@@ -117,10 +119,10 @@ def _multiple_problem(schema: Mapping[str, Any]) -> Problem | None:
     if not unit:
         return None
 
-    def problem(value: Json) -> Answer | None:
+    def problem(value: Json) -> ScalarProblem | None:
         if not _is_number(value) or math.isclose(value / unit, round(value / unit), rel_tol=1e-12, abs_tol=1e-12):
             return None
-        return Answer(ErrorKind.INVALID, f"{{}} in body should be a multiple of {_shown(unit)}", value)
+        return ScalarProblem(ErrorKind.INVALID, f"{{}} in body should be a multiple of {_shown(unit)}", value)
 
     return problem
 
@@ -140,10 +142,10 @@ def _bound_problem(
         return None
     words = relation if is_exclusive else f"{relation} or equal to"
 
-    def problem(value: Json) -> Answer | None:
+    def problem(value: Json) -> ScalarProblem | None:
         if not _is_number(value) or is_inside(value, limit) or (value == limit and not is_exclusive):
             return None
-        return Answer(ErrorKind.INVALID, f"{{}} in body should be {words} {_shown(limit)}", value)
+        return ScalarProblem(ErrorKind.INVALID, f"{{}} in body should be {words} {_shown(limit)}", value)
 
     return problem
 
@@ -164,10 +166,10 @@ def _enum_problem(schema: Mapping[str, Any]) -> Problem | None:
     texts = frozenset(each for each in allowed if type(each) is str)
     names = ", ".join(f'"{each if isinstance(each, str) else json.dumps(each)}"' for each in allowed)
 
-    def problem(value: Json) -> Answer | None:
+    def problem(value: Json) -> ScalarProblem | None:
         if (type(value) is str and value in texts) or any(_is_same(value, each) for each in allowed):
             return None
-        return Answer(ErrorKind.NOT_SUPPORTED, f"supported values: {names}", value)
+        return ScalarProblem(ErrorKind.NOT_SUPPORTED, f"supported values: {names}", value)
 
     return problem
 

@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 from kohort.api.codec import Json
-from kohort.embedded.crds.places import MapKey, Trail
+from kohort.embedded.crds.value_paths import MapKey, Trail
 
 Shape = Callable[[Json, Trail, list[Trail]], Json]
 """Takes a value, its place and the list of unknown places, which it adds to; gives the shaped value."""

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from kohort.api.fields import FieldError, Path, forbidden, invalid, not_supported, required
-from kohort.embedded.cel.re2 import PatternError, compile_pattern
+from kohort.embedded.cel.re2 import RegexError, compile_pattern
 from kohort.embedded.crds.checks import Findings, check_of
 from kohort.embedded.crds.content_cache import ContentCache
 from kohort.embedded.crds.embedded import with_heads
 from kohort.embedded.crds.keywords import keyword_problems
 from kohort.embedded.crds.list_structure import list_problems
-from kohort.embedded.crds.places import START, Trail
 from kohort.embedded.crds.rule_structure import rule_problems
 from kohort.embedded.crds.shaping import shape_of
+from kohort.embedded.crds.value_paths import START, Trail
 
 Schema = Mapping[str, Any]
 Problems = Iterator[FieldError]
@@ -143,7 +143,7 @@ def _keyword_problems(schema: Schema, path: Path) -> Problems:
 def _pattern_problems(schema: Schema, path: Path) -> Problems:
     try:
         compile_pattern(str(schema.get("pattern") or ""))
-    except PatternError as error:
+    except RegexError as error:
         detail = f"must be a valid regular expression, but isn't: {error}"
         yield invalid(path / "pattern", schema["pattern"], detail)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from kohort.embedded.kinds.definitions import definition_name, node_of
-from kohort.embedded.resources import STANDARD_VERBS, Resource, Subresource
+from kohort.embedded.resources import STANDARD_VERBS, ServedResource, Subresource
 
 _CREATE = ("create",)
 _WRITE = ("get", "patch", "update")
@@ -148,19 +148,19 @@ _CATALOG: dict[tuple[str, str], tuple[_Kind, ...]] = {
 
 
 @cache
-def builtin_resources() -> tuple[Resource, ...]:
+def builtin_resources() -> tuple[ServedResource, ...]:
     """Every built-in resource, in the order in which discovery lists groups; no schema is read yet."""
     return tuple(_resources())
 
 
-def _resources() -> Iterator[Resource]:
+def _resources() -> Iterator[ServedResource]:
     for (group, version), kinds in _CATALOG.items():
         for one in kinds:
             yield _resource(group, version, one)
 
 
-def _resource(group: str, version: str, one: _Kind) -> Resource:
-    return Resource(
+def _resource(group: str, version: str, one: _Kind) -> ServedResource:
+    return ServedResource(
         group=group,
         version=version,
         plural=one.plural,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from kohort.api.codec import Json
 from kohort.embedded.kinds.default_rules import RULES, fill
-from kohort.embedded.kinds.shapes import Reach, Shape, shape_of
-from kohort.embedded.resources import Resource
+from kohort.embedded.kinds.shapes import SchemaReach, ValueShape, shape_of
+from kohort.embedded.resources import ServedResource
 
 _MODE = {"defaultMode": 0o644}
 _EQUIVALENT = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
@@ -121,7 +121,7 @@ _WHEN_ZERO: dict[str, Mapping[str, int]] = {
 _PREFIX = "io.k8s.api."
 
 
-def apply_defaults(resource: Resource, obj: dict[str, Json]) -> dict[str, Json]:
+def apply_defaults(resource: ServedResource, obj: dict[str, Json]) -> dict[str, Json]:
     """The object with Kubernetes' defaults; the one given stays as it is. Custom kinds default by their own schema."""
     if resource.is_custom or resource.schema is None:
         return obj
@@ -129,7 +129,7 @@ def apply_defaults(resource: Resource, obj: dict[str, Json]) -> dict[str, Json]:
     return filled
 
 
-def empty_status(resource: Resource) -> dict[str, Json]:
+def empty_status(resource: ServedResource) -> dict[str, Json]:
     """The status of an object of which nobody has reported anything; counts in it are zero."""
     node = resource.schema.properties["status"] if resource.schema else None
     if node is None:
@@ -140,7 +140,7 @@ def empty_status(resource: Resource) -> dict[str, Json]:
     return status
 
 
-def _empty_parts(resource: Resource, obj: dict[str, Json]) -> dict[str, Json]:
+def _empty_parts(resource: ServedResource, obj: dict[str, Json]) -> dict[str, Json]:
     """Spec and status are there, if empty, on every kind that has them."""
     members = resource.schema.properties if resource.schema else {}
     parts: dict[str, Json] = {}
@@ -151,7 +151,7 @@ def _empty_parts(resource: Resource, obj: dict[str, Json]) -> dict[str, Json]:
     return parts
 
 
-def _default(value: Json, shape: Shape) -> Json:
+def _default(value: Json, shape: ValueShape) -> Json:
     if isinstance(value, dict):
         return _default_object(value, shape) if shape.kind == "object" else _default_map(value, shape)
     if isinstance(value, list):
@@ -159,11 +159,11 @@ def _default(value: Json, shape: Shape) -> Json:
     return value
 
 
-def _default_map(value: dict[str, Json], shape: Shape) -> Json:
+def _default_map(value: dict[str, Json], shape: ValueShape) -> Json:
     return {name: _default(member, shape.below) for name, member in value.items()}
 
 
-def _default_object(value: dict[str, Json], shape: Shape) -> dict[str, Json]:
+def _default_object(value: dict[str, Json], shape: ValueShape) -> dict[str, Json]:
     filled = dict(value)
     key = shape.name.removeprefix(_PREFIX)
     fill(filled, _FIXED.get(key, {}))
@@ -178,7 +178,9 @@ def _default_object(value: dict[str, Json], shape: Shape) -> dict[str, Json]:
     return filled
 
 
-_reach = Reach(frozenset(key if key.startswith("io.k8s.") else _PREFIX + key for key in (*_FIXED, *RULES, *_WHEN_ZERO)))
+_reach = SchemaReach(
+    frozenset(key if key.startswith("io.k8s.") else _PREFIX + key for key in (*_FIXED, *RULES, *_WHEN_ZERO))
+)
 
 
 def defaulted_schemas() -> frozenset[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from kohort.api.codec import decode_json
 from kohort.api.errors import ApiError
-from kohort.embedded.openapi import Node
+from kohort.embedded.openapi import SchemaNode
 
 KUBERNETES_VERSION = "1.37.0"
 """The version whose kinds are served; schemas of other versions in the package are never opened."""
@@ -89,6 +89,6 @@ def meta_name(kind: str) -> str:
     return _META + kind
 
 
-def node_of(name: str) -> Node:
+def node_of(name: str) -> SchemaNode:
     """The schema of that name; nothing is read before it is asked something."""
-    return Node({"$ref": _REFERENCE + name}, DEFINITIONS)
+    return SchemaNode({"$ref": _REFERENCE + name}, DEFINITIONS)

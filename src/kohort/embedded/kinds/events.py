@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kohort.api.codec import Json
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 
 _NEW_NAMES = {
     "involvedObject": "regarding",
@@ -24,7 +24,7 @@ _CORE_NAMES = {new: core for core, new in _NEW_NAMES.items()}
 _GROUP = "events.k8s.io"
 
 
-def to_stored(resource: Resource, obj: Mapping[str, Any]) -> dict[str, Json]:
+def to_stored(resource: ServedResource, obj: Mapping[str, Any]) -> dict[str, Json]:
     """The object as the store keeps it; of the built-in kinds only the newer Events differ."""
     if resource.group != _GROUP:
         return dict(obj)
@@ -32,7 +32,7 @@ def to_stored(resource: Resource, obj: Mapping[str, Any]) -> dict[str, Json]:
     return {**_TIMES, **stored, "apiVersion": "v1", "kind": "Event"}
 
 
-def from_stored(resource: Resource, obj: Mapping[str, Any]) -> dict[str, Json]:
+def from_stored(resource: ServedResource, obj: Mapping[str, Any]) -> dict[str, Json]:
     """The object in the shape of the group it was asked from."""
     if resource.group != _GROUP:
         return dict(obj)

@@ -14,8 +14,8 @@ from typing import Any
 from kohort.api.codec import Json
 from kohort.api.quantity import QuantityError, canonical
 from kohort.api.times import TimeError, format_micro_time, format_time, parse_time
-from kohort.embedded.kinds.shapes import Shape, shape_of
-from kohort.embedded.resources import Resource
+from kohort.embedded.kinds.shapes import ValueShape, shape_of
+from kohort.embedded.resources import ServedResource
 from kohort.kube.errors import StatusError, bad_request
 
 _QUANTITY_LIKE = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*")
@@ -40,7 +40,7 @@ class _Mismatch(Exception):  # noqa: N818 - never leaves this module
     """A value of a type that its field does not take."""
 
 
-def read_object(resource: Resource, obj: dict[str, Json], former: Mapping[str, Json] = _NOTHING) -> ReadObject:
+def read_object(resource: ServedResource, obj: dict[str, Json], former: Mapping[str, Json] = _NOTHING) -> ReadObject:
     """The object without unknown fields and nulls, quantities and times in canonical form; raises on wrong types.
 
     What it shares with its former state was read when that was written, and is not read again.
@@ -59,23 +59,23 @@ def read_object(resource: Resource, obj: dict[str, Json], former: Mapping[str, J
     return ReadObject(known, tuple(unknown))
 
 
-def strict_error(resource: Resource, unknown: tuple[str, ...]) -> StatusError:
+def strict_error(resource: ServedResource, unknown: tuple[str, ...]) -> StatusError:
     """What refuses an object with unknown fields when the client asked for strict validation."""
     return unreadable(resource, f"strict decoding error: {', '.join(unknown)}")
 
 
-def unreadable(resource: Resource, why: str) -> StatusError:
+def unreadable(resource: ServedResource, why: str) -> StatusError:
     """The body is no object of the kind."""
     kind = resource.kind
     return bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}')
 
 
-def _read(value: Json, shape: Shape, struct: Shape, trail: Trail, unknown: list[str]) -> Json:
+def _read(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, unknown: list[str]) -> Json:
     reader = _READERS.get(shape.kind)
     return value if reader is None else reader(value, shape, struct, trail, unknown)
 
 
-def _object(value: Json, shape: Shape, struct: Shape, trail: Trail, unknown: list[str]) -> dict[str, Json]:
+def _object(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, unknown: list[str]) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise _mismatch(value, shape, struct, trail)
     found: dict[str, Json] = {}
@@ -89,7 +89,7 @@ def _object(value: Json, shape: Shape, struct: Shape, trail: Trail, unknown: lis
     return found
 
 
-def _map(value: Json, shape: Shape, struct: Shape, trail: Trail, unknown: list[str]) -> dict[str, Json]:
+def _map(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, unknown: list[str]) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise _mismatch(value, shape, struct, trail)
     below, zero = shape.below, _zero(shape.below)
@@ -99,7 +99,7 @@ def _map(value: Json, shape: Shape, struct: Shape, trail: Trail, unknown: list[s
     }
 
 
-def _list(value: Json, shape: Shape, struct: Shape, trail: Trail, unknown: list[str]) -> list[Json]:
+def _list(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, unknown: list[str]) -> list[Json]:
     if not isinstance(value, list):
         raise _mismatch(value, shape, struct, trail)
     below, zero = shape.below, _zero(shape.below)
@@ -112,39 +112,39 @@ def _list(value: Json, shape: Shape, struct: Shape, trail: Trail, unknown: list[
 _ZEROS: dict[str, Json] = {"boolean": False, "int32": 0, "int64": 0, "number": 0, "quantity": "0"}
 
 
-def _zero(shape: Shape) -> Json:
+def _zero(shape: ValueShape) -> Json:
     """What a null stands for where something has to be."""
     if shape.kind in ("object", "map"):
         return {}
     return [] if shape.kind == "list" else _ZEROS.get(shape.kind, "")
 
 
-def _string(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+def _string(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
     if not isinstance(value, str):
         raise _mismatch(value, shape, struct, trail)
     return value
 
 
-def _boolean(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+def _boolean(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
     if not isinstance(value, bool):
         raise _mismatch(value, shape, struct, trail)
     return value
 
 
-def _integer(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+def _integer(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
     limit = _RANGES[shape.kind]
     if isinstance(value, bool) or not isinstance(value, int) or not -limit <= value < limit:
         raise _mismatch(value, shape, struct, trail)
     return value
 
 
-def _number(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+def _number(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _mismatch(value, shape, struct, trail)
     return value
 
 
-def _int_or_string(value: Json, shape: Shape, struct: Shape, trail: Trail, unknown: list[str]) -> Json:
+def _int_or_string(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, unknown: list[str]) -> Json:
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31:
@@ -152,7 +152,7 @@ def _int_or_string(value: Json, shape: Shape, struct: Shape, trail: Trail, unkno
     raise _Mismatch(f"json: cannot unmarshal {_json_name(value)} into Go value of type int32")
 
 
-def _quantity(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+def _quantity(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise _Mismatch(_QUANTITY_RULE)
     try:
@@ -162,7 +162,7 @@ def _quantity(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[st
         raise _Mismatch("unable to parse quantity's suffix" if is_close else _QUANTITY_RULE) from None
 
 
-def _time(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+def _time(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
     if not isinstance(value, str):
         raise _Mismatch(f"json: cannot unmarshal {_json_name(value)} into Go value of type string")
     try:
@@ -173,7 +173,7 @@ def _time(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) 
     return format_time(moment) if shape.kind == "time" else format_micro_time(moment)
 
 
-def _bytes(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+def _bytes(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
     if not isinstance(value, str):
         raise _mismatch(value, shape, struct, trail)
     text = value.replace("\n", "").replace("\r", "")
@@ -193,7 +193,7 @@ def _first_alien(text: str) -> int:
     return match.start() if match else len(text) // 4 * 4
 
 
-_READERS: dict[str, Callable[[Json, Shape, Shape, Trail, list[str]], Json]] = {
+_READERS: dict[str, Callable[[Json, ValueShape, ValueShape, Trail, list[str]], Json]] = {
     "object": _object,
     "map": _map,
     "list": _list,
@@ -210,7 +210,7 @@ _READERS: dict[str, Callable[[Json, Shape, Shape, Trail, list[str]], Json]] = {
 }
 
 
-def _mismatch(value: Json, shape: Shape, struct: Shape, trail: Trail) -> _Mismatch:
+def _mismatch(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail) -> _Mismatch:
     names = [step for step in _steps(trail) if isinstance(step, str)]
     # A map's key is no field: the error is about the map.
     while len(names) > 1 and not _is_field(struct, names[-1]):
@@ -220,7 +220,7 @@ def _mismatch(value: Json, shape: Shape, struct: Shape, trail: Trail) -> _Mismat
     return _Mismatch(f"json: cannot unmarshal {_json_name(value)} into {what} of type {shape.go_type}")
 
 
-def _is_field(struct: Shape, name: str) -> bool:
+def _is_field(struct: ValueShape, name: str) -> bool:
     return name in struct.members
 
 

@@ -6,24 +6,24 @@ Works for every Resource: built-in kinds list theirs in the catalog, CustomResou
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kohort.embedded.openapi import Node
-from kohort.embedded.resources import Resource
+from kohort.embedded.openapi import SchemaNode
+from kohort.embedded.resources import ServedResource
 
 _ZERO_TEXTS = {"boolean": "false", "integer": "0"}
 
 
-def selectable(resource: Resource) -> frozenset[str]:
+def selectable(resource: ServedResource) -> frozenset[str]:
     """Labels that a field selector on the resource may use."""
     common = ("metadata.name", "metadata.namespace") if resource.namespaced else ("metadata.name",)
     return frozenset((*common, *resource.selectable_fields))
 
 
-def field_values(resource: Resource, obj: Mapping[str, Any], labels: Iterable[str]) -> dict[str, str]:
+def field_values(resource: ServedResource, obj: Mapping[str, Any], labels: Iterable[str]) -> dict[str, str]:
     """The texts that a field selector compares, for the labels it uses; each of them must be selectable."""
     return {label: _text(resource, obj, label) for label in labels}
 
 
-def _text(resource: Resource, obj: Mapping[str, Any], label: str) -> str:
+def _text(resource: ServedResource, obj: Mapping[str, Any], label: str) -> str:
     steps = resource.selectable_fields.get(label, label).removeprefix(".").split(".")
     value: Any = obj
     for step in steps:
@@ -33,7 +33,7 @@ def _text(resource: Resource, obj: Mapping[str, Any], label: str) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _type(node: Node | None, steps: list[str]) -> str:
+def _type(node: SchemaNode | None, steps: list[str]) -> str:
     for step in steps:
         node = node.member(step) if node else None
     return node.type if node else ""

@@ -29,7 +29,7 @@ _GO_TYPES = {
 }
 
 
-class Shape:
+class ValueShape:
     """The kind of one value, and the shapes below it."""
 
     def __init__(self, raw: Mapping[str, Any], name: str = "") -> None:
@@ -39,12 +39,12 @@ class Shape:
         self.kind = _SPECIAL.get(name) or _kind(raw)
 
     @cached_property
-    def members(self) -> dict[str, "Shape"]:
+    def members(self) -> dict[str, "ValueShape"]:
         """The named members of an object."""
         return {name: shape_of(raw) for name, raw in self._raw.get("properties", {}).items()}
 
     @cached_property
-    def below(self) -> "Shape":
+    def below(self) -> "ValueShape":
         """What the items of a list, or the values of a map, look like."""
         return shape_of(self._raw["items"] if self.kind == "list" else self._raw["additionalProperties"])
 
@@ -90,29 +90,29 @@ def _object_kind(raw: Mapping[str, Any]) -> str:
     return "map" if "additionalProperties" in raw else "any"
 
 
-_shared: dict[str, Shape] = {}
+_shared: dict[str, ValueShape] = {}
 
 
-def shape_of(raw: Mapping[str, Any]) -> Shape:
+def shape_of(raw: Mapping[str, Any]) -> ValueShape:
     """The shape of a schema; one that is referred to is made once."""
     reference = raw.get("$ref")
     if reference is None:
-        return Shape(raw)
+        return ValueShape(raw)
     name = reference.rpartition("/")[2]
     shape = _shared.get(name)
     if shape is None:
-        shape = _shared[name] = Shape(DEFINITIONS[name], name)
+        shape = _shared[name] = ValueShape(DEFINITIONS[name], name)
     return shape
 
 
-class Reach:
+class SchemaReach:
     """Where in objects certain schemas may be found: everything else is never entered."""
 
     def __init__(self, schemas: frozenset[str]) -> None:
         self.schemas = schemas
-        self._members: dict[str, dict[str, Shape]] = {}
+        self._members: dict[str, dict[str, ValueShape]] = {}
 
-    def below(self, shape: Shape) -> dict[str, Shape]:
+    def below(self, shape: ValueShape) -> dict[str, ValueShape]:
         """Those members of an object at or below which one of the schemas stands."""
         found = self._members.get(shape.name)
         if found is None:
@@ -120,7 +120,7 @@ class Reach:
             self._members[shape.name] = found
         return found
 
-    def _leads(self, shape: Shape, seen: frozenset[str]) -> bool:
+    def _leads(self, shape: ValueShape, seen: frozenset[str]) -> bool:
         if shape.kind in ("list", "map"):
             return self._leads(shape.below, seen)
         if shape.kind != "object" or shape.name in seen:

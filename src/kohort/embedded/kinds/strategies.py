@@ -8,8 +8,8 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.embedded.kinds.defaults import empty_status
-from kohort.embedded.kinds.quality import quality_of_service
-from kohort.embedded.resources import Resource
+from kohort.embedded.kinds.qos import quality_of_service
+from kohort.embedded.resources import ServedResource
 
 Object = dict[str, Any]
 
@@ -61,7 +61,7 @@ _IDENTITY = ("apiVersion", "kind", "metadata")
 # Create
 
 
-def prepare_create(resource: Resource, obj: Object) -> Object:
+def prepare_create(resource: ServedResource, obj: Object) -> Object:
     """The object as it is first stored; name and uid are in its metadata already."""
     prepared = dict(obj)
     if resource.subresource("status") and resource.key not in _STATUS_MAY_COME_WITH_CREATE:
@@ -84,7 +84,7 @@ _GATED = {
 """How a pod with gates waits, from its first moment."""
 
 
-def _counts(resource: Resource) -> bool:
+def _counts(resource: ServedResource) -> bool:
     return resource.is_custom or resource.key in _COUNTED
 
 
@@ -149,13 +149,13 @@ _ON_CREATE: dict[str, Callable[[Object], Object]] = {
 # Update
 
 
-def prepare_update(resource: Resource, new: Object, old: Object, subresource: str = "") -> Object:
+def prepare_update(resource: ServedResource, new: Object, old: Object, subresource: str = "") -> Object:
     """The object as it is stored over an old one: only what the endpoint may change comes from the new one."""
     touch = _ENDPOINTS.get(subresource, _update)
     return touch(resource, new, old)
 
 
-def _update(resource: Resource, new: Object, old: Object) -> Object:
+def _update(resource: ServedResource, new: Object, old: Object) -> Object:
     prepared = dict(new)
     if resource.subresource("status"):
         _take(prepared, old, "status")
@@ -187,7 +187,7 @@ def _take(target: Object, source: Object, name: str) -> None:
         target.pop(name, None)
 
 
-def _wants(resource: Resource, obj: Object) -> Object:
+def _wants(resource: ServedResource, obj: Object) -> Object:
     """Everything but identity and, where it has an endpoint of its own, status."""
     beside = (*_IDENTITY, "status") if resource.subresource("status") else _IDENTITY
     wanted = {name: value for name, value in obj.items() if name not in beside}
@@ -196,14 +196,14 @@ def _wants(resource: Resource, obj: Object) -> Object:
     return wanted
 
 
-def _update_status(resource: Resource, new: Object, old: Object) -> Object:
+def _update_status(resource: ServedResource, new: Object, old: Object) -> Object:
     prepared = dict(old)
     _take(prepared, new, "status")
     prepared["metadata"] = _status_metadata(resource, new.get("metadata") or {}, old.get("metadata") or {})
     return prepared
 
 
-def _status_metadata(resource: Resource, new: Object, old: Object) -> Object:
+def _status_metadata(resource: ServedResource, new: Object, old: Object) -> Object:
     """Of a custom object only the owners of fields; of built-in ones most of it, as ever."""
     if resource.is_custom:
         metadata = dict(old)
@@ -217,24 +217,24 @@ def _status_metadata(resource: Resource, new: Object, old: Object) -> Object:
     return metadata
 
 
-def _update_finalizers(resource: Resource, new: Object, old: Object) -> Object:
+def _update_finalizers(resource: ServedResource, new: Object, old: Object) -> Object:
     spec = dict(old.get("spec") or {})
     _take(spec, new.get("spec") or {}, "finalizers")
     return {**old, "spec": spec, "metadata": new.get("metadata") or old.get("metadata") or {}}
 
 
-def _update_approval(resource: Resource, new: Object, old: Object) -> Object:
+def _update_approval(resource: ServedResource, new: Object, old: Object) -> Object:
     status = dict(old.get("status") or {})
     _take(status, new.get("status") or {}, "conditions")
     return {**old, "status": status}
 
 
-def _bind(resource: Resource, new: Object, old: Object) -> Object:
+def _bind(resource: ServedResource, new: Object, old: Object) -> Object:
     """The server itself made the change: a node, and the condition that says so."""
     return new
 
 
-_ENDPOINTS: dict[str, Callable[[Resource, Object, Object], Object]] = {
+_ENDPOINTS: dict[str, Callable[[ServedResource, Object, Object], Object]] = {
     "approval": _update_approval,
     "binding": _bind,
     "finalize": _update_finalizers,

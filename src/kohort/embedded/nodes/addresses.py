@@ -14,7 +14,7 @@ _UNIT = 64
 _UNITS = _SPACE.num_addresses // _UNIT
 
 
-class Blocks:
+class PodCidrAllocator:
     """The space of all pods, and which parts of it nodes have."""
 
     def __init__(self, taken: Iterable[str]) -> None:
@@ -87,7 +87,7 @@ class _Block:
         self._used.discard(address)
 
 
-class PodAddresses:
+class PodIpAllocator:
     """Addresses out of the blocks of their nodes, each for one pod at a time."""
 
     needs_blocks = True
@@ -112,7 +112,7 @@ class PodAddresses:
         self._blocks[node].free(address)
 
 
-class HostAddress(PodAddresses):
+class HostAddress(PodIpAllocator):
     """The host's address for all pods: what runs as a process of the host is reached there."""
 
     needs_blocks = False

@@ -8,8 +8,8 @@ from kohort.api.core.pods import Pod
 from kohort.api.selectors import required_nodes
 from kohort.api.taints import untolerated
 from kohort.embedded.admission.usage import pod_total
-from kohort.embedded.nodes.runtime import Failure
-from kohort.embedded.nodes.seen_nodes import SeenNode
+from kohort.embedded.nodes.runtime import PodFailure
+from kohort.embedded.nodes.seen_nodes import AgentNode
 
 Amounts = dict[str, int]
 
@@ -24,7 +24,7 @@ def requests_of(pod: Mapping[str, Json]) -> Amounts:
     return {"pods": 1, **{name: to_amount(name, amount) for name, amount in asked.items()}}
 
 
-class Ledger:
+class NodeUsage:
     """What the pods of each node have taken of it."""
 
     def __init__(self) -> None:
@@ -56,12 +56,12 @@ class Ledger:
             self._used.pop(node, None)
 
 
-def refusal(pod: Pod, requests: Mapping[str, int], node: SeenNode, used: Mapping[str, int]) -> Failure | None:
+def refusal(pod: Pod, requests: Mapping[str, int], node: AgentNode, used: Mapping[str, int]) -> PodFailure | None:
     """Why the node does not take the pod; None where it does."""
     return _shortage(requests, node, used) or _mismatch(pod, node)
 
 
-def _shortage(requests: Mapping[str, int], node: SeenNode, used: Mapping[str, int]) -> Failure | None:
+def _shortage(requests: Mapping[str, int], node: AgentNode, used: Mapping[str, int]) -> PodFailure | None:
     for name in sorted(requests, key=_order):
         asked, taken = requests[name], used.get(name, 0)
         offered = node.allocatable.get(name)
@@ -69,7 +69,7 @@ def _shortage(requests: Mapping[str, int], node: SeenNode, used: Mapping[str, in
             continue
         if asked and asked > (offered or 0) - taken:
             numbers = f"requested: {asked}, used: {taken}, capacity: {offered or 0}"
-            return Failure(f"OutOf{name}", f"Node didn't have enough resource: {name}, {numbers}")
+            return PodFailure(f"OutOf{name}", f"Node didn't have enough resource: {name}, {numbers}")
     return None
 
 
@@ -77,7 +77,7 @@ def _order(name: str) -> tuple[int, str]:
     return _OWN.index(name) if name in _OWN else len(_OWN), name
 
 
-def _mismatch(pod: Pod, node: SeenNode) -> Failure | None:
+def _mismatch(pod: Pod, node: AgentNode) -> PodFailure | None:
     if not required_nodes(pod.spec).matches(node.key.name, node.labels):
         return _failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
     if untolerated(node.taints, pod.spec.tolerations, ("NoExecute",)):
@@ -85,10 +85,10 @@ def _mismatch(pod: Pod, node: SeenNode) -> Failure | None:
     return None
 
 
-def _failed(predicate: str, why: str) -> Failure:
-    return Failure(predicate, f"Predicate {predicate} failed: {why}")
+def _failed(predicate: str, why: str) -> PodFailure:
+    return PodFailure(predicate, f"Predicate {predicate} failed: {why}")
 
 
-def as_told(failure: Failure) -> Failure:
+def rejected_status(failure: PodFailure) -> PodFailure:
     """The refusal as it stands in the pod's status."""
-    return Failure(failure.reason, f"Pod was rejected: {failure.message}")
+    return PodFailure(failure.reason, f"Pod was rejected: {failure.message}")

@@ -14,16 +14,16 @@ from kohort.api.codec import Json
 from kohort.api.core.objects import ObjectReference
 from kohort.api.core.pods import Pod
 from kohort.api.meta import ObjectKey
-from kohort.embedded.nodes.addresses import PodAddresses
-from kohort.embedded.nodes.admission import Ledger, as_told, refusal, requests_of
-from kohort.embedded.nodes.manifests import Site
-from kohort.embedded.nodes.registration import Registrar, Registration, only
-from kohort.embedded.nodes.runtime import Failure, Note, Runtime
-from kohort.embedded.nodes.seen import SeenPod, SeenPods
-from kohort.embedded.nodes.status import About, patch_between, rejected
+from kohort.embedded.nodes.addresses import PodIpAllocator
+from kohort.embedded.nodes.admission import NodeUsage, refusal, rejected_status, requests_of
+from kohort.embedded.nodes.bound_pods import BoundPod, BoundPodResource
+from kohort.embedded.nodes.manifests import AgentDefaults
+from kohort.embedded.nodes.pod_worker import PodWorker, WorkerCallbacks, has_run_out
+from kohort.embedded.nodes.registration import NodeRegistration, Registrar, only
+from kohort.embedded.nodes.runtime import PodEvent, PodFailure, Runtime
+from kohort.embedded.nodes.status import PodStatusContext, patch_between, rejected
 from kohort.embedded.nodes.timers import Timers
-from kohort.embedded.nodes.work import Office, PodWork, has_run_out
-from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.server.logs import PodLogOptions
 from kohort.kube import events
 from kohort.kube.client import Client
 from kohort.kube.controller import Controller
@@ -39,38 +39,38 @@ NAME = "kubelet"
 _WORKERS = 16
 _PATIENCE = 5.0
 """Seconds beyond the grace after which containers that never ran count as stopped."""
-_DEADLINE = Failure("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
+_DEADLINE = PodFailure("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 
 
 class NodeAgent:
     """Runs the pods that are bound to its nodes."""
 
     def __init__(
-        self, client: Client, registration: Registration, runtime: Runtime, addresses: PodAddresses | None = None
+        self, client: Client, registration: NodeRegistration, runtime: Runtime, addresses: PodIpAllocator | None = None
     ) -> None:
         self._client = client
         self._clock = client.clock
         self._runtime = runtime
-        self._addresses = addresses or PodAddresses()
+        self._addresses = addresses or PodIpAllocator()
         names = tuple(node.name for node in registration.nodes)
         self._names = frozenset(names)
         self.registrar = Registrar(client, registration, self._addresses)
         bound = only(names, "spec.nodeName") if len(names) == 1 else ListScope(fields="spec.nodeName!=")
-        self._informer = Informer(client.of(SeenPods(ours=self._names)), bound)
+        self._informer = Informer(client.of(BoundPodResource(ours=self._names)), bound)
         self._pods = client.of(Pod.resource)
         self._recorder = events.EventRecorder(client, NAME, names[0] if len(names) == 1 else "kohort")
         self._queue = WorkQueue[ObjectKey](self._clock, NAME, metrics=client.metrics)
         self._controller = Controller(NAME, self._queue, self.reconcile, self._clock, client.metrics)
         self._timers = Timers(self._clock)
-        self._site = Site()
-        self._ledger = Ledger()
-        self._works: dict[ObjectKey, PodWork] = {}
-        self._office = Office(self._queue.add, self._tell)
+        self._site = AgentDefaults()
+        self._ledger = NodeUsage()
+        self._works: dict[ObjectKey, PodWorker] = {}
+        self._office = WorkerCallbacks(self._queue.add, self._tell)
         self._tasks: list[asyncio.Task[None]] = []
 
     # Life
 
-    async def start(self, site: Site) -> None:
+    async def start(self, site: AgentDefaults) -> None:
         """Register the nodes and take up their pods; returns when the nodes are there and the pods are known."""
         self._site = site
         await self._runtime.start()
@@ -105,7 +105,7 @@ class NodeAgent:
 
     # What changes
 
-    def _on_change(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def _on_change(self, old: BoundPod | None, new: BoundPod | None) -> None:
         pod = new or old
         if pod is None or pod.node not in self._names:
             return
@@ -120,7 +120,7 @@ class NodeAgent:
         if self._is_news(old, new, work):
             self._queue.add(new.key)
 
-    def _is_news(self, old: SeenPod | None, new: SeenPod, work: PodWork) -> bool:
+    def _is_news(self, old: BoundPod | None, new: BoundPod, work: PodWorker) -> bool:
         """Whether a pod in hand has changed in more than what we wrote ourselves."""
         if old is None or (work.is_echoed and new.version != work.version):
             return True
@@ -141,7 +141,7 @@ class NodeAgent:
         if work is not None:
             await self._advance(work, seen)
 
-    async def _take(self, seen: SeenPod) -> PodWork | None:
+    async def _take(self, seen: BoundPod) -> PodWorker | None:
         """Take up a pod that is new to this agent, unless it has ended or does not belong here."""
         if seen.leaving is not None and (seen.has_ended or seen.started is None):
             await self._bury(seen)
@@ -161,20 +161,20 @@ class NodeAgent:
             return None
         return self._start(seen, body, requests)
 
-    def _refusal(self, seen: SeenPod, pod: Pod, requests: Mapping[str, int]) -> Failure | None:
+    def _refusal(self, seen: BoundPod, pod: Pod, requests: Mapping[str, int]) -> PodFailure | None:
         node = self.registrar.get(seen.node)
         if node is None:
             return None
         return refusal(pod, requests, node, self._ledger.used(seen.node))
 
-    def _start(self, seen: SeenPod, body: dict[str, Json], requests: Mapping[str, int]) -> PodWork:
+    def _start(self, seen: BoundPod, body: dict[str, Json], requests: Mapping[str, int]) -> PodWorker:
         work = self._hand_over(seen, body, self._addresses.give(seen.node, _held(body)))
         work.requests, work.is_released = requests, False
         self._ledger.take(seen.node, requests)
         self._watch_deadline(work, seen)
         return work
 
-    def _remember(self, seen: SeenPod) -> PodWork | None:
+    def _remember(self, seen: BoundPod) -> PodWorker | None:
         """A pod that ended under a former agent: its runtime may still have its logs, and nothing else is done."""
         body, _ = seen.whole()
         if not has_run_out(body):
@@ -184,11 +184,11 @@ class NodeAgent:
         work.is_past = True
         return work
 
-    def _hand_over(self, seen: SeenPod, body: dict[str, Json], address: str) -> PodWork:
+    def _hand_over(self, seen: BoundPod, body: dict[str, Json], address: str) -> PodWorker:
         """Give a pod to the runtime."""
         assert seen.shape is not None  # noqa: S101 - the caller has looked
         status: Mapping[str, Any] = body.get("status") or {}
-        work = PodWork(seen, seen.shape, status, self._office)
+        work = PodWorker(seen, seen.shape, status, self._office)
         work.started = seen.started or self._clock.wall()
         work.pod_ip = address
         work.running = self._runtime.run(body, work)
@@ -196,7 +196,7 @@ class NodeAgent:
         self._works[seen.key] = work
         return work
 
-    def _watch_deadline(self, work: PodWork, seen: SeenPod) -> None:
+    def _watch_deadline(self, work: PodWorker, seen: BoundPod) -> None:
         shape, now = seen.shape, self._clock.wall()
         if shape is None or shape.deadline is None:
             return
@@ -205,12 +205,12 @@ class NodeAgent:
         def expire() -> None:
             if not work.is_over:
                 work.failure = work.failure or _DEADLINE
-                self._tell(work, Note("Normal", _DEADLINE.reason, _DEADLINE.message))
+                self._tell(work, PodEvent("Normal", _DEADLINE.reason, _DEADLINE.message))
                 self._halt(work, shape.grace)
 
         work.alarm = self._timers.after(left.total_seconds(), expire)
 
-    def _halt(self, work: PodWork, grace: float) -> None:
+    def _halt(self, work: PodWorker, grace: float) -> None:
         """Stop a pod, and look at it again when its time is up."""
         if work.given is not None and work.given <= grace:
             return
@@ -225,7 +225,7 @@ class NodeAgent:
         work.alarm = self._timers.after(grace + _PATIENCE, enough)
         self._queue.add(work.key)
 
-    async def _advance(self, work: PodWork, seen: SeenPod) -> None:
+    async def _advance(self, work: PodWorker, seen: BoundPod) -> None:
         if work.is_past:
             await self._remove_once(work, seen)
             return
@@ -239,12 +239,12 @@ class NodeAgent:
         self._release(work)
         await self._remove_once(work, seen)
 
-    async def _remove_once(self, work: PodWork, seen: SeenPod) -> None:
+    async def _remove_once(self, work: PodWorker, seen: BoundPod) -> None:
         if seen.leaving is not None and not work.is_removed:
             await self._remove(seen)
             work.is_removed = True
 
-    async def _tell_api(self, work: PodWork, seen: SeenPod) -> None:
+    async def _tell_api(self, work: PodWorker, seen: BoundPod) -> None:
         if work.is_unheard:
             return
         if work.is_echoed and seen.version != work.version:
@@ -261,7 +261,7 @@ class NodeAgent:
             shown = self._informer.cache.get(seen.key)
             work.is_echoed = shown is not None and shown.version == written
 
-    async def _check(self, work: PodWork, seen: SeenPod) -> None:
+    async def _check(self, work: PodWorker, seen: BoundPod) -> None:
         """Somebody wrote after us: where that touched what is ours to say, look at the pod as it is."""
         expected = work.expected()
         if expected is not None and (seen.ready, seen.phase) != expected:
@@ -280,29 +280,29 @@ class NodeAgent:
             raise
         return self._pods.kind.identity(written).version
 
-    async def _reject(self, seen: SeenPod, body: Mapping[str, Json], why: Failure) -> None:
-        self._tell(seen, Note("Warning", why.reason, why.message))
+    async def _reject(self, seen: BoundPod, body: Mapping[str, Json], why: PodFailure) -> None:
+        self._tell(seen, PodEvent("Warning", why.reason, why.message))
         now = self._clock.wall()
-        said = rejected(as_told(why), About(seen.uid, now, generation=seen.generation))
+        said = rejected(rejected_status(why), PodStatusContext(seen.uid, now, generation=seen.generation))
         await self._write(seen.key, seen.uid, patch_between(body.get("status") or {}, said, now))
         seen.let_go()
 
-    async def _bury(self, seen: SeenPod) -> None:
+    async def _bury(self, seen: BoundPod) -> None:
         """A pod that never ran here goes as failed, so that its owner sees how it ended."""
         if not seen.has_ended:
             now = self._clock.wall()
-            said = rejected(Failure(""), About(seen.uid, now, generation=seen.generation))
+            said = rejected(PodFailure(""), PodStatusContext(seen.uid, now, generation=seen.generation))
             await self._write(seen.key, seen.uid, {"phase": "Failed", "conditions": said["conditions"]})
         await self._remove(seen)
 
-    async def _remove(self, seen: SeenPod) -> None:
+    async def _remove(self, seen: BoundPod) -> None:
         try:
             await self._pods.delete(seen.key, DeletionOptions(grace_seconds=0, uid=seen.uid))
         except StatusError as error:
             if not _is_gone(error):
                 raise
 
-    async def _forget(self, work: PodWork) -> None:
+    async def _forget(self, work: PodWorker) -> None:
         """The pod is gone from the API."""
         del self._works[work.key]
         self._release(work)
@@ -310,7 +310,7 @@ class NodeAgent:
             work.running.stop(0)
             await work.running.close()
 
-    def _release(self, work: PodWork) -> None:
+    def _release(self, work: PodWorker) -> None:
         if work.alarm is not None:
             work.alarm.cancel()
             work.alarm = None
@@ -319,7 +319,7 @@ class NodeAgent:
             self._ledger.give_back(work.node, work.requests)
             self._addresses.free(work.node, work.pod_ip)
 
-    def _tell(self, pod: SeenPod | PodWork, note: Note) -> None:
+    def _tell(self, pod: BoundPod | PodWorker, note: PodEvent) -> None:
         about = ObjectReference(
             api_version="v1", kind="Pod", namespace=pod.key.namespace, name=pod.key.name, uid=pod.uid
         )
@@ -336,7 +336,7 @@ class NodeAgent:
         work = self._works.get(ObjectKey(namespace, name))
         return work.node if work is not None else None
 
-    def logs(self, namespace: str, name: str, options: LogOptions) -> AsyncIterator[bytes]:
+    def logs(self, namespace: str, name: str, options: PodLogOptions) -> AsyncIterator[bytes]:
         """The output of a container; raises StatusError where there is none."""
         work = self._works.get(ObjectKey(namespace, name))
         if work is None or work.running is None:

@@ -44,7 +44,7 @@ class DeclaredNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class NodePool:
     """So many nodes that differ in their number only."""
 
     count: int

@@ -9,7 +9,7 @@ from math import ceil
 from kohort.api.core.leases import Lease
 from kohort.api.errors import ApiError
 from kohort.embedded.nodes.manifests import LEASE_NAMESPACE, lease, renewal
-from kohort.embedded.nodes.seen_nodes import SeenNode
+from kohort.embedded.nodes.seen_nodes import AgentNode
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.indexer import Indexer
@@ -49,7 +49,7 @@ PATIENT = LeasePace(per_second=50.0, longest=600.0)
 class Leases:
     """Keeps the leases of all nodes of an agent."""
 
-    def __init__(self, client: Client, names: Sequence[str], nodes: Indexer[SeenNode], pace: LeasePace) -> None:
+    def __init__(self, client: Client, names: Sequence[str], nodes: Indexer[AgentNode], pace: LeasePace) -> None:
         self._leases = client.of(Lease.resource)
         self._clock = client.clock
         self._names = names
@@ -96,7 +96,7 @@ class Leases:
                 raise
             await self.create(node)
 
-    async def create(self, node: SeenNode) -> None:
+    async def create(self, node: AgentNode) -> None:
         """The first lease of a node, or that of a former agent taken over."""
         body = lease(node, self._pace.duration(len(self._names)), self._clock.wall())
         try:

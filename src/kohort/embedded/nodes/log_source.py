@@ -7,7 +7,7 @@ from urllib.parse import quote
 from kohort.api.core.nodes import Node
 from kohort.api.times import format_time
 from kohort.embedded.nodes.agent import NodeAgent
-from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.server.logs import PodLogOptions
 from kohort.kube.client import Client
 from kohort.kube.config.client_config import ClientConfig, ServerTrust
 from kohort.kube.config.credential_files import InlineContent
@@ -28,7 +28,7 @@ class RemoteLogs:
             certificate=InlineContent(identity.certificate), key=InlineContent(identity.key)
         )
 
-    async def read(self, pod: Mapping[str, Any], options: LogOptions) -> AsyncIterator[bytes]:
+    async def read(self, pod: Mapping[str, Any], options: PodLogOptions) -> AsyncIterator[bytes]:
         """The output, as it comes."""
         metadata, name = pod["metadata"], pod["spec"]["nodeName"]
         parts = (metadata.get("namespace", ""), metadata["name"], options.container)
@@ -56,7 +56,7 @@ class RemoteLogs:
         return f"https://[{address}]:{port}" if ":" in address else f"https://{address}:{port}"
 
 
-def _query(options: LogOptions) -> Query:
+def _query(options: PodLogOptions) -> Query:
     since = format_time(options.since_time) if options.since_time else ""
     tail = () if options.tail_lines is None else (("tailLines", str(options.tail_lines)),)
     return tail + query(
@@ -79,7 +79,7 @@ class AgentLogs:
         """Those of this process."""
         self.remote: RemoteLogs | None = None
 
-    def open(self, pod: Mapping[str, Any], options: LogOptions) -> AsyncIterator[bytes]:
+    def open(self, pod: Mapping[str, Any], options: PodLogOptions) -> AsyncIterator[bytes]:
         """The output of a container, from whoever has it."""
         metadata, node = pod["metadata"], (pod.get("spec") or {}).get("nodeName")
         if not node:

@@ -8,7 +8,7 @@ import kohort
 from kohort.api.codec import Json, to_json
 from kohort.api.times import format_micro_time, format_time
 from kohort.embedded.nodes.declared import DeclaredNode
-from kohort.embedded.nodes.seen_nodes import SeenNode
+from kohort.embedded.nodes.seen_nodes import AgentNode
 
 LEASE_NAMESPACE = "kube-node-lease"
 VERSION = "v1.37.0+kohort"
@@ -25,7 +25,7 @@ _LEFT = ("Ready", "False", "KubeletNotReady", "node is shutting down")
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class AgentDefaults:
     """What all nodes of an agent have in common."""
 
     address: str = "127.0.0.1"
@@ -35,7 +35,7 @@ class Site:
     runtime: str = "simulated"
 
 
-def new_node(node: DeclaredNode, site: Site, now: datetime, block: str = "") -> dict[str, Json]:
+def new_node(node: DeclaredNode, site: AgentDefaults, now: datetime, block: str = "") -> dict[str, Json]:
     """The node as it is created, with the block of addresses that its pods get."""
     spec: dict[str, Json] = block_of(block).get("spec", {})
     if node.taints:
@@ -52,7 +52,7 @@ def block_of(block: str) -> dict[str, Json]:
     return {"spec": {"podCIDR": block, "podCIDRs": [block]}} if block else {}
 
 
-def known_node(node: DeclaredNode, site: Site, seen: SeenNode, now: datetime) -> tuple[dict[str, Json], Json]:
+def known_node(node: DeclaredNode, site: AgentDefaults, seen: AgentNode, now: datetime) -> tuple[dict[str, Json], Json]:
     """Patches of metadata and status for a node that is there already: what others have put on it stays."""
     labels = {name: text for name, text in _labels(node).items() if seen.labels.get(name) != text}
     status = _status(node, site)
@@ -61,7 +61,7 @@ def known_node(node: DeclaredNode, site: Site, seen: SeenNode, now: datetime) ->
     return {"metadata": {"labels": labels}} if labels else {}, {"status": status | healthy(seen, now)}
 
 
-def healthy(seen: SeenNode, now: datetime) -> dict[str, Json]:
+def healthy(seen: AgentNode, now: datetime) -> dict[str, Json]:
     """The conditions of a node that is well, whatever was thought of it."""
     turned = seen.ready != "True"
     return {"conditions": [_condition(each, now, turned=turned) for each in _HEALTHY]}
@@ -80,7 +80,7 @@ def _labels(node: DeclaredNode) -> dict[str, str]:
     return {**named, "kubernetes.io/hostname": node.name, **node.labels}
 
 
-def _status(node: DeclaredNode, site: Site) -> dict[str, Json]:
+def _status(node: DeclaredNode, site: AgentDefaults) -> dict[str, Json]:
     """No address of type Hostname: an API server would try it before the IP, and nobody resolves it."""
     status: dict[str, Json] = {
         "capacity": dict(node.capacity),
@@ -111,7 +111,7 @@ def _condition(said: tuple[str, str, str, str], now: datetime, *, turned: bool) 
     return {"type": kind, "status": status, "reason": reason, "message": message, **times}
 
 
-def lease(node: SeenNode, seconds: int, now: datetime) -> dict[str, Json]:
+def lease(node: AgentNode, seconds: int, now: datetime) -> dict[str, Json]:
     """The lease by which a node shows that it lives; it goes with the node."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": node.key.name, "uid": node.uid}
     metadata = {"name": node.key.name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]}

@@ -18,12 +18,12 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 _PLACE = re.compile(r"(?:(?P<name>[a-z][a-z0-9]*):)?(?:(?P<first>[0-9]{1,9})\.\.(?P<last>[0-9]{1,9})|(?P<words>[^:]*))")
 
 
-class PatternError(ApiError):
+class NodePatternError(ApiError):
     """A pattern that can't be read; says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PatternDigit:
     """One digit of the mixed number."""
 
     name: str
@@ -36,19 +36,21 @@ class Patterns:
 
     texts_by_key: Mapping[str, tuple[str, ...]]
     """Literal text and names of places in turn, starting with text."""
-    places: tuple[Place, ...]
+    places: tuple[PatternDigit, ...]
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> "Patterns":
         """Read the texts in their order; raises PatternError."""
-        places: dict[str, Place] = {}
+        places: dict[str, PatternDigit] = {}
         parsed = {key: tuple(_parts(text, places)) for key, text in texts.items()}
         used = {part for parts in parsed.values() for part in parts[1::2]}
         for name in sorted(used - {NODE} - places.keys()):
             known = ", ".join(f"{{{each}}}" for each in (NODE, *filter(str.isidentifier, places)))
-            raise PatternError(f"{{{name}}} stands for nothing: use one of {known}, or give values as {{{name}:0..9}}")
+            raise NodePatternError(
+                f"{{{name}}} stands for nothing: use one of {known}, or give values as {{{name}:0..9}}"
+            )
         if prod(len(place.values) for place in places.values()) > _MOST_VALUES:
-            raise PatternError(f"the ranges have more than {_MOST_VALUES} combinations")
+            raise NodePatternError(f"the ranges have more than {_MOST_VALUES} combinations")
         return cls(parsed, tuple(places.values()))
 
     def texts(self, number: int, count: int) -> dict[str, str]:
@@ -65,25 +67,25 @@ class Patterns:
         return values
 
 
-def _parts(text: str, places: dict[str, Place]) -> list[str]:
+def _parts(text: str, places: dict[str, PatternDigit]) -> list[str]:
     parts = _BRACES.split(text)
     if any("{" in part or "}" in part for part in parts[::2]):
-        raise PatternError(f'"{text}" has a brace without its partner')
+        raise NodePatternError(f'"{text}" has a brace without its partner')
     parts[1::2] = [_place(part, text, places) for part in parts[1::2]]
     return parts
 
 
-def _place(inner: str, text: str, places: dict[str, Place]) -> str:
+def _place(inner: str, text: str, places: dict[str, PatternDigit]) -> str:
     """The name under which the place's value is found."""
     read = _PLACE.fullmatch(inner)
     if read is None:
-        raise PatternError(f'"{text}": write {{0..15}}, {{a|b|c}}, {{rack:0..15}}, {{rack}} or {{{NODE}}}')
+        raise NodePatternError(f'"{text}": write {{0..15}}, {{a|b|c}}, {{rack:0..15}}, {{rack}} or {{{NODE}}}')
     if read["first"] is None and read["name"] is None and "|" not in inner:
         return inner
     name = read["name"] or f"{len(places)}: {inner}"
     if name in places or name == NODE:
-        raise PatternError(f'"{text}": {{{name}:…}} has its values already; refer to it as {{{name}}}')
-    places[name] = Place(
+        raise NodePatternError(f'"{text}": {{{name}:…}} has its values already; refer to it as {{{name}}}')
+    places[name] = PatternDigit(
         name, _range(read["first"], read["last"], text) if read["first"] else _words(read["words"], text)
     )
     return name
@@ -92,7 +94,7 @@ def _place(inner: str, text: str, places: dict[str, Place]) -> str:
 def _range(first: str, last: str, text: str) -> Sequence[str]:
     low, high = int(first), int(last)
     if not 0 <= high - low < _MOST_VALUES:
-        raise PatternError(f'"{text}": {first}..{last} must go upwards, and not further than {_MOST_VALUES} values')
+        raise NodePatternError(f'"{text}": {first}..{last} must go upwards, and not further than {_MOST_VALUES} values')
     width = len(first) if first.startswith("0") and len(first) > 1 else 0
     return [str(number).zfill(width) for number in range(low, high + 1)]
 
@@ -100,7 +102,7 @@ def _range(first: str, last: str, text: str) -> Sequence[str]:
 def _words(words: str, text: str) -> Sequence[str]:
     found = words.split("|")
     if len(set(found)) < len(found) or not all(found):
-        raise PatternError(f'"{text}": give different words between the bars')
+        raise NodePatternError(f'"{text}": give different words between the bars')
     return found
 
 

@@ -3,26 +3,32 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from kohort.embedded.nodes.runtime import ContainerStatus, PodState, Running, Terminated, Waiting
-from kohort.embedded.nodes.shapes import Shape
+from kohort.embedded.nodes.runtime import ContainerWaiting, PodState, Running, RuntimeContainerStatus, Terminated
+from kohort.embedded.nodes.shapes import PodStatusShape
 
 LOST = "ContainerStatusUnknown"
 _LOST_MESSAGE = "The container could not be located when the pod was terminated"
 KILLED = 137
 
 
-def by_name(state: PodState) -> dict[str, ContainerStatus]:
+def by_name(state: PodState) -> dict[str, RuntimeContainerStatus]:
     """All containers of a state."""
     return {each.name: each for each in (*state.init, *state.containers)}
 
 
-def completed(shape: Shape, state: PodState) -> PodState:
+def completed(shape: PodStatusShape, state: PodState) -> PodState:
     """The state with a container for each of the spec: one that was left out has not been started."""
     known = by_name(state)
     reason = "PodInitializing" if shape.init else "ContainerCreating"
     return PodState(
-        tuple(known.get(each.name) or ContainerStatus(each.name, Waiting(reason)) for each in shape.containers),
-        tuple(known.get(each.name) or ContainerStatus(each.name, Waiting("PodInitializing")) for each in shape.init),
+        tuple(
+            known.get(each.name) or RuntimeContainerStatus(each.name, ContainerWaiting(reason))
+            for each in shape.containers
+        ),
+        tuple(
+            known.get(each.name) or RuntimeContainerStatus(each.name, ContainerWaiting("PodInitializing"))
+            for each in shape.init
+        ),
         state.failed,
         state.over,
     )
@@ -33,7 +39,7 @@ def has_stopped(state: PodState) -> bool:
     return not any(isinstance(each.state, Running) for each in (*state.init, *state.containers))
 
 
-def phase_of(shape: Shape, state: PodState, *, is_last: bool) -> str:
+def phase_of(shape: PodStatusShape, state: PodState, *, is_last: bool) -> str:
     """The phase; `is_last` where nothing will be started any more. It is a last one only when nothing runs."""
     if not has_stopped(state):
         return "Running" if all(map(has_begun, state.containers)) else "Pending"
@@ -49,7 +55,7 @@ def phase_of(shape: Shape, state: PodState, *, is_last: bool) -> str:
     return _main_phase(shape, state.containers) if all(begun) else "Pending"
 
 
-def _main_phase(shape: Shape, containers: Iterable[ContainerStatus]) -> str:
+def _main_phase(shape: PodStatusShape, containers: Iterable[RuntimeContainerStatus]) -> str:
     ends = [_end(each) for each in containers]
     codes = [end.exit_code for end in ends if end is not None]
     if len(codes) < len(ends) or any(shape.restarts(code) for code in codes):
@@ -64,24 +70,24 @@ def _last_phase(state: PodState) -> str:
     return "Succeeded" if fine else "Failed"
 
 
-def _end(status: ContainerStatus) -> Terminated | None:
+def _end(status: RuntimeContainerStatus) -> Terminated | None:
     """How the container ended, if it does not run now."""
     if isinstance(status.state, Terminated):
         return status.state
-    return status.last if isinstance(status.state, Waiting) else None
+    return status.last if isinstance(status.state, ContainerWaiting) else None
 
 
-def has_begun(status: ContainerStatus) -> bool:
+def has_begun(status: RuntimeContainerStatus) -> bool:
     """Whether the container ever ran."""
-    return not isinstance(status.state, Waiting) or status.last is not None
+    return not isinstance(status.state, ContainerWaiting) or status.last is not None
 
 
-def _is_initialized(plain: Iterable[ContainerStatus], sidecars: Iterable[ContainerStatus]) -> bool:
+def _is_initialized(plain: Iterable[RuntimeContainerStatus], sidecars: Iterable[RuntimeContainerStatus]) -> bool:
     done = all(isinstance(each.state, Terminated) and each.state.exit_code == 0 for each in plain)
     return done and all(has_begun(each) for each in sidecars)
 
 
-def given_up(shape: Shape, state: PodState, now: datetime) -> PodState:
+def given_up(shape: PodStatusShape, state: PodState, now: datetime) -> PodState:
     """The last state of a pod that is stopped: what never came to run is written off, as the kubelet does."""
     if shape.init and not any(has_begun(each) for each in state.containers):
         return state
@@ -89,7 +95,7 @@ def given_up(shape: Shape, state: PodState, now: datetime) -> PodState:
     return PodState(tuple(_written_off(each, lost) for each in state.containers), state.init, state.failed, state.over)
 
 
-def _written_off(status: ContainerStatus, lost: Terminated) -> ContainerStatus:
-    if not isinstance(status.state, Waiting):
+def _written_off(status: RuntimeContainerStatus, lost: Terminated) -> RuntimeContainerStatus:
+    if not isinstance(status.state, ContainerWaiting):
         return status
-    return ContainerStatus(status.name, status.last or lost, status.restarts)
+    return RuntimeContainerStatus(status.name, status.last or lost, status.restarts)

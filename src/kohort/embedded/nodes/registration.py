@@ -9,11 +9,11 @@ from typing import TypeVar
 
 from kohort.api.amounts import to_amount
 from kohort.api.core.nodes import Node
-from kohort.embedded.nodes.addresses import Blocks, PodAddresses, read_block
+from kohort.embedded.nodes.addresses import PodCidrAllocator, PodIpAllocator, read_block
 from kohort.embedded.nodes.declared import PODS, DeclaredNode
 from kohort.embedded.nodes.leases import LeasePace, Leases
-from kohort.embedded.nodes.manifests import Site, block_of, healthy, known_node, leaving, new_node
-from kohort.embedded.nodes.seen_nodes import SeenNode, SeenNodes
+from kohort.embedded.nodes.manifests import AgentDefaults, block_of, healthy, known_node, leaving, new_node
+from kohort.embedded.nodes.seen_nodes import AgentNode, SeenNodes
 from kohort.kube.client import Client
 from kohort.kube.clock import within
 from kohort.kube.controller import Controller
@@ -33,7 +33,7 @@ _FAREWELL = 60.0
 """Seconds for the last writes to all nodes."""
 
 
-class Leaving(Enum):
+class NodeShutdownPolicy(Enum):
     """What becomes of the nodes when their agent stops."""
 
     REMOVE = "the nodes are deleted, and controllers remove their pods"
@@ -41,12 +41,12 @@ class Leaving(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Registration:
+class NodeRegistration:
     """Which nodes, and how they are kept."""
 
     nodes: tuple[DeclaredNode, ...]
     pace: LeasePace = field(default_factory=LeasePace)
-    leaving: Leaving = Leaving.REMOVE
+    leaving: NodeShutdownPolicy = NodeShutdownPolicy.REMOVE
 
 
 def only(names: Sequence[str], field_name: str) -> ListScope:
@@ -57,7 +57,7 @@ def only(names: Sequence[str], field_name: str) -> ListScope:
 class Registrar:
     """Keeps the nodes of one agent in the API."""
 
-    def __init__(self, client: Client, registration: Registration, addresses: PodAddresses) -> None:
+    def __init__(self, client: Client, registration: NodeRegistration, addresses: PodIpAllocator) -> None:
         self._client = client
         self._clock = client.clock
         self._registration = registration
@@ -72,13 +72,13 @@ class Registrar:
         self._queue = WorkQueue[str](self._clock, NAME, metrics=client.metrics)
         self._controller = Controller(NAME, self._queue, self.reconcile, self._clock, client.metrics)
         self._tasks: list[asyncio.Task[None]] = []
-        self.site = Site()
+        self.site = AgentDefaults()
 
-    def get(self, name: str) -> SeenNode | None:
+    def get(self, name: str) -> AgentNode | None:
         """A node of ours as it is in the API."""
         return self._informer.cache.get(("", name)) if name in self._declared else None
 
-    async def start(self, site: Site) -> None:
+    async def start(self, site: AgentDefaults) -> None:
         """Register all nodes; returns when each is there."""
         self.site = site
         self._tasks = [asyncio.create_task(self._informer.run())]
@@ -93,7 +93,7 @@ class Registrar:
     async def _claim_blocks(self) -> None:
         """A block of addresses for each node; one that it has already stays, whoever gave it."""
         known = await self._known_blocks()
-        blocks = Blocks((known or {}).values())
+        blocks = PodCidrAllocator((known or {}).values())
         for name, node in self._declared.items():
             block = (known or {}).get(name, "")
             if read_block(block) is not None:
@@ -127,7 +127,9 @@ class Registrar:
             log.warning("nodes could not be taken leave of: %s", str(error) or f"no end in {_FAREWELL:g} s")
 
     async def _take_leave(self) -> None:
-        await _all(self._remove if self._registration.leaving is Leaving.REMOVE else self._abandon, self._declared)
+        await _all(
+            self._remove if self._registration.leaving is NodeShutdownPolicy.REMOVE else self._abandon, self._declared
+        )
 
     async def _register(self, node: DeclaredNode) -> None:
         seen = self.get(node.name)
@@ -137,19 +139,19 @@ class Registrar:
             await self._take_over(node, seen)
         await self._leases.create(seen)
 
-    async def _create(self, node: DeclaredNode) -> SeenNode:
+    async def _create(self, node: DeclaredNode) -> AgentNode:
         body = new_node(node, self.site, self._clock.wall(), self._claims.get(node.name, ""))
         made = await self._nodes.create(body)
-        return SeenNode(self._nodes.kind.identity(made).key, made["metadata"]["uid"], "")
+        return AgentNode(self._nodes.kind.identity(made).key, made["metadata"]["uid"], "")
 
-    async def _take_over(self, node: DeclaredNode, seen: SeenNode) -> None:
+    async def _take_over(self, node: DeclaredNode, seen: AgentNode) -> None:
         rest, status = known_node(node, self.site, seen, self._clock.wall())
         rest |= block_of(self._claims.get(node.name, ""))
         if rest:
             await self._nodes.patch(seen.key, StrategicPatch(rest))
         await self._nodes.patch(seen.key, StrategicPatch(status), subresource="status")
 
-    def _on_change(self, _: SeenNode | None, new: SeenNode | None) -> None:
+    def _on_change(self, _: AgentNode | None, new: AgentNode | None) -> None:
         if new is not None and new.key.name in self._declared and new.ready != "True":
             self._queue.add(new.key.name)
 

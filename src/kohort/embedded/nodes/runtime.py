@@ -11,14 +11,14 @@ import msgspec
 
 from kohort.api.codec import Json
 from kohort.api.struct import FrozenMeta
-from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.server.logs import PodLogOptions
 
 
 class Value(msgspec.Struct, metaclass=FrozenMeta, frozen=True, gc=False):
     """A small immutable fact; there are several for each of a hundred thousand pods."""
 
 
-class Waiting(Value):
+class ContainerWaiting(Value):
     """The container does not run yet, or waits for its restart (`ContainerCreating`, `CrashLoopBackOff` …)."""
 
     reason: str
@@ -42,10 +42,10 @@ class Terminated(Value):
     message: str = ""
 
 
-State = Waiting | Running | Terminated
+State = ContainerWaiting | Running | Terminated
 
 
-class ContainerStatus(Value):
+class RuntimeContainerStatus(Value):
     """One container as the runtime has it."""
 
     name: str
@@ -58,7 +58,7 @@ class ContainerStatus(Value):
     """Whether it runs, and something that its spec names must happen before it counts as started."""
 
 
-class Failure(Value):
+class PodFailure(Value):
     """Why the node gave up on a pod (`Evicted`, `UnexpectedAdmissionError` …)."""
 
     reason: str
@@ -68,14 +68,14 @@ class Failure(Value):
 class PodState(Value):
     """All containers of a pod, in the order of its spec; a container that is left out waits."""
 
-    containers: tuple[ContainerStatus, ...]
-    init: tuple[ContainerStatus, ...] = ()
-    failed: Failure | None = None
+    containers: tuple[RuntimeContainerStatus, ...]
+    init: tuple[RuntimeContainerStatus, ...] = ()
+    failed: PodFailure | None = None
     over: bool = False
     """Whether nothing will ever happen again, as of a pod that was stopped before its containers ran."""
 
 
-class Note(Value):
+class PodEvent(Value):
     """An event about the pod, worded as the kubelet does: `Pulled`, `Created`, `Started`, `BackOff`, `Failed` …"""
 
     type: Literal["Normal", "Warning"]
@@ -83,14 +83,14 @@ class Note(Value):
     message: str
 
 
-class Reports(Protocol):
+class PodStatusSink(Protocol):
     """Where a runtime tells what happens to a pod: from the event loop, any number of times."""
 
     def state(self, state: PodState) -> None:
         """The whole state of the pod now; the same one again costs nothing."""
         ...
 
-    def note(self, note: Note) -> None:
+    def note(self, note: PodEvent) -> None:
         """Something that people should read in `kubectl describe`."""
         ...
 
@@ -106,7 +106,7 @@ class RunningPod(Protocol):
         """
         ...
 
-    def logs(self, options: LogOptions) -> AsyncIterator[bytes]:
+    def logs(self, options: PodLogOptions) -> AsyncIterator[bytes]:
         """The output of a container; raises `StatusError` where there is none."""
         ...
 
@@ -130,6 +130,6 @@ class Runtime(Protocol):
         """The agent goes down; what becomes of the pods that still run is said by each runtime."""
         ...
 
-    def run(self, pod: dict[str, Json], reports: Reports) -> RunningPod:
+    def run(self, pod: dict[str, Json], reports: PodStatusSink) -> RunningPod:
         """Take a pod as it came from the API, never to be changed; its status tells what a former agent has seen."""
         ...

@@ -15,7 +15,7 @@ from kohort.embedded.nodes.runtime import Value
 from kohort.kube.resource_types import Data, ObjectIdentity, ResourceType
 
 
-class SeenNode(Value):
+class AgentNode(Value):
     """A node, or the name of somebody else's."""
 
     key: ObjectKey
@@ -29,17 +29,17 @@ class SeenNode(Value):
 
 
 @dataclass(frozen=True)
-class SeenNodes(ResourceType[SeenNode]):
+class SeenNodes(ResourceType[AgentNode]):
     """Nodes read for their agent; they can't be written back."""
 
     resource: Resource = Node.resource
     ours: Container[str] = ()
 
-    def read(self, data: Data) -> SeenNode:
+    def read(self, data: Data) -> AgentNode:
         """As much of the node as its agent needs."""
         node = decode(data, Node)
         metadata, status = node.metadata, node.status
-        seen = SeenNode(ObjectKey("", metadata.name), metadata.uid, metadata.resource_version)
+        seen = AgentNode(ObjectKey("", metadata.name), metadata.uid, metadata.resource_version)
         if metadata.name not in self.ours:
             return seen
         return msgspec.structs.replace(
@@ -50,13 +50,13 @@ class SeenNodes(ResourceType[SeenNode]):
             ready=next((each.status for each in status.conditions if each.type == "Ready"), ""),
         )
 
-    def identity(self, obj: SeenNode) -> ObjectIdentity:
+    def identity(self, obj: AgentNode) -> ObjectIdentity:
         """As its fields say."""
         return ObjectIdentity(obj.key, obj.uid, obj.version)
 
-    def body(self, obj: SeenNode) -> bytes:
+    def body(self, obj: AgentNode) -> bytes:
         """Never."""
         raise ApiError(f"node {obj.key} is known in part and can't be written whole: patch it")
 
-    def _item(self, data: msgspec.Raw) -> SeenNode:
+    def _item(self, data: msgspec.Raw) -> AgentNode:
         return self.read(data)

@@ -13,7 +13,7 @@ class ContainerShape(Value):
     is_sidecar: bool = False
 
 
-class Shape(Value):
+class PodStatusShape(Value):
     """A pod's spec as far as its status depends on it."""
 
     containers: tuple[ContainerShape, ...]
@@ -36,9 +36,9 @@ class Shapes:
     """Each shape once, as long as there are not too many different ones."""
 
     def __init__(self) -> None:
-        self._known: dict[Shape, Shape] = {}
+        self._known: dict[PodStatusShape, PodStatusShape] = {}
 
-    def shared(self, shape: Shape) -> Shape:
+    def shared(self, shape: PodStatusShape) -> PodStatusShape:
         """The shape that stands for all that equal it."""
         if len(self._known) >= _MOST:
             self._known.clear()

@@ -9,10 +9,18 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.api.times import format_time
+from kohort.embedded.nodes.bound_pods import TERMINAL
 from kohort.embedded.nodes.phases import by_name, has_begun, phase_of
-from kohort.embedded.nodes.runtime import ContainerStatus, Failure, PodState, Running, State, Terminated, Value
-from kohort.embedded.nodes.seen import TERMINAL
-from kohort.embedded.nodes.shapes import ContainerShape, Shape
+from kohort.embedded.nodes.runtime import (
+    PodFailure,
+    PodState,
+    Running,
+    RuntimeContainerStatus,
+    State,
+    Terminated,
+    Value,
+)
+from kohort.embedded.nodes.shapes import ContainerShape, PodStatusShape
 
 Status = Mapping[str, Any]
 
@@ -21,7 +29,7 @@ _OWN_FIELDS = ("phase", "reason", "message", "containerStatuses", "initContainer
 """Fields that go away when they are no longer said."""
 
 
-class About(Value):
+class PodStatusContext(Value):
     """What the status of a pod says besides how its containers fare."""
 
     uid: str
@@ -34,7 +42,7 @@ class About(Value):
     """Whether nothing will be started any more."""
 
 
-def status_of(shape: Shape, state: PodState, about: About) -> dict[str, Json]:
+def status_of(shape: PodStatusShape, state: PodState, about: PodStatusContext) -> dict[str, Json]:
     """The whole status; conditions have no times, which depend on what was said before."""
     if state.failed is not None and about.is_last and not any(map(has_begun, (*state.init, *state.containers))):
         # Containers that never came to be are not spoken of: people would be told that they are being created.
@@ -57,7 +65,7 @@ def status_of(shape: Shape, state: PodState, about: About) -> dict[str, Json]:
     return said
 
 
-def rejected(failure: Failure, about: About) -> dict[str, Json]:
+def rejected(failure: PodFailure, about: PodStatusContext) -> dict[str, Json]:
     """The status of a pod that the node never took."""
     conditions = [_condition(name, "PodFailed", "", about, holds=False) for name in ("Ready", "ContainersReady")]
     said: dict[str, Json] = {"phase": "Failed", "startTime": format_time(about.started), "conditions": conditions}
@@ -66,11 +74,11 @@ def rejected(failure: Failure, about: About) -> dict[str, Json]:
     return said | _reasons(failure)
 
 
-def _reasons(failure: Failure) -> dict[str, Json]:
+def _reasons(failure: PodFailure) -> dict[str, Json]:
     return {"reason": failure.reason, "message": failure.message}
 
 
-def _addresses(shape: Shape, state: PodState, about: About) -> dict[str, Json]:
+def _addresses(shape: PodStatusShape, state: PodState, about: PodStatusContext) -> dict[str, Json]:
     said: dict[str, Json] = {}
     if about.host_ip:
         said |= {"hostIP": about.host_ip, "hostIPs": [{"ip": about.host_ip}]}
@@ -83,7 +91,7 @@ def _addresses(shape: Shape, state: PodState, about: About) -> dict[str, Json]:
 # Conditions
 
 
-def _conditions(shape: Shape, state: PodState, phase: str, about: About) -> list[Json]:
+def _conditions(shape: PodStatusShape, state: PodState, phase: str, about: PodStatusContext) -> list[Json]:
     ready = _containers_ready(shape, state, phase)
     gates = _closed_gates(shape, about) if not ready[0] else ("", "")
     return [
@@ -95,7 +103,7 @@ def _conditions(shape: Shape, state: PodState, phase: str, about: About) -> list
     ]
 
 
-def _condition(kind: str, reason: str, message: str, about: About, *, holds: bool) -> Json:
+def _condition(kind: str, reason: str, message: str, about: PodStatusContext, *, holds: bool) -> Json:
     said: dict[str, Json] = {"type": kind, "status": "True" if holds else "False"}
     said |= {name: text for name, text in (("reason", reason), ("message", message)) if text}
     if about.generation:
@@ -103,7 +111,7 @@ def _condition(kind: str, reason: str, message: str, about: About, *, holds: boo
     return said
 
 
-def _sandbox(state: PodState, phase: str, about: About) -> Json:
+def _sandbox(state: PodState, phase: str, about: PodStatusContext) -> Json:
     begun = any(map(has_begun, (*state.init, *state.containers)))
     if begun and phase not in TERMINAL:
         return _condition("PodReadyToStartContainers", "", "", about, holds=True)
@@ -111,7 +119,7 @@ def _sandbox(state: PodState, phase: str, about: About) -> Json:
     return _condition("PodReadyToStartContainers", "PodSandboxNotReady", why, about, holds=False)
 
 
-def _containers_ready(shape: Shape, state: PodState, phase: str) -> tuple[str, str]:
+def _containers_ready(shape: PodStatusShape, state: PodState, phase: str) -> tuple[str, str]:
     """Why the containers are not ready; nothing where they are."""
     if phase in _ENDED:
         return _ENDED[phase], ""
@@ -121,17 +129,17 @@ def _containers_ready(shape: Shape, state: PodState, phase: str) -> tuple[str, s
     return ("ContainersNotReady", f"containers with unready status: {_listed(unready)}") if unready else ("", "")
 
 
-def _closed_gates(shape: Shape, about: About) -> tuple[str, str]:
+def _closed_gates(shape: PodStatusShape, about: PodStatusContext) -> tuple[str, str]:
     closed = [gate for gate in shape.gates if gate not in about.open_gates]
     texts = [f'corresponding condition of pod readiness gate "{gate}" does not exist.' for gate in closed]
     return ("ReadinessGatesNotReady", ", ".join(texts)) if closed else ("", "")
 
 
-def _holds_initialized(shape: Shape, state: PodState) -> bool:
+def _holds_initialized(shape: PodStatusShape, state: PodState) -> bool:
     return not _incomplete(shape, state) or any(map(has_begun, state.containers))
 
 
-def _initialized(shape: Shape, state: PodState, phase: str) -> tuple[str, str]:
+def _initialized(shape: PodStatusShape, state: PodState, phase: str) -> tuple[str, str]:
     if phase == "Succeeded":
         return "PodCompleted", ""
     if _holds_initialized(shape, state):
@@ -139,7 +147,7 @@ def _initialized(shape: Shape, state: PodState, phase: str) -> tuple[str, str]:
     return "ContainersNotInitialized", f"containers with incomplete status: {_listed(_incomplete(shape, state))}"
 
 
-def _incomplete(shape: Shape, state: PodState) -> list[str]:
+def _incomplete(shape: PodStatusShape, state: PodState) -> list[str]:
     pairs = zip(shape.init, state.init, strict=True)
     return [
         spec.name for spec, each in pairs if not (_is_started(each) if spec.is_sidecar else _init_ready(spec, each))
@@ -153,17 +161,17 @@ def _listed(names: Iterable[str]) -> str:
 # Containers
 
 
-def _init_ready(spec: ContainerShape, status: ContainerStatus) -> bool:
+def _init_ready(spec: ContainerShape, status: RuntimeContainerStatus) -> bool:
     if spec.is_sidecar:
         return status.ready
     return isinstance(status.state, Terminated) and status.state.exit_code == 0
 
 
-def _is_started(status: ContainerStatus) -> bool:
+def _is_started(status: RuntimeContainerStatus) -> bool:
     return isinstance(status.state, Running) and not status.starting
 
 
-def _container(uid: str, spec: ContainerShape, status: ContainerStatus, ready: bool) -> Json:  # noqa: FBT001
+def _container(uid: str, spec: ContainerShape, status: RuntimeContainerStatus, ready: bool) -> Json:  # noqa: FBT001
     this = _id(uid, status, status.restarts)
     said: dict[str, Json] = {
         "name": status.name,
@@ -180,7 +188,7 @@ def _container(uid: str, spec: ContainerShape, status: ContainerStatus, ready: b
     return said
 
 
-def _id(uid: str, status: ContainerStatus, attempt: int) -> str:
+def _id(uid: str, status: RuntimeContainerStatus, attempt: int) -> str:
     return f"kohort://{uid}/{status.name}/{max(attempt, 0)}"
 
 

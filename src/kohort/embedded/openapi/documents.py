@@ -11,14 +11,14 @@ from kohort.api.codec import Json, encode
 from kohort.embedded.kinds.definitions import KUBERNETES_VERSION
 from kohort.embedded.openapi.documents_paths import paths
 from kohort.embedded.openapi.documents_schemas import PREFIX, components
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 
 V2_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _SECURITY = {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}}
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class OpenApiDocument:
     """The schemas and paths of one group version, as bytes."""
 
     data: bytes
@@ -26,13 +26,13 @@ class Document:
     """Changes whenever the document does; serves as its ETag too."""
 
 
-class Documents:
+class OpenApiDocuments:
     """Renders documents when they are asked for, and keeps each for as long as its resources stay the same."""
 
     def __init__(self) -> None:
-        self._rendered: dict[str, Document] = {}
+        self._rendered: dict[str, OpenApiDocument] = {}
 
-    def index(self, resources: Iterable[Resource]) -> dict[str, Json]:
+    def index(self, resources: Iterable[ServedResource]) -> dict[str, Json]:
         """The answer at `/openapi/v3`."""
         entries = {
             path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={_hash(served)}"}
@@ -40,7 +40,7 @@ class Documents:
         }
         return {"paths": entries}
 
-    def document(self, resources: Iterable[Resource], path: str) -> Document | None:
+    def document(self, resources: Iterable[ServedResource], path: str) -> OpenApiDocument | None:
         """The answer at `/openapi/v3/<path>`, e.g. `apis/batch/v1`; None when nothing there is served."""
         everything = _by_path(resources)
         self._rendered = {known: one for known, one in self._rendered.items() if known in everything}
@@ -50,7 +50,7 @@ class Documents:
         known = self._rendered.get(path)
         digest = _hash(served)
         if known is None or known.hash != digest:
-            known = self._rendered[path] = Document(encode(render(served)), digest)
+            known = self._rendered[path] = OpenApiDocument(encode(render(served)), digest)
         return known
 
 
@@ -67,32 +67,32 @@ def _text(field: int, value: str) -> bytes:
     return bytes([field << 3 | 2, len(value)]) + value.encode()
 
 
-def _by_path(resources: Iterable[Resource]) -> dict[str, list[Resource]]:
-    found: dict[str, list[Resource]] = {}
+def _by_path(resources: Iterable[ServedResource]) -> dict[str, list[ServedResource]]:
+    found: dict[str, list[ServedResource]] = {}
     for one in resources:
         path = f"apis/{one.api_version}" if one.group else f"api/{one.version}"
         found.setdefault(path, []).append(one)
     return found
 
 
-def _hash(served: list[Resource]) -> str:
+def _hash(served: list[ServedResource]) -> str:
     digest = sha512(KUBERNETES_VERSION.encode())
     for one in served:
         digest.update(_custom_content(one) if one.is_custom else _builtin_content(one))
     return digest.hexdigest().upper()
 
 
-def _builtin_content(one: Resource) -> bytes:
+def _builtin_content(one: ServedResource) -> bytes:
     """A built-in schema is settled by the version; only the facts beside it count."""
     return repr(replace(one, schema=None)).encode()
 
 
-def _custom_content(one: Resource) -> bytes:
+def _custom_content(one: ServedResource) -> bytes:
     raw = one.schema.raw if one.schema else {}
     return _builtin_content(one) + encode(raw)
 
 
-def render(served: list[Resource]) -> dict[str, Json]:
+def render(served: list[ServedResource]) -> dict[str, Json]:
     """The document of resources that share group and version."""
     operations = paths(served)
     return {

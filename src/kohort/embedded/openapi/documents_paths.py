@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kohort.api.codec import Json
 from kohort.embedded.kinds.definitions import meta_name
 from kohort.embedded.openapi.documents_schemas import list_name, reference, schema_name, subresource_name
-from kohort.embedded.resources import Resource, Subresource
+from kohort.embedded.resources import ServedResource, Subresource
 
 _JSON_PATCHES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
 _STRATEGIC = "application/strategic-merge-patch+json"
@@ -50,7 +50,7 @@ _ON_ONE = {
 }
 
 
-def paths(resources: Iterable[Resource]) -> dict[str, Json]:
+def paths(resources: Iterable[ServedResource]) -> dict[str, Json]:
     """All paths of resources of one group version."""
     found: dict[str, Json] = {}
     for resource in resources:
@@ -58,7 +58,7 @@ def paths(resources: Iterable[Resource]) -> dict[str, Json]:
     return dict(sorted(found.items()))
 
 
-def _resource_paths(resource: Resource) -> dict[str, Json]:
+def _resource_paths(resource: ServedResource) -> dict[str, Json]:
     root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
     place = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
     everything, one = f"{place}/{resource.plural}", f"{place}/{resource.plural}/{{name}}"
@@ -72,29 +72,29 @@ def _resource_paths(resource: Resource) -> dict[str, Json]:
     return found
 
 
-def _collection(resource: Resource) -> dict[str, Json]:
+def _collection(resource: ServedResource) -> dict[str, Json]:
     verbs = [verb for name, verb in _ON_ALL.items() if name in resource.verbs]
     operations = {verb.method: _operation(resource, verb, _answer(resource, verb)) for verb in verbs}
     return {**operations, "parameters": _placed("namespace" if resource.namespaced else "")}
 
 
-def _answer(resource: Resource, verb: _Verb) -> str:
+def _answer(resource: ServedResource, verb: _Verb) -> str:
     answers = {"list": list_name(resource), "deletecollection": meta_name("Status"), "delete": meta_name("Status")}
     return answers.get(verb.action) or schema_name(resource)
 
 
-def _object(resource: Resource) -> dict[str, Json]:
+def _object(resource: ServedResource) -> dict[str, Json]:
     verbs = [verb for name, verb in _ON_ONE.items() if name in resource.verbs and name != "create"]
     operations = {verb.method: _operation(resource, verb, _answer(resource, verb)) for verb in verbs}
     return {**operations, "parameters": _placed("namespace" if resource.namespaced else "", "name")}
 
 
-def _across_namespaces(resource: Resource) -> dict[str, Json]:
+def _across_namespaces(resource: ServedResource) -> dict[str, Json]:
     operation = _operation(resource, _ON_ALL["list"], list_name(resource))
     return {**operation, "operationId": f"list{_prefix(resource)}{resource.kind}ForAllNamespaces"}
 
 
-def _subresource(resource: Resource, sub: Subresource) -> dict[str, Json]:
+def _subresource(resource: ServedResource, sub: Subresource) -> dict[str, Json]:
     name = subresource_name(resource, sub.kind, sub.group, sub.version)
     kind = {
         "group": sub.group if sub.version else resource.group,
@@ -112,7 +112,7 @@ def _subresource(resource: Resource, sub: Subresource) -> dict[str, Json]:
     return {**operations, "parameters": _placed("namespace" if resource.namespaced else "", "name")}
 
 
-def _operation(resource: Resource, verb: _Verb, answer: str, body: str = "") -> dict[str, Json]:
+def _operation(resource: ServedResource, verb: _Verb, answer: str, body: str = "") -> dict[str, Json]:
     operation: dict[str, Json] = {
         "description": f"{verb.word} {resource.kind}",
         "operationId": _operation_id(resource, verb),
@@ -129,7 +129,7 @@ def _operation(resource: Resource, verb: _Verb, answer: str, body: str = "") -> 
     return {**operation, "requestBody": request} if request else operation
 
 
-def _request(resource: Resource, verb: _Verb, body: str) -> dict[str, Json] | None:
+def _request(resource: ServedResource, verb: _Verb, body: str) -> dict[str, Json] | None:
     match verb.method:
         case "post" | "put":
             return {"content": _content(("*/*",), body), "required": True}
@@ -145,17 +145,17 @@ def _content(kinds: Iterable[str], name: str) -> dict[str, Json]:
     return {kind: {"schema": reference(name)} for kind in kinds}
 
 
-def _kind(resource: Resource) -> dict[str, Json]:
+def _kind(resource: ServedResource) -> dict[str, Json]:
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
 
-def _operation_id(resource: Resource, verb: _Verb) -> str:
+def _operation_id(resource: ServedResource, verb: _Verb) -> str:
     scope = "Namespaced" if resource.namespaced else ""
     many = "Collection" if verb.action == "deletecollection" else ""
     return f"{verb.word}{_prefix(resource)}{many}{scope}{resource.kind}"
 
 
-def _prefix(resource: Resource) -> str:
+def _prefix(resource: ServedResource) -> str:
     group = resource.group.removesuffix(".k8s.io") or "core"
     return "".join(part.capitalize() for part in group.replace("-", ".").split(".")) + resource.version.capitalize()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.embedded.kinds.definitions import DEFINITIONS, definition_name, meta_name
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 
 PREFIX = "#/components/schemas/"
 _INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
@@ -27,26 +27,26 @@ def reference(name: str) -> dict[str, Json]:
     return {"$ref": PREFIX + name}
 
 
-def schema_name(resource: Resource) -> str:
+def schema_name(resource: ServedResource) -> str:
     """The name of the resource's schema: Kubernetes' own, or the group backwards for custom kinds."""
     if not resource.is_custom:
         return definition_name(resource.group, resource.version, resource.kind)
     return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
 
 
-def list_name(resource: Resource) -> str:
+def list_name(resource: ServedResource) -> str:
     """The name of the schema of a list of the resource."""
     return schema_name(resource).removesuffix(resource.kind) + (resource.list_kind or f"{resource.kind}List")
 
 
-def subresource_name(resource: Resource, kind: str, group: str, version: str) -> str:
+def subresource_name(resource: ServedResource, kind: str, group: str, version: str) -> str:
     """The name of the schema that a subresource speaks."""
     if version or kind != resource.kind:
         return definition_name(group, version or resource.version, kind)
     return schema_name(resource)
 
 
-def components(resources: Iterable[Resource], wanted: Iterable[str]) -> dict[str, Json]:
+def components(resources: Iterable[ServedResource], wanted: Iterable[str]) -> dict[str, Json]:
     """All schemas that the wanted ones lead to, by name."""
     custom = {name: schema for one in resources if one.is_custom for name, schema in _custom(one)}
     found: dict[str, Json] = {}
@@ -60,7 +60,7 @@ def components(resources: Iterable[Resource], wanted: Iterable[str]) -> dict[str
     return dict(sorted(found.items()))
 
 
-def _custom(resource: Resource) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _custom(resource: ServedResource) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The schemas of a custom kind and of lists of it."""
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     schema: dict[str, Any] = dict(resource.schema.raw) if resource.schema else {"type": "object"}

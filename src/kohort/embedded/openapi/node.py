@@ -16,7 +16,7 @@ Definitions = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Node:
+class SchemaNode:
     """A schema, and the definitions that its references lead to."""
 
     raw: Mapping[str, Any]
@@ -29,7 +29,7 @@ class Node:
         if reference is None:
             return self.raw
         beside = {name: value for name, value in self.raw.items() if name not in ("$ref", "allOf")}
-        target = Node(self.definitions[reference.rpartition("/")[2]], self.definitions).resolved
+        target = SchemaNode(self.definitions[reference.rpartition("/")[2]], self.definitions).resolved
         return {**target, **beside}
 
     @property
@@ -42,24 +42,24 @@ class Node:
         return None
 
     @cached_property
-    def properties(self) -> Mapping[str, "Node"]:
+    def properties(self) -> Mapping[str, "SchemaNode"]:
         """The named members of an object."""
         members = self.resolved.get("properties") or {}
-        return {name: Node(raw, self.definitions) for name, raw in members.items()}
+        return {name: SchemaNode(raw, self.definitions) for name, raw in members.items()}
 
     @cached_property
-    def additional(self) -> "Node | None":
+    def additional(self) -> "SchemaNode | None":
         """What every other member of an object looks like, if it may have any."""
         raw = self.resolved.get("additionalProperties")
-        return Node(raw, self.definitions) if isinstance(raw, Mapping) else None
+        return SchemaNode(raw, self.definitions) if isinstance(raw, Mapping) else None
 
     @cached_property
-    def items(self) -> "Node | None":
+    def items(self) -> "SchemaNode | None":
         """What the items of a list look like."""
         raw = self.resolved.get("items")
-        return Node(raw, self.definitions) if isinstance(raw, Mapping) else None
+        return SchemaNode(raw, self.definitions) if isinstance(raw, Mapping) else None
 
-    def member(self, name: str) -> "Node | None":
+    def member(self, name: str) -> "SchemaNode | None":
         """The schema of one member, named or not; None when the schema knows nothing of it."""
         return self.properties.get(name) or self.additional
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from kohort.api.markers import Bounds, ListType, Merge
 from kohort.api.schema import NO_DEFAULT, Schema, SchemaType
-from kohort.embedded.openapi.node import Node
+from kohort.embedded.openapi.node import SchemaNode
 
 ANYTHING = Schema("any", preserves_unknown=True)
 
@@ -26,7 +26,7 @@ _BOUNDS = {
 }
 
 
-def to_schema(node: Node) -> Schema:
+def to_schema(node: SchemaNode) -> Schema:
     """The whole tree below a node; a definition that contains itself is open from there on."""
     return _Conversion().schema(node)
 
@@ -38,7 +38,7 @@ class _Conversion:
         self.done: dict[str, Schema] = {}
         self.open: set[str] = set()
 
-    def schema(self, node: Node) -> Schema:
+    def schema(self, node: SchemaNode) -> Schema:
         name = _definition(node.raw)
         if name is None:
             return self._converted(node)
@@ -51,7 +51,7 @@ class _Conversion:
             self.open.remove(name)
         return self.done[key]
 
-    def _converted(self, node: Node) -> Schema:
+    def _converted(self, node: SchemaNode) -> Schema:
         kind = _type(node)
         if kind == "any":
             return ANYTHING
@@ -91,13 +91,13 @@ def _beside(raw: Mapping[str, Any]) -> str:
     return repr({name: value for name, value in raw.items() if name not in ("$ref", "allOf", "description")})
 
 
-def _type(node: Node) -> SchemaType:
+def _type(node: SchemaNode) -> SchemaType:
     if node.is_int_or_string:
         return "int-or-string"
     if node.type:
         return cast("SchemaType", node.type)
     alternatives = node.resolved.get("oneOf") or node.resolved.get("anyOf") or ()
-    types = {Node(each, node.definitions).type for each in alternatives}
+    types = {SchemaNode(each, node.definitions).type for each in alternatives}
     if types == {"string", "integer"}:
         return "int-or-string"
     return "object" if node.properties else "any"
@@ -107,7 +107,7 @@ def _bounds(raw: Mapping[str, Any]) -> Bounds:
     return Bounds(**{ours: raw[theirs] for ours, theirs in _BOUNDS.items() if theirs in raw})
 
 
-def _merge(node: Node) -> Merge | None:
+def _merge(node: SchemaNode) -> Merge | None:
     if "x-kubernetes-list-type" in node.resolved:
         return Merge(cast("ListType", node.list_type), node.list_map_keys)
     return Merge("atomic") if node.is_atomic_map else None

@@ -2,7 +2,7 @@
 
 from kohort.api.codec import Json, without_nulls
 from kohort.api.merge import merge
-from kohort.embedded.openapi import Node
+from kohort.embedded.openapi import SchemaNode
 from kohort.embedded.patches.depth import refusing_depth
 from kohort.embedded.patches.failures import not_decoded, unprocessable
 from kohort.embedded.patches.json_patch import apply_json_patch
@@ -11,7 +11,7 @@ from kohort.embedded.patches.strategic import apply_strategic_patch
 
 
 @refusing_depth
-def apply_patch(kind: PatchKind, obj: dict[str, Json], patch: Json, node: Node | None) -> dict[str, Json]:
+def apply_patch(kind: PatchKind, obj: dict[str, Json], patch: Json, node: SchemaNode | None) -> dict[str, Json]:
     """The object with the patch applied; `node` is its schema, which only strategic patches look at."""
     result = _patched(kind, obj, patch, node)
     if not isinstance(result, dict):
@@ -19,11 +19,13 @@ def apply_patch(kind: PatchKind, obj: dict[str, Json], patch: Json, node: Node |
     return result
 
 
-def _patched(kind: PatchKind, obj: dict[str, Json], patch: Json, node: Node | None) -> Json:
+def _patched(kind: PatchKind, obj: dict[str, Json], patch: Json, node: SchemaNode | None) -> Json:
     if kind is PatchKind.JSON:
         return apply_json_patch(obj, patch)
     if kind is PatchKind.APPLY:
-        raise ValueError("server-side apply is not a function of object and patch alone: see kohort.embedded.ownership")
+        raise ValueError(
+            "server-side apply is not a function of object and patch alone: see kohort.embedded.managed_fields"
+        )
     if patch is not None and not isinstance(patch, dict):
         raise not_decoded(patch, "Go value of type map[string]interface {}")
     if kind is PatchKind.MERGE:

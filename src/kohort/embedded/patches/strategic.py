@@ -7,7 +7,7 @@ merging can't. A null in a patch means absent, so no null of a patch gets into a
 from collections.abc import Mapping
 
 from kohort.api.codec import Json
-from kohort.embedded.openapi import Node
+from kohort.embedded.openapi import SchemaNode
 from kohort.embedded.patches.failures import go_text, go_type, unexplained
 from kohort.embedded.patches.strategic_lists import ListRule, check_order, in_order, merge_items, plain, remove_values
 from kohort.kube.errors import bad_request
@@ -20,7 +20,7 @@ SET_ORDER = "$setElementOrder/"
 Object = Mapping[str, Json]
 
 
-def apply_strategic_patch(original: Object, patch: Object, node: Node | None) -> dict[str, Json]:
+def apply_strategic_patch(original: Object, patch: Object, node: SchemaNode | None) -> dict[str, Json]:
     """The object with the patch merged in as its schema says."""
     if PATCH in patch:
         return _directed(patch)
@@ -59,7 +59,7 @@ def _retained(original: Object, patch: Object) -> dict[str, Json]:
     return {name: value for name, value in original.items() if name in kept}
 
 
-def _merge_member(merged: dict[str, Json], key: str, change: Json, node: Node | None) -> None:
+def _merge_member(merged: dict[str, Json], key: str, change: Json, node: SchemaNode | None) -> None:
     deletes = key.startswith(DELETE_VALUES)
     name = key.removeprefix(DELETE_VALUES)
     if change is None:
@@ -78,11 +78,11 @@ def _put(merged: dict[str, Json], name: str, value: Json) -> None:
         merged[name] = value
 
 
-def _member(node: Node | None, name: str) -> Node | None:
+def _member(node: SchemaNode | None, name: str) -> SchemaNode | None:
     return node.member(name) if node is not None else None
 
 
-def _merged_value(original: Json, change: Json, node: Node | None) -> Json:
+def _merged_value(original: Json, change: Json, node: SchemaNode | None) -> Json:
     strategies = node.patch_strategies if node is not None else ()
     if isinstance(original, dict) and isinstance(change, dict) and "replace" not in strategies:
         return apply_strategic_patch(original, change, node)
@@ -91,13 +91,13 @@ def _merged_value(original: Json, change: Json, node: Node | None) -> Json:
     return plain(change) if isinstance(original, list) and isinstance(change, list) else _taken(change)
 
 
-def _rule(node: Node | None) -> ListRule:
+def _rule(node: SchemaNode | None) -> ListRule:
     items = node.items if node is not None else None
     key = node.patch_merge_key if node is not None else ""
     return ListRule(key, lambda original, change: apply_strategic_patch(original, change, items))
 
 
-def _reorder(merged: dict[str, Json], name: str, order: Json, patch: Object, node: Node | None) -> None:
+def _reorder(merged: dict[str, Json], name: str, order: Json, patch: Object, node: SchemaNode | None) -> None:
     """Merge a list that comes with the order its items shall have."""
     if not isinstance(order, list):
         raise unexplained(f"expected a []interface {{}}, but received a {_received(order)}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from kohort.api.codec import Json
 from kohort.api.selectors import SelectorError
-from kohort.embedded.admission.attributes import Attributes
+from kohort.embedded.admission.attributes import AdmissionAttributes
 from kohort.embedded.cel.library.authorization import Ask
 from kohort.embedded.matching import (
     applies,
@@ -20,18 +20,18 @@ from kohort.embedded.matching import (
     labels_of,
     matched_version,
 )
-from kohort.embedded.policies.judging import Case, Finding, Judge, Object
 from kohort.embedded.policies.params import ParamError, Params, collect_params
-from kohort.embedded.resources import Resource
+from kohort.embedded.policies.policy_evaluator import FailedValidation, Object, PolicyEvaluator, PolicyInput
+from kohort.embedded.resources import ServedResource
 from kohort.kube.errors import StatusError, forbidden
 
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
 
-Convert = Callable[[Object, Resource], Awaitable[Object]]
+Convert = Callable[[Object, ServedResource], Awaitable[Object]]
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class PolicyContext:
     """What policies need to know besides the write."""
 
     namespace: Callable[[str], Object | None]
@@ -39,7 +39,7 @@ class World:
     params: Params
     ask: Ask
     """Answers what the user of the write may do."""
-    versions: Callable[[Resource], Iterable[Resource]]
+    versions: Callable[[ServedResource], Iterable[ServedResource]]
     """All served versions of a resource."""
     convert: Convert
     """An object in another version."""
@@ -65,7 +65,7 @@ class Denial:
 
 
 @dataclass
-class Outcome:
+class PolicyResult:
     """What all policies have to say."""
 
     denials: list[Denial] = field(default_factory=list)
@@ -74,9 +74,11 @@ class Outcome:
     """For the audit log, by key."""
 
 
-async def evaluate(policies: Iterable[Object], bindings: Iterable[Object], write: Attributes, world: World) -> Outcome:
+async def evaluate(
+    policies: Iterable[Object], bindings: Iterable[Object], write: AdmissionAttributes, world: PolicyContext
+) -> PolicyResult:
     """Judge a write."""
-    outcome = Outcome()
+    outcome = PolicyResult()
     if is_exempt(write):
         return outcome
     bound: dict[str, list[Object]] = {}
@@ -88,7 +90,7 @@ async def evaluate(policies: Iterable[Object], bindings: Iterable[Object], write
     return outcome
 
 
-def refusal(outcome: Outcome, write: Attributes) -> StatusError | None:
+def refusal(outcome: PolicyResult, write: AdmissionAttributes) -> StatusError | None:
     """The answer to a write that a policy denies; the first denial speaks for all."""
     if not outcome.denials:
         return None
@@ -98,7 +100,9 @@ def refusal(outcome: Outcome, write: Attributes) -> StatusError | None:
     return StatusError(_CODES.get(first.reason, 422), first.reason, refused.message, details)
 
 
-async def _apply(policy: Object, binding: Object, write: Attributes, world: World, outcome: Outcome) -> None:
+async def _apply(
+    policy: Object, binding: Object, write: AdmissionAttributes, world: PolicyContext, outcome: PolicyResult
+) -> None:
     names = (str(policy["metadata"]["name"]), str(binding["metadata"]["name"]))
     try:
         resource = _concerned(policy, binding, write, world)
@@ -117,12 +121,14 @@ async def _apply(policy: Object, binding: Object, write: Attributes, world: Worl
         return
     namespace = world.namespace(write.namespace) if write.namespace else None
     for each in params:
-        judge = Judge(policy.get("spec") or {}, Case(converted, resource, each, namespace, world.ask))
+        judge = PolicyEvaluator(policy.get("spec") or {}, PolicyInput(converted, resource, each, namespace, world.ask))
         _record(list(judge.findings()), binding, names, outcome)
         outcome.annotations |= {f"{names[0]}/{key}": text for key, text in judge.annotations()}
 
 
-def _concerned(policy: Object, binding: Object, write: Attributes, world: World) -> Resource | None:
+def _concerned(
+    policy: Object, binding: Object, write: AdmissionAttributes, world: PolicyContext
+) -> ServedResource | None:
     """The version of the object that policy and binding look at, if they concern the write."""
     found = _matched((policy.get("spec") or {}).get("matchConstraints") or {}, write, world)
     narrower = (binding.get("spec") or {}).get("matchResources")
@@ -131,7 +137,7 @@ def _concerned(policy: Object, binding: Object, write: Attributes, world: World)
     return found if _is_narrowed(narrower, write, world) else None
 
 
-def _matched(constraints: Object, write: Attributes, world: World) -> Resource | None:
+def _matched(constraints: Object, write: AdmissionAttributes, world: PolicyContext) -> ServedResource | None:
     versions = list(world.versions(write.resource))
     match_policy = str(constraints.get("matchPolicy") or "Equivalent")
     found = matched_version(constraints.get("resourceRules") or (), match_policy, write, versions)
@@ -140,19 +146,23 @@ def _matched(constraints: Object, write: Attributes, world: World) -> Resource |
     return found if is_selected(constraints, write, world.namespace_labels) else None
 
 
-def _is_excluded(constraints: Object, write: Attributes, match_policy: str, versions: list[Resource]) -> bool:
+def _is_excluded(
+    constraints: Object, write: AdmissionAttributes, match_policy: str, versions: list[ServedResource]
+) -> bool:
     excluded = constraints.get("excludeResourceRules") or ()
     return matched_version(excluded, match_policy, write, versions) is not None
 
 
-def _is_narrowed(constraints: Object, write: Attributes, world: World) -> bool:
+def _is_narrowed(constraints: Object, write: AdmissionAttributes, world: PolicyContext) -> bool:
     if constraints.get("resourceRules"):
         return _matched(constraints, write, world) is not None
     excluded = any(applies(rule, write, write.resource) for rule in constraints.get("excludeResourceRules") or ())
     return not excluded and is_selected(constraints, write, world.namespace_labels)
 
 
-async def _in_version(write: Attributes, resource: Resource, world: World) -> Attributes:
+async def _in_version(
+    write: AdmissionAttributes, resource: ServedResource, world: PolicyContext
+) -> AdmissionAttributes:
     if resource is write.resource:
         return write
     new = None if write.object is None else dict(await world.convert(write.object, resource))
@@ -160,7 +170,7 @@ async def _in_version(write: Attributes, resource: Resource, world: World) -> At
     return replace(write, object=new, old=old)
 
 
-def _record(findings: list[Finding], binding: Object, names: tuple[str, str], outcome: Outcome) -> None:
+def _record(findings: list[FailedValidation], binding: Object, names: tuple[str, str], outcome: PolicyResult) -> None:
     actions = (binding.get("spec") or {}).get("validationActions") or ("Deny",)
     for finding in findings:
         if "Deny" in actions:
@@ -175,7 +185,7 @@ def _record(findings: list[Finding], binding: Object, names: tuple[str, str], ou
 AUDIT_KEY = "validation.policy.admission.k8s.io/validation_failure"
 
 
-def _annotate(finding: Finding, names: tuple[str, str], actions: Iterable[str], outcome: Outcome) -> None:
+def _annotate(finding: FailedValidation, names: tuple[str, str], actions: Iterable[str], outcome: PolicyResult) -> None:
     failure = {
         "message": finding.message,
         "policy": names[0],

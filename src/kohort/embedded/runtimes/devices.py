@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kohort.api.quantity import NANO, Quantity
-from kohort.embedded.runtimes.pods import Container, RunPod
+from kohort.embedded.runtimes.pods import RunContainer, RunPod
 
 VISIBLE = {"nvidia.com/gpu": "CUDA_VISIBLE_DEVICES"}
 """The variable that tells a program which devices it may use, by resource."""
@@ -68,7 +68,7 @@ class Devices:
         return [index for index in range(self.counts[resource]) if index not in held]
 
 
-def asked(container: Container, resource: str) -> int:
+def asked(container: RunContainer, resource: str) -> int:
     """How many devices a container asks for."""
     amounts = container.resources
     given = amounts.limits.get(resource, amounts.requests.get(resource, 0))

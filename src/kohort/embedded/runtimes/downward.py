@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kohort.api.quantity import Quantity, QuantityError
-from kohort.embedded.runtimes.pods import Container, RunPod
-from kohort.embedded.runtimes.sources import NotThereError
+from kohort.embedded.runtimes.pods import RunContainer, RunPod
+from kohort.embedded.runtimes.sources import MissingReferenceError
 
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class MachineInfo:
     """What a runtime knows of the machine."""
 
     address: str = "127.0.0.1"
@@ -21,7 +21,7 @@ class Facts:
     """What a container without a limit may use at most."""
 
 
-def field_value(pod: RunPod, path: str, facts: Facts) -> str:
+def field_value(pod: RunPod, path: str, facts: MachineInfo) -> str:
     """The text of a field that pods may ask for."""
     meta = pod.metadata
     if match := _SUBSCRIPT.fullmatch(path):
@@ -41,25 +41,25 @@ def field_value(pod: RunPod, path: str, facts: Facts) -> str:
         "status.podIPs": address,
     }
     if path not in known:
-        raise NotThereError(f"unsupported fieldPath: {path}")
+        raise MissingReferenceError(f"unsupported fieldPath: {path}")
     return known[path]
 
 
-def resource_value(pod: RunPod, container: Container, reference: Mapping[str, Any], facts: Facts) -> str:
+def resource_value(pod: RunPod, container: RunContainer, reference: Mapping[str, Any], facts: MachineInfo) -> str:
     """A limit or request in units of the divisor, rounded up; without a limit, what the machine has."""
     other = reference.get("containerName")
     amounts = (pod.container(str(other)) if other else container).resources
     name = str(reference.get("resource", ""))
     kind, _, resource = name.partition(".")
     if kind not in ("limits", "requests") or not resource:
-        raise NotThereError(f"unsupported container resource : {name}")
+        raise MissingReferenceError(f"unsupported container resource : {name}")
     given = (amounts.limits if kind == "limits" else amounts.requests).get(resource)
     if given is None and kind == "limits":
         given = facts.allocatable.get(resource)
     try:
         value, divisor = Quantity.parse(given or 0), Quantity.parse(reference.get("divisor") or 1)
     except QuantityError as error:
-        raise NotThereError(str(error)) from None
+        raise MissingReferenceError(str(error)) from None
     return str(-(-value.nanos // (divisor.nanos or 10**9)))
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from kohort.embedded.nodes.runtime import Terminated
 from kohort.embedded.runtimes.job_files import read_regular
-from kohort.embedded.runtimes.logs import last_words
-from kohort.embedded.runtimes.pods import Container
+from kohort.embedded.runtimes.logs import tail_for_message
+from kohort.embedded.runtimes.pods import RunContainer
 
 MESSAGE_BYTES = 4096
 LOG_LINES = 80
@@ -39,10 +39,10 @@ def lost(started: datetime, at: datetime) -> Terminated:
     return Terminated(137, "ContainerStatusUnknown", started, at, message=LOST)
 
 
-def termination_message(container: Container, file: Path, log: Path, code: int) -> str:
+def termination_message(container: RunContainer, file: Path, log: Path, code: int) -> str:
     """What a container said about its end: in its file, or with its last lines if it wants that."""
     text = written_message(file)
-    return last_words(log, LOG_LINES, LOG_BYTES) if not text and wants_log(container, code) else text
+    return tail_for_message(log, LOG_LINES, LOG_BYTES) if not text and wants_log(container, code) else text
 
 
 def written_message(file: Path) -> str:
@@ -53,6 +53,6 @@ def written_message(file: Path) -> str:
         return ""
 
 
-def wants_log(container: Container, code: int) -> bool:
+def wants_log(container: RunContainer, code: int) -> bool:
     """Whether the end of the log stands in for a message that was not written."""
     return code != 0 and container.termination_message_policy == "FallbackToLogsOnError"

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping
 
-from kohort.embedded.nodes.runtime import Waiting
-from kohort.embedded.runtimes.downward import Facts, field_value, resource_value
-from kohort.embedded.runtimes.pods import Container, EnvVar, RunPod
-from kohort.embedded.runtimes.sources import NotThereError, Sources
+from kohort.embedded.nodes.runtime import ContainerWaiting
+from kohort.embedded.runtimes.downward import MachineInfo, field_value, resource_value
+from kohort.embedded.runtimes.pods import RunContainer, RunEnvVar, RunPod
+from kohort.embedded.runtimes.sources import MissingReferenceError, Sources
 
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\)|)")
 
@@ -14,14 +14,14 @@ _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\)|)")
 class NotYetError(Exception):
     """A container can't be made as things are; it is tried again."""
 
-    def __init__(self, why: Waiting) -> None:
+    def __init__(self, why: ContainerWaiting) -> None:
         super().__init__(f"{why.reason}: {why.message}")
         self.why = why
 
 
 def config_error(message: str) -> NotYetError:
     """The container's configuration can't be made yet."""
-    return NotYetError(Waiting("CreateContainerConfigError", message))
+    return NotYetError(ContainerWaiting("CreateContainerConfigError", message))
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:
@@ -36,7 +36,7 @@ def expand(text: str, values: Mapping[str, str]) -> str:
     return _REFERENCE.sub(replaced, text)
 
 
-async def environment(pod: RunPod, container: Container, sources: Sources, facts: Facts) -> dict[str, str]:
+async def environment(pod: RunPod, container: RunContainer, sources: Sources, facts: MachineInfo) -> dict[str, str]:
     """The variables that a container declares; raises NotYetError where a source is missing."""
     values: dict[str, str] = {}
     try:
@@ -47,7 +47,7 @@ async def environment(pod: RunPod, container: Container, sources: Sources, facts
             value = await _value(pod, container, variable, values, sources, facts)
             if value is not None:
                 values[variable.name] = value
-    except NotThereError as error:
+    except MissingReferenceError as error:
         raise config_error(str(error)) from None
     _check(values)
     return values
@@ -60,7 +60,12 @@ def _check(values: Mapping[str, str]) -> None:
 
 
 async def _value(
-    pod: RunPod, container: Container, variable: EnvVar, values: Mapping[str, str], sources: Sources, facts: Facts
+    pod: RunPod,
+    container: RunContainer,
+    variable: RunEnvVar,
+    values: Mapping[str, str],
+    sources: Sources,
+    facts: MachineInfo,
 ) -> str | None:
     if variable.value or not variable.value_from:
         return expand(variable.value, values)
@@ -82,7 +87,7 @@ async def _entries(
     kind, reference = ("ConfigMap", config_map) if config_map is not None else ("Secret", secret or {})
     try:
         return await sources.text_of(kind, pod.metadata.namespace, str(reference.get("name", "")))
-    except NotThereError:
+    except MissingReferenceError:
         if reference.get("optional"):
             return {}
         raise
@@ -97,7 +102,7 @@ async def _entry(pod: RunPod, kind: str, reference: Mapping[str, object], source
         return _text(found[key])
     if reference.get("optional"):
         return None
-    raise NotThereError(f"couldn't find key {key} in {kind} {pod.metadata.namespace}/{name}")
+    raise MissingReferenceError(f"couldn't find key {key} in {kind} {pod.metadata.namespace}/{name}")
 
 
 def _text(value: bytes) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from kohort.embedded.runtimes.job_files import open_regular
-from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.server.logs import PodLogOptions
 from kohort.kube.clock import Clock
 
 PIECE = 256 * 1024
@@ -27,7 +27,7 @@ LAST_WORDS_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LogQuery:
     """What of a log is asked for."""
 
     since: bytes = b""
@@ -38,7 +38,7 @@ class Wanted:
     """What stands between stamp and text, or nothing where stamps are not wanted."""
 
     @classmethod
-    def by(cls, options: LogOptions, now: datetime) -> "Wanted":
+    def by(cls, options: PodLogOptions, now: datetime) -> "LogQuery":
         """The options in terms of the file."""
         moment = options.since_time
         if options.since_seconds is not None:
@@ -47,10 +47,10 @@ class Wanted:
         return cls(since, options.tail_lines, options.limit_bytes, stamps=b" " if options.timestamps else b"")
 
 
-class Reader:
+class LogReader:
     """A place in the log of one start of a container."""
 
-    def __init__(self, path: Path, wanted: Wanted) -> None:
+    def __init__(self, path: Path, wanted: LogQuery) -> None:
         self._lock = Lock()
         self._closed = False
         self._path = path
@@ -173,9 +173,9 @@ class Reader:
         return head + text + (b"\n" if self._fresh_line else b"")
 
 
-async def read_log(path: Path, options: LogOptions, clock: Clock, alive: Callable[[], bool]) -> AsyncIterator[bytes]:
+async def read_log(path: Path, options: PodLogOptions, clock: Clock, alive: Callable[[], bool]) -> AsyncIterator[bytes]:
     """A log as asked for; when followed, until its container has ended."""
-    reader = await asyncio.to_thread(Reader, path, Wanted.by(options, clock.wall()))
+    reader = await asyncio.to_thread(LogReader, path, LogQuery.by(options, clock.wall()))
     try:
         while True:
             still = options.follow and alive()
@@ -190,9 +190,9 @@ async def read_log(path: Path, options: LogOptions, clock: Clock, alive: Callabl
         reader.close()
 
 
-def last_words(path: Path, lines: int, size: int) -> str:
+def tail_for_message(path: Path, lines: int, size: int) -> str:
     """The end of a log, for the message of a container that failed."""
-    reader = Reader(path, Wanted(tail=lines, tail_bytes=LAST_WORDS_BYTES))
+    reader = LogReader(path, LogQuery(tail=lines, tail_bytes=LAST_WORDS_BYTES))
     try:
         return reader.piece()[-size:].decode(errors="replace")
     finally:

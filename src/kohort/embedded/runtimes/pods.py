@@ -9,14 +9,20 @@ import msgspec
 
 from kohort.api.codec import Json, from_json
 from kohort.api.struct import View
-from kohort.embedded.runtimes.crew import Crew, Member, Past, Policy, Role
+from kohort.embedded.runtimes.pod_containers import (
+    ContainerRestartPolicy,
+    ContainerRole,
+    PodContainers,
+    PreviousContainerState,
+    SupervisedContainer,
+)
 from kohort.embedded.runtimes.probes.spec import Probe, Probes
 
 _PLAIN = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
 DEFAULT_GRACE = 30
 
 
-class EnvVar(View):
+class RunEnvVar(View):
     """One environment variable."""
 
     name: str
@@ -42,7 +48,7 @@ class Mount(View):
     read_only: bool = False
 
 
-class Amounts(View):
+class RunResources(View):
     """What a container asks for and may use."""
 
     requests: dict[str, Any] = {}
@@ -71,7 +77,7 @@ class Port(View):
     name: str = ""
 
 
-class Container(View):
+class RunContainer(View):
     """One container."""
 
     name: str
@@ -79,9 +85,9 @@ class Container(View):
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     working_dir: str = ""
-    env: tuple[EnvVar, ...] = ()
+    env: tuple[RunEnvVar, ...] = ()
     env_from: tuple[EnvFrom, ...] = ()
-    resources: Amounts = Amounts()
+    resources: RunResources = RunResources()
     volume_mounts: tuple[Mount, ...] = ()
     lifecycle: Lifecycle = Lifecycle()
     security_context: dict[str, Any] = {}
@@ -101,11 +107,11 @@ class Container(View):
         return Probes(self.startup_probe, self.readiness_probe, self.liveness_probe, ports)
 
 
-class Spec(View):
+class RunPodSpec(View):
     """What a pod runs."""
 
-    containers: tuple[Container, ...] = ()
-    init_containers: tuple[Container, ...] = ()
+    containers: tuple[RunContainer, ...] = ()
+    init_containers: tuple[RunContainer, ...] = ()
     volumes: tuple[dict[str, Any], ...] = ()
     restart_policy: str = "Always"
     termination_grace_period_seconds: int | None = None
@@ -115,7 +121,7 @@ class Spec(View):
     hostname: str = ""
 
 
-class Meta(View):
+class RunPodMeta(View):
     """Who a pod is."""
 
     name: str = ""
@@ -129,8 +135,8 @@ class Meta(View):
 class RunPod(View):
     """A pod to be run."""
 
-    metadata: Meta = Meta()
-    spec: Spec = Spec()
+    metadata: RunPodMeta = RunPodMeta()
+    spec: RunPodSpec = RunPodSpec()
     status: dict[str, Any] = msgspec.field(default_factory=dict)
 
     @property
@@ -145,7 +151,7 @@ class RunPod(View):
         uid = self.metadata.uid
         return uid if _PLAIN.fullmatch(uid) else f"x{uid.encode().hex()[:80]}"
 
-    def container(self, name: str) -> Container:
+    def container(self, name: str) -> RunContainer:
         """A container by name."""
         return next(each for each in (*self.spec.init_containers, *self.spec.containers) if each.name == name)
 
@@ -155,23 +161,28 @@ def read_pod(pod: dict[str, Json]) -> RunPod:
     return from_json(pod, RunPod)
 
 
-def crew_of(pod: RunPod) -> Crew:
+def pod_containers(pod: RunPod) -> PodContainers:
     """The containers of a pod, for their supervision."""
     grace = pod.spec.termination_grace_period_seconds
-    before = tuple(_member(each, Role.SIDECAR if each.restart_policy == "Always" else Role.INIT) for each in _init(pod))
-    members = (*before, *(_member(each, Role.MAIN) for each in pod.spec.containers))
-    return Crew(pod.label, members, Policy(pod.spec.restart_policy), DEFAULT_GRACE if grace is None else grace)
+    before = tuple(
+        _member(each, ContainerRole.SIDECAR if each.restart_policy == "Always" else ContainerRole.INIT)
+        for each in _init(pod)
+    )
+    members = (*before, *(_member(each, ContainerRole.MAIN) for each in pod.spec.containers))
+    return PodContainers(
+        pod.label, members, ContainerRestartPolicy(pod.spec.restart_policy), DEFAULT_GRACE if grace is None else grace
+    )
 
 
-def _init(pod: RunPod) -> tuple[Container, ...]:
+def _init(pod: RunPod) -> tuple[RunContainer, ...]:
     return pod.spec.init_containers
 
 
-def _member(container: Container, role: Role) -> Member:
-    return Member(container.name, role, container.lifecycle.pre_stop is not None, container.probes)
+def _member(container: RunContainer, role: ContainerRole) -> SupervisedContainer:
+    return SupervisedContainer(container.name, role, container.lifecycle.pre_stop is not None, container.probes)
 
 
-def as_ready_before(past: Mapping[str, Past], pod: RunPod) -> dict[str, Past]:
+def as_ready_before(past: Mapping[str, PreviousContainerState], pod: RunPod) -> dict[str, PreviousContainerState]:
     """What is known from before, with who was ready by the API's word, which holds until a probe says otherwise."""
     told = (*(pod.status.get("initContainerStatuses") or ()), *(pod.status.get("containerStatuses") or ()))
     ready = {str(status["name"]) for status in told if status.get("ready") and status.get("state", {}).get("running")}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from kohort.embedded.runtimes.downward import Facts
+from kohort.embedded.runtimes.downward import MachineInfo
 
 MIB = 1 << 20
 ORPHANS_AGAIN = 10.0
@@ -45,4 +45,4 @@ class ProcessSettings:
     cgroup: Path | None = None
     """A control group (v2) that is ours to divide; found by itself where there is one."""
     at_stop: AtStop = AtStop.LEAVE
-    facts: Facts = field(default_factory=Facts)
+    facts: MachineInfo = field(default_factory=MachineInfo)

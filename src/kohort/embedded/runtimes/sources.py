@@ -17,7 +17,7 @@ _RESOURCES = {"ConfigMap": ConfigMap.resource, "Secret": Secret.resource}
 TOKEN_SECONDS = 3600
 
 
-class NotThereError(Exception):
+class MissingReferenceError(Exception):
     """What a pod refers to is not there, or can't be had; the text is the kubelet's."""
 
 
@@ -52,7 +52,7 @@ class Sources:
         try:
             answer = decode_json(await accounts.post((pod.metadata.namespace, account), "token", asked))
         except KubeError as error:
-            raise NotThereError(f"failed to fetch token: {error}") from None
+            raise MissingReferenceError(f"failed to fetch token: {error}") from None
         return str(answer["status"]["token"]).encode()
 
     async def _get(self, kind: str, namespace: str, name: str) -> dict[str, Json]:
@@ -66,14 +66,14 @@ class Sources:
             return await self._client.of(_RESOURCES[kind]).get((namespace, name))
         except StatusError as error:
             if error.is_not_found:
-                raise NotThereError(f'{kind.lower()} "{name}" not found') from None
-            raise NotThereError(str(error)) from None
+                raise MissingReferenceError(f'{kind.lower()} "{name}" not found') from None
+            raise MissingReferenceError(str(error)) from None
         except KubeError as error:
-            raise NotThereError(str(error)) from None
+            raise MissingReferenceError(str(error)) from None
 
 
 def _decoded(data: Json, kind: str, name: str) -> dict[str, bytes]:
     try:
         return {key: base64.b64decode(value or "", validate=True) for key, value in (data or {}).items()}
     except (binascii.Error, TypeError, ValueError):
-        raise NotThereError(f"{kind} {name} has data that is not base64") from None
+        raise MissingReferenceError(f"{kind} {name} has data that is not base64") from None

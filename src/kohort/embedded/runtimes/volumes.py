@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kohort.embedded.runtimes.downward import Facts, field_value, resource_value
+from kohort.embedded.runtimes.downward import MachineInfo, field_value, resource_value
 from kohort.embedded.runtimes.environment import expand
 from kohort.embedded.runtimes.job_files import create, make_below, open_path, remove_tree
-from kohort.embedded.runtimes.pods import Container, Mount, RunPod
-from kohort.embedded.runtimes.sources import TOKEN_SECONDS, NotThereError, Sources
+from kohort.embedded.runtimes.pods import Mount, RunContainer, RunPod
+from kohort.embedded.runtimes.sources import TOKEN_SECONDS, MissingReferenceError, Sources
 
 DEFAULT_MODE = 0o644
 _IS_TYPE: dict[str, Callable[[int], bool]] = {"Directory": stat.S_ISDIR, "File": stat.S_ISREG, "Socket": stat.S_ISSOCK}
@@ -35,12 +35,12 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class PodVolumes:
     """Where the volumes of a pod stand, and what they are filled from."""
 
     pod: RunPod
     directory: Path
-    facts: Facts
+    facts: MachineInfo
     host_paths: tuple[str, ...] = ()
     """Prefixes of paths of this machine that pods may mount; none by default."""
 
@@ -90,14 +90,14 @@ class Shelf:
             seconds = int(source.get("expirationSeconds") or TOKEN_SECONDS)
             token = await sources.token(self.pod, str(source.get("audience") or ""), seconds)
             return [File(str(source["path"]), token, mode)]
-        raise NotThereError(f"projected volume source {', '.join(part)} is not supported by this runtime")
+        raise MissingReferenceError(f"projected volume source {', '.join(part)} is not supported by this runtime")
 
     async def _entries(self, kind: str, source: Mapping[str, Any], mode: int, sources: Sources) -> list[File]:
         name = str(source.get("name") or source.get("secretName") or "")
         title = "ConfigMap" if kind == "configMap" else "Secret"
         try:
             found = await sources.files_of(title, self.pod.metadata.namespace, name)
-        except NotThereError:
+        except MissingReferenceError:
             if source.get("optional"):
                 return []
             raise
@@ -106,7 +106,7 @@ class Shelf:
             return [File(key, content, mode) for key, content in found.items()]
         missing = [item["key"] for item in items if item["key"] not in found]
         if missing and not source.get("optional"):
-            raise NotThereError(f"references non-existent {kind.lower()} key: {missing[0]}")
+            raise MissingReferenceError(f"references non-existent {kind.lower()} key: {missing[0]}")
         wanted = [item for item in items if item["key"] in found]
         return [File(item["path"], found[item["key"]], int(item.get("mode") or mode)) for item in wanted]
 
@@ -135,7 +135,7 @@ class Shelf:
         return Path(path)
 
 
-def mounted(mount: Mount, container: Container, volume: Path, values: Mapping[str, str]) -> Path:
+def mounted(mount: Mount, container: RunContainer, volume: Path, values: Mapping[str, str]) -> Path:
     """What a container sees at a mount path: the volume, or a part of it that does not lead out of it."""
     part = mount.sub_path or expand(mount.sub_path_expr, values)
     if not part:
@@ -144,11 +144,11 @@ def mounted(mount: Mount, container: Container, volume: Path, values: Mapping[st
     top = os.path.realpath(volume)
     target = os.path.realpath(volume / part)
     if not _is_below(target, top):
-        raise NotThereError(problem)
+        raise MissingReferenceError(problem)
     try:
         make_below(top, os.path.relpath(target, top), 0o777)
     except OSError as error:
-        raise NotThereError(f"{problem}: {error.strerror}") from None
+        raise MissingReferenceError(f"{problem}: {error.strerror}") from None
     return Path(target)
 
 
@@ -188,7 +188,7 @@ def write_file(directory: Path, file: File) -> None:
     """Write a file of a volume, with its mode from the start; raises NotThereError for one that lies outside."""
     parts = file.path.split("/")
     if file.path.startswith("/") or ".." in parts or not file.path:
-        raise NotThereError(f"invalid path {file.path!r} in a volume: it must stay inside")
+        raise MissingReferenceError(f"invalid path {file.path!r} in a volume: it must stay inside")
     path = directory.joinpath(*parts)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ from typing import Final
 
 from kohort.api.codec import Json
 from kohort.api.core.pods import Pod
-from kohort.embedded.scheduler.queue import Waiting
+from kohort.embedded.scheduler.scheduling_queue import QueuedPodInfo
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.resource_client import ResourceClient
@@ -14,7 +14,7 @@ from kohort.kube.resource_client import ResourceClient
 WORKERS: Final = 32
 MOST_UNDER_WAY: Final = 256
 
-Outcome = Callable[[Waiting, str, KubeError | None], None]
+Outcome = Callable[[QueuedPodInfo, str, KubeError | None], None]
 """Told of each binding: the pod, the node, and what went wrong."""
 
 
@@ -24,7 +24,7 @@ class Binder:
     def __init__(self, client: Client, outcome: Outcome) -> None:
         self._pods: ResourceClient[dict[str, Json]] = client.of(Pod.resource)
         self._outcome = outcome
-        self._queue: asyncio.Queue[tuple[Waiting, str] | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[QueuedPodInfo, str] | None] = asyncio.Queue()
         self._under_way = 0
         self._workers: list[asyncio.Task[None]] = []
 
@@ -33,7 +33,7 @@ class Binder:
         """Whether there is no room for another binding now."""
         return self._under_way >= MOST_UNDER_WAY
 
-    def bind(self, waiting: Waiting, node: str) -> None:
+    def bind(self, waiting: QueuedPodInfo, node: str) -> None:
         """Have a pod bound."""
         self._under_way += 1
         self._queue.put_nowait((waiting, node))
@@ -65,7 +65,7 @@ class Binder:
             self._under_way -= 1
             self._outcome(waiting, node, failure)
 
-    async def _is_bound(self, waiting: Waiting, node: str, error: KubeError) -> bool:
+    async def _is_bound(self, waiting: QueuedPodInfo, node: str, error: KubeError) -> bool:
         """Whether the pod is on the node in spite of an error: an answer may get lost after the deed is done."""
         if isinstance(error, StatusError):
             return False
@@ -76,7 +76,7 @@ class Binder:
         is_same = found["metadata"]["uid"] == waiting.pod.uid
         return is_same and bool(found["spec"].get("nodeName") == node)
 
-    async def _bind(self, waiting: Waiting, node: str) -> None:
+    async def _bind(self, waiting: QueuedPodInfo, node: str) -> None:
         namespace, name = waiting.pod.key
         binding = {
             "apiVersion": "v1",

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kohort.api.selectors import Selector, SelectorError, compile_selector
-from kohort.embedded.scheduler.cluster import PodRecord
-from kohort.embedded.scheduler.seen import SeenBudget
+from kohort.embedded.scheduler.cache import PodInfo
+from kohort.embedded.scheduler.views import SeenBudget
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class DisruptionAllowance:
     """How many of which pods may go."""
 
     selector: Selector
@@ -19,14 +19,14 @@ class Budget:
     """Names of pods that are counted already."""
 
 
-class Budgets(Protocol):
+class DisruptionLister(Protocol):
     """The budgets of a namespace."""
 
-    def __call__(self, namespace: str) -> Sequence[Budget]:
+    def __call__(self, namespace: str) -> Sequence[DisruptionAllowance]:
         """All that select something."""
 
 
-def budget(found: SeenBudget) -> Budget | None:
+def budget(found: SeenBudget) -> DisruptionAllowance | None:
     """A budget read; None for one that selects nothing."""
     try:
         selector = compile_selector(found.spec.selector)
@@ -34,12 +34,12 @@ def budget(found: SeenBudget) -> Budget | None:
         return None
     if found.spec.selector is None or not selector.requirements:
         return None
-    return Budget(selector, found.status.disruptions_allowed, frozenset(found.status.disrupted_pods))
+    return DisruptionAllowance(selector, found.status.disruptions_allowed, frozenset(found.status.disrupted_pods))
 
 
-def breaking(pods: Sequence[PodRecord], budgets: Budgets) -> frozenset[str]:
+def violating_pods(pods: Sequence[PodInfo], budgets: DisruptionLister) -> frozenset[str]:
     """The pods (by uid) whose going, after those before them, a budget does not allow."""
-    spent: dict[Budget, int] = {}
+    spent: dict[DisruptionAllowance, int] = {}
     broken = set[str]()
     for pod in pods:
         for each in budgets(pod.key.namespace):

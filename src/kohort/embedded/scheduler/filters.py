@@ -8,14 +8,21 @@ from typing import Final
 
 from kohort.api.meta import Taint
 from kohort.api.taints import tolerates, untolerated
-from kohort.embedded.scheduler.cluster import NodeRecord, PodRecord
-from kohort.embedded.scheduler.demands import Demand
-from kohort.embedded.scheduler.refusals import OTHER_NODES, PORTS_TAKEN, TAINTED, UNSCHEDULABLE, Refusal, shortage
+from kohort.embedded.scheduler.cache import NodeInfo, PodInfo
+from kohort.embedded.scheduler.diagnosis import (
+    OTHER_NODES,
+    PORTS_TAKEN,
+    TAINTED,
+    UNSCHEDULABLE,
+    FilterFailure,
+    shortage,
+)
+from kohort.embedded.scheduler.requirements import PodRequirements
 
 _UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-def refused_by_kind(demand: Demand, node: NodeRecord) -> Refusal | None:
+def refused_by_kind(demand: PodRequirements, node: NodeInfo) -> FilterFailure | None:
     """What the node itself has against the pod, whatever runs on it."""
     if node.is_unschedulable and not any(tolerates(each, _UNSCHEDULABLE_TAINT) for each in demand.tolerations):
         return UNSCHEDULABLE
@@ -26,7 +33,7 @@ def refused_by_kind(demand: Demand, node: NodeRecord) -> Refusal | None:
     return None
 
 
-def refused_by_load(demand: Demand, node: NodeRecord, uid: str = "") -> Refusal | None:
+def refused_by_load(demand: PodRequirements, node: NodeInfo, uid: str = "") -> FilterFailure | None:
     """What is lacking on the node, pods of at least this priority counted in that wait for it; not the pod itself."""
     expected = _expected(demand, node, uid) if node.nominated else ()
     if demand.ports and _clashes(demand, node, expected):
@@ -43,7 +50,7 @@ def refused_by_load(demand: Demand, node: NodeRecord, uid: str = "") -> Refusal 
     return _shortage(demand, node, used, len(node.pods))
 
 
-def _refused_with(demand: Demand, node: NodeRecord, expected: list[PodRecord]) -> Refusal | None:
+def _refused_with(demand: PodRequirements, node: NodeInfo, expected: list[PodInfo]) -> FilterFailure | None:
     used = dict(node.used)
     for pod in expected:
         for name, amount in pod.demand.requests:
@@ -51,7 +58,7 @@ def _refused_with(demand: Demand, node: NodeRecord, expected: list[PodRecord]) -
     return _shortage(demand, node, used, len(node.pods) + len(expected))
 
 
-def _shortage(demand: Demand, node: NodeRecord, used: dict[str, int], pods: int) -> Refusal | None:
+def _shortage(demand: PodRequirements, node: NodeInfo, used: dict[str, int], pods: int) -> FilterFailure | None:
     names = ["pods"] if pods >= node.room else []
     is_final = False
     for name, amount in demand.requests:
@@ -62,11 +69,11 @@ def _shortage(demand: Demand, node: NodeRecord, used: dict[str, int], pods: int)
     return shortage(tuple(names), is_final=is_final) if names else None
 
 
-def _expected(demand: Demand, node: NodeRecord, uid: str) -> list[PodRecord]:
+def _expected(demand: PodRequirements, node: NodeInfo, uid: str) -> list[PodInfo]:
     waiting = node.nominated.values()
     return [each for each in waiting if each.demand.priority >= demand.priority and each.uid != uid]
 
 
-def _clashes(demand: Demand, node: NodeRecord, expected: Iterable[PodRecord]) -> bool:
+def _clashes(demand: PodRequirements, node: NodeInfo, expected: Iterable[PodInfo]) -> bool:
     taken = [*node.ports(), *(port for pod in expected for port in pod.demand.ports)]
     return any(wanted.clashes(each) for wanted in demand.ports for each in taken)

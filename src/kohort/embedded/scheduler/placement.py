@@ -5,21 +5,21 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Protocol
 
-from kohort.embedded.scheduler.cluster import Cluster, NodeRecord, PodRecord
-from kohort.embedded.scheduler.filters import refused_by_kind, refused_by_load
-from kohort.embedded.scheduler.refusals import (
+from kohort.embedded.scheduler.affinity_state import AffinityState, is_spoken_of, surroundings
+from kohort.embedded.scheduler.cache import NodeInfo, PodInfo, SchedulerCache
+from kohort.embedded.scheduler.diagnosis import (
     NAMES_CONFLICT,
     NO_CAUSE,
     NO_NODES,
     NOT_NAMED,
-    Cause,
-    Nowhere,
-    Refusal,
-    nowhere,
+    FilterFailure,
+    FitError,
+    UnschedulableCause,
+    fit_error,
     told_at_once,
 )
+from kohort.embedded.scheduler.filters import refused_by_kind, refused_by_load
 from kohort.embedded.scheduler.scores import MOST, kind_score, load_score
-from kohort.embedded.scheduler.surroundings import Surroundings, is_spoken_of, surroundings
 from kohort.embedded.scheduler.tables import Tables
 from kohort.embedded.scheduler.terms import NO_RELATIONS
 
@@ -29,7 +29,7 @@ SPREAD_WEIGHT: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SelectedNode:
     """A node that takes the pod."""
 
     node: str
@@ -38,10 +38,10 @@ class Found:
 class StorageView(Protocol):
     """What placing asks about storage."""
 
-    def problem(self, pod: PodRecord) -> str:
+    def problem(self, pod: PodInfo) -> str:
         """Why the pod can go to no node at all; empty for no reason."""
 
-    def refused(self, pod: PodRecord, node: NodeRecord) -> Refusal | None:
+    def refused(self, pod: PodInfo, node: NodeInfo) -> FilterFailure | None:
         """What the pod's volumes have against a node."""
 
 
@@ -53,26 +53,26 @@ def enough(nodes: int) -> int:
 class Placer:
     """Answers where pods go. Two of them with the same history give the same answers."""
 
-    def __init__(self, cluster: Cluster, storage: StorageView) -> None:
+    def __init__(self, cluster: SchedulerCache, storage: StorageView) -> None:
         self._cluster = cluster
         self._storage = storage
         self._tables = Tables(cluster)
         self._start = 0
         """Where the next search begins, so that every node has its turn."""
 
-    def place(self, pod: PodRecord) -> Found | Nowhere:
+    def place(self, pod: PodInfo) -> SelectedNode | FitError:
         """The best node for the pod."""
         nodes = self._cluster.nodes
         if not nodes:
-            return Nowhere(NO_NODES, Cause.NODE, {})
+            return FitError(NO_NODES, UnschedulableCause.NODE, {})
         problem = self._storage.problem(pod) if pod.demand.claims else ""
         if problem:
-            return Nowhere(told_at_once(len(nodes), problem), Cause.STORAGE, {})
+            return FitError(told_at_once(len(nodes), problem), UnschedulableCause.STORAGE, {})
         if pod.demand.names == frozenset():
-            return Nowhere(told_at_once(len(nodes), NAMES_CONFLICT), NO_CAUSE, {})
+            return FitError(told_at_once(len(nodes), NAMES_CONFLICT), NO_CAUSE, {})
         return self._on_nominated(pod) or self._from_table(pod) or self._by_search(pod)
 
-    def refused(self, pod: PodRecord, node: NodeRecord, near: Surroundings | None) -> Refusal | None:
+    def refused(self, pod: PodInfo, node: NodeInfo, near: AffinityState | None) -> FilterFailure | None:
         """Why one node does not take the pod; None where it does."""
         demand = pod.demand
         return (
@@ -82,19 +82,19 @@ class Placer:
             or (near.refused(node) if near is not None else None)
         )
 
-    def near(self, pod: PodRecord) -> Surroundings | None:
+    def near(self, pod: PodInfo) -> AffinityState | None:
         """What other pods have to say; None for nothing."""
         is_silent = pod.demand.relations is NO_RELATIONS and not is_spoken_of(self._cluster, pod)
         return None if is_silent else surroundings(self._cluster, pod)
 
-    def _on_nominated(self, pod: PodRecord) -> Found | None:
+    def _on_nominated(self, pod: PodInfo) -> SelectedNode | None:
         """The node where room was made for the pod, if it is still the place."""
         node = self._cluster.nodes.get(self._cluster.nominated_to(pod.uid))
         if node is None or self.refused(pod, node, self.near(pod)) is not None:
             return None
-        return Found(node.name)
+        return SelectedNode(node.name)
 
-    def _from_table(self, pod: PodRecord) -> Found | Nowhere | None:
+    def _from_table(self, pod: PodInfo) -> SelectedNode | FitError | None:
         """What is kept about pods of this shape; None where that does not answer."""
         if not pod.demand.is_plain or is_spoken_of(self._cluster, pod):
             return None
@@ -102,17 +102,19 @@ class Placer:
         if table is None:
             return None
         node = table.best()
-        return Found(node.name) if node is not None else table.verdict()
+        return SelectedNode(node.name) if node is not None else table.verdict()
 
-    def _by_search(self, pod: PodRecord) -> Found | Nowhere:
+    def _by_search(self, pod: PodInfo) -> SelectedNode | FitError:
         near = self.near(pod)
-        refusals: dict[str, Refusal] = {}
+        refusals: dict[str, FilterFailure] = {}
         fitting = list(islice(self._fitting(pod, near, refusals), enough(len(self._cluster.nodes))))
         if fitting:
-            return Found(_best(pod, fitting, near).name)
-        return nowhere(len(self._cluster.nodes), refusals)
+            return SelectedNode(_best(pod, fitting, near).name)
+        return fit_error(len(self._cluster.nodes), refusals)
 
-    def _fitting(self, pod: PodRecord, near: Surroundings | None, refusals: dict[str, Refusal]) -> Iterator[NodeRecord]:
+    def _fitting(
+        self, pod: PodInfo, near: AffinityState | None, refusals: dict[str, FilterFailure]
+    ) -> Iterator[NodeInfo]:
         """The nodes that take the pod, from where the last search ended."""
         nodes = list(self._cluster.nodes.values())
         names = pod.demand.names
@@ -126,7 +128,7 @@ class Placer:
                 refusals[node.name] = refusal
 
 
-def _best(pod: PodRecord, nodes: Sequence[NodeRecord], near: Surroundings | None) -> NodeRecord:
+def _best(pod: PodInfo, nodes: Sequence[NodeInfo], near: AffinityState | None) -> NodeInfo:
     """The best of several nodes; among equals the one that has waited longest for a pod."""
     demand = pod.demand
     scores = [kind_score(demand, node) + load_score(demand, node) for node in nodes]

@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import Final
 
 from kohort.embedded.scheduler.binding import Binder
-from kohort.embedded.scheduler.cluster import Cluster
-from kohort.embedded.scheduler.placement import Found, Placer
-from kohort.embedded.scheduler.preemption import Candidate, Preemptor
-from kohort.embedded.scheduler.queue import Queue, Waiting
-from kohort.embedded.scheduler.refusals import Cause, Nowhere
-from kohort.embedded.scheduler.seen import SeenCondition
-from kohort.embedded.scheduler.signs import Signs
-from kohort.embedded.scheduler.watching import Watching, watched_pods
-from kohort.embedded.scheduler.writes import NAME, SCHEDULED, Writes
+from kohort.embedded.scheduler.cache import SchedulerCache
+from kohort.embedded.scheduler.cluster_events import ClusterEvents
+from kohort.embedded.scheduler.diagnosis import FitError, UnschedulableCause
+from kohort.embedded.scheduler.event_handlers import SchedulerEventHandlers, watched_pods
+from kohort.embedded.scheduler.placement import Placer, SelectedNode
+from kohort.embedded.scheduler.preemption import NodeCandidate, PreemptionEvaluator
+from kohort.embedded.scheduler.scheduling_queue import QueuedPodInfo, SchedulingQueue
+from kohort.embedded.scheduler.status_writer import NAME, SCHEDULED, PodStatusWriter
+from kohort.embedded.scheduler.views import SeenCondition
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.events import EventLimits, EventRecorder
@@ -36,20 +36,20 @@ bindings; with half of them, half of the events are unwritten when the last pod 
 _INSTANCE: Final = "kohort"
 
 
-class Scheduler:
+class PodScheduler:
     """Places pods on one API server, whichever it is."""
 
     def __init__(self, client: Client) -> None:
         self._clock = client.clock
         self._informers = SharedInformerFactory(client)
         self._recorder = EventRecorder(client, NAME, _INSTANCE, EVENTS)
-        self.cluster = Cluster()
-        self.queue = Queue()
-        self._signs = Signs(self.cluster, self.queue)
-        self._writes = Writes(client, self._recorder, watched_pods(self._informers).cache)
-        self._watching = Watching(self._informers, self.cluster, self.queue, self._signs, self._writes)
+        self.cluster = SchedulerCache()
+        self.queue = SchedulingQueue()
+        self._signs = ClusterEvents(self.cluster, self.queue)
+        self._writes = PodStatusWriter(client, self._recorder, watched_pods(self._informers).cache)
+        self._watching = SchedulerEventHandlers(self._informers, self.cluster, self.queue, self._signs, self._writes)
         self._placer = Placer(self.cluster, self._watching.storage)
-        self._preemptor = Preemptor(self.cluster, self._placer, self._watching.budgets)
+        self._preemptor = PreemptionEvaluator(self.cluster, self._placer, self._watching.budgets)
         self._binder = Binder(client, self._on_outcome)
         self._news = asyncio.Event()
         self._looked = self._clock.now()
@@ -126,7 +126,7 @@ class Scheduler:
             self._try(waiting)
         self._news.set()
 
-    def _try(self, waiting: Waiting) -> None:
+    def _try(self, waiting: QueuedPodInfo) -> None:
         """One pod that nobody expected must not keep all others from their nodes."""
         try:
             self._place(waiting)
@@ -135,24 +135,24 @@ class Scheduler:
             self.queue.hold(waiting, self._clock.now())
             self._tell(waiting, "SchedulerError", f"{type(error).__name__}: {error}")
 
-    def _place(self, waiting: Waiting) -> None:
+    def _place(self, waiting: QueuedPodInfo) -> None:
         answer = self._placer.place(waiting.pod)
-        if isinstance(answer, Found):
+        if isinstance(answer, SelectedNode):
             self.cluster.place(waiting.pod, answer.node)
             self._writes.placed(waiting.pod)
             self._binder.bind(waiting, answer.node)
-            self._signs.everywhere(Cause.PEERS)
+            self._signs.everywhere(UnschedulableCause.PEERS)
             # There may be room for another of the same kind.
             self.queue.wake(waiting.pod.demand, self._clock.now())
         else:
             self._refuse(waiting, answer)
 
-    def _refuse(self, waiting: Waiting, nowhere: Nowhere) -> None:
+    def _refuse(self, waiting: QueuedPodInfo, nowhere: FitError) -> None:
         pod = waiting.pod
         message = nowhere.message
         if self.cluster.nodes:
             found = self._preemptor.search(pod, nowhere)
-            if isinstance(found, Candidate):
+            if isinstance(found, NodeCandidate):
                 self._clear(waiting, found)
             elif found.clears_nomination:
                 self.cluster.withdraw(pod.uid)
@@ -160,7 +160,7 @@ class Scheduler:
         self.queue.rest(waiting, nowhere.cause, self._clock.now())
         self._tell(waiting, "Unschedulable", message)
 
-    def _clear(self, waiting: Waiting, candidate: Candidate) -> None:
+    def _clear(self, waiting: QueuedPodInfo, candidate: NodeCandidate) -> None:
         """Make room on a node, and keep it for the pod."""
         pod, node = waiting.pod, candidate.node.name
         self.cluster.nominate(pod, node)
@@ -171,13 +171,13 @@ class Scheduler:
                 self.cluster.place(replace(victim, is_leaving=True), node)
                 self._writes.evict(victim, pod, node)
 
-    def _tell(self, waiting: Waiting, reason: str, message: str) -> None:
+    def _tell(self, waiting: QueuedPodInfo, reason: str, message: str) -> None:
         condition = SeenCondition(type=SCHEDULED, status="False", reason=reason, message=message)
         self._writes.failed(waiting.pod, condition, self.cluster.nominated_to(waiting.pod.uid))
 
     # Bindings
 
-    def _on_outcome(self, waiting: Waiting, node: str, failure: KubeError | None) -> None:
+    def _on_outcome(self, waiting: QueuedPodInfo, node: str, failure: KubeError | None) -> None:
         self._news.set()
         if failure is None:
             self._writes.scheduled(waiting.pod, node)
@@ -199,9 +199,9 @@ class Scheduler:
 
 
 @contextlib.asynccontextmanager
-async def scheduling(client: Client) -> AsyncIterator[Scheduler]:
+async def running_pod_scheduler(client: Client) -> AsyncIterator[PodScheduler]:
     """A scheduler at work for as long as the block lasts."""
-    scheduler = Scheduler(client)
+    scheduler = PodScheduler(client)
     scheduler.start()
     try:
         yield scheduler

@@ -7,8 +7,8 @@ moment: so a score can be kept until its node changes.
 from typing import Final
 
 from kohort.api.taints import untolerated
-from kohort.embedded.scheduler.cluster import NodeRecord
-from kohort.embedded.scheduler.demands import CPU, MEMORY, Demand
+from kohort.embedded.scheduler.cache import NodeInfo
+from kohort.embedded.scheduler.requirements import CPU, MEMORY, PodRequirements
 
 MOST: Final = 100.0
 WISHED_NODES: Final = 2.0
@@ -16,7 +16,7 @@ FEW_TAINTS: Final = 3.0
 _DISLIKED: Final = ("PreferNoSchedule",)
 
 
-def load_score(demand: Demand, node: NodeRecord) -> float:
+def load_score(demand: PodRequirements, node: NodeInfo) -> float:
     """Better the emptier the node would be, and the more alike the used parts of CPU and memory."""
     cpu, memory = node.allocatable.get(CPU, 0), node.allocatable.get(MEMORY, 0)
     if not cpu or not memory:
@@ -26,7 +26,7 @@ def load_score(demand: Demand, node: NodeRecord) -> float:
     return MOST * (1 - (busy + full) / 2) + MOST * (1 - abs(busy - full) / 2)
 
 
-def kind_score(demand: Demand, node: NodeRecord) -> float:
+def kind_score(demand: PodRequirements, node: NodeInfo) -> float:
     """Better the more wishes for nodes it meets, and the fewer taints it has that only discourage."""
     score = FEW_TAINTS * MOST
     if node.taints:

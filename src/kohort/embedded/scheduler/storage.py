@@ -6,10 +6,10 @@ Nobody here binds a claim: that is for controllers of storage.
 from typing import Final
 
 from kohort.api.selectors import NodeTerm, node_terms
-from kohort.embedded.scheduler.cluster import NodeRecord, PodRecord
-from kohort.embedded.scheduler.demands import ClaimUse
-from kohort.embedded.scheduler.refusals import NO_VOLUME, VOLUME_ELSEWHERE, Refusal
-from kohort.embedded.scheduler.seen import SeenClaim, SeenPersistentVolume, SeenStorageClass
+from kohort.embedded.scheduler.cache import NodeInfo, PodInfo
+from kohort.embedded.scheduler.diagnosis import NO_VOLUME, VOLUME_ELSEWHERE, FilterFailure
+from kohort.embedded.scheduler.requirements import VolumeClaimUse
+from kohort.embedded.scheduler.views import SchedulerClaim, SeenPersistentVolume, SeenStorageClass
 from kohort.kube.indexer import Indexer
 
 UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
@@ -17,23 +17,26 @@ DELAYED: Final = "WaitForFirstConsumer"
 ANNOTATION: Final = "pv.kubernetes.io/bind-completed"
 
 
-class Storage:
+class VolumeIndex:
     """What is known of claims, volumes and their classes."""
 
     def __init__(
-        self, claims: Indexer[SeenClaim], volumes: Indexer[SeenPersistentVolume], classes: Indexer[SeenStorageClass]
+        self,
+        claims: Indexer[SchedulerClaim],
+        volumes: Indexer[SeenPersistentVolume],
+        classes: Indexer[SeenStorageClass],
     ) -> None:
         self._claims = claims
         self._volumes = volumes
         self._classes = classes
 
-    def problem(self, pod: PodRecord) -> str:
+    def problem(self, pod: PodInfo) -> str:
         """Why the pod can go to no node at all; empty for no reason."""
         uses = pod.demand.claims
         problem = next((found for found in (self._unusable(pod.key.namespace, use) for use in uses) if found), "")
         return problem or (UNBOUND if any(self._is_awaited(pod.key.namespace, use) for use in uses) else "")
 
-    def refused(self, pod: PodRecord, node: NodeRecord) -> Refusal | None:
+    def refused(self, pod: PodInfo, node: NodeInfo) -> FilterFailure | None:
         """What the pod's volumes have against a node."""
         for use in pod.demand.claims:
             claim = self._claims.get((pod.key.namespace, use.name))
@@ -44,7 +47,7 @@ class Storage:
                 return VOLUME_ELSEWHERE
         return None
 
-    def _unusable(self, namespace: str, use: ClaimUse) -> str:
+    def _unusable(self, namespace: str, use: VolumeClaimUse) -> str:
         claim = self._claims.get((namespace, use.name))
         if claim is None and use.is_made_for_pod:
             return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{use.name}"'
@@ -56,7 +59,7 @@ class Storage:
         leaves = claim.metadata.deletion_timestamp is not None
         return f'persistentvolumeclaim "{use.name}" is being deleted' if leaves else ""
 
-    def _is_awaited(self, namespace: str, use: ClaimUse) -> bool:
+    def _is_awaited(self, namespace: str, use: VolumeClaimUse) -> bool:
         """Whether a claim is to be bound before its pod is placed, and is not."""
         claim = self._claims.get((namespace, use.name))
         if claim is None or _is_bound(claim):
@@ -70,5 +73,5 @@ class Storage:
         return node_terms(affinity.required) if affinity is not None else None
 
 
-def _is_bound(claim: SeenClaim) -> bool:
+def _is_bound(claim: SchedulerClaim) -> bool:
     return bool(claim.spec.volume_name) and ANNOTATION in claim.metadata.annotations

@@ -7,32 +7,32 @@ from collections import OrderedDict
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from kohort.embedded.scheduler.cluster import Cluster, NodeRecord
-from kohort.embedded.scheduler.demands import Demand
+from kohort.embedded.scheduler.cache import NodeInfo, SchedulerCache
+from kohort.embedded.scheduler.diagnosis import FilterFailure, FitError, fit_error
 from kohort.embedded.scheduler.filters import refused_by_kind, refused_by_load
-from kohort.embedded.scheduler.refusals import Nowhere, Refusal, nowhere
+from kohort.embedded.scheduler.requirements import PodRequirements
 from kohort.embedded.scheduler.scores import kind_score, load_score
 
 MOST_TABLES: Final = 128
 _SPARE: Final = 64
 
-Entry = tuple[float, int, int, int, NodeRecord]
+Entry = tuple[float, int, int, int, NodeInfo]
 """Score (negative), when a pod was last put there, age of the node, version, node."""
 
 
 class Table:
     """All nodes, as pods of one shape see them; its pods must say nothing about others."""
 
-    def __init__(self, cluster: Cluster, demand: Demand) -> None:
+    def __init__(self, cluster: SchedulerCache, demand: PodRequirements) -> None:
         self._cluster = cluster
         self._demand = demand
         self._heap: list[Entry] = []
-        self._by_kind: dict[str, tuple[int, Refusal | None, float]] = {}
-        self._refused: dict[str, Refusal] = {}
+        self._by_kind: dict[str, tuple[int, FilterFailure | None, float]] = {}
+        self._refused: dict[str, FilterFailure] = {}
         self._seen = -1
-        self._verdict: tuple[int, Nowhere] | None = None
+        self._verdict: tuple[int, FitError] | None = None
 
-    def best(self) -> NodeRecord | None:
+    def best(self) -> NodeInfo | None:
         """The best node that takes such a pod now."""
         self._refresh()
         heap = self._heap
@@ -43,10 +43,10 @@ class Table:
             heappop(heap)
         return None
 
-    def verdict(self) -> Nowhere:
+    def verdict(self) -> FitError:
         """Why there is none; the same for all such pods until a node changes."""
         if self._verdict is None or self._verdict[0] != self._seen:
-            self._verdict = (self._seen, nowhere(len(self._cluster.nodes), dict(self._refused)))
+            self._verdict = (self._seen, fit_error(len(self._cluster.nodes), dict(self._refused)))
         return self._verdict[1]
 
     def _refresh(self) -> None:
@@ -70,7 +70,7 @@ class Table:
         self._heap = [entry for entry in entries if entry is not None]
         heapify(self._heap)
 
-    def _look(self, node: NodeRecord) -> None:
+    def _look(self, node: NodeInfo) -> None:
         present = self._cluster.nodes.get(node.name)
         if present is None:
             self._refused.pop(node.name, None)
@@ -81,7 +81,7 @@ class Table:
         if entry is not None:
             heappush(self._heap, entry)
 
-    def _entry(self, node: NodeRecord) -> Entry | None:
+    def _entry(self, node: NodeInfo) -> Entry | None:
         """The node's place in the order; None, with the reason kept, where it refuses."""
         known = self._by_kind.get(node.name)
         if known is None or known[0] != node.shape:
@@ -100,11 +100,11 @@ class Table:
 class Tables:
     """The tables of shapes that come more than once; the least used goes first."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: SchedulerCache) -> None:
         self._cluster = cluster
-        self._tables: OrderedDict[Demand, Table | None] = OrderedDict()
+        self._tables: OrderedDict[PodRequirements, Table | None] = OrderedDict()
 
-    def of(self, demand: Demand) -> Table | None:
+    def of(self, demand: PodRequirements) -> Table | None:
         """The table of a shape; None for one that is seen for the first time, which may well be the last."""
         if demand not in self._tables:
             self._tables[demand] = None

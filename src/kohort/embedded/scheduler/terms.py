@@ -10,7 +10,7 @@ from typing import Final
 from kohort.api.core.affinity import Affinity, PodAffinity, PodAffinityTerm
 from kohort.api.meta import LabelSelector
 from kohort.api.selectors import NOTHING, Operator, Requirement, Selector, SelectorError, compile_selector, exactly
-from kohort.embedded.scheduler.seen import SpreadConstraint
+from kohort.embedded.scheduler.views import SpreadConstraint
 
 Labels = Mapping[str, str]
 NamespaceLabels = Mapping[str, Labels]
@@ -38,7 +38,7 @@ class Peers:
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class PodSelection:
     """Pods that are all of these at once; spreading does not count those on their way out."""
 
     peers: tuple[Peers, ...]
@@ -50,7 +50,7 @@ class Crowd:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class AffinityTerm:
     """Pods, and the node label by whose value they are near."""
 
     peers: Peers
@@ -58,18 +58,18 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Pull:
+class WeightedTerm:
     """A term that makes nodes better by its weight, or worse by a negative one."""
 
-    term: Term
+    term: AffinityTerm
     weight: int
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class TopologySpread:
     """How evenly a crowd is to lie over the values of a node label."""
 
-    crowd: Crowd
+    crowd: PodSelection
     topology_key: str
     max_skew: int
     min_domains: int
@@ -83,17 +83,17 @@ class Spread:
 class Relations:
     """All that a pod says about other pods."""
 
-    affinity: tuple[Term, ...] = ()
-    anti_affinity: tuple[Term, ...] = ()
-    pulls: tuple[Pull, ...] = ()
-    spreads: tuple[Spread, ...] = ()
+    affinity: tuple[AffinityTerm, ...] = ()
+    anti_affinity: tuple[AffinityTerm, ...] = ()
+    pulls: tuple[WeightedTerm, ...] = ()
+    spreads: tuple[TopologySpread, ...] = ()
     """What must hold."""
-    soft_spreads: tuple[Spread, ...] = ()
+    soft_spreads: tuple[TopologySpread, ...] = ()
 
     @property
-    def attracted(self) -> Crowd:
+    def attracted(self) -> PodSelection:
         """The pods that the required affinity looks for: each must meet all terms."""
-        return Crowd(tuple(term.peers for term in self.affinity), with_leaving=True)
+        return PodSelection(tuple(term.peers for term in self.affinity), with_leaving=True)
 
 
 NO_RELATIONS: Final = Relations()
@@ -118,21 +118,21 @@ def relations(
     )
 
 
-def _required(namespace: str, labels: Labels, affinity: PodAffinity | None) -> tuple[Term, ...]:
+def _required(namespace: str, labels: Labels, affinity: PodAffinity | None) -> tuple[AffinityTerm, ...]:
     if affinity is None:
         return ()
     wanted = affinity.required_during_scheduling_ignored_during_execution
     return tuple(_term(namespace, labels, each) for each in wanted)
 
 
-def _pulls(namespace: str, labels: Labels, affinity: PodAffinity | None, sign: int) -> tuple[Pull, ...]:
+def _pulls(namespace: str, labels: Labels, affinity: PodAffinity | None, sign: int) -> tuple[WeightedTerm, ...]:
     if affinity is None:
         return ()
     wanted = affinity.preferred_during_scheduling_ignored_during_execution
-    return tuple(Pull(_term(namespace, labels, each.pod_affinity_term), sign * each.weight) for each in wanted)
+    return tuple(WeightedTerm(_term(namespace, labels, each.pod_affinity_term), sign * each.weight) for each in wanted)
 
 
-def _term(namespace: str, labels: Labels, term: PodAffinityTerm) -> Term:
+def _term(namespace: str, labels: Labels, term: PodAffinityTerm) -> AffinityTerm:
     selector = _compiled(term.label_selector)
     alike = exactly({key: labels[key] for key in term.match_label_keys if key in labels})
     unlike = (
@@ -146,16 +146,16 @@ def _term(namespace: str, labels: Labels, term: PodAffinityTerm) -> Term:
         _narrowed(selector, (*alike, *unlike)),
         _compiled(term.namespace_selector),
     )
-    return Term(peers, term.topology_key)
+    return AffinityTerm(peers, term.topology_key)
 
 
-def _spread(namespace: str, labels: Labels, constraint: SpreadConstraint) -> Spread:
+def _spread(namespace: str, labels: Labels, constraint: SpreadConstraint) -> TopologySpread:
     alike = exactly({key: labels[key] for key in constraint.match_label_keys if key in labels})
     selector = _narrowed(_compiled(constraint.label_selector), tuple(alike))
     # A selector that asks for nothing counts nobody here, as Kubernetes has it, though it selects all.
     counted = selector if selector.requirements else NOTHING
-    return Spread(
-        Crowd((Peers(frozenset((namespace,)), counted),), with_leaving=False),
+    return TopologySpread(
+        PodSelection((Peers(frozenset((namespace,)), counted),), with_leaving=False),
         constraint.topology_key,
         constraint.max_skew,
         constraint.min_domains or 1,

@@ -18,12 +18,12 @@ from kohort.api.codec import Json, decode_json
 from kohort.api.errors import DecodeError
 from kohort.api.fields import ROOT, FieldError, invalid, required
 from kohort.embedded.auth.users import User
-from kohort.embedded.server.answers import Answer
-from kohort.embedded.server.endpoints import Endpoints
-from kohort.embedded.server.front_proxy import EXTRA_PREFIX, GROUP_HEADER, UID_HEADER, USER_HEADER, FrontProxy
+from kohort.embedded.server.front_proxy import EXTRA_PREFIX, GROUP_HEADER, UID_HEADER, USER_HEADER, FrontProxyIdentity
 from kohort.embedded.server.paths import encoded_path
-from kohort.embedded.server.requests import Inbound, Target
-from kohort.embedded.store import Store
+from kohort.embedded.server.requests import RequestInfo, ServerRequest
+from kohort.embedded.server.responses import ServerResponse
+from kohort.embedded.server.service_resolver import ServiceResolver
+from kohort.embedded.storage import Store
 from kohort.kube.errors import StatusError
 
 API_SERVICES = "apiservices.apiregistration.k8s.io"
@@ -37,7 +37,11 @@ class Aggregator:
     """Passes requests for other servers' groups on."""
 
     def __init__(
-        self, store: Store, endpoints: Endpoints, is_local: Callable[[str, str], bool], front_proxy: FrontProxy | None
+        self,
+        store: Store,
+        endpoints: ServiceResolver,
+        is_local: Callable[[str, str], bool],
+        front_proxy: FrontProxyIdentity | None,
     ) -> None:
         self._store = store
         self._front_proxy = front_proxy
@@ -64,12 +68,12 @@ class Aggregator:
             self._services = {(spec["group"], spec["version"]): spec for spec in specs if _is_foreign(spec)}
         return self._services
 
-    def serves(self, target: Target) -> bool:
+    def serves(self, target: RequestInfo) -> bool:
         """Whether the request is for another server."""
         place = (target.group, target.version)
         return place in self.services and not self._is_local(*place)
 
-    async def proxy(self, request: Inbound, target: Target, user: User) -> Answer:
+    async def proxy(self, request: ServerRequest, target: RequestInfo, user: User) -> ServerResponse:
         """The other server's answer."""
         spec = self.services[target.group, target.version]
         url = self._url(spec, request, target)
@@ -90,9 +94,9 @@ class Aggregator:
             ) from None
         kept = [(name, value) for name, value in response.headers.items() if name.lower() in ("warning", "etag")]
         kind = response.headers.get("Content-Type", "application/json")
-        return Answer(response.status, _chunks(response), kind, tuple(kept))
+        return ServerResponse(response.status, _chunks(response), kind, tuple(kept))
 
-    async def document(self, request: Inbound, target: Target, user: User) -> dict[str, Json]:
+    async def document(self, request: ServerRequest, target: RequestInfo, user: User) -> dict[str, Json]:
         """The other server's answer as a JSON object."""
         answer = await self.proxy(request, target, user)
         assert not isinstance(answer.body, bytes)  # noqa: S101 - what is passed on is a stream
@@ -105,7 +109,7 @@ class Aggregator:
             raise _unavailable(f"{request.path} answered {answer.status}")
         return found
 
-    def _url(self, spec: Mapping[str, Any], request: Inbound, target: Target) -> URL:
+    def _url(self, spec: Mapping[str, Any], request: ServerRequest, target: RequestInfo) -> URL:
         """The address, spelled by us and sent as it is: the other server gets the path that was authorized."""
         service = spec["service"]
         place = self._endpoints.resolve(service["namespace"], service["name"], int(service.get("port") or 443))
@@ -172,7 +176,7 @@ def _quoted(text: str) -> str:
     return quote(text, safe="")
 
 
-def _forwarded(request: Inbound, user: User) -> CIMultiDict[str]:
+def _forwarded(request: ServerRequest, user: User) -> CIMultiDict[str]:
     """The client's headers without its credentials, and who it is."""
     headers: CIMultiDict[str] = CIMultiDict()
     for name, value in request.headers.items():

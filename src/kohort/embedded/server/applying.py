@@ -3,22 +3,22 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kohort.embedded.ownership import apply, reset_fields
-from kohort.embedded.server.operations import Operation
-from kohort.embedded.server.semantics import Semantics
+from kohort.embedded.managed_fields import apply, reset_fields
+from kohort.embedded.server.operations import WriteOperation
+from kohort.embedded.server.resource_strategy import ResourceStrategy
 from kohort.embedded.server.versions import Object
-from kohort.embedded.server.writing import MAX_ATTEMPTS, Writer, Written
+from kohort.embedded.server.write_pipeline import MAX_ATTEMPTS, WritePipeline, WriteResult
 from kohort.kube.errors import MODIFIED, StatusError, bad_request, conflict
 
 
 class Applier:
     """Carries applies through the writer."""
 
-    def __init__(self, writer: Writer, semantics: Semantics) -> None:
+    def __init__(self, writer: WritePipeline, semantics: ResourceStrategy) -> None:
         self._writer = writer
         self._semantics = semantics
 
-    async def apply(self, operation: Operation, config: Object) -> Written:
+    async def apply(self, operation: WriteOperation, config: Object) -> WriteResult:
         """Apply a configuration; two that create the same object at once meet in the second round."""
         wanted = self._semantics.configuration(operation, _checked(operation, config))
         for _ in range(MAX_ATTEMPTS):
@@ -38,13 +38,13 @@ class Applier:
                     raise
         raise conflict(operation.about, MODIFIED)
 
-    async def _update(self, operation: Operation, wanted: Object) -> Written:
+    async def _update(self, operation: WriteOperation, wanted: Object) -> WriteResult:
         async def merged(old: Object) -> Object:
             return self._merged(operation, old, wanted)
 
         return await self._writer.update(operation, merged)
 
-    def _merged(self, operation: Operation, live: Object | None, wanted: Object) -> Object:
+    def _merged(self, operation: WriteOperation, live: Object | None, wanted: Object) -> Object:
         options, resource = operation.options, operation.resource
         return apply(
             live,
@@ -59,7 +59,7 @@ class Applier:
         )
 
 
-def _checked(operation: Operation, config: Mapping[str, Any]) -> Object:
+def _checked(operation: WriteOperation, config: Mapping[str, Any]) -> Object:
     metadata = config.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
         raise bad_request("metadata must be an object")

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from kohort.api.codec import Json
 from kohort.api.times import format_time
 from kohort.embedded.auth.users import LOOPBACK
-from kohort.embedded.resources import Resource, Subresource
+from kohort.embedded.resources import ServedResource, Subresource
 from kohort.embedded.server.aggregation import API_SERVICES, Aggregator
-from kohort.embedded.server.catalogue import Catalogue
-from kohort.embedded.server.commits import Commits
-from kohort.embedded.server.requests import Inbound, read_target
-from kohort.embedded.store import Changed, Entry, Store
+from kohort.embedded.server.requests import ServerRequest, parse_request_info
+from kohort.embedded.server.resource_catalog import ResourceCatalog
+from kohort.embedded.server.store_writer import StoreWriter
+from kohort.embedded.storage import RevisionConflictError, Store, StoredObject
 from kohort.kube.clock import Clock
 from kohort.kube.errors import StatusError
 
@@ -28,11 +28,11 @@ class _Verdict(NamedTuple):
     message: str
 
 
-class Availability:
+class ApiServiceAvailability:
     """Asks the servers behind APIServices what they serve, when one is registered and now and then."""
 
     def __init__(
-        self, store: Store, commits: Commits, catalogue: Catalogue, aggregator: Aggregator, clock: Clock
+        self, store: Store, commits: StoreWriter, catalogue: ResourceCatalog, aggregator: Aggregator, clock: Clock
     ) -> None:
         self._store = store
         self._commits = commits
@@ -55,7 +55,7 @@ class Availability:
 
     async def refresh(self) -> None:
         """Ask each server once; what it serves is told before its status says that it is there."""
-        foreign: list[Resource] = []
+        foreign: list[ServedResource] = []
         verdicts = []
         for entry in self._store.list(API_SERVICES).entries:
             resources, verdict = await self._look(entry.object.get("spec") or {})
@@ -65,7 +65,7 @@ class Availability:
         for entry, verdict in verdicts:
             await self._report(entry, verdict)
 
-    async def _look(self, spec: Mapping[str, Any]) -> tuple[list[Resource], _Verdict]:
+    async def _look(self, spec: Mapping[str, Any]) -> tuple[list[ServedResource], _Verdict]:
         if (spec.get("group"), spec.get("version")) not in self._aggregator.services:
             return [], _Verdict("True", "Local", "Local APIServices are always available")
         try:
@@ -75,19 +75,19 @@ class Availability:
             why = str(error) or "the server did not answer in time"
             return [], _Verdict("False", "FailedDiscoveryCheck", why)
 
-    async def _served(self, spec: Mapping[str, Any]) -> list[Resource]:
-        request = Inbound("GET", f"/apis/{spec['group']}/{spec['version']}")
-        document = await self._aggregator.document(request, read_target(request), LOOPBACK)
+    async def _served(self, spec: Mapping[str, Any]) -> list[ServedResource]:
+        request = ServerRequest("GET", f"/apis/{spec['group']}/{spec['version']}")
+        document = await self._aggregator.document(request, parse_request_info(request), LOOPBACK)
         return list(foreign_resources(spec["group"], spec["version"], document))
 
-    async def _report(self, entry: Entry, verdict: _Verdict) -> None:
+    async def _report(self, entry: StoredObject, verdict: _Verdict) -> None:
         conditions = (entry.object.get("status") or {}).get("conditions") or ()
         if any((each.get("status"), each.get("reason")) == verdict[:2] for each in conditions):
             return
         condition = {"type": "Available", "lastTransitionTime": format_time(self._clock.wall()), **verdict._asdict()}
         try:
             await self._commits.update(entry, {**entry.object, "status": {"conditions": [condition]}})
-        except Changed:
+        except RevisionConflictError:
             return  # whoever changed it makes us look again
 
     async def close(self) -> None:
@@ -97,7 +97,7 @@ class Availability:
             await asyncio.gather(self._task, return_exceptions=True)
 
 
-def foreign_resources(group: str, version: str, document: Mapping[str, Json]) -> Iterable[Resource]:
+def foreign_resources(group: str, version: str, document: Mapping[str, Json]) -> Iterable[ServedResource]:
     """What another server's discovery document says that it serves."""
     entries = [each for each in document.get("resources") or () if isinstance(each, dict)]
     below: dict[str, list[Subresource]] = {}
@@ -109,7 +109,7 @@ def foreign_resources(group: str, version: str, document: Mapping[str, Json]) ->
     for each in entries:
         plural = str(each.get("name"))
         if "/" not in plural:
-            yield Resource(
+            yield ServedResource(
                 group,
                 version,
                 plural,

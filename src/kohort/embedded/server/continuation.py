@@ -15,7 +15,7 @@ _MAX_TOKEN = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Continuation:
+class ContinueToken:
     """Where a list stopped."""
 
     revision: int
@@ -28,15 +28,15 @@ class Continuation:
         return self.namespace, self.name
 
 
-_decode = msgspec.json.Decoder(Continuation).decode
+_decode = msgspec.json.Decoder(ContinueToken).decode
 
 
-def write_token(continuation: Continuation) -> str:
+def write_token(continuation: ContinueToken) -> str:
     """The token of a place."""
     return urlsafe_b64encode(msgspec.json.encode(continuation)).decode().rstrip("=")
 
 
-def read_token(token: str) -> Continuation:
+def read_token(token: str) -> ContinueToken:
     """The place that a token tells."""
     if len(token) > _MAX_TOKEN:
         raise bad_request("invalid continue token: continue key is not valid: it is too long")

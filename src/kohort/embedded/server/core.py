@@ -4,63 +4,69 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kohort.api.codec import Json
-from kohort.embedded.admission.accounts import ServiceAccounts
-from kohort.embedded.admission.attributes import Plugin
-from kohort.embedded.admission.chain import Chain
+from kohort.embedded.admission.accounts import ServiceAccountPlugin
+from kohort.embedded.admission.attributes import AdmissionPlugin
+from kohort.embedded.admission.chain import AdmissionChain
 from kohort.embedded.admission.escalation import NoEscalation
+from kohort.embedded.admission.evaluation_context import AdmissionContext
 from kohort.embedded.admission.limits import LimitRanger
 from kohort.embedded.admission.namespaces import NamespaceLifecycle
 from kohort.embedded.admission.policies import ValidatingPolicies
-from kohort.embedded.admission.priorities import Priority
+from kohort.embedded.admission.priorities import PriorityPlugin
 from kohort.embedded.admission.quota import QuotaAdmission
-from kohort.embedded.admission.remote import Remote
-from kohort.embedded.admission.surroundings import Surroundings
 from kohort.embedded.admission.tolerations import DefaultTolerationSeconds
-from kohort.embedded.admission.webhooks import MUTATING, VALIDATING, MutatingWebhooks, ValidatingWebhooks, Webhooks
-from kohort.embedded.auth.accounts import Accounts
+from kohort.embedded.admission.webhook_client import WebhookClient
+from kohort.embedded.admission.webhooks import (
+    MUTATING,
+    VALIDATING,
+    MutatingWebhooks,
+    ValidatingWebhooks,
+    WebhookDispatcher,
+)
 from kohort.embedded.auth.authentication import Authenticator
 from kohort.embedded.auth.escalation import EscalationCheck
 from kohort.embedded.auth.jwt import Signer
-from kohort.embedded.auth.rbac import CLUSTER_ROLES, RBAC_RESOURCES, Authorizer
-from kohort.embedded.auth.reviews import Reviews
+from kohort.embedded.auth.rbac import CLUSTER_ROLES, RBAC_RESOURCES, RbacAuthorizer
+from kohort.embedded.auth.reviews import ReviewHandlers
+from kohort.embedded.auth.service_account_tokens import ServiceAccountTokens
 from kohort.embedded.auth.users import User
 from kohort.embedded.kinds import builtin_resources
 from kohort.embedded.kinds.definitions import DEFINITIONS
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 from kohort.embedded.server.aggregation import API_SERVICES, Aggregator
 from kohort.embedded.server.applying import Applier
-from kohort.embedded.server.availability import Availability
-from kohort.embedded.server.catalogue import CRDS, Catalogue
-from kohort.embedded.server.commits import EVERYTHING, Commits
+from kohort.embedded.server.authentication_configmap import AuthenticationConfigMap
+from kohort.embedded.server.availability import ApiServiceAvailability
+from kohort.embedded.server.bootstrap_objects import BootstrapObjects
 from kohort.embedded.server.definitions import Conversion, Definitions
 from kohort.embedded.server.deleting import Deleter
-from kohort.embedded.server.documents import Check, Documents
-from kohort.embedded.server.endpoints import Endpoints
-from kohort.embedded.server.front_proxy import FrontProxy
-from kohort.embedded.server.furniture import Furniture
+from kohort.embedded.server.event_expiration import EventExpiration
+from kohort.embedded.server.front_proxy import FrontProxyIdentity
+from kohort.embedded.server.get_list import GetListHandler
 from kohort.embedded.server.inprocess import InProcessTransport
 from kohort.embedded.server.logs import LogSource
-from kohort.embedded.server.metrics import Metrics
-from kohort.embedded.server.objects import Objects
+from kohort.embedded.server.metrics import ServerMetrics
+from kohort.embedded.server.non_resource import Check, NonResourceHandlers
+from kohort.embedded.server.objects import ResourceHandlers
 from kohort.embedded.server.pods import Evictions
-from kohort.embedded.server.reading import Reader
+from kohort.embedded.server.resource_catalog import CRDS, ResourceCatalog
+from kohort.embedded.server.resource_strategy import ResourceStrategy
 from kohort.embedded.server.roles import RoleAggregation
 from kohort.embedded.server.routing import Router
-from kohort.embedded.server.semantics import Semantics
+from kohort.embedded.server.service_resolver import ServiceResolver
 from kohort.embedded.server.services import SERVICES, ServiceAddresses
+from kohort.embedded.server.store_writer import EVERYTHING, StoreWriter
 from kohort.embedded.server.subresources import Subresources
-from kohort.embedded.server.sweeping import EventSweeper
-from kohort.embedded.server.trust import Trust
-from kohort.embedded.server.versions import Object, Versions
-from kohort.embedded.server.watching import Watcher
-from kohort.embedded.server.writing import Writer
-from kohort.embedded.store import Change, Store
+from kohort.embedded.server.versions import Object, VersionConverter
+from kohort.embedded.server.watch_handler import WatchHandler
+from kohort.embedded.server.write_pipeline import WritePipeline
+from kohort.embedded.storage import StorageEvent, Store
 from kohort.kube.clock import Clock
 from kohort.kube.watch_events import WatchEventType
 
 
 @dataclass(frozen=True)
-class Parts:
+class ServerCoreParts:
     """What a core is made of."""
 
     store: Store
@@ -68,39 +74,39 @@ class Parts:
     signer: Signer
     authority: bytes = b""
     """The certificate by which clients know the server."""
-    front_proxy: FrontProxy | None = None
+    front_proxy: FrontProxyIdentity | None = None
     """By what the servers behind APIServices know it."""
     tokens: Mapping[str, User] = field(default_factory=dict, repr=False)
     logs: LogSource | None = None
-    plugins: Sequence[Plugin] = ()
+    plugins: Sequence[AdmissionPlugin] = ()
 
 
-class Core:
+class ServerCore:
     """A server without a wire."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ServerCoreParts) -> None:
         store, clock = parts.store, parts.clock
         self.store = store
-        self.metrics = Metrics()
+        self.metrics = ServerMetrics()
         self.metrics.offer("apiserver_store_revision", "Newest committed revision.", lambda: store.revision)
-        self.catalogue = Catalogue(builtin_resources(), DEFINITIONS)
-        self.commits = Commits(store)
-        self.authorizer = Authorizer(store)
-        endpoints = Endpoints(store)
-        self.remote = Remote(endpoints.resolve)
+        self.catalogue = ResourceCatalog(builtin_resources(), DEFINITIONS)
+        self.commits = StoreWriter(store)
+        self.authorizer = RbacAuthorizer(store)
+        endpoints = ServiceResolver(store)
+        self.remote = WebhookClient(endpoints.resolve)
         self.aggregator = Aggregator(store, endpoints, self.catalogue.has_version, parts.front_proxy)
-        self.versions = Versions(Conversion(self.remote).convert, self.catalogue.definition)
-        self.semantics = Semantics()
+        self.versions = VersionConverter(Conversion(self.remote).convert, self.catalogue.definition)
+        self.semantics = ResourceStrategy()
         self.quota = QuotaAdmission(store, self.commits, self._counted)
-        self.admission = Chain(self._plugins(parts))
-        self.writer = Writer(store, self.commits, self.versions, self.semantics, self.admission, self.authorizer)
+        self.admission = AdmissionChain(self._plugins(parts))
+        self.writer = WritePipeline(store, self.commits, self.versions, self.semantics, self.admission, self.authorizer)
         self.deleter = Deleter(store, self.commits, self.versions, self.admission)
         self.definitions = Definitions(store, self.catalogue, self.commits, self.deleter, clock)
-        self.furniture = Furniture(store, self.catalogue, self.writer, clock, parts.authority)
-        self.trust = Trust(store, self.catalogue, self.writer, clock, _told(parts))
-        self.availability = Availability(store, self.commits, self.catalogue, self.aggregator, clock)
-        self.sweeper = EventSweeper(store, self.commits, clock)
-        self.documents = Documents(self.catalogue, self._checks(), parts.signer.jwk)
+        self.furniture = BootstrapObjects(store, self.catalogue, self.writer, clock, parts.authority)
+        self.trust = AuthenticationConfigMap(store, self.catalogue, self.writer, clock, _told(parts))
+        self.availability = ApiServiceAvailability(store, self.commits, self.catalogue, self.aggregator, clock)
+        self.sweeper = EventExpiration(store, self.commits, clock)
+        self.documents = NonResourceHandlers(self.catalogue, self._checks(), parts.signer.jwk)
         self.router = self._router(parts)
         self._listen()
 
@@ -109,17 +115,17 @@ class Core:
         served = (one for one in self.catalogue.resources if one.namespaced and one.is_served_by_store)
         return list(dict.fromkeys(one.key for one in served))
 
-    def _plugins(self, parts: Parts) -> list[Plugin]:
+    def _plugins(self, parts: ServerCoreParts) -> list[AdmissionPlugin]:
         """Every plugin in its place: cheap checks first, webhooks late, quota last, since it sets something aside."""
         store = self.store
         served = self.catalogue
-        here = Surroundings(store, self.authorizer, served.versions, served.find_kind, self._converted)
-        mutating, validating = (Webhooks(store, each, self.remote, here) for each in (MUTATING, VALIDATING))
+        here = AdmissionContext(store, self.authorizer, served.versions, served.find_kind, self._converted)
+        mutating, validating = (WebhookDispatcher(store, each, self.remote, here) for each in (MUTATING, VALIDATING))
         return [
             NamespaceLifecycle(store),
             NoEscalation(EscalationCheck(self.authorizer)),
-            ServiceAccounts(store),
-            Priority(store),
+            ServiceAccountPlugin(store),
+            PriorityPlugin(store),
             DefaultTolerationSeconds(),
             LimitRanger(store),
             *parts.plugins,
@@ -129,15 +135,15 @@ class Core:
             self.quota,
         ]
 
-    async def _converted(self, found: Mapping[str, Json], resource: Resource) -> Object:
+    async def _converted(self, found: Mapping[str, Json], resource: ServedResource) -> Object:
         return (await self.versions.converted(resource, [dict(found)]))[0]
 
-    def _router(self, parts: Parts) -> Router:
+    def _router(self, parts: ServerCoreParts) -> Router:
         store, wall = self.store, parts.clock.wall
-        accounts = Accounts(store, parts.signer)
-        objects = Objects(
-            Reader(store, self.versions),
-            Watcher(store, self.versions, parts.clock),
+        accounts = ServiceAccountTokens(store, parts.signer)
+        objects = ResourceHandlers(
+            GetListHandler(store, self.versions),
+            WatchHandler(store, self.versions, parts.clock),
             self.writer,
             self.deleter,
             Applier(self.writer, self.semantics),
@@ -148,7 +154,7 @@ class Core:
             self.catalogue,
             Authenticator(accounts, parts.tokens, wall),
             self.authorizer,
-            Reviews(self.authorizer, accounts, wall),
+            ReviewHandlers(self.authorizer, accounts, wall),
             self.documents,
             objects,
             Subresources(objects, self.versions, evictions, accounts, parts.logs),
@@ -176,10 +182,10 @@ class Core:
         self.semantics.complete_with(CRDS, self.definitions.complete)
         self.semantics.complete_with(SERVICES, ServiceAddresses(self.store).complete)
 
-    async def _on_rbac(self, _: Change) -> None:
+    async def _on_rbac(self, _: StorageEvent) -> None:
         self.authorizer.invalidate()
 
-    async def _on_api_service(self, change: Change) -> None:
+    async def _on_api_service(self, change: StorageEvent) -> None:
         before = change.previous.object.get("spec") if change.previous else None
         if change.kind is WatchEventType.DELETED or before != change.entry.object.get("spec"):
             self.aggregator.invalidate()
@@ -210,7 +216,7 @@ class Core:
         await self.remote.close()
 
 
-def _told(parts: Parts) -> dict[str, str]:
+def _told(parts: ServerCoreParts) -> dict[str, str]:
     """What servers behind APIServices get to know: whose client certificates count, and how to know this server."""
     proxy = parts.front_proxy.told() if parts.front_proxy else {}
     return {"client-ca-file": parts.authority.decode(), **proxy}

@@ -10,8 +10,8 @@ from kohort.api.errors import ApiError, DecodeError
 from kohort.api.fields import ROOT
 from kohort.api.fields import invalid as field_invalid
 from kohort.embedded.protobuf import decode as decode_protobuf
-from kohort.embedded.resources import Resource
-from kohort.embedded.server.requests import Inbound
+from kohort.embedded.resources import ServedResource
+from kohort.embedded.server.requests import ServerRequest
 from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid, unsupported_media_type
 
 JSON_TYPES = ("", "application/json", "*/*")
@@ -22,7 +22,7 @@ _OFFERED = "application/json, application/yaml, application/vnd.kubernetes.proto
 Object = dict[str, Json]
 
 
-def read_body(request: Inbound, kind: str = "") -> Object:
+def read_body(request: ServerRequest, kind: str = "") -> Object:
     """The object that a request carries; `kind` is what it should be, for errors."""
     if request.content_type == PROTOBUF_TYPE:
         return _protobuf(request.body)
@@ -34,7 +34,7 @@ def read_body(request: Inbound, kind: str = "") -> Object:
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {error}") from None
 
 
-def check_head(request: Inbound, resource: Resource, found: Object) -> None:
+def check_head(request: ServerRequest, resource: ServedResource, found: Object) -> None:
     """A custom object must say what it is; built-in ones may leave it out."""
     for name, word in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not found.get(name):
@@ -64,7 +64,7 @@ def _protobuf(body: bytes) -> Object:
         raise bad_request(f"unable to decode the protobuf body: {error}") from None
 
 
-def read_value(request: Inbound) -> Json:
+def read_value(request: ServerRequest) -> Json:
     """The JSON value that a request carries."""
     kind = request.content_type
     if kind in JSON_TYPES or kind.endswith("+json"):
@@ -101,7 +101,7 @@ def _yaml(body: bytes) -> Json:
     return documents[0]
 
 
-def duplicate_fields(request: Inbound) -> list[str]:
+def duplicate_fields(request: ServerRequest) -> list[str]:
     """Fields that a JSON body gives twice, as strict validation names them."""
     if request.content_type not in JSON_TYPES:
         return []

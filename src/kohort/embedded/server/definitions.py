@@ -6,17 +6,17 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.api.times import format_time
-from kohort.embedded.admission.remote import CallError, Remote
+from kohort.embedded.admission.webhook_client import WebhookCallError, WebhookClient
 from kohort.embedded.auth.users import LOOPBACK
-from kohort.embedded.crds import ConversionError, convert, default_crd, establish
-from kohort.embedded.server.catalogue import CRDS, Catalogue
-from kohort.embedded.server.commits import Commits
+from kohort.embedded.crds import WebhookConversionError, convert, default_crd, establish
 from kohort.embedded.server.deleting import CRD_CLEANUP, Deleter
-from kohort.embedded.server.operations import Operation
-from kohort.embedded.server.options import DeleteOptions
+from kohort.embedded.server.operations import WriteOperation
+from kohort.embedded.server.options import DeleteRequestOptions
+from kohort.embedded.server.resource_catalog import CRDS, ResourceCatalog
+from kohort.embedded.server.store_writer import StoreWriter
 from kohort.embedded.server.versions import Object
-from kohort.embedded.server.writing import is_released
-from kohort.embedded.store import Change, Changed, Key, Store
+from kohort.embedded.server.write_pipeline import is_released
+from kohort.embedded.storage import RevisionConflictError, StorageEvent, StorageKey, Store
 from kohort.kube.clock import Clock
 from kohort.kube.controller import Controller
 from kohort.kube.errors import StatusError, internal
@@ -31,7 +31,9 @@ _GRACE = 5.0
 class Definitions:
     """Keeps the catalogue in step with the stored definitions."""
 
-    def __init__(self, store: Store, catalogue: Catalogue, commits: Commits, deleter: Deleter, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, catalogue: ResourceCatalog, commits: StoreWriter, deleter: Deleter, clock: Clock
+    ) -> None:
         self._store = store
         self._catalogue = catalogue
         self._commits = commits
@@ -50,14 +52,14 @@ class Definitions:
         """Clear away what is to go."""
         self._clearing.start()
 
-    def complete(self, new: Object, _: Object | None, operation: Operation) -> Object:
+    def complete(self, new: Object, _: Object | None, operation: WriteOperation) -> Object:
         """A definition with the status that its names earn it."""
         if not _is_whole(new):
             return new
         others = [entry.object for entry in self._store.list(CRDS).entries]
         return {**new, "status": establish(default_crd(new), others, format_time(operation.now))}
 
-    async def on_change(self, change: Change) -> None:
+    async def on_change(self, change: StorageEvent) -> None:
         """Serve what is there now; begin to clear away what is to go."""
         crd = change.entry.object
         if change.kind is WatchEventType.DELETED:
@@ -67,12 +69,12 @@ class Definitions:
         if crd["metadata"].get("deletionTimestamp") and CRD_CLEANUP in (crd["metadata"].get("finalizers") or ()):
             self._clearing.queue.add(change.entry.key.name)
 
-    async def on_any_change(self, change: Change) -> None:
+    async def on_any_change(self, change: StorageEvent) -> None:
         """The last object of a definition that waits for it may be gone now."""
         name = change.entry.key.resource
         if change.kind is not WatchEventType.DELETED or "." not in name:
             return
-        entry = self._store.get(Key(CRDS, "", name))
+        entry = self._store.get(StorageKey(CRDS, "", name))
         if entry is not None and entry.object["metadata"].get("deletionTimestamp"):
             self._clearing.queue.add(name)
 
@@ -81,9 +83,11 @@ class Definitions:
         resource = self._catalogue.stored(name)
         for entry in self._store.list(name).entries if resource is not None else ():
             assert resource is not None  # noqa: S101 - else there is nothing to go through
-            operation = Operation("update", resource, entry.key.namespace, entry.key.name, LOOPBACK, self._clock.wall())
+            operation = WriteOperation(
+                "update", resource, entry.key.namespace, entry.key.name, LOOPBACK, self._clock.wall()
+            )
             try:
-                await self._deleter.delete(operation, DeleteOptions())
+                await self._deleter.delete(operation, DeleteRequestOptions())
             except StatusError as error:
                 if not error.is_not_found:
                     raise
@@ -91,7 +95,7 @@ class Definitions:
             await self._let_go(name)
 
     async def _let_go(self, name: str) -> None:
-        while (entry := self._store.get(Key(CRDS, "", name))) is not None:
+        while (entry := self._store.get(StorageKey(CRDS, "", name))) is not None:
             metadata = entry.object["metadata"]
             finalizers = [each for each in metadata.get("finalizers") or () if each != CRD_CLEANUP]
             freed = {**entry.object, "metadata": {**metadata, "finalizers": finalizers}}
@@ -100,7 +104,7 @@ class Definitions:
                     await self._commits.delete(entry)
                 elif finalizers != metadata.get("finalizers"):
                     await self._commits.update(entry, freed)
-            except Changed:
+            except RevisionConflictError:
                 continue
             return
 
@@ -120,7 +124,7 @@ def _is_whole(crd: Mapping[str, Any]) -> bool:
 class Conversion:
     """Custom objects from one version to another, by the webhook of their definition where it has one."""
 
-    def __init__(self, remote: Remote) -> None:
+    def __init__(self, remote: WebhookClient) -> None:
         self._remote = remote
 
     async def convert(self, crd: Mapping[str, Any], objects: Sequence[Object], api_version: str) -> list[Object]:
@@ -130,10 +134,10 @@ class Conversion:
         async def call(review: dict[str, Json]) -> Json:
             try:
                 return await self._remote.post(client, review, _CONVERSION_SECONDS)
-            except CallError as error:
-                raise ConversionError(str(error)) from None
+            except WebhookCallError as error:
+                raise WebhookConversionError(str(error)) from None
 
         try:
             return [dict(each) for each in await convert(crd, objects, api_version, call, str(uuid.uuid4()))]
-        except ConversionError as error:
+        except WebhookConversionError as error:
             raise internal(str(error)) from None

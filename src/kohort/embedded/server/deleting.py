@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 from kohort.api.codec import Json
 from kohort.api.times import format_time, parse_time
-from kohort.embedded.admission.attributes import Attributes
-from kohort.embedded.admission.chain import Chain
-from kohort.embedded.server.catalogue import CRDS
-from kohort.embedded.server.commits import Commits
-from kohort.embedded.server.operations import Operation
-from kohort.embedded.server.options import DeleteOptions
-from kohort.embedded.server.versions import Object, Shown, Versions, rendered
-from kohort.embedded.server.writing import MAX_ATTEMPTS, is_released
-from kohort.embedded.store import Changed, Entry, Store
+from kohort.embedded.admission.attributes import AdmissionAttributes
+from kohort.embedded.admission.chain import AdmissionChain
+from kohort.embedded.server.operations import WriteOperation
+from kohort.embedded.server.options import DeleteRequestOptions
+from kohort.embedded.server.resource_catalog import CRDS
+from kohort.embedded.server.store_writer import StoreWriter
+from kohort.embedded.server.versions import EncodedObject, Object, VersionConverter, rendered
+from kohort.embedded.server.write_pipeline import MAX_ATTEMPTS, is_released
+from kohort.embedded.storage import RevisionConflictError, Store, StoredObject
 from kohort.kube.errors import MODIFIED, ErrorSubject, conflict, not_found
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
@@ -28,23 +28,25 @@ CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 _TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
-class Deleted(NamedTuple):
+class DeleteResult(NamedTuple):
     """What came of a delete: the object while it lingers, its last state when it is gone."""
 
-    shown: Shown
+    shown: EncodedObject
     is_gone: bool
 
 
 class Deleter:
     """Carries deletes to the store."""
 
-    def __init__(self, store: Store, commits: Commits, versions: Versions, admission: Chain) -> None:
+    def __init__(
+        self, store: Store, commits: StoreWriter, versions: VersionConverter, admission: AdmissionChain
+    ) -> None:
         self._store = store
         self._commits = commits
         self._versions = versions
         self._admission = admission
 
-    async def delete(self, operation: Operation, options: DeleteOptions) -> Deleted:
+    async def delete(self, operation: WriteOperation, options: DeleteRequestOptions) -> DeleteResult:
         """One object, or the first step of its end."""
         _warn_of_orphans(operation, options)
         for _ in range(MAX_ATTEMPTS):
@@ -55,14 +57,16 @@ class Deleter:
             await self._admission.validate(await self._attributes(operation, options, entry))
             try:
                 return await self._step(operation, options, entry)
-            except Changed as lost:
+            except RevisionConflictError as lost:
                 if lost.current is None:
                     raise not_found(operation.about) from None
         raise conflict(operation.about, MODIFIED)
 
-    async def _attributes(self, operation: Operation, options: DeleteOptions, entry: Entry) -> Attributes:
+    async def _attributes(
+        self, operation: WriteOperation, options: DeleteRequestOptions, entry: StoredObject
+    ) -> AdmissionAttributes:
         old = await self._versions.served_object(operation.resource, entry.object)
-        return Attributes(
+        return AdmissionAttributes(
             "DELETE",
             operation.resource,
             operation.namespace,
@@ -74,12 +78,14 @@ class Deleter:
             warnings=operation.warnings,
         )
 
-    async def _step(self, operation: Operation, options: DeleteOptions, entry: Entry) -> Deleted:
-        leaving = leaving_state(operation, options, entry.object)
+    async def _step(
+        self, operation: WriteOperation, options: DeleteRequestOptions, entry: StoredObject
+    ) -> DeleteResult:
+        leaving = with_deletion_timestamp(operation, options, entry.object)
         gone = is_released(leaving)
         if options.dry_run:
             (shown,) = await self._versions.served(operation.resource, [rendered(leaving)])
-            return Deleted(shown, gone)
+            return DeleteResult(shown, gone)
         if gone:
             stored = await self._commits.delete(entry)
         elif leaving == entry.object:
@@ -87,17 +93,17 @@ class Deleter:
         else:
             stored = await self._commits.update(entry, leaving)
         (shown,) = await self._versions.served(operation.resource, [stored])
-        return Deleted(shown, gone)
+        return DeleteResult(shown, gone)
 
 
-def _shown_options(operation: Operation, options: DeleteOptions, found: Object) -> Object:
+def _shown_options(operation: WriteOperation, options: DeleteRequestOptions, found: Object) -> Object:
     """What webhooks see: pods get time even where nobody asked for it."""
     if operation.resource.key != "pods":
         return options.shown()
     return options.shown(gracePeriodSeconds=_grace_period(operation, options, found))
 
 
-def leaving_state(operation: Operation, options: DeleteOptions, found: Object) -> Object:
+def with_deletion_timestamp(operation: WriteOperation, options: DeleteRequestOptions, found: Object) -> Object:
     """The object on its way out: when it is to be gone, and who has to let go of it first."""
     metadata = dict(found["metadata"])
     finalizers = _finalizers(operation, options, metadata.get("finalizers") or ())
@@ -112,7 +118,7 @@ def leaving_state(operation: Operation, options: DeleteOptions, found: Object) -
     return _marked(operation, {**found, "metadata": metadata})
 
 
-def _set_deadline(operation: Operation, metadata: Object, grace: int) -> None:
+def _set_deadline(operation: WriteOperation, metadata: Object, grace: int) -> None:
     """A second delete may shorten the time that is left, never lengthen it."""
     if not metadata.get("deletionTimestamp"):
         metadata["deletionTimestamp"] = format_time(operation.now + timedelta(seconds=grace))
@@ -128,14 +134,14 @@ def _set_deadline(operation: Operation, metadata: Object, grace: int) -> None:
         metadata["deletionGracePeriodSeconds"] = grace
 
 
-def _marked(operation: Operation, leaving: Object) -> Object:
+def _marked(operation: WriteOperation, leaving: Object) -> Object:
     if operation.resource.key != "namespaces":
         return leaving
     status = {**(leaving.get("status") or {}), "phase": "Terminating"}
     return {**leaving, "status": status}
 
 
-def _finalizers(operation: Operation, options: DeleteOptions, present: Iterable[str]) -> list[Json]:
+def _finalizers(operation: WriteOperation, options: DeleteRequestOptions, present: Iterable[str]) -> list[Json]:
     """Those that were there, with the ones that the way of propagation adds or takes away."""
     propagation = options.propagation
     kept = list(present)
@@ -151,7 +157,7 @@ def _finalizers(operation: Operation, options: DeleteOptions, present: Iterable[
     return kept
 
 
-def _grace_period(operation: Operation, options: DeleteOptions, found: Object) -> int:
+def _grace_period(operation: WriteOperation, options: DeleteRequestOptions, found: Object) -> int:
     """Only pods that run somewhere are given time; a node that knows nothing of a pod need not be waited for."""
     if operation.resource.key != "pods":
         return 0
@@ -164,7 +170,7 @@ def _grace_period(operation: Operation, options: DeleteOptions, found: Object) -
     return 30 if given is None else max(int(given), 0)
 
 
-def check_preconditions(operation: Operation, options: DeleteOptions, found: Object) -> None:
+def check_preconditions(operation: WriteOperation, options: DeleteRequestOptions, found: Object) -> None:
     """Raise a conflict unless the object has the identity and the state that the client insists on."""
     metadata, resource = found["metadata"], operation.resource
     about = ErrorSubject(resource.kind, resource.group, operation.name)
@@ -182,6 +188,6 @@ def check_preconditions(operation: Operation, options: DeleteOptions, found: Obj
         )
 
 
-def _warn_of_orphans(operation: Operation, options: DeleteOptions) -> None:
+def _warn_of_orphans(operation: WriteOperation, options: DeleteRequestOptions) -> None:
     if operation.resource.key == "jobs.batch" and not options.propagation:
         operation.warnings.append(_JOB_WARNING)

@@ -14,7 +14,7 @@ EXTRA_PREFIX: Final = "X-Remote-Extra-"
 
 
 @dataclass(frozen=True, slots=True)
-class FrontProxy:
+class FrontProxyIdentity:
     """What this server shows when it asks others on behalf of somebody."""
 
     authority: bytes

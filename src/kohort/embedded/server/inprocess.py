@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from kohort.embedded.auth.users import User
-from kohort.embedded.server.answers import Answer
-from kohort.embedded.server.requests import Inbound
+from kohort.embedded.server.requests import ServerRequest
+from kohort.embedded.server.responses import ServerResponse
 from kohort.embedded.server.routing import Router
 from kohort.kube.errors import LostResponseError, UnreachableError
 from kohort.kube.transport import Request
@@ -16,7 +16,7 @@ from kohort.kube.transport import Request
 class InProcessResponse:
     """An answer that never left the process."""
 
-    def __init__(self, answer: Answer, deadline: float) -> None:
+    def __init__(self, answer: ServerResponse, deadline: float) -> None:
         self._answer = answer
         self._deadline = deadline
         self.status = answer.status
@@ -49,7 +49,7 @@ class InProcessResponse:
             await close()
 
 
-def _headers(answer: Answer) -> dict[str, str]:
+def _headers(answer: ServerResponse) -> dict[str, str]:
     merged = {"Content-Type": answer.content_type}
     for name, value in answer.headers:
         merged[name] = f"{merged[name]}, {value}" if name in merged else value
@@ -69,7 +69,7 @@ class InProcessTransport:
         if self._closed:
             raise UnreachableError("the transport is closed")
         headers = CIMultiDictProxy(CIMultiDict(request.headers))
-        inbound = Inbound(request.method, request.path, request.query, headers, request.body, self._user)
+        inbound = ServerRequest(request.method, request.path, request.query, headers, request.body, self._user)
         deadline = asyncio.get_running_loop().time() + timeout
         try:
             async with asyncio.timeout_at(deadline):

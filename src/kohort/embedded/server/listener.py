@@ -21,8 +21,8 @@ from multidict import CIMultiDict
 
 from kohort.embedded.auth.certificates import certificate_user
 from kohort.embedded.auth.users import User
-from kohort.embedded.server.answers import Answer
-from kohort.embedded.server.requests import Inbound
+from kohort.embedded.server.requests import ServerRequest
+from kohort.embedded.server.responses import ServerResponse
 from kohort.kube.http_server import read_body, stop_server, transports
 
 MAX_BODY = 3 * 1024 * 1024
@@ -47,11 +47,11 @@ _REFUSED = (400, 401)
 _MAX_REASON = 200
 _log = logging.getLogger(__name__)
 
-Handle = Callable[[Inbound], Awaitable[Answer]]
+Handle = Callable[[ServerRequest], Awaitable[ServerResponse]]
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ListenerTimeouts:
     """How many seconds clients may take."""
 
     idle: float = 120.0
@@ -87,7 +87,7 @@ class _Refusing(asyncio.Protocol):
 class Listener:
     """One address on which the server listens."""
 
-    def __init__(self, handle: Handle, context: ssl.SSLContext, patience: Patience) -> None:
+    def __init__(self, handle: Handle, context: ssl.SSLContext, patience: ListenerTimeouts) -> None:
         self._handle = handle
         self._context = context
         self._patience = patience
@@ -164,7 +164,7 @@ class Listener:
             return await self._send_in_pieces(request, answer, body)
         return _response(answer, close=self._stopping or not request.content.is_eof())
 
-    def _inbound(self, request: web.BaseRequest) -> Inbound:
+    def _inbound(self, request: web.BaseRequest) -> ServerRequest:
         """The request with its head alone: whoever handles it reads the body once it is clear who sends it."""
 
         async def receive() -> bytes:
@@ -172,9 +172,11 @@ class Listener:
 
         query, url = tuple(request.rel_url.query.items()), request.rel_url
         pending = receive if request.body_exists else None
-        return Inbound(request.method, url.raw_path, query, request.headers, b"", _peer(request), pending)
+        return ServerRequest(request.method, url.raw_path, query, request.headers, b"", _peer(request), pending)
 
-    async def _stream(self, request: web.BaseRequest, answer: Answer, body: AsyncIterator[bytes]) -> web.StreamResponse:
+    async def _stream(
+        self, request: web.BaseRequest, answer: ServerResponse, body: AsyncIterator[bytes]
+    ) -> web.StreamResponse:
         response = web.StreamResponse(status=answer.status, headers=_headers(answer))
         response.enable_chunked_encoding()
         task = asyncio.current_task()
@@ -196,7 +198,9 @@ class Listener:
                     await close()
         return response
 
-    async def _send_in_pieces(self, request: web.BaseRequest, answer: Answer, body: bytes) -> web.StreamResponse:
+    async def _send_in_pieces(
+        self, request: web.BaseRequest, answer: ServerResponse, body: bytes
+    ) -> web.StreamResponse:
         response = web.StreamResponse(status=answer.status, headers=_headers(answer))
         response.content_length = len(body)
         try:
@@ -237,14 +241,14 @@ def _peer(request: web.BaseRequest) -> User | None:
     return certificate_user(told, connection.getpeercert(binary_form=True) or b"")
 
 
-def _headers(answer: Answer) -> CIMultiDict[str]:
+def _headers(answer: ServerResponse) -> CIMultiDict[str]:
     headers: CIMultiDict[str] = CIMultiDict(answer.headers)
     headers["Content-Type"] = answer.content_type
     headers["Cache-Control"] = "no-cache, private"
     return headers
 
 
-def _response(answer: Answer, *, close: bool) -> web.Response:
+def _response(answer: ServerResponse, *, close: bool) -> web.Response:
     assert isinstance(answer.body, bytes)  # noqa: S101 - streams go another way
     response = web.Response(status=answer.status, headers=_headers(answer), body=answer.body)
     if close:

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from kohort.api.times import TimeError, parse_time
-from kohort.embedded.server.requests import Inbound
+from kohort.embedded.server.requests import ServerRequest
 from kohort.kube.errors import bad_request
 
 
 @dataclass(frozen=True, slots=True)
-class LogOptions:
+class PodLogOptions:
     """Which part of a container's output is wanted."""
 
     container: str
@@ -27,7 +27,7 @@ class LogOptions:
 class LogSource(Protocol):
     """Whoever has the output of containers."""
 
-    def open(self, pod: Mapping[str, Any], options: LogOptions) -> AsyncIterator[bytes]:
+    def open(self, pod: Mapping[str, Any], options: PodLogOptions) -> AsyncIterator[bytes]:
         """The output, ending at once or, when followed, with the container; raises `StatusError` when there is none."""
 
 
@@ -50,11 +50,11 @@ async def begun(output: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     return rest()
 
 
-def log_options(request: Inbound, pod: Mapping[str, Any]) -> LogOptions:
+def log_options(request: ServerRequest, pod: Mapping[str, Any]) -> PodLogOptions:
     """The options of a log request; the container may be left out when there is but one."""
     if request.parameter("sinceSeconds") and request.parameter("sinceTime"):
         raise bad_request("at most one of sinceSeconds and sinceTime may be specified")
-    return LogOptions(
+    return PodLogOptions(
         container=_container(request.parameter("container"), pod),
         follow=request.flag("follow"),
         previous=request.flag("previous"),
@@ -82,7 +82,7 @@ def _container(wanted: str, pod: Mapping[str, Any]) -> str:
     return str(main[0])
 
 
-def _whole(request: Inbound, name: str, least: int) -> int | None:
+def _whole(request: ServerRequest, name: str, least: int) -> int | None:
     text = request.parameter(name)
     if not text:
         return None
@@ -91,7 +91,7 @@ def _whole(request: Inbound, name: str, least: int) -> int | None:
     return int(text)
 
 
-def _time(request: Inbound) -> datetime | None:
+def _time(request: ServerRequest) -> datetime | None:
     text = request.parameter("sinceTime")
     try:
         return parse_time(text) if text else None

@@ -6,7 +6,7 @@ from typing import Any
 
 from kohort.api.fields import ROOT, FieldError, forbidden
 from kohort.api.times import format_time
-from kohort.embedded.server.operations import Operation
+from kohort.embedded.server.operations import WriteOperation
 from kohort.embedded.server.uids import UIDS
 from kohort.embedded.server.versions import Object
 from kohort.kube.errors import bad_request
@@ -24,7 +24,7 @@ def generated_name(base: str) -> str:
     return base[:_MAX_BASE] + "".join(secrets.choice(_ALPHABET) for _ in range(_SUFFIX))
 
 
-def stamp_new(operation: Operation, found: Object) -> Object:
+def stamp_new(operation: WriteOperation, found: Object) -> Object:
     """A new object with the identity that the server gives it; what only the server may say is dropped."""
     given = found.get("metadata") or {}
     metadata = {name: value for name, value in given.items() if name not in _OF_THE_SERVER}
@@ -39,7 +39,7 @@ def stamp_new(operation: Operation, found: Object) -> Object:
     return {**found, "metadata": _without_empties(metadata)}
 
 
-def check_place(operation: Operation, found: Mapping[str, Any]) -> None:
+def check_place(operation: WriteOperation, found: Mapping[str, Any]) -> None:
     """The object must say the same as the path, or nothing."""
     metadata = found.get("metadata") or {}
     namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""

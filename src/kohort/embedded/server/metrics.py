@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Callable
 
-from kohort.embedded.server.answers import Answer
+from kohort.embedded.server.responses import ServerResponse
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 Gauge = Callable[[], float]
 
 
-class Metrics:
+class ServerMetrics:
     """Counters of requests, and gauges that others offer."""
 
     def __init__(self) -> None:
@@ -24,11 +24,11 @@ class Metrics:
         """Show a number that is read when asked for."""
         self._gauges[name] = (text, gauge)
 
-    def answer(self) -> Answer:
+    def answer(self) -> ServerResponse:
         """All numbers."""
         lines = ["# HELP apiserver_request_total Requests answered.", "# TYPE apiserver_request_total counter"]
         for (method, status), count in sorted(self._requests.items()):
             lines.append(f'apiserver_request_total{{verb="{method}",code="{status}"}} {count}')
         for name, (text, gauge) in sorted(self._gauges.items()):
             lines += [f"# HELP {name} {text}", f"# TYPE {name} gauge", f"{name} {gauge():.17g}"]
-        return Answer(200, ("\n".join(lines) + "\n").encode(), _TEXT)
+        return ServerResponse(200, ("\n".join(lines) + "\n").encode(), _TEXT)

@@ -17,7 +17,7 @@ _MAX_CLAUSES = 32
 _VERSIONS: tuple[TableVersion, ...] = ("v1", "v1beta1")
 
 
-class Shape(Enum):
+class Representation(Enum):
     """What an object is shown as; the value is the `as` parameter."""
 
     OBJECT = ""
@@ -27,37 +27,37 @@ class Shape(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class NegotiatedFormat:
     """The form of an answer."""
 
-    shape: Shape = Shape.OBJECT
+    shape: Representation = Representation.OBJECT
     version: TableVersion = "v1"
     media_type: str = "application/json"
 
 
-PLAIN = Form()
+PLAIN = NegotiatedFormat()
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class AcceptClause:
     """One alternative of an Accept header."""
 
     media_type: str
     parameters: dict[str, str]
 
 
-def accept_clauses(header: str) -> list[Clause]:
+def accept_clauses(header: str) -> list[AcceptClause]:
     """The alternatives of an Accept header, in the order given."""
     return [_clause(text) for text in header.split(",")[:_MAX_CLAUSES] if text.strip()]
 
 
-def _clause(text: str) -> Clause:
+def _clause(text: str) -> AcceptClause:
     media_type, *parameters = (part.strip() for part in text.split(";"))
     pairs = (parameter.partition("=") for parameter in parameters)
-    return Clause(media_type.lower(), {name.strip().lower(): value.strip() for name, _, value in pairs})
+    return AcceptClause(media_type.lower(), {name.strip().lower(): value.strip() for name, _, value in pairs})
 
 
-def chosen_form(accept: str) -> Form:
+def chosen_form(accept: str) -> NegotiatedFormat:
     """The first form asked for that can be given."""
     clauses = accept_clauses(accept)
     if not clauses:
@@ -73,15 +73,15 @@ def chosen_form(accept: str) -> Form:
     raise StatusError(406, "NotAcceptable", f"only the following media types are accepted: {offered}")
 
 
-def _form(clause: Clause) -> Form | None:
+def _form(clause: AcceptClause) -> NegotiatedFormat | None:
     media_type = "application/yaml" if clause.media_type in _YAML else "application/json"
     if clause.media_type not in (*_WHOLE, *_YAML):
         return None
     wanted = clause.parameters.get("as", "")
     if not wanted:
-        return Form(media_type=media_type)
+        return NegotiatedFormat(media_type=media_type)
     version = next((each for each in _VERSIONS if each == clause.parameters.get("v", "v1")), None)
-    shape = next((shape for shape in Shape if shape.value == wanted), None)
+    shape = next((shape for shape in Representation if shape.value == wanted), None)
     if clause.parameters.get("g", _META_GROUP) != _META_GROUP or version is None or shape is None:
         return None
-    return Form(shape, version, media_type)
+    return NegotiatedFormat(shape, version, media_type)

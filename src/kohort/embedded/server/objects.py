@@ -5,18 +5,18 @@ from kohort.api.fields import ROOT
 from kohort.api.fields import invalid as field_invalid
 from kohort.embedded.patches import PatchKind, apply_patch
 from kohort.embedded.patches.kinds import CUSTOM_RESOURCE_PATCHES
-from kohort.embedded.server.answers import Answer, encode
 from kohort.embedded.server.applying import Applier
-from kohort.embedded.server.calls import Call
 from kohort.embedded.server.decoding import as_object, check_head, duplicate_fields, read_body, read_value
-from kohort.embedded.server.deleting import Deleted, Deleter
-from kohort.embedded.server.operations import Operation
-from kohort.embedded.server.options import DeleteOptions, WriteOptions, delete_options, list_options
-from kohort.embedded.server.reading import Reader
-from kohort.embedded.server.semantics import Semantics
+from kohort.embedded.server.deleting import Deleter, DeleteResult
+from kohort.embedded.server.get_list import GetListHandler
+from kohort.embedded.server.operations import WriteOperation
+from kohort.embedded.server.options import DeleteRequestOptions, WriteRequestOptions, delete_options, list_options
+from kohort.embedded.server.resource_request import ResourceRequest
+from kohort.embedded.server.resource_strategy import ResourceStrategy
+from kohort.embedded.server.responses import ServerResponse, encode
 from kohort.embedded.server.versions import Object
-from kohort.embedded.server.watching import Watcher
-from kohort.embedded.server.writing import Writer
+from kohort.embedded.server.watch_handler import WatchHandler
+from kohort.embedded.server.write_pipeline import WritePipeline
 from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid
 
 
@@ -26,16 +26,22 @@ def success(details: dict[str, Json]) -> Object:
     return {**done, "details": details} if details else done
 
 
-def write_defaults(options: DeleteOptions) -> WriteOptions:
+def write_defaults(options: DeleteRequestOptions) -> WriteRequestOptions:
     """The options of the writes that a delete may lead to."""
-    return WriteOptions(dry_run=options.dry_run)
+    return WriteRequestOptions(dry_run=options.dry_run)
 
 
-class Objects:
+class ResourceHandlers:
     """Handlers of the verbs."""
 
     def __init__(
-        self, reader: Reader, watcher: Watcher, writer: Writer, deleter: Deleter, applier: Applier, semantics: Semantics
+        self,
+        reader: GetListHandler,
+        watcher: WatchHandler,
+        writer: WritePipeline,
+        deleter: Deleter,
+        applier: Applier,
+        semantics: ResourceStrategy,
     ) -> None:
         self.reader = reader
         self.writer = writer
@@ -44,32 +50,32 @@ class Objects:
         self._applier = applier
         self._semantics = semantics
 
-    async def get(self, call: Call) -> Answer:
+    async def get(self, call: ResourceRequest) -> ServerResponse:
         """One object."""
         return await self.reader.get(call.resource, call.namespace, call.target.name, call.shape)
 
-    async def list(self, call: Call) -> Answer:
+    async def list(self, call: ResourceRequest) -> ServerResponse:
         """Many objects."""
         return await self.reader.list(call.resource, call.namespace, list_options(call.request), call.shape)
 
-    async def watch(self, call: Call) -> Answer:
+    async def watch(self, call: ResourceRequest) -> ServerResponse:
         """Changes as they happen."""
         return self._watcher.watch(call.resource, call.namespace, list_options(call.request), call.shape)
 
-    async def create(self, call: Call) -> Answer:
+    async def create(self, call: ResourceRequest) -> ServerResponse:
         """A new object."""
         operation = call.operation("create")
         body = self.body(call, operation)
         written = await self.writer.create(operation, body)
         return call.shown(written.shown, 201)
 
-    async def update(self, call: Call, subresource: str = "") -> Answer:
+    async def update(self, call: ResourceRequest, subresource: str = "") -> ServerResponse:
         """The whole next state of an object."""
         operation = call.operation("update", subresource)
         written = await self.writer.replace(operation, self.body(call, operation))
         return call.shown(written.shown, 201 if written.is_new else 200)
 
-    async def patch(self, call: Call, subresource: str = "") -> Answer:
+    async def patch(self, call: ResourceRequest, subresource: str = "") -> ServerResponse:
         """A change to an object."""
         accepted = CUSTOM_RESOURCE_PATCHES if call.resource.is_custom else tuple(PatchKind)
         kind = PatchKind.from_content_type(call.request.headers.get("Content-Type", ""), accepted)
@@ -86,7 +92,7 @@ class Objects:
         written = await self.writer.update(operation, patched)
         return call.shown(written.shown)
 
-    def _read_patched(self, operation: Operation, found: Object, former: Object) -> Object:
+    def _read_patched(self, operation: WriteOperation, found: Object, former: Object) -> Object:
         """The patched object, read by its kind; what it does not take is the patch's fault, not the body's."""
         try:
             return self._semantics.read(operation, found, former)
@@ -97,13 +103,13 @@ class Objects:
             problem = field_invalid(ROOT / "patch", encode(found).decode(), why)
             raise invalid(ErrorSubject("", kind=""), [problem]) from None
 
-    async def delete(self, call: Call) -> Answer:
+    async def delete(self, call: ResourceRequest) -> ServerResponse:
         """The end of an object, or its beginning."""
         options = delete_options(call.request, self._delete_body(call))
         deleted = await self.deleter.delete(call.operation_with("update", write_defaults(options)), options)
         return self._deleted(call, deleted)
 
-    def _deleted(self, call: Call, deleted: Deleted) -> Answer:
+    def _deleted(self, call: ResourceRequest, deleted: DeleteResult) -> ServerResponse:
         if not deleted.is_gone:
             return call.shown(deleted.shown)
         metadata = deleted.shown.object["metadata"]
@@ -118,12 +124,12 @@ class Objects:
         details = {name: value for name, value in known.items() if value}
         return call.plain(success(details))
 
-    async def delete_collection(self, call: Call) -> Answer:
+    async def delete_collection(self, call: ResourceRequest) -> ServerResponse:
         """All selected objects, one after the other; what is gone meanwhile does not matter."""
         options = delete_options(call.request, self._delete_body(call))
         entries, metadata = self.reader.select(call.resource, call.namespace, list_options(call.request))
         for entry in entries:
-            operation = Operation(
+            operation = WriteOperation(
                 "update",
                 call.resource,
                 entry.key.namespace,
@@ -141,7 +147,7 @@ class Objects:
         shape = call.shape
         return shape.answer(shape.many(call.resource, entries, metadata))
 
-    def _delete_body(self, call: Call) -> dict[str, Json]:
+    def _delete_body(self, call: ResourceRequest) -> dict[str, Json]:
         if not call.request.body.strip():
             return {}
         body = read_body(call.request)
@@ -149,7 +155,7 @@ class Objects:
             raise bad_request("the body of a delete must be DeleteOptions")
         return body
 
-    def body(self, call: Call, operation: Operation) -> Object:
+    def body(self, call: ResourceRequest, operation: WriteOperation) -> Object:
         """The object that the request carries, read by its kind."""
         duplicates = duplicate_fields(call.request) if operation.options.field_validation == "Strict" else []
         found = read_body(call.request, call.resource.kind)

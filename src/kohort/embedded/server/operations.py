@@ -5,25 +5,25 @@ from datetime import datetime
 from typing import Literal
 
 from kohort.embedded.auth.users import User
-from kohort.embedded.resources import Resource
-from kohort.embedded.server.options import WriteOptions
-from kohort.embedded.store import Key
+from kohort.embedded.resources import ServedResource
+from kohort.embedded.server.options import WriteRequestOptions
+from kohort.embedded.storage import StorageKey
 from kohort.kube.errors import ErrorSubject
 
 Method = Literal["create", "update", "patch", "apply"]
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class WriteOperation:
     """A write, before anything was done."""
 
     method: Method
-    resource: Resource
+    resource: ServedResource
     namespace: str
     name: str
     user: User
     now: datetime
-    options: WriteOptions = field(default_factory=WriteOptions)
+    options: WriteRequestOptions = field(default_factory=WriteRequestOptions)
     subresource: str = ""
     warnings: list[str] = field(default_factory=list)
     """Filled on the way; goes back to the client as headers."""
@@ -33,9 +33,9 @@ class Operation:
         """What errors call the object."""
         return ErrorSubject(self.resource.plural, self.resource.group, self.name)
 
-    def key(self, name: str = "") -> Key:
+    def key(self, name: str = "") -> StorageKey:
         """Where the object is stored."""
-        return Key(self.resource.key, self.namespace if self.resource.namespaced else "", name or self.name)
+        return StorageKey(self.resource.key, self.namespace if self.resource.namespaced else "", name or self.name)
 
     def named(self, name: str) -> ErrorSubject:
         """What errors about the object's validity call it."""

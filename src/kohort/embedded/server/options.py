@@ -10,8 +10,8 @@ from kohort.api.fields import ROOT, ErrorKind, FieldError, forbidden, not_suppor
 from kohort.api.fields import invalid as field_invalid
 from kohort.api.selector_text import FieldSelector, parse_field_selector, parse_label_selector
 from kohort.api.selectors import EVERYTHING, Selector, SelectorError
-from kohort.embedded.ownership import manager_of, validate_manager
-from kohort.embedded.server.requests import Inbound
+from kohort.embedded.managed_fields import manager_of, validate_manager
+from kohort.embedded.server.requests import ServerRequest
 from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid
 
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
@@ -56,7 +56,7 @@ class ListOptions:
         return int(self.resource_version) if self.resource_version not in ("", "0") else None
 
 
-def list_options(request: Inbound) -> ListOptions:
+def list_options(request: ServerRequest) -> ListOptions:
     """The options of a list, watch or deletecollection."""
     options = ListOptions(
         _labels(request.parameter("labelSelector")),
@@ -89,7 +89,7 @@ def _fields(text: str) -> FieldSelector:
         raise bad_request(f"invalid selector: '{text[:256]}'; can't understand '{text[:256]}'") from None
 
 
-def _list_problems(options: ListOptions, request: Inbound) -> list[FieldError]:
+def _list_problems(options: ListOptions, request: ServerRequest) -> list[FieldError]:
     match, watching = ROOT / "resourceVersionMatch", request.flag("watch")
     if options.initial_events is not None and not watching:
         return [forbidden(ROOT / "sendInitialEvents", "sendInitialEvents is forbidden for list")]
@@ -113,7 +113,7 @@ def _list_problems(options: ListOptions, request: Inbound) -> list[FieldError]:
     return []
 
 
-def _number(request: Inbound, name: str) -> int | None:
+def _number(request: ServerRequest, name: str) -> int | None:
     text = request.parameter(name)
     if not text:
         return None
@@ -124,7 +124,7 @@ def _number(request: Inbound, name: str) -> int | None:
     return int(text)
 
 
-def _resource_version(request: Inbound) -> str:
+def _resource_version(request: ServerRequest) -> str:
     text = request.parameter("resourceVersion")
     if text and (not text.isascii() or not text.isdigit() or len(text) > 19):
         raise bad_request(
@@ -135,7 +135,7 @@ def _resource_version(request: Inbound) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteRequestOptions:
     """How a write is to be done."""
 
     dry_run: bool = False
@@ -150,7 +150,7 @@ class WriteOptions:
         return {"kind": kind, "apiVersion": _GROUP_VERSION, **self.given}
 
 
-def write_options(request: Inbound, kind: str) -> WriteOptions:
+def write_options(request: ServerRequest, kind: str) -> WriteRequestOptions:
     """The options of a create, update or patch; `kind` names them in errors, such as `PatchOptions`."""
     problems = _dry_run_problems(request.parameters("dryRun"))
     validation = request.parameter("fieldValidation") or "Warn"
@@ -161,7 +161,7 @@ def write_options(request: Inbound, kind: str) -> WriteOptions:
     problems += _force_problems(request, kind)
     if problems:
         raise _invalid_options(kind, problems)
-    return WriteOptions(
+    return WriteRequestOptions(
         dry_run=bool(request.parameters("dryRun")),
         manager=manager or manager_of(request.headers.get("User-Agent", "")) or "unknown",
         field_validation=next(each for each in _FIELD_VALIDATIONS if each == validation),
@@ -170,7 +170,7 @@ def write_options(request: Inbound, kind: str) -> WriteOptions:
     )
 
 
-def _given(request: Inbound) -> dict[str, Json]:
+def _given(request: ServerRequest) -> dict[str, Json]:
     rehearsal = request.parameters("dryRun")
     texts = {name: request.parameter(name) for name in ("fieldManager", "fieldValidation")}
     return {**({"dryRun": rehearsal} if rehearsal else {}), **{name: text for name, text in texts.items() if text}}
@@ -179,7 +179,7 @@ def _given(request: Inbound) -> dict[str, Json]:
 APPLY_TYPES = ("application/apply-patch+yaml", "application/apply-patch+cbor")
 
 
-def _force_problems(request: Inbound, kind: str) -> list[FieldError]:
+def _force_problems(request: ServerRequest, kind: str) -> list[FieldError]:
     if kind != "PatchOptions":
         return []
     if request.content_type in APPLY_TYPES:
@@ -203,7 +203,7 @@ def _invalid_options(kind: str, problems: list[FieldError]) -> StatusError:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteRequestOptions:
     """How an object is to go."""
 
     grace_period: int | None = None
@@ -219,7 +219,7 @@ class DeleteOptions:
         return {"kind": "DeleteOptions", "apiVersion": _GROUP_VERSION, **self.given, **effective}
 
 
-def delete_options(request: Inbound, body: Mapping[str, Json]) -> DeleteOptions:
+def delete_options(request: ServerRequest, body: Mapping[str, Json]) -> DeleteRequestOptions:
     """The options of a delete: from the body, else from the query."""
     options = _delete_body(body) if body else _delete_query(request)
     problems = _dry_run_problems(_texts(body.get("dryRun")) or request.parameters("dryRun"))
@@ -237,13 +237,13 @@ def delete_options(request: Inbound, body: Mapping[str, Json]) -> DeleteOptions:
 _DELETE_MEMBERS = ("gracePeriodSeconds", "preconditions", "orphanDependents", "propagationPolicy", "dryRun")
 
 
-def _gives_both(request: Inbound, body: Mapping[str, Json]) -> bool:
+def _gives_both(request: ServerRequest, body: Mapping[str, Json]) -> bool:
     if body.get("orphanDependents") is not None:
         return bool(body.get("propagationPolicy"))
     return bool(request.parameter("orphanDependents") and request.parameter("propagationPolicy"))
 
 
-def _delete_query(request: Inbound) -> DeleteOptions:
+def _delete_query(request: ServerRequest) -> DeleteRequestOptions:
     grace = _number(request, "gracePeriodSeconds")
     given: dict[str, Json] = {} if grace is None else {"gracePeriodSeconds": grace}
     if request.parameter("propagationPolicy"):
@@ -252,7 +252,7 @@ def _delete_query(request: Inbound) -> DeleteOptions:
         given["orphanDependents"] = request.flag("orphanDependents")
     if request.parameters("dryRun"):
         given["dryRun"] = request.parameters("dryRun")
-    return DeleteOptions(
+    return DeleteRequestOptions(
         grace_period=grace,
         propagation=request.parameter("propagationPolicy")
         or _legacy_propagation(request.parameter("orphanDependents")),
@@ -266,12 +266,12 @@ def _legacy_propagation(orphan: str) -> str:
     return "Orphan" if orphan.lower() == "true" else "Background"
 
 
-def _delete_body(body: Mapping[str, Json]) -> DeleteOptions:
+def _delete_body(body: Mapping[str, Json]) -> DeleteRequestOptions:
     preconditions = body.get("preconditions") or {}
     grace, orphan = body.get("gracePeriodSeconds"), body.get("orphanDependents")
     if not isinstance(preconditions, dict) or not (grace is None or type(grace) is int):
         raise bad_request("DeleteOptions: gracePeriodSeconds must be a number and preconditions an object")
-    return DeleteOptions(
+    return DeleteRequestOptions(
         grace_period=grace,
         propagation=str(body.get("propagationPolicy") or "")
         or _legacy_propagation("" if orphan is None else str(orphan)),

@@ -7,14 +7,14 @@ from kohort.api.codec import Json
 from kohort.api.selectors import SelectorError
 from kohort.api.times import format_time
 from kohort.embedded.matching import read_selector
-from kohort.embedded.server.calls import Call
-from kohort.embedded.server.commits import Commits
 from kohort.embedded.server.deleting import check_preconditions
-from kohort.embedded.server.operations import Operation
-from kohort.embedded.server.options import DeleteOptions
+from kohort.embedded.server.operations import WriteOperation
+from kohort.embedded.server.options import DeleteRequestOptions
+from kohort.embedded.server.resource_request import ResourceRequest
+from kohort.embedded.server.store_writer import StoreWriter
 from kohort.embedded.server.versions import Object
-from kohort.embedded.server.writing import MAX_ATTEMPTS, Transform
-from kohort.embedded.store import Changed, Entry, Store
+from kohort.embedded.server.write_pipeline import MAX_ATTEMPTS, Transform
+from kohort.embedded.storage import RevisionConflictError, Store, StoredObject
 from kohort.kube.errors import MODIFIED, ErrorSubject, StatusError, bad_request, conflict, not_found
 
 DISRUPTION_TARGET = "DisruptionTarget"
@@ -22,7 +22,7 @@ BUDGETS = "poddisruptionbudgets.policy"
 _DONE = ("Succeeded", "Failed")
 
 
-def bound(operation: Operation, binding: Object) -> Transform:
+def bound(operation: WriteOperation, binding: Object) -> Transform:
     """The change that puts a pod on the node that a binding names."""
     target = binding.get("target") or {}
     node = target.get("name")
@@ -43,14 +43,14 @@ def bound(operation: Operation, binding: Object) -> Transform:
     return change
 
 
-def _check_same(operation: Operation, pod: Object, uid: str | None) -> None:
+def _check_same(operation: WriteOperation, pod: Object, uid: str | None) -> None:
     """A binding that names the pod's uid must not reach another pod of the same name."""
     if uid and uid != pod["metadata"]["uid"]:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"
         raise conflict(ErrorSubject("pods/binding", "", operation.name), why)
 
 
-def _check_unbound(operation: Operation, pod: Object) -> None:
+def _check_unbound(operation: WriteOperation, pod: Object) -> None:
     about = ErrorSubject("pods/binding", "", operation.name)
     if pod["metadata"].get("deletionTimestamp"):
         raise conflict(about, f"pod {operation.name} is being deleted, cannot be assigned to a host")
@@ -88,11 +88,11 @@ def _scheduled(status: Object, now: str) -> Object:
 class Evictions:
     """Lets a pod go only where its disruption budget has room."""
 
-    def __init__(self, store: Store, commits: Commits) -> None:
+    def __init__(self, store: Store, commits: StoreWriter) -> None:
         self._store = store
         self._commits = commits
 
-    async def admit(self, call: Call, pod: Object, *, dry_run: bool) -> None:
+    async def admit(self, call: ResourceRequest, pod: Object, *, dry_run: bool) -> None:
         """Take the eviction into account, or raise 429."""
         phase = (pod.get("status") or {}).get("phase")
         if phase in _DONE or phase == "Pending" or pod["metadata"].get("deletionTimestamp"):
@@ -112,12 +112,12 @@ class Evictions:
                 return
             try:
                 await self._commits.update(budgets[0], spent)
-            except Changed:
+            except RevisionConflictError:
                 continue
             return
         raise _too_many("the disruption budget is changing too fast")
 
-    async def mark(self, operation: Operation, options: DeleteOptions) -> DeleteOptions:
+    async def mark(self, operation: WriteOperation, options: DeleteRequestOptions) -> DeleteRequestOptions:
         """Give the pod the condition by which its Job knows a disruption; returns the options of the delete."""
         for _ in range(MAX_ATTEMPTS):
             entry = self._store.get(operation.key())
@@ -126,14 +126,14 @@ class Evictions:
             check_preconditions(operation, options, entry.object)
             try:
                 stored = await self._commits.update(entry, _disrupted(entry.object, format_time(operation.now)))
-            except Changed:
+            except RevisionConflictError:
                 continue
             if not options.resource_version:
                 return options
             return replace(options, resource_version=stored.object["metadata"]["resourceVersion"])
         raise conflict(operation.about, MODIFIED)
 
-    def _budgets(self, pod: Object) -> Iterator[Entry]:
+    def _budgets(self, pod: Object) -> Iterator[StoredObject]:
         labels = pod["metadata"].get("labels") or {}
         for entry in self._store.list(BUDGETS, pod["metadata"]["namespace"]).entries:
             selector = (entry.object.get("spec") or {}).get("selector")

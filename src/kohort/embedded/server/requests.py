@@ -31,7 +31,7 @@ def parse_bool(text: str) -> bool | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Inbound:
+class ServerRequest:
     """A request; its body is read when it is needed."""
 
     method: str
@@ -44,7 +44,7 @@ class Inbound:
     receive: Callable[[], Awaitable[bytes]] | None = None
     """Reads a body that is still on its way."""
 
-    async def received(self) -> "Inbound":
+    async def received(self) -> "ServerRequest":
         """The request with its whole body."""
         return self if self.receive is None else replace(self, body=await self.receive(), receive=None)
 
@@ -81,7 +81,7 @@ def _is_unicode(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RequestInfo:
     """What a request is about."""
 
     verb: str
@@ -106,16 +106,16 @@ class Target:
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-def read_target(request: Inbound) -> Target:
+def parse_request_info(request: ServerRequest) -> RequestInfo:
     """The verb and the object of a request."""
     path = decoded_path(request.path)
     parts = path_segments(path)
     prefix = _group_prefix(parts)
     if prefix is None:
-        return Target(request.method.lower(), path, parts)
+        return RequestInfo(request.method.lower(), path, parts)
     group, version, rest = prefix
     if not rest:
-        return Target(request.method.lower(), path, parts, group=group, version=version)
+        return RequestInfo(request.method.lower(), path, parts, group=group, version=version)
     namespace, is_in_namespace = "", False
     if rest[0] == "namespaces" and len(rest) > 1:
         namespace = rest[1]
@@ -124,7 +124,7 @@ def read_target(request: Inbound) -> Target:
     resource, name, subresource = (*rest[:3], "", "")[:3]
     verb = _verb(request, name)
     name = name or _selected_name(request, verb)
-    return Target(
+    return RequestInfo(
         verb,
         path,
         parts,
@@ -140,7 +140,7 @@ def read_target(request: Inbound) -> Target:
     )
 
 
-def _verb(request: Inbound, name: str) -> str:
+def _verb(request: ServerRequest, name: str) -> str:
     """What is to be done: to one object where it is named, else to the collection."""
     verb = _VERBS.get(request.method, request.method.lower())
     if name:
@@ -158,7 +158,7 @@ def _group_prefix(parts: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]] | 
     return None
 
 
-def _selected_name(request: Inbound, verb: str) -> str:
+def _selected_name(request: ServerRequest, verb: str) -> str:
     """The one object that a collection request asks for by field selector; who may see it may ask so."""
     if verb not in ("list", "watch"):
         return ""

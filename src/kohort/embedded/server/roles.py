@@ -7,30 +7,30 @@ from kohort.api.codec import Json
 from kohort.api.selectors import Selector, SelectorError
 from kohort.embedded.auth.rbac import CLUSTER_ROLES
 from kohort.embedded.matching import labels_of, read_selector
-from kohort.embedded.server.commits import Commits
+from kohort.embedded.server.store_writer import StoreWriter
 from kohort.embedded.server.versions import Object
-from kohort.embedded.store import Change, Changed, Entry, Store
+from kohort.embedded.storage import RevisionConflictError, StorageEvent, Store, StoredObject
 
 
 class RoleAggregation:
     """Keeps aggregated roles up to date."""
 
-    def __init__(self, store: Store, commits: Commits) -> None:
+    def __init__(self, store: Store, commits: StoreWriter) -> None:
         self._store = store
         self._commits = commits
 
-    async def on_change(self, _: Change) -> None:
+    async def on_change(self, _: StorageEvent) -> None:
         """Recompute every aggregated role; each write leads here again, until nothing changes any more."""
         for entry in self._store.list(CLUSTER_ROLES).entries:
             rules = self._rules(entry)
             if rules is not None and rules != (entry.object.get("rules") or []):
                 try:
                     await self._commits.update(entry, {**entry.object, "rules": rules})
-                except Changed:
+                except RevisionConflictError:
                     continue  # whoever changed it leads here, too
                 return
 
-    def _rules(self, role: Entry) -> list[Json] | None:
+    def _rules(self, role: StoredObject) -> list[Json] | None:
         """The rules of all roles that an aggregated role selects, each once; None for a role of its own."""
         aggregation = role.object.get("aggregationRule")
         if aggregation is None:

@@ -6,22 +6,22 @@ import secrets
 from collections.abc import Callable, Collection
 from datetime import datetime
 
-from kohort.embedded.auth.attributes import Attributes, refusal
+from kohort.embedded.auth.attributes import AuthorizationAttributes, refusal
 from kohort.embedded.auth.authentication import Authenticator, impersonated
-from kohort.embedded.auth.rbac import Authorizer
-from kohort.embedded.auth.reviews import Reviews
+from kohort.embedded.auth.rbac import RbacAuthorizer
+from kohort.embedded.auth.reviews import ReviewHandlers
 from kohort.embedded.auth.users import ANONYMOUS, User
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 from kohort.embedded.server.aggregation import Aggregator
-from kohort.embedded.server.answers import Answer, status_answer, text_answer
-from kohort.embedded.server.calls import Call
-from kohort.embedded.server.catalogue import Catalogue
-from kohort.embedded.server.documents import HEALTH_PATHS, Documents
-from kohort.embedded.server.metrics import Metrics
-from kohort.embedded.server.objects import Objects
+from kohort.embedded.server.metrics import ServerMetrics
+from kohort.embedded.server.non_resource import HEALTH_PATHS, NonResourceHandlers
+from kohort.embedded.server.objects import ResourceHandlers
 from kohort.embedded.server.paths import unknown_path
-from kohort.embedded.server.requests import Inbound, Target, read_target
-from kohort.embedded.server.sidekicks import read_sidekick
+from kohort.embedded.server.requests import RequestInfo, ServerRequest, parse_request_info
+from kohort.embedded.server.resource_catalog import ResourceCatalog
+from kohort.embedded.server.resource_request import ResourceRequest
+from kohort.embedded.server.responses import ServerResponse, status_answer, text_answer
+from kohort.embedded.server.subresource_bodies import read_subresource_body
 from kohort.embedded.server.subresources import Handler, Subresources
 from kohort.kube.errors import StatusError, internal, unauthorized
 
@@ -37,15 +37,15 @@ class Router:
 
     def __init__(
         self,
-        catalogue: Catalogue,
+        catalogue: ResourceCatalog,
         authenticator: Authenticator,
-        authorizer: Authorizer,
-        reviews: Reviews,
-        documents: Documents,
-        objects: Objects,
+        authorizer: RbacAuthorizer,
+        reviews: ReviewHandlers,
+        documents: NonResourceHandlers,
+        objects: ResourceHandlers,
         subresources: Subresources,
         aggregator: Aggregator,
-        metrics: Metrics,
+        metrics: ServerMetrics,
         clock: Callable[[], datetime],
     ) -> None:
         self._catalogue = catalogue
@@ -68,11 +68,11 @@ class Router:
             "deletecollection": objects.delete_collection,
         }
 
-    async def handle(self, request: Inbound) -> Answer:
+    async def handle(self, request: ServerRequest) -> ServerResponse:
         """Answer anything; nothing that goes wrong inside shows more than a number to find it by in the log."""
         try:
             request.check_text()
-            target = read_target(request)
+            target = parse_request_info(request)
             answer = await self._answer(request, target)
         except StatusError as error:
             answer = status_answer(error)
@@ -85,7 +85,7 @@ class Router:
         self._metrics.count(request.method, answer.status)
         return answer
 
-    async def _answer(self, request: Inbound, target: Target) -> Answer:
+    async def _answer(self, request: ServerRequest, target: RequestInfo) -> ServerResponse:
         user = self._authenticator.user(request.peer, request.headers)
         if user is ANONYMOUS and not (target.parts and target.parts[0] in _PUBLIC):
             raise unauthorized()
@@ -98,13 +98,13 @@ class Router:
             return self._document(request, target)
         return await self._resource(request, target, user)
 
-    def _authorize(self, user: User, target: Target) -> None:
+    def _authorize(self, user: User, target: RequestInfo) -> None:
         asked = attributes_of(target)
         decision = self._authorizer.decide(user, asked)
         if not decision.allowed:
             raise refusal(asked, user, decision.reason)
 
-    def _document(self, request: Inbound, target: Target) -> Answer:
+    def _document(self, request: ServerRequest, target: RequestInfo) -> ServerResponse:
         if request.method not in ("GET", "HEAD"):
             raise StatusError(
                 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
@@ -115,14 +115,14 @@ class Router:
             return text_answer("404 page not found\n", 404)
         return self._documents.answer(request, target)
 
-    def _is_known(self, target: Target) -> bool:
+    def _is_known(self, target: RequestInfo) -> bool:
         """Whether there is anything at the root of the path; elsewhere not even a Status is spoken."""
         root, group = (*target.parts, "", "")[:2]
         if root == "apis":
             return not group or self._catalogue.has_group(group)
         return root in _ROOTS
 
-    async def _resource(self, request: Inbound, target: Target, user: User) -> Answer:
+    async def _resource(self, request: ServerRequest, target: RequestInfo, user: User) -> ServerResponse:
         resource = self._catalogue.find(target.group, target.version, target.resource)
         if resource is None and not self._is_known(target):
             return text_answer("404 page not found\n", 404)
@@ -130,7 +130,7 @@ class Router:
             raise unknown_path()
         if target.verb not in _served_verbs(resource, target) or request.method == "HEAD":
             raise _not_allowed()
-        call = Call(request, target, resource, user, self._clock)
+        call = ResourceRequest(request, target, resource, user, self._clock)
         if target.subresource:
             return await self._subresources.handler(target.subresource, target.verb)(call)
         if self._reviews.answers(resource.kind) and not resource.is_served_by_store:
@@ -139,30 +139,32 @@ class Router:
             return await self._bind(call)
         return await self._verbs[target.verb](call)
 
-    def _review(self, call: Call) -> Answer:
+    def _review(self, call: ResourceRequest) -> ServerResponse:
         resource = call.resource
-        body = read_sidekick(call.request, resource.group, resource.version, resource.kind)
+        body = read_subresource_body(call.request, resource.group, resource.version, resource.kind)
         review = {**body, "kind": resource.kind, "apiVersion": resource.api_version}
         return call.plain(self._reviews.answer(review, call.user, call.namespace), 201)
 
-    async def _bind(self, call: Call) -> Answer:
+    async def _bind(self, call: ResourceRequest) -> ServerResponse:
         pods = self._catalogue.find("", "v1", "pods")
         assert pods is not None  # noqa: S101 - a built-in kind
-        return await self._subresources.bind(Call(call.request, call.target, pods, call.user, call.clock))
+        return await self._subresources.bind(ResourceRequest(call.request, call.target, pods, call.user, call.clock))
 
 
-def attributes_of(target: Target) -> Attributes:
+def attributes_of(target: RequestInfo) -> AuthorizationAttributes:
     """What authorization is asked."""
     if not target.is_resource:
-        return Attributes(target.verb if target.verb != "head" else "get", path=target.path)
-    return Attributes(target.verb, target.group, target.resource, target.subresource, target.namespace, target.name)
+        return AuthorizationAttributes(target.verb if target.verb != "head" else "get", path=target.path)
+    return AuthorizationAttributes(
+        target.verb, target.group, target.resource, target.subresource, target.namespace, target.name
+    )
 
 
 def _not_allowed() -> StatusError:
     return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
 
 
-def _served_verbs(resource: Resource, target: Target) -> Collection[str]:
+def _served_verbs(resource: ServedResource, target: RequestInfo) -> Collection[str]:
     """The verbs served at a path; raises 404 where the path does not fit the scope of the resource."""
     if target.rest or target.is_in_namespace is not resource.namespaced:
         return _served_across_namespaces(resource, target)
@@ -178,7 +180,7 @@ def _served_verbs(resource: Resource, target: Target) -> Collection[str]:
     return verbs
 
 
-def _served_across_namespaces(resource: Resource, target: Target) -> Collection[str]:
+def _served_across_namespaces(resource: ServedResource, target: RequestInfo) -> Collection[str]:
     """Objects of all namespaces can be listed and watched at `/RESOURCE`; nothing else is served outside of scope."""
     is_collection = not target.subresource and (not target.name or target.verb in _ACROSS_NAMESPACES)
     verbs = _ACROSS_NAMESPACES.intersection(resource.verbs)
@@ -187,7 +189,7 @@ def _served_across_namespaces(resource: Resource, target: Target) -> Collection[
     return verbs
 
 
-def _subresource_verbs(resource: Resource, target: Target) -> Collection[str]:
+def _subresource_verbs(resource: ServedResource, target: RequestInfo) -> Collection[str]:
     found = resource.subresource(target.subresource)
     if found is None or not target.name:
         raise unknown_path()

@@ -1,7 +1,7 @@
 """`scale`: one replica count and one selector, wherever a kind keeps them."""
 
 from kohort.api.codec import Json
-from kohort.embedded.resources import Resource, ScalePaths
+from kohort.embedded.resources import ScalePaths, ServedResource
 from kohort.embedded.server.versions import Object
 from kohort.kube.errors import StatusError, bad_request, internal
 
@@ -25,7 +25,7 @@ def _with(found: Object, steps: list[str], value: Json) -> Object:
     return {**found, step: _with(below if isinstance(below, dict) else {}, rest, value) if rest else value}
 
 
-def scale_of(resource: Resource, found: Object) -> Object:
+def scale_of(resource: ServedResource, found: Object) -> Object:
     """The Scale that an object shows."""
     paths = resource.scale or _BUILT_IN
     metadata = found["metadata"]
@@ -46,7 +46,7 @@ def scale_of(resource: Resource, found: Object) -> Object:
     }
 
 
-def with_replicas(resource: Resource, found: Object, scale: Object) -> Object:
+def with_replicas(resource: ServedResource, found: Object, scale: Object) -> Object:
     """The object with the replica count that a Scale asks for."""
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if type(replicas) is not int or not 0 <= replicas <= _MAX_REPLICAS:

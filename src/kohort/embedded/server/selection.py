@@ -5,14 +5,14 @@ from typing import Any
 
 from kohort.embedded.kinds.events import from_stored
 from kohort.embedded.kinds.selection import field_values, selectable
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 from kohort.embedded.server.options import ListOptions
 from kohort.kube.errors import bad_request
 
 Predicate = Callable[[Mapping[str, Any]], bool]
 
 
-def predicate(resource: Resource, options: ListOptions) -> Predicate | None:
+def predicate(resource: ServedResource, options: ListOptions) -> Predicate | None:
     """Whether an object is selected; None when all are."""
     questions = [*_label_questions(options), *_field_questions(resource, options)]
     if not questions:
@@ -29,7 +29,7 @@ def _label_questions(options: ListOptions) -> list[Predicate]:
     return [lambda found: matches(found["metadata"].get("labels") or {})]
 
 
-def _field_questions(resource: Resource, options: ListOptions) -> list[Predicate]:
+def _field_questions(resource: ServedResource, options: ListOptions) -> list[Predicate]:
     labels = [requirement.field for requirement in options.fields.requirements]
     if not labels:
         return []
@@ -43,7 +43,7 @@ def _field_questions(resource: Resource, options: ListOptions) -> list[Predicate
     return [lambda found: matches(field_values(resource, found, labels))]
 
 
-def _unknown(resource: Resource, label: str) -> str:
+def _unknown(resource: ServedResource, label: str) -> str:
     if resource.selectable_fields:
         return f"field label not supported: {label}"
     return f'"{label}" is not a known field selector: only "metadata.name", "metadata.namespace"'

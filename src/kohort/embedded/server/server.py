@@ -7,12 +7,12 @@ from pathlib import Path
 
 from kohort.embedded.auth.keyring import FRONT_PROXY, Keyring
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.server.core import Core, Parts
-from kohort.embedded.server.freshness import Freshness, Kubeconfig, Shown
-from kohort.embedded.server.front_proxy import FrontProxy
+from kohort.embedded.server.certificate_rotation import AdminKubeconfig, CertificateRotation, CertificateUsers
+from kohort.embedded.server.core import ServerCore, ServerCoreParts
+from kohort.embedded.server.front_proxy import FrontProxyIdentity
 from kohort.embedded.server.listener import Listener, server_context
-from kohort.embedded.server.settings import Settings
-from kohort.embedded.store import Store
+from kohort.embedded.server.settings import ServerSettings
+from kohort.embedded.storage import Store
 from kohort.kube.clock import Clock, SystemClock
 
 _LOCAL = ("127.0.0.1", "::1", "localhost")
@@ -22,7 +22,7 @@ _ANY = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 class ApiServer:
     """A running server."""
 
-    def __init__(self, core: Core, listener: Listener, keyring: Keyring, url: str, kubeconfig: Path) -> None:
+    def __init__(self, core: ServerCore, listener: Listener, keyring: Keyring, url: str, kubeconfig: Path) -> None:
         self.core = core
         self.listener = listener
         self.keyring = keyring
@@ -31,7 +31,7 @@ class ApiServer:
 
 
 @contextlib.asynccontextmanager
-async def running(settings: Settings, clock: Clock | None = None) -> AsyncIterator[ApiServer]:
+async def running_api_server(settings: ServerSettings, clock: Clock | None = None) -> AsyncIterator[ApiServer]:
     """A server that answers, for as long as the block lasts."""
     moment = clock or SystemClock()
     async with contextlib.AsyncExitStack() as stack:
@@ -44,7 +44,7 @@ async def running(settings: Settings, clock: Clock | None = None) -> AsyncIterat
         keyring.introduce(moment.wall())
         store = await Store.open(None if settings.data is None else folder / "store.db")
         stack.push_async_callback(store.close)
-        core = Core(_parts(settings, keyring, store, moment))
+        core = ServerCore(_parts(settings, keyring, store, moment))
         stack.push_async_callback(core.close)
         await core.start()
         context = server_context(str(keyring.certificate), str(keyring.key), keyring.authority.pem)
@@ -56,21 +56,21 @@ async def running(settings: Settings, clock: Clock | None = None) -> AsyncIterat
         url = f"https://{_reachable(settings.host)}:{port}"
         kubeconfig = settings.kubeconfig or folder / "kubeconfig"
         core.documents.address = url.removeprefix("https://")
-        freshness = Freshness(
-            keyring, hosts, Shown(context, core.aggregator.renew), Kubeconfig(kubeconfig, url), moment
+        freshness = CertificateRotation(
+            keyring, hosts, CertificateUsers(context, core.aggregator.renew), AdminKubeconfig(kubeconfig, url), moment
         )
         await freshness.start()
         stack.push_async_callback(freshness.stop)
         yield ApiServer(core, listener, keyring, url, kubeconfig)
 
 
-def _parts(settings: Settings, keyring: Keyring, store: Store, clock: Clock) -> Parts:
-    return Parts(
+def _parts(settings: ServerSettings, keyring: Keyring, store: Store, clock: Clock) -> ServerCoreParts:
+    return ServerCoreParts(
         store=store,
         clock=clock,
         signer=keyring.signer(),
         authority=keyring.authority.pem,
-        front_proxy=FrontProxy(
+        front_proxy=FrontProxyIdentity(
             keyring.front_proxy_authority.pem, FRONT_PROXY, keyring.front_proxy_certificate, keyring.front_proxy_key
         ),
         tokens={token: User(name, (MASTERS, AUTHENTICATED)) for token, name in settings.tokens.items()},

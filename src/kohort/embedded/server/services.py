@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from ipaddress import IPv4Address, ip_network
 from zlib import crc32
 
-from kohort.embedded.server.operations import Operation
+from kohort.embedded.server.operations import WriteOperation
 from kohort.embedded.server.versions import Object
-from kohort.embedded.store import Store
+from kohort.embedded.storage import Store
 from kohort.kube.errors import StatusError
 
 SERVICES = "services"
@@ -21,7 +21,7 @@ class ServiceAddresses:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def complete(self, new: Object, old: Object | None, _: Operation) -> Object:
+    def complete(self, new: Object, old: Object | None, _: WriteOperation) -> Object:
         """The service with its address and node ports; both stay over updates."""
         spec = dict(new.get("spec") or {})
         if spec.get("type") == "ExternalName":

@@ -4,13 +4,13 @@ import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kohort.embedded.admission.attributes import Plugin
-from kohort.embedded.server.listener import Patience
+from kohort.embedded.admission.attributes import AdmissionPlugin
+from kohort.embedded.server.listener import ListenerTimeouts
 from kohort.embedded.server.logs import LogSource
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServerSettings:
     """Where the server keeps its things, and where it listens."""
 
     data: Path | None = None
@@ -26,7 +26,7 @@ class Settings:
     tokens: dict[str, str] = field(default_factory=dict, repr=False)
     """Bearer tokens of administrators, by token."""
     logs: LogSource | None = None
-    plugins: tuple[Plugin, ...] = ()
+    plugins: tuple[AdmissionPlugin, ...] = ()
     """Admission plugins besides those that are always there."""
-    patience: Patience = field(default_factory=Patience)
+    patience: ListenerTimeouts = field(default_factory=ListenerTimeouts)
     """How long clients may take for what they do."""

@@ -8,22 +8,22 @@ from kohort.api.codec import Json
 from kohort.api.fields import ROOT
 from kohort.api.fields import invalid as field_invalid
 from kohort.api.times import format_time
-from kohort.embedded.auth.accounts import DEFAULT_AUDIENCE, Accounts
+from kohort.embedded.auth.service_account_tokens import DEFAULT_AUDIENCE, ServiceAccountTokens
 from kohort.embedded.patches import PatchKind, apply_patch
-from kohort.embedded.server.answers import TEXT, Answer
-from kohort.embedded.server.calls import Call
 from kohort.embedded.server.decoding import read_value
 from kohort.embedded.server.logs import LogSource, begun, log_options
 from kohort.embedded.server.metadata import check_named
-from kohort.embedded.server.objects import Objects, success, write_defaults
+from kohort.embedded.server.objects import ResourceHandlers, success, write_defaults
 from kohort.embedded.server.options import delete_options
 from kohort.embedded.server.pods import Evictions, bound
+from kohort.embedded.server.resource_request import ResourceRequest
+from kohort.embedded.server.responses import TEXT, ServerResponse
 from kohort.embedded.server.scaling import scale_of, with_replicas
-from kohort.embedded.server.sidekicks import checked_sidekick, read_sidekick
-from kohort.embedded.server.versions import Object, Versions
+from kohort.embedded.server.subresource_bodies import prune_subresource_body, read_subresource_body
+from kohort.embedded.server.versions import Object, VersionConverter
 from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid, not_found
 
-Handler = Callable[[Call], Awaitable[Answer]]
+Handler = Callable[[ResourceRequest], Awaitable[ServerResponse]]
 _SCALE_PATCHES = (PatchKind.JSON, PatchKind.MERGE, PatchKind.STRATEGIC)
 _TOO_SHORT = "may not specify a duration less than 10 minutes"
 _SCALE = ("autoscaling", "v1", "Scale")
@@ -34,7 +34,12 @@ class Subresources:
     """Handlers by subresource and verb."""
 
     def __init__(
-        self, objects: Objects, versions: Versions, evictions: Evictions, accounts: Accounts, logs: LogSource | None
+        self,
+        objects: ResourceHandlers,
+        versions: VersionConverter,
+        evictions: Evictions,
+        accounts: ServiceAccountTokens,
+        logs: LogSource | None,
     ) -> None:
         self._objects = objects
         self._versions = versions
@@ -60,23 +65,23 @@ class Subresources:
             return self._objects.get
         return self._update_part if verb == "update" else self._patch_part
 
-    async def _update_part(self, call: Call) -> Answer:
+    async def _update_part(self, call: ResourceRequest) -> ServerResponse:
         return await self._objects.update(call, call.target.subresource)
 
-    async def _patch_part(self, call: Call) -> Answer:
+    async def _patch_part(self, call: ResourceRequest) -> ServerResponse:
         return await self._objects.patch(call, call.target.subresource)
 
     # scale
 
-    async def _current(self, call: Call) -> Object:
+    async def _current(self, call: ResourceRequest) -> Object:
         entry = self._objects.reader.entry(call.resource, call.namespace, call.target.name)
         return await self._versions.served_object(call.resource, entry.object)
 
-    async def _get_scale(self, call: Call) -> Answer:
+    async def _get_scale(self, call: ResourceRequest) -> ServerResponse:
         return call.plain(scale_of(call.resource, await self._current(call)))
 
-    async def _update_scale(self, call: Call) -> Answer:
-        scale = read_sidekick(call.request, *_SCALE)
+    async def _update_scale(self, call: ResourceRequest) -> ServerResponse:
+        scale = read_subresource_body(call.request, *_SCALE)
         check_named(call.target.name, scale)
 
         async def wanted(_: Object) -> Object:
@@ -84,20 +89,22 @@ class Subresources:
 
         return await self._write_scale(call, wanted)
 
-    async def _patch_scale(self, call: Call) -> Answer:
+    async def _patch_scale(self, call: ResourceRequest) -> ServerResponse:
         kind = PatchKind.from_content_type(call.request.headers.get("Content-Type", ""), _SCALE_PATCHES)
         kind = PatchKind.MERGE if kind is PatchKind.STRATEGIC else kind
         patch = read_value(call.request)
 
         async def wanted(current: Object) -> Object:
-            patched = checked_sidekick(apply_patch(kind, current, patch, None), *_SCALE)
+            patched = prune_subresource_body(apply_patch(kind, current, patch, None), *_SCALE)
             if patched.get("metadata") == current["metadata"]:
                 patched = {**patched, "metadata": {**patched["metadata"], "resourceVersion": ""}}
             return patched
 
         return await self._write_scale(call, wanted)
 
-    async def _write_scale(self, call: Call, wanted: Callable[[Object], Awaitable[Object]]) -> Answer:
+    async def _write_scale(
+        self, call: ResourceRequest, wanted: Callable[[Object], Awaitable[Object]]
+    ) -> ServerResponse:
         async def scaled(old: Object) -> Object:
             return with_replicas(call.resource, old, await wanted(scale_of(call.resource, old)))
 
@@ -106,9 +113,9 @@ class Subresources:
 
     # pods
 
-    async def bind(self, call: Call) -> Answer:
+    async def bind(self, call: ResourceRequest) -> ServerResponse:
         """Put a pod on a node."""
-        binding = read_sidekick(call.request, "", "v1", "Binding")
+        binding = read_subresource_body(call.request, "", "v1", "Binding")
         name = str((binding.get("metadata") or {}).get("name") or "")
         if call.target.name and name != call.target.name:
             raise bad_request("name in URL does not match name in Binding object")
@@ -116,8 +123,8 @@ class Subresources:
         await self._objects.writer.update(operation, bound(operation, binding))
         return call.plain({**success({}), "code": 201}, 201)
 
-    async def _evict(self, call: Call) -> Answer:
-        eviction = read_sidekick(call.request, "policy", "v1", "Eviction")
+    async def _evict(self, call: ResourceRequest) -> ServerResponse:
+        eviction = read_subresource_body(call.request, "policy", "v1", "Eviction")
         if (eviction.get("metadata") or {}).get("name") != call.target.name:
             raise bad_request("name in URL does not match name in Eviction object")
         options = delete_options(call.request, eviction.get("deleteOptions") or {})
@@ -129,17 +136,17 @@ class Subresources:
         await self._objects.deleter.delete(operation, options)
         return call.plain({**success({}), "code": 201}, 201)
 
-    async def _log(self, call: Call) -> Answer:
+    async def _log(self, call: ResourceRequest) -> ServerResponse:
         pod = await self._current(call)
         options = log_options(call.request, pod)
         if self._logs is None:
             raise StatusError(503, "ServiceUnavailable", "no node runs pods here, so there are no logs")
-        return Answer(200, await begun(self._logs.open(pod, options)), TEXT)
+        return ServerResponse(200, await begun(self._logs.open(pod, options)), TEXT)
 
     # serviceaccounts
 
-    async def _token(self, call: Call) -> Answer:
-        spec = read_sidekick(call.request, "authentication.k8s.io", "v1", "TokenRequest").get("spec") or {}
+    async def _token(self, call: ResourceRequest) -> ServerResponse:
+        spec = read_subresource_body(call.request, "authentication.k8s.io", "v1", "TokenRequest").get("spec") or {}
         account = await self._current(call)
         seconds = spec.get("expirationSeconds", 3600)
         if type(seconds) is not int or seconds < 600:
@@ -159,7 +166,7 @@ class Subresources:
         head = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": metadata}
         return call.plain({**head, "spec": filled, "status": status}, 201)
 
-    def _bound_object(self, call: Call, reference: Json) -> dict[str, str] | None:
+    def _bound_object(self, call: ResourceRequest, reference: Json) -> dict[str, str] | None:
         if not reference:
             return None
         kind, name = str(reference.get("kind") or ""), str(reference.get("name") or "")

@@ -12,7 +12,7 @@ import msgspec
 from kohort.api.codec import Json
 from kohort.embedded.crds import prune, prune_and_default
 from kohort.embedded.kinds.events import from_stored, to_stored
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 
 Object = dict[str, Json]
 Convert = Callable[[Mapping[str, Any], Sequence[Object], str], Awaitable[list[Object]]]
@@ -23,7 +23,7 @@ _MAX_KNOWN = 1024
 """Converted states kept per version, so that a thousand watchers cost one conversion per change."""
 
 
-class Shown(Protocol):
+class EncodedObject(Protocol):
     """An object with its bytes, as it is shown."""
 
     @property
@@ -35,14 +35,14 @@ class Shown(Protocol):
         """The same as JSON bytes."""
 
 
-class Rendered(NamedTuple):
+class ConvertedObject(NamedTuple):
     """An object that was converted for showing."""
 
     object: Object
     data: bytes
 
 
-def headed(resource: Resource, found: Object) -> Object:
+def headed(resource: ServedResource, found: Object) -> Object:
     """The object with kind and version first: so that the bytes alone tell in which version an object is stored."""
     rest = {name: value for name, value in found.items() if name not in ("kind", "apiVersion")}
     return {"kind": resource.kind, "apiVersion": found["apiVersion"], **rest}
@@ -53,25 +53,25 @@ def _head(kind: str, api_version: str) -> bytes:
     return _encode({"kind": kind, "apiVersion": api_version})[:-1]
 
 
-def head_bytes(resource: Resource) -> bytes:
+def head_bytes(resource: ServedResource) -> bytes:
     """How the bytes of an object in this version begin."""
     return _head(resource.kind, resource.api_version)
 
 
-def rendered(found: Object) -> Rendered:
+def rendered(found: Object) -> ConvertedObject:
     """An object with its bytes."""
-    return Rendered(found, _encode(found))
+    return ConvertedObject(found, _encode(found))
 
 
-class Versions:
+class VersionConverter:
     """The way between stored and served versions."""
 
     def __init__(self, convert: Convert, definition: Callable[[str], Mapping[str, Any] | None]) -> None:
         self._convert = convert
         self._definition = definition
-        self._known: dict[tuple[str, str], tuple[str, dict[bytes, Rendered]]] = {}
+        self._known: dict[tuple[str, str], tuple[str, dict[bytes, ConvertedObject]]] = {}
 
-    async def served(self, resource: Resource, stored: Sequence[Shown]) -> Sequence[Shown]:
+    async def served(self, resource: ServedResource, stored: Sequence[EncodedObject]) -> Sequence[EncodedObject]:
         """Stored objects in the version of the resource."""
         head = head_bytes(resource)
         others = [each for each in stored if not each.data.startswith(head)]
@@ -80,7 +80,7 @@ class Versions:
         converted = iter(await self._rendered(resource, others))
         return [each if each.data.startswith(head) else next(converted) for each in stored]
 
-    async def _rendered(self, resource: Resource, others: Sequence[Shown]) -> list[Rendered]:
+    async def _rendered(self, resource: ServedResource, others: Sequence[EncodedObject]) -> list[ConvertedObject]:
         """Objects in the version of the resource; each state is converted once for all who watch it."""
         known = self._conversions(resource)
         missing = [each for each in others if each.data not in known]
@@ -91,7 +91,7 @@ class Versions:
             known.clear()
         return shown
 
-    def _conversions(self, resource: Resource) -> dict[bytes, Rendered]:
+    def _conversions(self, resource: ServedResource) -> dict[bytes, ConvertedObject]:
         """What was converted to this version; nothing, once the definition changed: it may convert otherwise now."""
         definition = self._definition(resource.key)
         state = str(definition["metadata"].get("resourceVersion")) if definition else ""
@@ -101,17 +101,17 @@ class Versions:
             known = self._known[place] = (state, {})
         return known[1]
 
-    async def served_object(self, resource: Resource, stored: Object) -> Object:
+    async def served_object(self, resource: ServedResource, stored: Object) -> Object:
         """One stored object in the version of the resource."""
         if stored["apiVersion"] == resource.api_version:
             return stored
         return (await self._read(resource, [stored]))[0]
 
-    async def converted(self, resource: Resource, objects: Sequence[Object]) -> list[Object]:
+    async def converted(self, resource: ServedResource, objects: Sequence[Object]) -> list[Object]:
         """Objects of any version in the version of the resource, for those who only look at them on their way."""
         return await self._to(resource, objects, resource.api_version)
 
-    async def stored(self, resource: Resource, found: Object) -> Object:
+    async def stored(self, resource: ServedResource, found: Object) -> Object:
         """An object in the version in which it is to be stored."""
         if resource.stored_as:
             return to_stored(resource, found)
@@ -122,12 +122,12 @@ class Versions:
         definition = self._definition(resource.key)
         return converted if definition is None else prune_and_default(definition, converted)
 
-    async def _read(self, resource: Resource, objects: Sequence[Object]) -> list[Object]:
+    async def _read(self, resource: ServedResource, objects: Sequence[Object]) -> list[Object]:
         converted = await self.converted(resource, objects)
         definition = self._definition(resource.key)
         return converted if definition is None else [prune(definition, each) for each in converted]
 
-    async def _to(self, resource: Resource, objects: Sequence[Object], api_version: str) -> list[Object]:
+    async def _to(self, resource: ServedResource, objects: Sequence[Object], api_version: str) -> list[Object]:
         if resource.stored_as:
             return [from_stored(resource, each) for each in objects]
         definition = self._definition(resource.key)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from kohort.api.codec import Json
-from kohort.embedded.resources import Column
+from kohort.embedded.resources import TableColumn
 from kohort.embedded.tables.durations import time_since
 
 Object = Mapping[str, Any]
@@ -18,21 +18,21 @@ _MOST_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """The columns of a kind, and how an object fills them."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     cells: Callable[[Object, datetime], Cells]
 
 
-def layout(columns: str, cells: Callable[[Object, datetime], Cells]) -> Layout:
+def layout(columns: str, cells: Callable[[Object, datetime], Cells]) -> TableLayout:
     """A layout from its columns, `|` between them; `:type` unless text, `+` for those that only a wide table shows."""
-    return Layout(tuple(_column(text) for text in columns.split("|")), cells)
+    return TableLayout(tuple(_column(text) for text in columns.split("|")), cells)
 
 
-def _column(text: str) -> Column:
+def _column(text: str) -> TableColumn:
     name, _, kind = text.removesuffix("+").partition(":")
-    return Column(
+    return TableColumn(
         name=name,
         type=kind or "string",
         format="name" if name == "Name" else "",

@@ -6,8 +6,8 @@ from kohort.embedded.tables.cells import (
     NONE,
     UNSET,
     Cells,
-    Layout,
     Object,
+    TableLayout,
     age,
     containers,
     dig,
@@ -244,7 +244,7 @@ _NAMED = layout("Name|Age", _named)
 _ADMISSION = "admissionregistration.k8s.io"
 _RBAC = "rbac.authorization.k8s.io"
 
-CLUSTER: dict[str, Layout] = {
+CLUSTER: dict[str, TableLayout] = {
     "customresourcedefinitions.apiextensions.k8s.io": layout(
         "Name|Scope|Versions|Created At:date|Group+|Kind+|ShortNames+|Established:boolean+", _definition
     ),

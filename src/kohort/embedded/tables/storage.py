@@ -6,8 +6,8 @@ from typing import Any
 from kohort.embedded.tables.cells import (
     UNSET,
     Cells,
-    Layout,
     Object,
+    TableLayout,
     age,
     default_marked,
     dig,
@@ -71,7 +71,7 @@ def _storage_class(obj: Object, now: datetime) -> Cells:
     )
 
 
-STORAGE: dict[str, Layout] = {
+STORAGE: dict[str, TableLayout] = {
     "persistentvolumeclaims": layout(
         "Name|Status|Volume|Capacity|Access Modes|StorageClass|VolumeAttributesClass|Age|VolumeMode+", _claim
     ),

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from kohort.api.codec import Json, encode
 from kohort.embedded.kinds import to_stored
-from kohort.embedded.resources import Column, Resource
-from kohort.embedded.tables.cells import Cells, Layout, Object, dig, name_of
+from kohort.embedded.resources import ServedResource, TableColumn
+from kohort.embedded.tables.cells import Cells, Object, TableLayout, dig, name_of
 from kohort.embedded.tables.cluster import CLUSTER
 from kohort.embedded.tables.durations import time_since
 from kohort.embedded.tables.jsonpath import JsonPath, JsonPathError, compile_path
@@ -24,14 +24,14 @@ Include = Literal["None", "Metadata", "Object"]
 """How much of each object goes along with its row."""
 TableVersion = Literal["v1", "v1beta1"]
 
-_LAYOUTS: dict[str, Layout] = {"pods": PODS, **WORKLOADS, **CLUSTER, **TRAFFIC, **STORAGE}
-_NAME = Column("Name", format="name")
-_CREATED = Column("Created At", "date")
-_AGE = Column("Age", "date", path=".metadata.creationTimestamp")
+_LAYOUTS: dict[str, TableLayout] = {"pods": PODS, **WORKLOADS, **CLUSTER, **TRAFFIC, **STORAGE}
+_NAME = TableColumn("Name", format="name")
+_CREATED = TableColumn("Created At", "date")
+_AGE = TableColumn("Age", "date", path=".metadata.creationTimestamp")
 
 
 def table(
-    resource: Resource,
+    resource: ServedResource,
     objects: Iterable[Object],
     now: datetime,
     include: Include = "Metadata",
@@ -47,13 +47,13 @@ def table(
     return {**head, "columnDefinitions": columns, "rows": rows}
 
 
-def _layout(resource: Resource) -> Layout:
+def _layout(resource: ServedResource) -> TableLayout:
     if resource.is_custom:
         return _custom(resource.columns or (_AGE,))
-    return _LAYOUTS.get(resource.key) or Layout((_NAME, _CREATED), _plain)
+    return _LAYOUTS.get(resource.key) or TableLayout((_NAME, _CREATED), _plain)
 
 
-def _definition(column: Column) -> dict[str, Json]:
+def _definition(column: TableColumn) -> dict[str, Json]:
     return {
         "name": column.name,
         "type": column.type,
@@ -64,7 +64,7 @@ def _definition(column: Column) -> dict[str, Json]:
 
 
 def _row(
-    resource: Resource, view: Layout, obj: Object, now: datetime, include: Include, group_version: str
+    resource: ServedResource, view: TableLayout, obj: Object, now: datetime, include: Include, group_version: str
 ) -> dict[str, Json]:
     cells = view.cells(to_stored(resource, obj) if resource.stored_as else obj, now)
     row: dict[str, Json] = {"cells": list(cells)}
@@ -89,16 +89,16 @@ def _plain(obj: Object, now: datetime) -> Cells:
 
 
 @lru_cache(maxsize=512)
-def _custom(columns: tuple[Column, ...]) -> Layout:
+def _custom(columns: tuple[TableColumn, ...]) -> TableLayout:
     paths = [(column, _path(column)) for column in columns]
 
     def cells(obj: Object, now: datetime) -> Cells:
         return (name_of(obj), *(_cell(column, path, obj, now) for column, path in paths))
 
-    return Layout((_NAME, *columns), cells)
+    return TableLayout((_NAME, *columns), cells)
 
 
-def _path(column: Column) -> JsonPath | None:
+def _path(column: TableColumn) -> JsonPath | None:
     """A column whose path makes no sense stays empty: a table must not fail for it."""
     try:
         return compile_path(column.path)
@@ -106,7 +106,7 @@ def _path(column: Column) -> JsonPath | None:
         return None
 
 
-def _cell(column: Column, path: JsonPath | None, obj: Object, now: datetime) -> Json:
+def _cell(column: TableColumn, path: JsonPath | None, obj: Object, now: datetime) -> Json:
     found = path.find(obj) if path else []
     if not found:
         return None

@@ -6,8 +6,8 @@ from kohort.embedded.tables.cells import (
     NONE,
     UNSET,
     Cells,
-    Layout,
     Object,
+    TableLayout,
     age,
     default_marked,
     dig,
@@ -98,7 +98,7 @@ def _network_policy(obj: Object, now: datetime) -> Cells:
     return (name_of(obj), selector_text(dig(obj, "spec", "podSelector")), age(obj, now))
 
 
-TRAFFIC: dict[str, Layout] = {
+TRAFFIC: dict[str, TableLayout] = {
     "endpoints": layout("Name|Endpoints|Age", _endpoints),
     "endpointslices.discovery.k8s.io": layout("Name|AddressType|Ports|Endpoints|Age", _endpoint_slice),
     "ingressclasses.networking.k8s.io": layout("Name|Controller|Parameters|Age", _ingress_class),

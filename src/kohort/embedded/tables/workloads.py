@@ -8,8 +8,8 @@ from kohort.embedded.tables.cells import (
     NONE,
     UNSET,
     Cells,
-    Layout,
     Object,
+    TableLayout,
     age,
     bool_text,
     containers,
@@ -183,7 +183,7 @@ def _percent(side: Any, otherwise: str) -> str:
 _TEMPLATE = "Containers+|Images+|Selector+"
 _COUNTS = "Name|Desired:integer|Current:integer|Ready:integer"
 
-WORKLOADS: dict[str, Layout] = {
+WORKLOADS: dict[str, TableLayout] = {
     "cronjobs.batch": layout(
         f"Name|Schedule|Timezone|Suspend:boolean|Active:integer|Last Schedule|Age|{_TEMPLATE}", _cron_job
     ),

@@ -216,7 +216,7 @@ _WHY_NOT: Final[Mapping[PreemptionOutlook, str]] = {
     PreemptionOutlook.PRIORITY: "those who use what it needs rank too high",
     PreemptionOutlook.WITHIN_NOMINAL: "those who use what it needs are within their own quota",
     PreemptionOutlook.BORROWING: "it would have to borrow, and queue {queue} does not preempt for that",
-    PreemptionOutlook.RANK_WHILE_BORROWING: "it would have to borrow, and for that those who use what it needs rank too high",
+    PreemptionOutlook.RANK_WHILE_BORROWING: "it would have to borrow, and workloads using it rank too high for that",
     PreemptionOutlook.SHARE: "queue {queue} would get more than its fair share",
     PreemptionOutlook.TOO_LITTLE: "those who may be preempted do not hold enough",
 }

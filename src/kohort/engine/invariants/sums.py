@@ -86,7 +86,8 @@ def _wrong_sums(node: HierarchyNode, fr: FlavorResource, cell: Cell, holders: Ho
     children = list(node.members()) if isinstance(node, CohortNode) else []
     borrowing = {child.cells[fr] for child in children if fr in child.cells and child.cells[fr].borrows_with(0)}
     if cell.borrowers.keys() != borrowing:
-        yield f"{node.name} takes {len(cell.borrowers)} children to borrow {flavor_resource_text(fr)}, and {len(borrowing)} do"
+        name = flavor_resource_text(fr)
+        yield f"{node.name} lists {len(cell.borrowers)} borrowing children of {name}, and {len(borrowing)} borrow"
     if cell.parent is not (node.parent.cells.get(fr) if node.parent else None):
         yield f"{node.name} passes {flavor_resource_text(fr)} on to a cell that is not its parent's"
 

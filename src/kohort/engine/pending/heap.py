@@ -11,7 +11,7 @@ from typing import Final
 from kohort.api.meta import ObjectKey
 from kohort.engine.records import CreationOrder, WorkloadInfo
 
-Item = tuple[int, datetime, CreationOrder, int, "Entry"]
+Item = tuple[int, datetime, CreationOrder, int, "PendingEntry"]
 """What decides the order, a number that no other item has, and who it is about."""
 Rank = tuple[int, datetime, CreationOrder]
 

@@ -4,21 +4,21 @@ import asyncio
 
 from kohort.api.core.pods import PodStatus
 from kohort.api.meta import ObjectMeta
-from kohort.embedded.controllers.expectations import PATIENCE, Expectations
-from kohort.embedded.controllers.seen import SeenPod, SeenPodSpec
+from kohort.embedded.controllers.expectations import PATIENCE, PodExpectations
+from kohort.embedded.controllers.views import ControllerPod, ControllerPodSpec
 from kohort.kube.clock import VirtualClock
 
 FINALIZER = "example.com/held"
 
 
-def pod(name: str = "a", *, node: str = "n", phase: str = "Running", held: bool = True) -> SeenPod:
+def pod(name: str = "a", *, node: str = "n", phase: str = "Running", held: bool = True) -> ControllerPod:
     finalizers = (FINALIZER,) if held else ()
     metadata = ObjectMeta(name=name, namespace="default", uid=name, finalizers=finalizers)
-    return SeenPod(metadata=metadata, spec=SeenPodSpec(node_name=node), status=PodStatus(phase=phase))
+    return ControllerPod(metadata=metadata, spec=ControllerPodSpec(node_name=node), status=PodStatus(phase=phase))
 
 
 def test_a_pod_that_was_made_is_there_before_the_cache_shows_it() -> None:
-    expected = Expectations(VirtualClock())
+    expected = PodExpectations(VirtualClock())
     expected.created("owner", pod())
     assert expected.overlay("owner", []) == [pod()]
     assert expected.overlay("another", []) == []
@@ -27,7 +27,7 @@ def test_a_pod_that_was_made_is_there_before_the_cache_shows_it() -> None:
 
 
 def test_a_pod_that_was_shown_and_has_gone_is_not_brought_back() -> None:
-    expected = Expectations(VirtualClock())
+    expected = PodExpectations(VirtualClock())
     expected.created("owner", pod())
     expected.observe(None, pod())
     expected.observe(pod(), None)
@@ -36,14 +36,14 @@ def test_a_pod_that_was_shown_and_has_gone_is_not_brought_back() -> None:
 
 def test_a_pod_that_is_never_shown_is_forgotten() -> None:
     clock = VirtualClock()
-    expected = Expectations(clock)
+    expected = PodExpectations(clock)
     expected.created("owner", pod())
     asyncio.run(clock.advance(PATIENCE + 1))
     assert expected.overlay("owner", []) == []
 
 
 def test_a_deleted_pod_is_leaving_before_the_cache_says_so() -> None:
-    expected = Expectations(VirtualClock())
+    expected = PodExpectations(VirtualClock())
     expected.deleted("owner", pod())
     (shown,) = expected.overlay("owner", [pod()])
     assert shown.is_leaving
@@ -52,7 +52,7 @@ def test_a_deleted_pod_is_leaving_before_the_cache_says_so() -> None:
 
 
 def test_a_deleted_pod_that_nobody_runs_is_gone_at_once() -> None:
-    expected = Expectations(VirtualClock())
+    expected = PodExpectations(VirtualClock())
     expected.deleted("owner", pod(node="", held=False))
     assert expected.overlay("owner", [pod(node="", held=False)]) == []
     expected.deleted("owner", pod(node=""))
@@ -60,7 +60,7 @@ def test_a_deleted_pod_that_nobody_runs_is_gone_at_once() -> None:
 
 
 def test_a_finalizer_that_was_taken_off_stays_off() -> None:
-    expected = Expectations(VirtualClock())
+    expected = PodExpectations(VirtualClock())
     expected.released("owner", pod(), FINALIZER)
     assert expected.overlay("owner", [pod()]) == [pod(held=False)]
     assert expected.overlay("owner", [pod(held=False)]) == [pod(held=False)]
@@ -68,7 +68,7 @@ def test_a_finalizer_that_was_taken_off_stays_off() -> None:
 
 
 def test_the_writes_of_an_owner_that_is_gone_are_forgotten() -> None:
-    expected = Expectations(VirtualClock())
+    expected = PodExpectations(VirtualClock())
     expected.created("owner", pod())
     expected.forget("owner")
     assert expected.overlay("owner", []) == []

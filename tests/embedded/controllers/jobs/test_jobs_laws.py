@@ -12,8 +12,8 @@ from kohort.api.core.pods import ContainerState, ContainerStateTerminated, Conta
 from kohort.api.meta import ObjectMeta
 from kohort.embedded.controllers.jobs.failures import NO_FAILURES, FailureRecord
 from kohort.embedded.controllers.jobs.indexes import Indexes
-from kohort.embedded.controllers.jobs.plan import Plan, plan
-from kohort.embedded.controllers.jobs.staffing import NewPod
+from kohort.embedded.controllers.jobs.plan import JobPlan, plan
+from kohort.embedded.controllers.jobs.pod_changes import NewPod
 from kohort.embedded.controllers.jobs.views import (
     COMPLETE,
     INDEX,
@@ -23,8 +23,8 @@ from kohort.embedded.controllers.jobs.views import (
     SeenJobSpec,
     is_tracked,
 )
-from kohort.embedded.controllers.reporting import status_patch
-from kohort.embedded.controllers.seen import SeenPod, SeenPodSpec
+from kohort.embedded.controllers.status_writer import status_patch
+from kohort.embedded.controllers.views import ControllerPod, ControllerPodSpec
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SUCCEED, FAIL, DELETE, RUN, WAIT = "succeed", "fail", "delete", "run", "wait"
@@ -35,12 +35,12 @@ class World:
     """A Job, its pods and a clock; plans are carried out in full or up to some step."""
 
     job: SeenJob
-    pods: dict[str, SeenPod] = field(default_factory=dict)
+    pods: dict[str, ControllerPod] = field(default_factory=dict)
     now: datetime = START
     record: FailureRecord = NO_FAILURES
     made: int = 0
 
-    def plan(self) -> Plan:
+    def plan(self) -> JobPlan:
         return plan(self.job, list(self.pods.values()), self.now, self.record)
 
     def carry_out(self, steps: int = 99) -> bool:
@@ -115,30 +115,32 @@ class World:
         metadata = ObjectMeta(
             name=uid, uid=uid, annotations=annotations, finalizers=(TRACKING,), creation_timestamp=self.now
         )
-        self.pods[uid] = SeenPod(metadata=metadata, spec=SeenPodSpec(node_name="n"), status=PodStatus(phase="Pending"))
+        self.pods[uid] = ControllerPod(
+            metadata=metadata, spec=ControllerPodSpec(node_name="n"), status=PodStatus(phase="Pending")
+        )
 
-    def _delete(self, pod: SeenPod) -> None:
+    def _delete(self, pod: ControllerPod) -> None:
         self._amend(pod, deletion_timestamp=self.now)
 
-    def _release(self, pod: SeenPod) -> None:
+    def _release(self, pod: ControllerPod) -> None:
         current = self.pods.get(pod.metadata.uid)
         if current is not None:
             self._amend(current, finalizers=())
 
-    def _amend(self, pod: SeenPod, **fields: Any) -> None:
+    def _amend(self, pod: ControllerPod, **fields: Any) -> None:
         current = self.pods.get(pod.metadata.uid)
         if current is None:
             return
         changed = msgspec.structs.replace(current, metadata=msgspec.structs.replace(current.metadata, **fields))
         self._keep(changed)
 
-    def _set(self, pod: SeenPod, phase: str) -> None:
+    def _set(self, pod: ControllerPod, phase: str) -> None:
         ended = ContainerStateTerminated(exit_code=int(phase == "Failed"), finished_at=self.now)
         state = ContainerState(terminated=ended) if phase in ("Succeeded", "Failed") else ContainerState()
         status = PodStatus(phase=phase, container_statuses=(ContainerStatus(name="main", state=state),))
         self._keep(msgspec.structs.replace(pod, status=status))
 
-    def _keep(self, pod: SeenPod) -> None:
+    def _keep(self, pod: ControllerPod) -> None:
         """A pod that is leaving, at its end and free of finalizers is gone."""
         if pod.is_leaving and pod.is_finished and not is_tracked(pod):
             self.pods.pop(pod.metadata.uid, None)

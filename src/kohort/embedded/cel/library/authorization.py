@@ -26,7 +26,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision(Opaque):
+class AuthorizerDecision(Opaque):
     """The answer."""
 
     type_name: ClassVar[str] = "kubernetes.authorization.Decision"
@@ -35,7 +35,7 @@ class Decision(Opaque):
     error: str = ""
 
 
-Ask = Callable[[Question], Decision]
+Ask = Callable[[Question], AuthorizerDecision]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class _Asking(Opaque):
 
 
 @dataclass(frozen=True, slots=True)
-class Authorizer(_Asking):
+class AuthorizerValue(_Asking):
     """The value of the variable `authorizer`."""
 
     type_name: ClassVar[str] = "kubernetes.authorization.Authorizer"
@@ -72,10 +72,10 @@ def _with(kind: type[_Asking], asking: _Asking, **parts: object) -> _Asking:
     return kind(asking.ask, replace(asking.question, **parts))  # type: ignore[arg-type]
 
 
-method("path", Authorizer, str)(lambda asking, path: _with(_Path, asking, path=path))
-method("group", Authorizer, str)(lambda asking, group: _with(_Group, asking, group=group))
-method("serviceAccount", Authorizer, str, str)(
-    lambda asking, namespace, name: _with(Authorizer, asking, service_account=(namespace, name))
+method("path", AuthorizerValue, str)(lambda asking, path: _with(_Path, asking, path=path))
+method("group", AuthorizerValue, str)(lambda asking, group: _with(_Group, asking, group=group))
+method("serviceAccount", AuthorizerValue, str, str)(
+    lambda asking, namespace, name: _with(AuthorizerValue, asking, service_account=(namespace, name))
 )
 method("resource", _Group, str)(lambda asking, resource: _with(ResourceCheck, asking, resource=resource))
 method("subresource", ResourceCheck, str)(lambda asking, name: _with(ResourceCheck, asking, subresource=name))
@@ -87,7 +87,7 @@ method("labelSelector", ResourceCheck, str)(lambda asking, text: _with(ResourceC
 for _kind in (_Path, ResourceCheck):
     method("check", _kind, str)(lambda asking, verb: asking.ask(replace(asking.question, verb=verb)))
 
-method("allowed", Decision)(lambda decision: decision.allowed)
-method("reason", Decision)(lambda decision: decision.reason)
-method("errored", Decision)(lambda decision: bool(decision.error))
-method("error", Decision)(lambda decision: decision.error)
+method("allowed", AuthorizerDecision)(lambda decision: decision.allowed)
+method("reason", AuthorizerDecision)(lambda decision: decision.reason)
+method("errored", AuthorizerDecision)(lambda decision: bool(decision.error))
+method("error", AuthorizerDecision)(lambda decision: decision.error)

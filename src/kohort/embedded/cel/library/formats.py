@@ -24,7 +24,7 @@ Check = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Format(Opaque):
+class FormatValue(Opaque):
     """A named format as a CEL value."""
 
     type_name: ClassVar[str] = "kubernetes.NamedFormat"
@@ -80,16 +80,16 @@ _CHECKS: dict[str, Check] = {
 }
 
 for _name in _CHECKS:
-    function(f"format.{_name}")(lambda name=_name: Format(name))
+    function(f"format.{_name}")(lambda name=_name: FormatValue(name))
 
 
 @function("format.named", str)
 def _named(name: str) -> Optional:
-    return Optional((Format(name),)) if name in _CHECKS else NONE
+    return Optional((FormatValue(name),)) if name in _CHECKS else NONE
 
 
-@method("validate", Format, str)
-def _validate(named: Format, text: str) -> Optional:
+@method("validate", FormatValue, str)
+def _validate(named: FormatValue, text: str) -> Optional:
     """The problems of a text, or none."""
     problem = _CHECKS[named.name](text)
     return Optional(([problem],)) if problem else NONE

@@ -12,7 +12,7 @@ from kohort.embedded.cel.values import Opaque
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity(Opaque):
+class QuantityValue(Opaque):
     """A quantity as a CEL value."""
 
     type_name: ClassVar[str] = "kubernetes.Quantity"
@@ -20,9 +20,9 @@ class Quantity(Opaque):
 
 
 @function("quantity", str)
-def _quantity(text: str) -> Quantity:
+def _quantity(text: str) -> QuantityValue:
     try:
-        return Quantity(Amount.parse(text))
+        return QuantityValue(Amount.parse(text))
     except QuantityError:
         raise EvaluationError(
             "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -42,13 +42,13 @@ def _sign(nanos: int) -> int:
     return (nanos > 0) - (nanos < 0)
 
 
-def _is_integer(quantity: Quantity) -> bool:
+def _is_integer(quantity: QuantityValue) -> bool:
     nanos = quantity.amount.nanos
     return nanos % NANO == 0 and INT_RANGE[0] <= nanos // NANO <= INT_RANGE[1]
 
 
-@method("asInteger", Quantity)
-def _as_integer(quantity: Quantity) -> int:
+@method("asInteger", QuantityValue)
+def _as_integer(quantity: QuantityValue) -> int:
     if not _is_integer(quantity):
         raise EvaluationError("cannot convert value to integer")
     return quantity.amount.nanos // NANO
@@ -58,13 +58,13 @@ def _amount(other: int) -> Amount:
     return Amount(other * NANO)
 
 
-method("sign", Quantity)(lambda quantity: _sign(quantity.amount.nanos))
-method("isInteger", Quantity)(_is_integer)
-method("asApproximateFloat", Quantity)(lambda quantity: quantity.amount.nanos / NANO)
-method("isGreaterThan", Quantity, Quantity)(lambda left, right: left.amount > right.amount)
-method("isLessThan", Quantity, Quantity)(lambda left, right: left.amount < right.amount)
-method("compareTo", Quantity, Quantity)(lambda left, right: _sign(left.amount.nanos - right.amount.nanos))
-method("add", Quantity, Quantity)(lambda left, right: Quantity(left.amount + right.amount))
-method("add", Quantity, int)(lambda left, right: Quantity(left.amount + _amount(right)))
-method("sub", Quantity, Quantity)(lambda left, right: Quantity(left.amount - right.amount))
-method("sub", Quantity, int)(lambda left, right: Quantity(left.amount - _amount(right)))
+method("sign", QuantityValue)(lambda quantity: _sign(quantity.amount.nanos))
+method("isInteger", QuantityValue)(_is_integer)
+method("asApproximateFloat", QuantityValue)(lambda quantity: quantity.amount.nanos / NANO)
+method("isGreaterThan", QuantityValue, QuantityValue)(lambda left, right: left.amount > right.amount)
+method("isLessThan", QuantityValue, QuantityValue)(lambda left, right: left.amount < right.amount)
+method("compareTo", QuantityValue, QuantityValue)(lambda left, right: _sign(left.amount.nanos - right.amount.nanos))
+method("add", QuantityValue, QuantityValue)(lambda left, right: QuantityValue(left.amount + right.amount))
+method("add", QuantityValue, int)(lambda left, right: QuantityValue(left.amount + _amount(right)))
+method("sub", QuantityValue, QuantityValue)(lambda left, right: QuantityValue(left.amount - right.amount))
+method("sub", QuantityValue, int)(lambda left, right: QuantityValue(left.amount - _amount(right)))

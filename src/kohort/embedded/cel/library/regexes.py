@@ -2,13 +2,13 @@
 
 from kohort.embedded.cel.errors import EvaluationError
 from kohort.embedded.cel.overloads import function, method
-from kohort.embedded.cel.re2 import Pattern, PatternError, compile_pattern
+from kohort.embedded.cel.re2 import Re2Pattern, RegexError, compile_pattern
 
 
-def _pattern(text: str) -> Pattern:
+def _pattern(text: str) -> Re2Pattern:
     try:
         return compile_pattern(text)
-    except PatternError as error:
+    except RegexError as error:
         raise EvaluationError(f"error parsing regexp: {error}") from None
 
 

@@ -9,17 +9,17 @@ from functools import cached_property, lru_cache
 
 from kohort.embedded.cel.re2.machine import Machine
 from kohort.embedded.cel.re2.parser import parse
-from kohort.embedded.cel.re2.syntax import PatternError, Tree
+from kohort.embedded.cel.re2.syntax import RegexError, Tree
 from kohort.embedded.cel.re2.translation import is_harmless, translated
 
-__all__ = ["Pattern", "PatternError", "compile_pattern"]
+__all__ = ["Re2Pattern", "RegexError", "compile_pattern"]
 
 
 SHORT = 256
 """Texts up to here are Python's where the expression is harmless."""
 
 
-class Pattern:
+class Re2Pattern:
     """A compiled expression."""
 
     def __init__(self, tree: Tree) -> None:
@@ -44,12 +44,12 @@ class Pattern:
 
 
 @lru_cache(maxsize=1024)
-def compile_pattern(text: str) -> Pattern:
+def compile_pattern(text: str) -> Re2Pattern:
     """The pattern of a text; raises `PatternError`."""
     try:
         tree = parse(text)
         # A machine that would be too large is refused now rather than when a text comes.
         Machine(tree)
-        return Pattern(tree)
+        return Re2Pattern(tree)
     except RecursionError:
-        raise PatternError("expression nests too deeply") from None
+        raise RegexError("expression nests too deeply") from None

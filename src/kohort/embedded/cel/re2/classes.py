@@ -4,7 +4,7 @@ import sys
 import unicodedata
 from functools import lru_cache
 
-from kohort.embedded.cel.re2.syntax import PatternError, merged
+from kohort.embedded.cel.re2.syntax import RegexError, merged
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -39,7 +39,7 @@ def unicode_class(name: str) -> Ranges:
         return ((0, sys.maxunicode),)
     known = {"L", "M", "N", "P", "S", "Z", "C"}
     if name[:1] not in known or len(name) > 2:
-        raise PatternError(f"invalid character class range: `\\p{{{name}}}`")
+        raise RegexError(f"invalid character class range: `\\p{{{name}}}`")
     codes = (code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)).startswith(name))
     return merged([(code, code) for code in codes])
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kohort.embedded.cel.re2.classes import PERL
-from kohort.embedded.cel.re2.syntax import Assertion, Chars, Choice, PatternError, Place, Repeat, Sequence, Tree
+from kohort.embedded.cel.re2.syntax import Alternation, Assertion, Chars, Place, RegexError, Repeat, Sequence, Tree
 
 MAX_SIZE = 20_000
 MAX_TRANSITIONS = 20_000
@@ -37,7 +37,7 @@ class Machine:
 
     def _add(self, node: _Node) -> int:
         if len(self.nodes) >= MAX_SIZE:
-            raise PatternError("expression too large")
+            raise RegexError("expression too large")
         self.nodes.append(node)
         return len(self.nodes) - 1
 
@@ -51,7 +51,7 @@ class Machine:
                 for part in reversed(tree.parts):
                     after = self._build(part, after)
                 return after
-            case Choice():
+            case Alternation():
                 return self._add(_Node(None, tuple(self._build(each, after) for each in tree.options)))
             case Repeat():
                 return self._repeat(tree, after)

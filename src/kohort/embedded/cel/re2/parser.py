@@ -7,11 +7,11 @@ from kohort.embedded.cel.re2.classes import PERL, POSIX, folded, unicode_class
 from kohort.embedded.cel.re2.syntax import (
     EMPTY,
     MAX_CODE,
+    Alternation,
     Assertion,
     Chars,
-    Choice,
-    PatternError,
     Place,
+    RegexError,
     Repeat,
     Sequence,
     Tree,
@@ -47,7 +47,7 @@ def parse(text: str) -> Tree:
     parser = _Parser(text)
     tree = parser.choice()
     if parser.position < len(text):
-        raise PatternError(f"unexpected ): `{text}`")
+        raise RegexError(f"unexpected ): `{text}`")
     return tree
 
 
@@ -68,7 +68,7 @@ class _Parser:
     def next(self) -> str:
         character = self.peek()
         if not character:
-            raise PatternError(f"missing closing ]: `{self.text}`")
+            raise RegexError(f"missing closing ]: `{self.text}`")
         self.position += 1
         return character
 
@@ -83,14 +83,14 @@ class _Parser:
     def choice(self) -> Tree:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise PatternError("expression nests too deeply")
+            raise RegexError("expression nests too deeply")
         flags = self.flags
         options = [self.sequence()]
         while self.take("|"):
             options.append(self.sequence())
         self.flags = flags
         self.depth -= 1
-        return options[0] if len(options) == 1 else Choice(tuple(options))
+        return options[0] if len(options) == 1 else Alternation(tuple(options))
 
     def sequence(self) -> Tree:
         parts: list[Tree] = []
@@ -104,7 +104,7 @@ class _Parser:
         while (bounds := self.bounds()) is not None:
             is_lazy = self.take("?")
             if isinstance(part, Repeat) and self.text[start] not in "(":
-                raise PatternError(f"invalid nested repetition operator: `{self.text[start : self.position]}`")
+                raise RegexError(f"invalid nested repetition operator: `{self.text[start : self.position]}`")
             part = Repeat(part, *bounds, is_greedy=is_lazy == self.flags.is_lazy)
         return part
 
@@ -118,7 +118,7 @@ class _Parser:
         least = int(match[1])
         most = least if match[2] is None else (int(match[3]) if match[3] else None)
         if max(least, most or 0) > MAX_REPEAT or (most is not None and most < least):
-            raise PatternError(f"invalid repeat count: `{match[0]}`")
+            raise RegexError(f"invalid repeat count: `{match[0]}`")
         return least, most
 
     def atom(self) -> Tree:
@@ -128,7 +128,7 @@ class _Parser:
         if character == "[":
             return self.folded(self.char_class())
         if character in "*+?":
-            raise PatternError(f"missing argument to repetition operator: `{character}`")
+            raise RegexError(f"missing argument to repetition operator: `{character}`")
         self.position += 1
         match character:
             case ".":
@@ -150,7 +150,7 @@ class _Parser:
         if self.text.startswith("(?", self.position):
             match = self.matched(_GROUP)
             if match is None:
-                raise PatternError(f"invalid or unsupported Perl syntax: `{self.text[self.position :][:4]}`")
+                raise RegexError(f"invalid or unsupported Perl syntax: `{self.text[self.position :][:4]}`")
             self.flags = self.changed(match["flags"] or "", match["off"] or "")
             if match["end"] == ")":
                 return EMPTY
@@ -158,7 +158,7 @@ class _Parser:
             self.position += 1
         inner = self.choice()
         if not self.take(")"):
-            raise PatternError(f"missing closing ): `{self.text}`")
+            raise RegexError(f"missing closing ): `{self.text}`")
         self.flags = flags
         return inner
 
@@ -200,7 +200,7 @@ class _Parser:
         if match := self.matched(re.compile(r"0[0-7]{0,2}|[1-7][0-7]{1,2}")):
             return int(match[0], 8)
         if not character or character.isalnum():
-            raise PatternError(f"invalid escape sequence: `\\{character}`" if character else "trailing backslash")
+            raise RegexError(f"invalid escape sequence: `\\{character}`" if character else "trailing backslash")
         self.position += 1
         return ord(character)
 
@@ -220,7 +220,7 @@ class _Parser:
     def class_item(self) -> tuple[tuple[int, int], ...]:
         if match := self.matched(_POSIX):
             if match[2] not in POSIX:
-                raise PatternError(f"invalid character class range: `{match[0]}`")
+                raise RegexError(f"invalid character class range: `{match[0]}`")
             return negated(POSIX[match[2]]) if match[1] else POSIX[match[2]]
         low = self.class_end()
         if len(low) != 1 or low[0][0] != low[0][1]:
@@ -230,7 +230,7 @@ class _Parser:
         self.position += 1
         high = self.class_end()
         if len(high) != 1 or high[0][1] < low[0][0]:
-            raise PatternError(f"invalid character class range: `{self.text}`")
+            raise RegexError(f"invalid character class range: `{self.text}`")
         return ((low[0][0], high[0][1]),)
 
     def class_end(self) -> tuple[tuple[int, int], ...]:

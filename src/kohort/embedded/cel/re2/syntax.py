@@ -6,7 +6,7 @@ from typing import Literal
 MAX_CODE = 0x10FFFF
 
 
-class PatternError(ValueError):
+class RegexError(ValueError):
     """Not a regular expression that RE2 takes."""
 
 
@@ -40,7 +40,7 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Alternation:
     """One of several, the first preferred."""
 
     options: tuple["Tree", ...]
@@ -56,7 +56,7 @@ class Repeat:
     is_greedy: bool = True
 
 
-Tree = Chars | Assertion | Sequence | Choice | Repeat
+Tree = Chars | Assertion | Sequence | Alternation | Repeat
 
 EMPTY = Sequence(())
 

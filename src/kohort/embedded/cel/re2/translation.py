@@ -7,7 +7,7 @@ several in a row cost time like a power of the text's length.
 import re
 from collections.abc import Iterator
 
-from kohort.embedded.cel.re2.syntax import Assertion, Chars, Choice, Repeat, Sequence, Tree
+from kohort.embedded.cel.re2.syntax import Alternation, Assertion, Chars, Repeat, Sequence, Tree
 
 MAX_OPEN_REPEATS = 2
 _PLACES = {
@@ -33,7 +33,7 @@ def _source(tree: Tree) -> str:
             return _PLACES[tree.place]
         case Sequence():
             return "".join(map(_source, tree.parts))
-        case Choice():
+        case Alternation():
             return f"(?:{'|'.join(map(_source, tree.options))})"
         case Repeat():
             most = "" if tree.most is None else tree.most
@@ -53,7 +53,7 @@ def _below(tree: Tree) -> tuple[Tree, ...]:
     match tree:
         case Sequence():
             return tree.parts
-        case Choice():
+        case Alternation():
             return tree.options
         case Repeat():
             return (tree.part,)
@@ -73,7 +73,7 @@ def _nests(tree: Tree) -> bool:
 
 
 def _varies(tree: Tree) -> bool:
-    varies = isinstance(tree, Choice) or (isinstance(tree, Repeat) and tree.least != tree.most)
+    varies = isinstance(tree, Alternation) or (isinstance(tree, Repeat) and tree.least != tree.most)
     return varies or any(map(_varies, _below(tree)))
 
 

@@ -11,13 +11,13 @@ import msgspec
 from kohort.api.codec import Json, decode_json
 from kohort.api.core.objects import ObjectReference
 from kohort.api.meta import ObjectKey
-from kohort.embedded.controllers.builtin import BuiltIn
+from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.cronjobs.plan import CronPlan, job_name, plan
 from kohort.embedded.controllers.cronjobs.views import CRON_JOBS, SCHEDULED, SeenCronJob, SeenCronJobStatus
 from kohort.embedded.controllers.jobs.views import JOBS, SeenJob
-from kohort.embedded.controllers.pods import controller_reference
-from kohort.embedded.controllers.reporting import Reports, status_patch
-from kohort.embedded.controllers.seen import controller_of, reference_to
+from kohort.embedded.controllers.pod_control import controller_reference
+from kohort.embedded.controllers.status_writer import StatusWriter, status_patch
+from kohort.embedded.controllers.views import controller_of, reference_to
 from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import StatusError
@@ -30,7 +30,7 @@ _BY_CRON_JOB = "cronjob"
 _JSON = {"Content-Type": "application/json"}
 
 
-class CronJobController(BuiltIn[ObjectKey]):
+class CronJobController(BuiltinController[ObjectKey]):
     """Runs the CronJobs of one API server."""
 
     NAME = "cronjob-controller"
@@ -38,7 +38,7 @@ class CronJobController(BuiltIn[ObjectKey]):
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
         self._objects = client.of(JOBS)
-        self._reports = Reports(client, CRON_JOBS)
+        self._reports = StatusWriter(client, CRON_JOBS)
         self._cron_jobs = informers.of(CRON_JOBS)
         self._jobs = informers.of(JOBS)
         self._jobs.index(_BY_CRON_JOB, _owner)

@@ -8,7 +8,7 @@ from kohort.api.core.batch import CronJob
 from kohort.api.core.objects import ObjectReference, ObjectView
 from kohort.api.meta import ObjectKey, Time
 from kohort.api.struct import View
-from kohort.embedded.controllers.seen import key_of
+from kohort.embedded.controllers.views import key_of
 from kohort.kube.resource_types import TypedResource
 
 SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"

@@ -7,8 +7,8 @@ from kohort.api.codec import Json
 from kohort.api.conditions import find
 from kohort.api.core.apps import DeploymentStatus
 from kohort.api.meta import LabelSelector, ObjectKey
-from kohort.embedded.controllers.builtin import BuiltIn
-from kohort.embedded.controllers.claims import pods_by_controller, pods_of
+from kohort.embedded.controllers.builtin import BuiltinController
+from kohort.embedded.controllers.controller_ref import pods_by_controller, pods_of
 from kohort.embedded.controllers.deployments.owning import SetClaims
 from kohort.embedded.controllers.deployments.progress import (
     PROGRESSING,
@@ -41,10 +41,7 @@ from kohort.embedded.controllers.deployments.scaling import (
     rolling_step,
     size_annotations,
 )
-from kohort.embedded.controllers.lag import Lag
 from kohort.embedded.controllers.replicasets.controller import BY_OWNER, owner_uid
-from kohort.embedded.controllers.reporting import write_status
-from kohort.embedded.controllers.seen import controller_of, key_of, reference_to
 from kohort.embedded.controllers.serving import (
     BY_NAMESPACE,
     Conditions,
@@ -53,6 +50,9 @@ from kohort.embedded.controllers.serving import (
     in_namespace,
     selector_of,
 )
+from kohort.embedded.controllers.status_writer import write_status
+from kohort.embedded.controllers.unobserved_writes import UnobservedWrites
+from kohort.embedded.controllers.views import controller_of, key_of, reference_to
 from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import StatusError
@@ -69,7 +69,7 @@ def _stray_in(found: SeenReplicaSet) -> tuple[str, ...]:
     return () if owner_uid(found) else (found.metadata.namespace,)
 
 
-class Deployments(BuiltIn[ObjectKey]):
+class DeploymentController(BuiltinController[ObjectKey]):
     """Watches over Deployments and their ReplicaSets."""
 
     NAME = "deployment-controller"
@@ -77,8 +77,8 @@ class Deployments(BuiltIn[ObjectKey]):
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
-        self._written = Lag[SeenDeployment](client.clock)
-        self._lag = Lag[SeenReplicaSet](client.clock)
+        self._written = UnobservedWrites[SeenDeployment](client.clock)
+        self._lag = UnobservedWrites[SeenReplicaSet](client.clock)
         self._deployments = informers.of(SeenDeployment)
         self._deployments.index(BY_NAMESPACE, in_namespace)
         self._sets = informers.of(SeenReplicaSet)

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kohort.api.codec import Json
-from kohort.embedded.controllers.pods import controller_reference
-from kohort.embedded.controllers.seen import key_of
+from kohort.embedded.controllers.pod_control import controller_reference
 from kohort.embedded.controllers.serving import SeenDeployment, SeenReplicaSet, selector_of
+from kohort.embedded.controllers.views import key_of
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.patches import StrategicPatch

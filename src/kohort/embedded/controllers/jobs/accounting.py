@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kohort.api.core.batch import UncountedTerminatedPods
-from kohort.embedded.controllers.jobs.census import Census, has_place, held_pods
-from kohort.embedded.controllers.jobs.endings import COMPLETED, Ending
+from kohort.embedded.controllers.jobs.completion import COMPLETED, JobEnd
 from kohort.embedded.controllers.jobs.failures import has_failed, judge
 from kohort.embedded.controllers.jobs.indexes import Indexes
+from kohort.embedded.controllers.jobs.pod_summary import JobPodSummary, has_place, held_pods
 from kohort.embedded.controllers.jobs.views import SeenJob, SeenJobStatus, index_of
-from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.views import ControllerPod
 
 MOST_NOTES = 500
 """Uids in a status, so that it stays below some 20 KB."""
@@ -28,7 +28,7 @@ class _Ledger:
     succeeded: dict[str, None]
     failed: dict[str, None]
     indexes: set[int] = field(default_factory=set)
-    release: list[SeenPod] = field(default_factory=list)
+    release: list[ControllerPod] = field(default_factory=list)
 
     @property
     def has_room(self) -> bool:
@@ -40,10 +40,10 @@ class Account:
     """The status with its counters up to date, and the pods that may lose their finalizer once it is written."""
 
     status: SeenJobStatus
-    release: tuple[SeenPod, ...]
+    release: tuple[ControllerPod, ...]
 
 
-def settle(job: SeenJob, census: Census, status: SeenJobStatus, ending: Ending | None) -> Account:
+def settle(job: SeenJob, census: JobPodSummary, status: SeenJobStatus, ending: JobEnd | None) -> Account:
     """Turn notes into counts where the pod has let go, and note the pods that have ended since."""
     tracked = {pod.metadata.uid for pod in census.tracked}
     notes = job.uncounted
@@ -61,24 +61,24 @@ def _kept(uids: Iterable[str], tracked: set[str]) -> dict[str, None]:
     return dict.fromkeys(uid for uid in uids if uid in tracked)
 
 
-def _note_all(job: SeenJob, census: Census, ledger: _Ledger, ending: Ending | None) -> None:
+def _note_all(job: SeenJob, census: JobPodSummary, ledger: _Ledger, ending: JobEnd | None) -> None:
     held = {pod.metadata.uid for pod in held_pods(job, census).values()}
     for pod in _in_order(job, census.tracked):
         if _may_go(job, pod, ending, held) and _note(job, census, ledger, pod, ending):
             ledger.release.append(pod)
 
 
-def _in_order(job: SeenJob, pods: Sequence[SeenPod]) -> Sequence[SeenPod]:
+def _in_order(job: SeenJob, pods: Sequence[ControllerPod]) -> Sequence[ControllerPod]:
     return sorted(pods, key=lambda pod: index_of(pod) or 0) if job.is_indexed else pods
 
 
-def _may_go(job: SeenJob, pod: SeenPod, ending: Ending | None, held: set[str]) -> bool:
+def _may_go(job: SeenJob, pod: ControllerPod, ending: JobEnd | None, held: set[str]) -> bool:
     if job.is_leaving or ending is not None or pod.status.phase == "Succeeded":
         return True
     return has_failed(job, pod) and pod.metadata.uid not in held
 
 
-def _note(job: SeenJob, census: Census, ledger: _Ledger, pod: SeenPod, ending: Ending | None) -> bool:
+def _note(job: SeenJob, census: JobPodSummary, ledger: _Ledger, pod: ControllerPod, ending: JobEnd | None) -> bool:
     """Write down how a pod ended, where that counts; False where no room is left."""
     uid = pod.metadata.uid
     if not has_place(job, pod) or uid in ledger.failed:
@@ -92,14 +92,14 @@ def _note(job: SeenJob, census: Census, ledger: _Ledger, pod: SeenPod, ending: E
     return True
 
 
-def _has_ended_badly(job: SeenJob, pod: SeenPod, ending: Ending | None) -> bool:
+def _has_ended_badly(job: SeenJob, pod: ControllerPod, ending: JobEnd | None) -> bool:
     """When a Job fails, so has every pod that had not ended; none has that was stopped because others were enough."""
     if ending is None or ending == COMPLETED:
         return has_failed(job, pod)
     return pod.status.phase == "Failed" or not ending.is_success
 
 
-def _note_success(job: SeenJob, census: Census, ledger: _Ledger, pod: SeenPod) -> bool:
+def _note_success(job: SeenJob, census: JobPodSummary, ledger: _Ledger, pod: ControllerPod) -> bool:
     index = index_of(pod) if job.is_indexed else None
     is_known = index in census.recorded if job.is_indexed else pod.metadata.uid in ledger.succeeded
     if not is_known and not ledger.has_room:
@@ -111,7 +111,7 @@ def _note_success(job: SeenJob, census: Census, ledger: _Ledger, pod: SeenPod) -
     return True
 
 
-def _with_indexes(job: SeenJob, census: Census, status: SeenJobStatus, new: set[int]) -> SeenJobStatus:
+def _with_indexes(job: SeenJob, census: JobPodSummary, status: SeenJobStatus, new: set[int]) -> SeenJobStatus:
     if not job.is_indexed:
         return status
     completed = census.recorded | Indexes.of(new)

@@ -10,18 +10,18 @@ from typing import Any, TypeVar
 
 from kohort.api.meta import ObjectKey
 from kohort.api.selectors import compile_selector
-from kohort.embedded.controllers.builtin import BuiltIn
-from kohort.embedded.controllers.claims import Claims, pods_by_controller
-from kohort.embedded.controllers.expectations import Expectations
-from kohort.embedded.controllers.jobs.endings import Ending, restarts
+from kohort.embedded.controllers.builtin import BuiltinController
+from kohort.embedded.controllers.controller_ref import ControllerRefManager, pods_by_controller
+from kohort.embedded.controllers.expectations import PodExpectations
+from kohort.embedded.controllers.jobs.completion import JobEnd, restarts
 from kohort.embedded.controllers.jobs.failures import NO_FAILURES, FailureRecord
 from kohort.embedded.controllers.jobs.making import pods_to_make
 from kohort.embedded.controllers.jobs.orphans import PATIENT, OrphanPods
-from kohort.embedded.controllers.jobs.plan import Plan, plan
+from kohort.embedded.controllers.jobs.plan import JobPlan, plan
 from kohort.embedded.controllers.jobs.views import JOBS, TRACKING, SeenJob, is_tracked
-from kohort.embedded.controllers.pods import PodHands
-from kohort.embedded.controllers.reporting import Reports, status_patch
-from kohort.embedded.controllers.seen import SeenPod, controller_of, reference_to
+from kohort.embedded.controllers.pod_control import PodControl
+from kohort.embedded.controllers.status_writer import StatusWriter, status_patch
+from kohort.embedded.controllers.views import ControllerPod, controller_of, reference_to
 from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import KubeError, StatusError
@@ -44,7 +44,7 @@ _BY_UID, _BY_HAND = "uid", "manual"
 _UID_LABEL = "batch.kubernetes.io/controller-uid"
 
 
-class JobController(BuiltIn[ObjectKey]):
+class JobController(BuiltinController[ObjectKey]):
     """Runs the Jobs of one API server."""
 
     NAME = "job-controller"
@@ -53,10 +53,10 @@ class JobController(BuiltIn[ObjectKey]):
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
-        self._hands = PodHands(client, self._recorder)
-        self._claims = Claims(client, (TRACKING,))
-        self._expectations = Expectations(client.clock)
-        self._reports = Reports(client, JOBS)
+        self._hands = PodControl(client, self._recorder)
+        self._claims = ControllerRefManager(client, (TRACKING,))
+        self._expectations = PodExpectations(client.clock)
+        self._reports = StatusWriter(client, JOBS)
         self._records: dict[str, FailureRecord] = {}
         self._jobs = informers.of(JOBS)
         self._jobs.index(_BY_UID, _uid)
@@ -98,7 +98,7 @@ class JobController(BuiltIn[ObjectKey]):
         self._records.pop(uid, None)
         self._orphans.look_at_pods_of(uid)
 
-    def _on_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def _on_pod(self, old: ControllerPod | None, new: ControllerPod | None) -> None:
         self._expectations.observe(old, new)
         for uid in _owners(old, new) if _matters(old, new) else ():
             self._look_at(uid)
@@ -113,7 +113,7 @@ class JobController(BuiltIn[ObjectKey]):
         for job in self._jobs.cache.find(_BY_UID, uid):
             self._queue.add_after(job.key, GATHERING if job.spec.parallelism <= MANY else GATHERING_MANY)
 
-    def _offer(self, pod: SeenPod) -> None:
+    def _offer(self, pod: ControllerPod) -> None:
         """Have the Jobs looked at that might adopt a stray."""
         self._look_at(pod.metadata.labels.get(_UID_LABEL, ""))
         for job in self._jobs.cache.find(_BY_HAND, pod.metadata.namespace):
@@ -157,13 +157,13 @@ class JobController(BuiltIn[ObjectKey]):
             job = written
         return RequeueAfter(GATHERING)
 
-    async def _plan(self, job: SeenJob, decided: Ending | None = None) -> Plan:
+    async def _plan(self, job: SeenJob, decided: JobEnd | None = None) -> JobPlan:
         claimed = await self._claims.claim(job, compile_selector(job.spec.selector), self._pods.cache)
         pods = self._expectations.overlay(job.metadata.uid, claimed)
         record = self._records.get(job.metadata.uid, NO_FAILURES)
         return plan(job, pods, self._clock.wall(), record, decided)
 
-    async def _staff(self, job: SeenJob, planned: Plan) -> KubeError | None:
+    async def _staff(self, job: SeenJob, planned: JobPlan) -> KubeError | None:
         """Remove and make pods; the first refusal, where there is one."""
         refusals = [
             *await _each(planned.dismissals, lambda pod: self._dismiss(job, pod)),
@@ -176,20 +176,20 @@ class JobController(BuiltIn[ObjectKey]):
             refusals.append(batch.refusal)
         return refusals[0] if refusals else None
 
-    async def _dismiss(self, job: SeenJob, pod: SeenPod) -> None:
+    async def _dismiss(self, job: SeenJob, pod: ControllerPod) -> None:
         await self._drop_finalizer(job, pod)
         await self._delete(job, pod)
 
-    async def _delete(self, job: SeenJob, pod: SeenPod) -> None:
+    async def _delete(self, job: SeenJob, pod: ControllerPod) -> None:
         await self._hands.delete(job, pod)
         self._expectations.deleted(job.metadata.uid, pod)
 
-    async def _drop_finalizer(self, job: SeenJob, pod: SeenPod) -> None:
+    async def _drop_finalizer(self, job: SeenJob, pod: ControllerPod) -> None:
         if is_tracked(pod):
             await self._hands.drop_finalizer(pod, TRACKING)
             self._expectations.released(job.metadata.uid, pod, TRACKING)
 
-    async def _report(self, job: SeenJob, planned: Plan) -> SeenJob:
+    async def _report(self, job: SeenJob, planned: JobPlan) -> SeenJob:
         """Write the status where it changed; the very same Job where it did not."""
         changes = status_patch(job.status, planned.status)
         if not changes:
@@ -200,7 +200,7 @@ class JobController(BuiltIn[ObjectKey]):
             self._recorder.record(reference_to(job), note)
         return written
 
-    async def _release(self, job: SeenJob, pods: Iterable[SeenPod]) -> None:
+    async def _release(self, job: SeenJob, pods: Iterable[ControllerPod]) -> None:
         refusals = await _each(pods, lambda pod: self._drop_finalizer(job, pod))
         if refusals:
             raise refusals[0]
@@ -215,13 +215,13 @@ def _by_hand(job: SeenJob) -> tuple[str, ...]:
     return (job.metadata.namespace,) if job.spec.manual_selector else ()
 
 
-def _owners(*states: SeenPod | None) -> set[str]:
+def _owners(*states: ControllerPod | None) -> set[str]:
     """The uids of the Jobs that a pod belongs to, or belonged to before."""
     owners = (controller_of(pod.metadata) for pod in states if pod is not None)
     return {owner.uid for owner in owners if owner is not None and owner.kind == SeenJob.KIND}
 
 
-def _matters(old: SeenPod | None, new: SeenPod | None) -> bool:
+def _matters(old: ControllerPod | None, new: ControllerPod | None) -> bool:
     """Whether a change of a pod can change anything for its Job."""
     if old is None or new is None:
         return True
@@ -238,7 +238,7 @@ def _matters(old: SeenPod | None, new: SeenPod | None) -> bool:
     )
 
 
-def _may_find_owner(old: SeenPod | None, new: SeenPod) -> bool:
+def _may_find_owner(old: ControllerPod | None, new: ControllerPod) -> bool:
     if old is None:
         return True
     left, right = old.metadata, new.metadata

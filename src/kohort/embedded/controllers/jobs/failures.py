@@ -10,7 +10,7 @@ from kohort.api.core.batch import ExitCodeRequirement, PodConditionPattern, PodF
 from kohort.api.core.objects import StatusCondition
 from kohort.api.core.pods import ContainerStatus
 from kohort.embedded.controllers.jobs.views import INDEX_FAILURES, INDEX_IGNORED, SeenJob
-from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.views import ControllerPod
 from kohort.kube.backoff import Backoff
 
 FAIL_JOB, FAIL_INDEX, IGNORE = "FailJob", "FailIndex", "Ignore"
@@ -18,7 +18,7 @@ _WAITS: Final = Backoff(base=10.0, cap=600.0, jitter=0.0)
 _MOST_FAILURES = 2**31 - 1
 
 
-def has_failed(job: SeenJob, pod: SeenPod) -> bool:
+def has_failed(job: SeenJob, pod: ControllerPod) -> bool:
     """Whether a pod counts as failed: one on its way out does too, unless the Job waits for its real end."""
     if pod.status.phase == "Failed":
         return True
@@ -29,7 +29,7 @@ def has_failed(job: SeenJob, pod: SeenPod) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class FailurePolicyResult:
     """What a policy says about a failed pod; the message is for a Job that fails of it."""
 
     action: str = "Count"
@@ -41,19 +41,19 @@ class Judgement:
         return self.action != IGNORE
 
 
-_COUNTED = Judgement()
+_COUNTED = FailurePolicyResult()
 
 
-def judge(policy: PodFailurePolicy | None, pod: SeenPod) -> Judgement:
+def judge(policy: PodFailurePolicy | None, pod: ControllerPod) -> FailurePolicyResult:
     """The action of the first rule that speaks of the pod's end; without one, the failure counts."""
     for number, rule in enumerate(policy.rules if policy else ()):
         how = _matches(rule, pod)
         if how:
-            return Judgement(rule.action, f"{how} matching {rule.action} rule at index {number}")
+            return FailurePolicyResult(rule.action, f"{how} matching {rule.action} rule at index {number}")
     return _COUNTED
 
 
-def _matches(rule: PodFailureRule, pod: SeenPod) -> str:
+def _matches(rule: PodFailureRule, pod: ControllerPod) -> str:
     """How the pod ended, where the rule speaks of such an end."""
     place = f"{pod.metadata.namespace}/{pod.metadata.name}"
     if rule.on_exit_codes is not None:
@@ -66,7 +66,7 @@ def _matches(rule: PodFailureRule, pod: SeenPod) -> str:
     return f"Pod {place} has condition {condition.type}" if condition else ""
 
 
-def _by_exit_code(wanted: ExitCodeRequirement, pod: SeenPod) -> ContainerStatus | None:
+def _by_exit_code(wanted: ExitCodeRequirement, pod: ControllerPod) -> ContainerStatus | None:
     for container in (*pod.status.container_statuses, *pod.status.init_container_statuses):
         ended = container.state.terminated
         if ended is None or ended.exit_code == 0 or wanted.container_name not in ("", container.name):
@@ -84,7 +84,7 @@ def _by_condition(wanted: Iterable[PodConditionPattern], present: Iterable[Statu
 # Waiting
 
 
-def finish_time(pod: SeenPod) -> datetime:
+def finish_time(pod: ControllerPod) -> datetime:
     """When a pod ended: when its last container did, or as near to it as its status tells."""
     status, metadata = pod.status, pod.metadata
     ends = [each.state.terminated for each in status.container_statuses]
@@ -110,7 +110,7 @@ class FailureRecord:
     failures: int = 0
     last: datetime | None = None
 
-    def after(self, succeeded: Sequence[SeenPod], failed: Sequence[SeenPod]) -> "FailureRecord":
+    def after(self, succeeded: Sequence[ControllerPod], failed: Sequence[ControllerPod]) -> "FailureRecord":
         """The record with pods that have just ended; a success makes those before it forgotten."""
         if not succeeded and not failed:
             return self
@@ -147,7 +147,7 @@ class IndexFailures:
         return self.counted + self.ignored
 
 
-def failures_before(pod: SeenPod) -> IndexFailures:
+def failures_before(pod: ControllerPod) -> IndexFailures:
     """What a pod's annotations say of the pods before it."""
     annotations = pod.metadata.annotations
     return IndexFailures(_number(annotations.get(INDEX_FAILURES)), _number(annotations.get(INDEX_IGNORED)))
@@ -159,7 +159,7 @@ def _number(text: str | None) -> int:
     return number if number <= _MOST_FAILURES else 0
 
 
-def failures_with(job: SeenJob, pod: SeenPod) -> IndexFailures:
+def failures_with(job: SeenJob, pod: ControllerPod) -> IndexFailures:
     """The failures of an index once this pod's own is added."""
     before = failures_before(pod)
     if judge(job.spec.pod_failure_policy, pod).counts:
@@ -167,6 +167,6 @@ def failures_with(job: SeenJob, pod: SeenPod) -> IndexFailures:
     return IndexFailures(before.counted, before.ignored + 1)
 
 
-def index_wait(pod: SeenPod | None, now: datetime) -> float:
+def index_wait(pod: ControllerPod | None, now: datetime) -> float:
     """Seconds until the pod that failed last at an index may be replaced."""
     return 0.0 if pod is None else _wait(failures_before(pod).total + 1, finish_time(pod), now)

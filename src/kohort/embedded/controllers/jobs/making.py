@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kohort.api.codec import Json, decode_json
-from kohort.embedded.controllers.jobs.staffing import NewPod
+from kohort.embedded.controllers.jobs.pod_changes import NewPod
 from kohort.embedded.controllers.jobs.views import INDEX, INDEX_FAILURES, INDEX_IGNORED, TRACKING, SeenJob
-from kohort.embedded.controllers.pods import pod_from_template
+from kohort.embedded.controllers.pod_control import pod_from_template
 
 LONGEST_PREFIX: Final = 58
 """What a generated name begins with; five characters more make the 63 of a host name."""

@@ -4,11 +4,11 @@ The finalizer of such a pod would keep it for ever. That the Job is gone is aske
 """
 
 from kohort.api.meta import ObjectKey, OwnerReference
-from kohort.embedded.controllers.builtin import BuiltIn
-from kohort.embedded.controllers.claims import pods_of
+from kohort.embedded.controllers.builtin import BuiltinController
+from kohort.embedded.controllers.controller_ref import pods_of
 from kohort.embedded.controllers.jobs.views import JOBS, TRACKING, SeenJob, is_tracked
-from kohort.embedded.controllers.pods import PodHands
-from kohort.embedded.controllers.seen import SeenPod, controller_of
+from kohort.embedded.controllers.pod_control import PodControl
+from kohort.embedded.controllers.views import ControllerPod, controller_of
 from kohort.kube.backoff import Backoff
 from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
@@ -22,20 +22,20 @@ PATIENT = RetryLimits(Backoff(base=1.0, cap=60.0, jitter=0.0), rate=50.0, burst=
 """What a server refused for Jobs is not asked again at once: each refusal is an event too."""
 
 
-class OrphanPods(BuiltIn[ObjectKey]):
+class OrphanPods(BuiltinController[ObjectKey]):
     """Looks after tracked pods without a Job that counts them."""
 
     NAME = "job-orphan-pods"
     WORKERS = 8
     LIMITS = PATIENT
 
-    def __init__(self, client: Client, hands: PodHands, jobs: Indexer[SeenJob], pods: Indexer[SeenPod]) -> None:
+    def __init__(self, client: Client, hands: PodControl, jobs: Indexer[SeenJob], pods: Indexer[ControllerPod]) -> None:
         super().__init__(client)
         self._hands = hands
         self._jobs = jobs
         self._pods = pods
 
-    def look_at(self, pod: SeenPod) -> None:
+    def look_at(self, pod: ControllerPod) -> None:
         """Free a tracked pod, if nobody counts it."""
         owner = controller_of(pod.metadata)
         if owner is None or (_is_job(owner) and not self._counts(self._cached(pod, owner))):
@@ -64,7 +64,7 @@ class OrphanPods(BuiltIn[ObjectKey]):
         await self._hands.drop_finalizer(pod, TRACKING)
         return None
 
-    def _cached(self, pod: SeenPod, owner: OwnerReference) -> SeenJob | None:
+    def _cached(self, pod: ControllerPod, owner: OwnerReference) -> SeenJob | None:
         job = self._jobs.get((pod.metadata.namespace, owner.name))
         return job if job is not None and job.metadata.uid == owner.uid else None
 
@@ -72,7 +72,7 @@ class OrphanPods(BuiltIn[ObjectKey]):
         """Whether a Job will count its pods, by this controller or by another's."""
         return job is not None and (job.is_foreign or not job.is_finished)
 
-    async def _exists(self, pod: SeenPod, owner: OwnerReference) -> bool:
+    async def _exists(self, pod: ControllerPod, owner: OwnerReference) -> bool:
         try:
             job = await self._client.of(JOBS).get((pod.metadata.namespace, owner.name))
         except StatusError as error:

@@ -13,34 +13,34 @@ import msgspec
 from kohort.api.conditions import find, is_true
 from kohort.api.core.objects import StatusCondition
 from kohort.embedded.controllers.jobs.accounting import settle
-from kohort.embedded.controllers.jobs.census import Census, take_census
-from kohort.embedded.controllers.jobs.endings import (
+from kohort.embedded.controllers.jobs.completion import (
     COMPLETED,
-    Ending,
+    JobEnd,
     condition,
     deadline_in,
     find_ending,
     is_complete,
 )
 from kohort.embedded.controllers.jobs.failures import NO_FAILURES, FailureRecord
-from kohort.embedded.controllers.jobs.staffing import AS_IT_IS, NewPod, Staffing, staff
+from kohort.embedded.controllers.jobs.pod_changes import AS_IT_IS, NewPod, PodChanges, plan_pod_changes
+from kohort.embedded.controllers.jobs.pod_summary import JobPodSummary, summarize_pods
 from kohort.embedded.controllers.jobs.views import COMPLETE, SUSPENDED, SeenJob, SeenJobStatus
-from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.views import ControllerPod
 from kohort.kube.events import EventToRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class JobPlan:
     """The next steps for a Job."""
 
-    dismissals: tuple[SeenPod, ...]
+    dismissals: tuple[ControllerPod, ...]
     """Pods to let go: their finalizer first, then they themselves."""
-    deletes: tuple[SeenPod, ...]
+    deletes: tuple[ControllerPod, ...]
     """Pods to stop because the Job is at its end; they keep their finalizer until they are counted."""
     creates: tuple[NewPod, ...]
     status: SeenJobStatus
     """To be written where it differs from the Job's."""
-    release: tuple[SeenPod, ...]
+    release: tuple[ControllerPod, ...]
     """Pods that lose their finalizer, once that status is written."""
     notes: tuple[EventToRecord, ...]
     """Events to tell, once that status is written."""
@@ -48,7 +48,7 @@ class Plan:
     """To be remembered, once that status is written."""
     again: float | None
     """Seconds after which time alone changes the plan."""
-    ending: Ending | None
+    ending: JobEnd | None
     """The end that the Job has come to; it stays so, whatever becomes of the pods that are stopped for it."""
 
     @property
@@ -59,20 +59,20 @@ class Plan:
 
 def plan(
     job: SeenJob,
-    pods: Sequence[SeenPod],
+    pods: Sequence[ControllerPod],
     now: datetime,
     record: FailureRecord = NO_FAILURES,
-    decided: Ending | None = None,
-) -> Plan:
+    decided: JobEnd | None = None,
+) -> JobPlan:
     """The next steps for a Job that is not finished; `pods` are all that belong to it.
 
     An end that was `decided` on an earlier look, and not announced yet, is not looked for again.
     """
     stamp = now.replace(microsecond=0)
-    census = take_census(job, pods)
+    census = summarize_pods(job, pods)
     record = record.after(census.new_succeeded, census.new_failed)
     ending = decided or find_ending(job, census, pods, now)
-    staffing = AS_IT_IS if ending or job.is_leaving else staff(job, census, record, now)
+    staffing = AS_IT_IS if ending or job.is_leaving else plan_pod_changes(job, census, record, now)
     if ending is None and is_complete(job, census):
         ending = COMPLETED
     # Pods that still run may end in another way than they would be counted now.
@@ -82,7 +82,7 @@ def plan(
     status, notes = _concluded(job, census, account.status, ending_now, stamp)
     if ending is None and not job.is_leaving:
         status, notes = _suspended(job, status, stamp)
-    return Plan(
+    return JobPlan(
         dismissals=staffing.dismissals,
         deletes=census.active if ending else (),
         creates=staffing.creates,
@@ -95,7 +95,7 @@ def plan(
     )
 
 
-def _counted(job: SeenJob, census: Census, now: datetime) -> SeenJobStatus:
+def _counted(job: SeenJob, census: JobPodSummary, now: datetime) -> SeenJobStatus:
     """The status with the numbers of the moment; the Job has started when it first is not suspended."""
     start = job.status.start_time
     return msgspec.structs.replace(
@@ -108,7 +108,7 @@ def _counted(job: SeenJob, census: Census, now: datetime) -> SeenJobStatus:
 
 
 def _concluded(
-    job: SeenJob, census: Census, status: SeenJobStatus, ending: Ending | None, now: datetime
+    job: SeenJob, census: JobPodSummary, status: SeenJobStatus, ending: JobEnd | None, now: datetime
 ) -> tuple[SeenJobStatus, tuple[EventToRecord, ...]]:
     """The status with the end announced or, when every pod has ended and is counted, final."""
     if ending is None:
@@ -157,7 +157,7 @@ def _with(status: SeenJobStatus, new: StatusCondition) -> SeenJobStatus:
 
 
 def _again(
-    job: SeenJob, status: SeenJobStatus, staffing: Staffing, ending: Ending | None, now: datetime
+    job: SeenJob, status: SeenJobStatus, staffing: PodChanges, ending: JobEnd | None, now: datetime
 ) -> float | None:
     if ending is not None:
         return None

@@ -12,7 +12,7 @@ from kohort.api.core.batch import Job, PodFailurePolicy, SuccessPolicy, Uncounte
 from kohort.api.core.objects import ObjectView, StatusCondition
 from kohort.api.meta import LabelSelector, ObjectKey, Time
 from kohort.api.struct import View
-from kohort.embedded.controllers.seen import SeenPod, key_of
+from kohort.embedded.controllers.views import ControllerPod, key_of
 from kohort.kube.resource_types import TypedResource
 
 TRACKING: Final = "batch.kubernetes.io/job-tracking"
@@ -124,12 +124,12 @@ def _with_own_template(job: SeenJob) -> SeenJob:
 JOBS = TypedResource(SeenJob.resource, SeenJob, _with_own_template)
 
 
-def is_tracked(pod: SeenPod) -> bool:
+def is_tracked(pod: ControllerPod) -> bool:
     """Whether a pod still waits to be counted."""
     return TRACKING in pod.metadata.finalizers
 
 
-def index_of(pod: SeenPod) -> int | None:
+def index_of(pod: ControllerPod) -> int | None:
     """The completion that a pod works on, where it says so."""
     text = pod.metadata.annotations.get(INDEX, "")
     return int(text) if text.isascii() and text.isdigit() else None

@@ -8,13 +8,11 @@ from kohort.api.core.apps import ReplicaSetStatus
 from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.availability import next_available
 from kohort.embedded.controllers.batches import in_batches
-from kohort.embedded.controllers.builtin import BuiltIn
-from kohort.embedded.controllers.claims import Claims, pods_by_controller, pods_of
-from kohort.embedded.controllers.expectations import Expectations
-from kohort.embedded.controllers.pods import PodHands, pod_from_template
-from kohort.embedded.controllers.replicasets.plan import Failure, plan, status_of
-from kohort.embedded.controllers.reporting import write_status
-from kohort.embedded.controllers.seen import SeenPod, controller_of, key_of
+from kohort.embedded.controllers.builtin import BuiltinController
+from kohort.embedded.controllers.controller_ref import ControllerRefManager, pods_by_controller, pods_of
+from kohort.embedded.controllers.expectations import PodExpectations
+from kohort.embedded.controllers.pod_control import PodControl, pod_from_template
+from kohort.embedded.controllers.replicasets.plan import ReplicaFailure, plan, status_of
 from kohort.embedded.controllers.serving import (
     BY_NAMESPACE,
     SeenReplicaSet,
@@ -22,6 +20,8 @@ from kohort.embedded.controllers.serving import (
     in_namespace,
     selector_of,
 )
+from kohort.embedded.controllers.status_writer import write_status
+from kohort.embedded.controllers.views import ControllerPod, controller_of, key_of
 from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import KubeError
@@ -30,7 +30,7 @@ from kohort.kube.informer import SharedInformerFactory
 BY_OWNER = "owner"
 
 
-class ReplicaSets(BuiltIn[ObjectKey]):
+class ReplicaSetController(BuiltinController[ObjectKey]):
     """Watches over ReplicaSets and their pods."""
 
     NAME = "replicaset-controller"
@@ -38,9 +38,9 @@ class ReplicaSets(BuiltIn[ObjectKey]):
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
-        self._hands = PodHands(client, self._recorder)
-        self._claims = Claims(client)
-        self._expectations = Expectations(client.clock)
+        self._hands = PodControl(client, self._recorder)
+        self._claims = ControllerRefManager(client)
+        self._expectations = PodExpectations(client.clock)
         self._told: dict[str, ReplicaSetStatus] = {}
         self._sets = informers.of(SeenReplicaSet)
         self._sets.index(BY_NAMESPACE, in_namespace)
@@ -64,7 +64,7 @@ class ReplicaSets(BuiltIn[ObjectKey]):
         same = replace(new.metadata, resource_version=old.metadata.resource_version) == old.metadata
         return told == new.status and same and old.spec == new.spec
 
-    def _on_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def _on_pod(self, old: ControllerPod | None, new: ControllerPod | None) -> None:
         owners = [controller_of(pod.metadata) for pod in (old, new) if pod is not None]
         for pod, owner in zip((pod for pod in (old, new) if pod is not None), owners, strict=True):
             if owner is not None and owner.kind == SeenReplicaSet.KIND:
@@ -78,7 +78,7 @@ class ReplicaSets(BuiltIn[ObjectKey]):
         if found is not None:
             self._queue.add_after(key, gathering_seconds(found.spec.replicas))
 
-    def _offer(self, stray: SeenPod) -> None:
+    def _offer(self, stray: ControllerPod) -> None:
         """Somebody may want a pod that nobody controls."""
         for found in self._sets.cache.find(BY_NAMESPACE, stray.metadata.namespace):
             if selector_of(found.spec.selector).matches(stray.metadata.labels):
@@ -94,7 +94,7 @@ class ReplicaSets(BuiltIn[ObjectKey]):
         pods = self._expectations.overlay(found.metadata.uid, claimed)
         refusal = await self._carry_out(found, pods)
         pods = self._expectations.overlay(found.metadata.uid, claimed)
-        failure = Failure(_reason(found, pods), str(refusal)) if refusal is not None else None
+        failure = ReplicaFailure(_reason(found, pods), str(refusal)) if refusal is not None else None
         now = self._clock.wall()
         status = status_of(found, pods, failure, now)
         self._told[found.metadata.uid] = status
@@ -104,7 +104,7 @@ class ReplicaSets(BuiltIn[ObjectKey]):
         wait = next_available((pod for pod in pods if pod.is_active), found.spec.min_ready_seconds, now.timestamp())
         return RequeueAfter(max(wait, 0.0) + 0.01) if wait is not None else None
 
-    async def _carry_out(self, found: SeenReplicaSet, pods: list[SeenPod]) -> KubeError | None:
+    async def _carry_out(self, found: SeenReplicaSet, pods: list[ControllerPod]) -> KubeError | None:
         """Do what is planned; the first refusal, if there is one."""
         wanted = plan(found, pods, self._related(found) if len(pods) > found.spec.replicas else (), self._clock.wall())
         if wanted.creates:
@@ -115,11 +115,11 @@ class ReplicaSets(BuiltIn[ObjectKey]):
             return batch.refusal
         return await in_batches([partial(self._delete, found, pod) for pod in wanted.deletes])
 
-    async def _delete(self, found: SeenReplicaSet, pod: SeenPod) -> None:
+    async def _delete(self, found: SeenReplicaSet, pod: ControllerPod) -> None:
         await self._hands.delete(found, pod)
         self._expectations.deleted(found.metadata.uid, pod)
 
-    def _related(self, found: SeenReplicaSet) -> list[SeenPod]:
+    def _related(self, found: SeenReplicaSet) -> list[ControllerPod]:
         """The pods of all ReplicaSets of the same owner, which may crowd a node together."""
         owner = controller_of(found.metadata)
         siblings = self._sets.cache.find(BY_OWNER, owner.uid) if owner is not None else [found]
@@ -132,5 +132,5 @@ def owner_uid(found: SeenReplicaSet) -> tuple[str, ...]:
     return (owner.uid,) if owner is not None else ()
 
 
-def _reason(found: SeenReplicaSet, pods: list[SeenPod]) -> str:
+def _reason(found: SeenReplicaSet, pods: list[ControllerPod]) -> str:
     return "FailedCreate" if sum(pod.is_active for pod in pods) < found.spec.replicas else "FailedDelete"

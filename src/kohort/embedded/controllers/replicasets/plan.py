@@ -9,8 +9,8 @@ from kohort.api.core.apps import ReplicaSetStatus
 from kohort.api.core.objects import StatusCondition
 from kohort.embedded.controllers.availability import is_available
 from kohort.embedded.controllers.replicasets.ranking import first_to_go
-from kohort.embedded.controllers.seen import SeenPod
 from kohort.embedded.controllers.serving import Conditions, SeenReplicaSet, without
+from kohort.embedded.controllers.views import ControllerPod
 
 BURST = 500
 """Pods made or deleted in one turn."""
@@ -18,34 +18,36 @@ FAILURE = "ReplicaFailure"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReplicaSetPlan:
     """So many pods to make, or these to delete."""
 
     creates: int = 0
-    deletes: tuple[SeenPod, ...] = ()
+    deletes: tuple[ControllerPod, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ReplicaFailure:
     """Why pods could not be made or deleted."""
 
     reason: str
     message: str
 
 
-def plan(found: SeenReplicaSet, pods: Iterable[SeenPod], related: Iterable[SeenPod], now: datetime) -> Plan:
+def plan(
+    found: SeenReplicaSet, pods: Iterable[ControllerPod], related: Iterable[ControllerPod], now: datetime
+) -> ReplicaSetPlan:
     """What brings the number of active pods to what is wanted."""
     if found.metadata.deletion_timestamp is not None:
-        return Plan()
+        return ReplicaSetPlan()
     active = [pod for pod in pods if pod.is_active]
     surplus = len(active) - found.spec.replicas
     if surplus <= 0:
-        return Plan(creates=min(-surplus, BURST))
-    return Plan(deletes=tuple(first_to_go(active, related, min(surplus, BURST), now)))
+        return ReplicaSetPlan(creates=min(-surplus, BURST))
+    return ReplicaSetPlan(deletes=tuple(first_to_go(active, related, min(surplus, BURST), now)))
 
 
 def status_of(
-    found: SeenReplicaSet, pods: Sequence[SeenPod], failure: Failure | None, now: datetime
+    found: SeenReplicaSet, pods: Sequence[ControllerPod], failure: ReplicaFailure | None, now: datetime
 ) -> ReplicaSetStatus:
     """What a ReplicaSet with these pods says of itself."""
     active = [pod for pod in pods if pod.is_active]
@@ -63,7 +65,7 @@ def status_of(
     )
 
 
-def _conditions(present: Conditions, failure: Failure | None, now: datetime) -> Conditions:
+def _conditions(present: Conditions, failure: ReplicaFailure | None, now: datetime) -> Conditions:
     """The first failure is told until there is none."""
     if failure is None:
         return without(present, FAILURE)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from kohort.api.selectors import int64
-from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.views import ControllerPod
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
@@ -15,14 +15,16 @@ _NANOSECONDS = 1e9
 Rank = tuple[bool, int, bool, int, int, int, int, int, str]
 
 
-def first_to_go(pods: Sequence[SeenPod], related: Iterable[SeenPod], count: int, now: datetime) -> list[SeenPod]:
+def first_to_go(
+    pods: Sequence[ControllerPod], related: Iterable[ControllerPod], count: int, now: datetime
+) -> list[ControllerPod]:
     """So many pods, those first that serve least; `related` are those of all ReplicaSets of the same owner."""
     crowds = Counter(pod.spec.node_name for pod in related if pod.is_active)
     moment = now.timestamp()
     return sorted(pods, key=lambda pod: _rank(pod, crowds[pod.spec.node_name], moment))[:count]
 
 
-def _rank(pod: SeenPod, crowd: int, now: float) -> Rank:
+def _rank(pod: ControllerPod, crowd: int, now: float) -> Rank:
     """Without a node, not running, not ready, cheap, crowded, young in powers of two, often restarted; then by uid."""
     created = pod.metadata.creation_timestamp
     return (
@@ -38,7 +40,7 @@ def _rank(pod: SeenPod, crowd: int, now: float) -> Rank:
     )
 
 
-def _cost(pod: SeenPod) -> int:
+def _cost(pod: ControllerPod) -> int:
     return int64(pod.metadata.annotations.get(DELETION_COST, "")) or 0
 
 

@@ -6,19 +6,16 @@ from kohort.api.codec import Json
 from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.availability import next_available
 from kohort.embedded.controllers.batches import in_batches
-from kohort.embedded.controllers.builtin import BuiltIn
-from kohort.embedded.controllers.claims import Claims, pods_by_controller
-from kohort.embedded.controllers.expectations import Expectations
-from kohort.embedded.controllers.lag import Lag
-from kohort.embedded.controllers.reporting import write_status
-from kohort.embedded.controllers.seen import SeenPod, controller_of, key_of, reference_to
+from kohort.embedded.controllers.builtin import BuiltinController
+from kohort.embedded.controllers.controller_ref import ControllerRefManager, pods_by_controller
+from kohort.embedded.controllers.expectations import PodExpectations
 from kohort.embedded.controllers.serving import (
     SeenStatefulSet,
     Template,
     gathering_seconds,
     selector_of,
 )
-from kohort.embedded.controllers.statefulsets.history import Histories
+from kohort.embedded.controllers.statefulsets.history import RevisionHistory
 from kohort.embedded.controllers.statefulsets.identity import (
     identity_labels,
     numbered_pod,
@@ -26,8 +23,18 @@ from kohort.embedded.controllers.statefulsets.identity import (
     parent_and_ordinal,
     pod_name,
 )
-from kohort.embedded.controllers.statefulsets.plan import Birth, Names, Plan, plan, roster, status_of
-from kohort.embedded.controllers.statefulsets.storage import Storage
+from kohort.embedded.controllers.statefulsets.plan import (
+    PodToCreate,
+    RevisionNames,
+    StatefulSetPlan,
+    plan,
+    roster,
+    status_of,
+)
+from kohort.embedded.controllers.statefulsets.storage import StatefulSetClaims
+from kohort.embedded.controllers.status_writer import write_status
+from kohort.embedded.controllers.unobserved_writes import UnobservedWrites
+from kohort.embedded.controllers.views import ControllerPod, controller_of, key_of, reference_to
 from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import KubeError, StatusError
@@ -41,7 +48,7 @@ LOOK_AGAIN = 1.0
 _REQUIRED = ("replicas", "availableReplicas")
 
 
-class StatefulSets(BuiltIn[ObjectKey]):
+class StatefulSetController(BuiltinController[ObjectKey]):
     """Watches over StatefulSets, their pods and their claims."""
 
     NAME = "statefulset-controller"
@@ -49,11 +56,11 @@ class StatefulSets(BuiltIn[ObjectKey]):
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
-        self._claims = Claims(client)
-        self._expectations = Expectations(client.clock)
-        self._written = Lag[SeenStatefulSet](client.clock)
-        self._histories = Histories(client, informers)
-        self._storage = Storage(client, informers, self._recorder)
+        self._claims = ControllerRefManager(client)
+        self._expectations = PodExpectations(client.clock)
+        self._written = UnobservedWrites[SeenStatefulSet](client.clock)
+        self._histories = RevisionHistory(client, informers)
+        self._storage = StatefulSetClaims(client, informers, self._recorder)
         self._sets = informers.of(SeenStatefulSet)
         self._pods = pods_by_controller(informers)
         self._sets.subscribe(self._written.observe)
@@ -67,7 +74,7 @@ class StatefulSets(BuiltIn[ObjectKey]):
         elif old is not None:
             self._expectations.forget(old.metadata.uid)
 
-    def _on_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def _on_pod(self, old: ControllerPod | None, new: ControllerPod | None) -> None:
         for pod in (old, new):
             owner = controller_of(pod.metadata) if pod is not None else None
             if pod is not None and owner is not None and owner.kind == SeenStatefulSet.KIND:
@@ -101,18 +108,20 @@ class StatefulSets(BuiltIn[ObjectKey]):
         answer = await write_status(self._client, found, found.status, status, _REQUIRED)
         if answer is not None:
             self._written.wrote(answer)
-        await self._histories.trim(found, pods, Names(status.current_revision, status.update_revision))
+        await self._histories.trim(found, pods, RevisionNames(status.current_revision, status.update_revision))
         if refusal is not None:
             raise refusal
         return self._again(found, pods, wanted, now.timestamp())
 
-    def _again(self, found: SeenStatefulSet, pods: list[SeenPod], done: Plan, now: float) -> RequeueAfter | None:
+    def _again(
+        self, found: SeenStatefulSet, pods: list[ControllerPod], done: StatefulSetPlan, now: float
+    ) -> RequeueAfter | None:
         if any(self._storage.is_stale(found, birth.ordinal) for birth in done.births):
             return RequeueAfter(LOOK_AGAIN)
         wait = next_available((pod for pod in pods if pod.is_active), found.spec.min_ready_seconds, now)
         return RequeueAfter(max(wait, 0.0) + 0.01) if wait is not None else None
 
-    async def _claim(self, found: SeenStatefulSet) -> list[SeenPod]:
+    async def _claim(self, found: SeenStatefulSet) -> list[ControllerPod]:
         """The set's pods; it adopts only those that bear its name."""
         name = found.metadata.name
         selector = selector_of(found.spec.selector)
@@ -123,14 +132,14 @@ class StatefulSets(BuiltIn[ObjectKey]):
     # Steps
 
     async def _carry_out(
-        self, found: SeenStatefulSet, wanted: Plan, templates: dict[str, Template]
+        self, found: SeenStatefulSet, wanted: StatefulSetPlan, templates: dict[str, Template]
     ) -> KubeError | None:
         births = [partial(self._bear, found, birth, templates[birth.revision]) for birth in wanted.births]
         deaths = [partial(self._end, found, pod) for pod in wanted.deaths]
         names = [partial(self._name, found, pod) for pod in wanted.nameless]
         return await in_batches(births) or await in_batches(names) or await in_batches(deaths)
 
-    async def _bear(self, found: SeenStatefulSet, birth: Birth, template: Template) -> None:
+    async def _bear(self, found: SeenStatefulSet, birth: PodToCreate, template: Template) -> None:
         """Make a pod with its claims; not while claims of its predecessor are still going."""
         if self._storage.is_stale(found, birth.ordinal):
             return
@@ -145,12 +154,12 @@ class StatefulSets(BuiltIn[ObjectKey]):
         self._expectations.created(found.metadata.uid, made)
         self._tell(found, "Create", name)
 
-    async def _create(self, pod: dict[str, Json], found: SeenStatefulSet) -> SeenPod:
-        plain = self._client.of(SeenPod.resource)
+    async def _create(self, pod: dict[str, Json], found: SeenStatefulSet) -> ControllerPod:
+        plain = self._client.of(ControllerPod.resource)
         made = await plain.create(pod, found.metadata.namespace)
         return self._pods.objects.kind.read(plain.kind.body(made))
 
-    async def _end(self, found: SeenStatefulSet, pod: SeenPod) -> None:
+    async def _end(self, found: SeenStatefulSet, pod: ControllerPod) -> None:
         try:
             await self._pods.objects.delete(pod.key, DeletionOptions(uid=pod.metadata.uid))
         except StatusError as error:
@@ -160,13 +169,13 @@ class StatefulSets(BuiltIn[ObjectKey]):
         self._expectations.deleted(found.metadata.uid, pod)
         self._tell(found, "Delete", pod.metadata.name)
 
-    async def _name(self, found: SeenStatefulSet, pod: SeenPod) -> None:
+    async def _name(self, found: SeenStatefulSet, pod: ControllerPod) -> None:
         labels = identity_labels(pod.metadata.name, ordinal_of(pod))
         patch = MergePatch({"metadata": {"uid": pod.metadata.uid, "labels": labels}})
         await self._pods.objects.patch(pod.key, patch)
         self._tell(found, "Update", pod.metadata.name)
 
-    async def _settle_storage(self, found: SeenStatefulSet, pods: list[SeenPod]) -> None:
+    async def _settle_storage(self, found: SeenStatefulSet, pods: list[ControllerPod]) -> None:
         if not found.spec.volume_claim_templates or found.metadata.deletion_timestamp is not None:
             return
         who = roster(found, pods)

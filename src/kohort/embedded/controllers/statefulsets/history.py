@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 from kohort.api.codec import Json
 from kohort.api.meta import ObjectKey
-from kohort.embedded.controllers.lag import Lag
-from kohort.embedded.controllers.seen import SeenPod, controller_of, key_of
 from kohort.embedded.controllers.serving import SeenStatefulSet, Template
-from kohort.embedded.controllers.statefulsets.plan import Names
+from kohort.embedded.controllers.statefulsets.plan import RevisionNames
 from kohort.embedded.controllers.statefulsets.revisions import (
     BY_OWNER,
     SeenRevision,
@@ -18,6 +16,8 @@ from kohort.embedded.controllers.statefulsets.revisions import (
     outdated,
     owner_uid,
 )
+from kohort.embedded.controllers.unobserved_writes import UnobservedWrites
+from kohort.embedded.controllers.views import ControllerPod, controller_of, key_of
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import SharedInformerFactory
@@ -28,26 +28,26 @@ _MOST_COLLISIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class SetRevisions:
     """Where a set comes from and goes to."""
 
-    names: Names
+    names: RevisionNames
     templates: dict[str, Template]
     """The templates of the two revisions, by name."""
     collisions: int
 
 
-class Histories:
+class RevisionHistory:
     """The ControllerRevisions of all StatefulSets."""
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         self._client = client
-        self._lag = Lag[SeenRevision](client.clock)
+        self._lag = UnobservedWrites[SeenRevision](client.clock)
         self._revisions = informers.of(SeenRevision)
         self._revisions.index(BY_OWNER, owner_uid)
         self._revisions.subscribe(self._lag.observe)
 
-    async def of(self, found: SeenStatefulSet) -> History:
+    async def of(self, found: SeenStatefulSet) -> SetRevisions:
         """The history of a set, with its present template as the newest revision."""
         known = self._known(found)
         collisions = found.status.collision_count or 0
@@ -59,9 +59,9 @@ class Histories:
         current = next((each for each in known if each.metadata.name == found.status.current_revision), update)
         if current.metadata.name == update.metadata.name:
             current = update
-        names = Names(current.metadata.name, update.metadata.name)
+        names = RevisionNames(current.metadata.name, update.metadata.name)
         templates = {names.current: current.template, names.update: update.template}
-        return History(names, templates, collisions)
+        return SetRevisions(names, templates, collisions)
 
     def _known(self, found: SeenStatefulSet) -> list[SeenRevision]:
         uid = found.metadata.uid
@@ -93,7 +93,7 @@ class Histories:
         patch = MergePatch({"metadata": {"uid": revision.metadata.uid}, "revision": number})
         return self._lag.wrote(await self._revisions.objects.patch(key_of(revision.metadata), patch))
 
-    async def trim(self, found: SeenStatefulSet, pods: list[SeenPod], names: Names) -> None:
+    async def trim(self, found: SeenStatefulSet, pods: list[ControllerPod], names: RevisionNames) -> None:
         """Forget what is beyond the history that a set keeps."""
         for each in outdated(found, self._known(found), pods, (names.current, names.update)):
             try:

@@ -3,9 +3,9 @@
 import re
 
 from kohort.api.codec import Json
-from kohort.embedded.controllers.pods import pod_from_template
-from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.pod_control import pod_from_template
 from kohort.embedded.controllers.serving import SeenStatefulSet, Template
+from kohort.embedded.controllers.views import ControllerPod
 
 REVISION_LABEL = "controller-revision-hash"
 NAME_LABEL = "statefulset.kubernetes.io/pod-name"
@@ -14,13 +14,13 @@ INDEX_LABEL = "apps.kubernetes.io/pod-index"
 _NUMBERED = re.compile(r"(.*)-([0-9]{1,9})")
 
 
-def parent_and_ordinal(pod: SeenPod) -> tuple[str, int]:
+def parent_and_ordinal(pod: ControllerPod) -> tuple[str, int]:
     """The set and the number that a pod's name tells; -1 where it tells none."""
     match = _NUMBERED.fullmatch(pod.metadata.name)
     return (match[1], int(match[2])) if match else ("", -1)
 
 
-def ordinal_of(pod: SeenPod) -> int:
+def ordinal_of(pod: ControllerPod) -> int:
     """The number of a pod."""
     return parent_and_ordinal(pod)[1]
 
@@ -35,7 +35,7 @@ def claim_name(found: SeenStatefulSet, template: Template, ordinal: int) -> str:
     return f"{template['metadata']['name']}-{pod_name(found, ordinal)}"
 
 
-def has_identity(pod: SeenPod) -> bool:
+def has_identity(pod: ControllerPod) -> bool:
     """Whether a pod's labels say who it is."""
     return pod.metadata.labels.get(NAME_LABEL) == pod.metadata.name
 
@@ -45,7 +45,7 @@ def identity_labels(name: str, ordinal: int) -> dict[str, str]:
     return {NAME_LABEL: name, INDEX_LABEL: str(ordinal)}
 
 
-def revision_of(pod: SeenPod) -> str:
+def revision_of(pod: ControllerPod) -> str:
     """The name of the revision that a pod was made from."""
     return pod.metadata.labels.get(REVISION_LABEL, "")
 

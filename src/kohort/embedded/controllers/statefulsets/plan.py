@@ -11,14 +11,14 @@ import msgspec
 
 from kohort.api.core.apps import StatefulSetStatus
 from kohort.embedded.controllers.availability import is_available
-from kohort.embedded.controllers.seen import SeenPod
 from kohort.embedded.controllers.serving import SeenStatefulSet
 from kohort.embedded.controllers.shares import rounded_down
 from kohort.embedded.controllers.statefulsets.identity import has_identity, ordinal_of, revision_of
+from kohort.embedded.controllers.views import ControllerPod
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class RevisionNames:
     """The revisions of a set: the one its pods come from, and the one they go to."""
 
     current: str
@@ -26,7 +26,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class PodToCreate:
     """A pod to be made."""
 
     ordinal: int
@@ -34,12 +34,12 @@ class Birth:
 
 
 @dataclass(slots=True)
-class Plan:
+class StatefulSetPlan:
     """What is to be done now."""
 
-    births: list[Birth] = field(default_factory=list)
-    deaths: list[SeenPod] = field(default_factory=list)
-    nameless: list[SeenPod] = field(default_factory=list)
+    births: list[PodToCreate] = field(default_factory=list)
+    deaths: list[ControllerPod] = field(default_factory=list)
+    nameless: list[ControllerPod] = field(default_factory=list)
     """Pods whose labels do not say who they are."""
 
 
@@ -48,17 +48,17 @@ class _Blocked(Exception):  # noqa: N818 - not an error, but the end of a turn
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class OrdinalPods:
     """The places of a set with the pods in them, and the pods beyond its bounds, highest number first."""
 
-    places: dict[int, SeenPod | None]
-    condemned: tuple[SeenPod, ...]
+    places: dict[int, ControllerPod | None]
+    condemned: tuple[ControllerPod, ...]
 
 
-def roster(found: SeenStatefulSet, pods: Sequence[SeenPod]) -> Roster:
+def roster(found: SeenStatefulSet, pods: Sequence[ControllerPod]) -> OrdinalPods:
     """Who is where; pods without a number are nobody's."""
     start = found.spec.ordinals.start
-    places: dict[int, SeenPod | None] = dict.fromkeys(range(start, start + found.spec.replicas))
+    places: dict[int, ControllerPod | None] = dict.fromkeys(range(start, start + found.spec.replicas))
     condemned = []
     for pod in pods:
         ordinal = ordinal_of(pod)
@@ -66,10 +66,10 @@ def roster(found: SeenStatefulSet, pods: Sequence[SeenPod]) -> Roster:
             places[ordinal] = pod
         elif ordinal >= 0:
             condemned.append(pod)
-    return Roster(places, tuple(sorted(condemned, key=ordinal_of, reverse=True)))
+    return OrdinalPods(places, tuple(sorted(condemned, key=ordinal_of, reverse=True)))
 
 
-def plan(found: SeenStatefulSet, pods: Sequence[SeenPod], names: Names, now: datetime) -> Plan:
+def plan(found: SeenStatefulSet, pods: Sequence[ControllerPod], names: RevisionNames, now: datetime) -> StatefulSetPlan:
     """The next changes."""
     turn = _Turn(found, roster(found, pods), names, now.timestamp())
     if found.metadata.deletion_timestamp is None:
@@ -80,14 +80,14 @@ def plan(found: SeenStatefulSet, pods: Sequence[SeenPod], names: Names, now: dat
 class _Turn:
     """One look at a set: fill its places, then remove what is beyond, then bring old pods up to date."""
 
-    def __init__(self, found: SeenStatefulSet, who: Roster, names: Names, now: float) -> None:
+    def __init__(self, found: SeenStatefulSet, who: OrdinalPods, names: RevisionNames, now: float) -> None:
         self._spec = found.spec
         self._status = found.status
         self._who = who
         self._names = names
         self._now = now
         self._in_order = found.spec.pod_management_policy != "Parallel"
-        self.plan = Plan()
+        self.plan = StatefulSetPlan()
 
     def take(self) -> None:
         try:
@@ -104,9 +104,9 @@ class _Turn:
         if self._in_order:
             raise _Blocked
 
-    def _fill(self, ordinal: int, pod: SeenPod | None) -> None:
+    def _fill(self, ordinal: int, pod: ControllerPod | None) -> None:
         if pod is None:
-            self.plan.births.append(Birth(ordinal, self._revision_for(ordinal)))
+            self.plan.births.append(PodToCreate(ordinal, self._revision_for(ordinal)))
             self._wait()
             return
         if pod.is_finished:
@@ -128,7 +128,7 @@ class _Turn:
         bound = (kept.partition or 0) if kept is not None else self._status.current_replicas
         return self._names.current if ordinal - self._spec.ordinals.start < bound else self._names.update
 
-    def _remove(self, pod: SeenPod) -> None:
+    def _remove(self, pod: ControllerPod) -> None:
         if pod.is_leaving:
             self._wait()
             return
@@ -138,7 +138,7 @@ class _Turn:
         self.plan.deaths.append(pod)
         self._wait()
 
-    def _first_unhealthy(self) -> SeenPod | None:
+    def _first_unhealthy(self) -> ControllerPod | None:
         staying = (pod for pod in self._who.places.values() if pod is not None)
         return next((pod for pod in (*staying, *self._who.condemned[::-1]) if not self._serves(pod)), None)
 
@@ -150,7 +150,7 @@ class _Turn:
             outdated = [pod for pod in outdated if self._serves(pod)]
         self.plan.deaths += outdated[: max(0, room)]
 
-    def _outdated(self) -> Iterator[SeenPod]:
+    def _outdated(self) -> Iterator[ControllerPod]:
         """Pods that should be of the new revision and are not, highest number first."""
         kept = self._spec.update_strategy.rolling_update
         partition = (kept.partition or 0) if kept is not None else 0
@@ -163,14 +163,14 @@ class _Turn:
         allowed = kept.max_unavailable if kept is not None else None
         return max(1, rounded_down(1 if allowed is None else allowed, self._spec.replicas))
 
-    def _serves(self, pod: SeenPod | None) -> bool:
+    def _serves(self, pod: ControllerPod | None) -> bool:
         if pod is None or pod.is_leaving or pod.status.phase != "Running":
             return False
         return is_available(pod, self._spec.min_ready_seconds, self._now)
 
 
 def status_of(
-    found: SeenStatefulSet, pods: Sequence[SeenPod], names: Names, collisions: int, now: datetime
+    found: SeenStatefulSet, pods: Sequence[ControllerPod], names: RevisionNames, collisions: int, now: datetime
 ) -> StatefulSetStatus:
     """What a set with these pods says of itself; a finished update makes the new revision the current one."""
     who = roster(found, pods)

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 from kohort.api.codec import Json, without_nulls
 from kohort.api.core.objects import ObjectView
 from kohort.api.resource import Resource
-from kohort.embedded.controllers.pods import controller_reference
-from kohort.embedded.controllers.seen import SeenPod, controller_of
+from kohort.embedded.controllers.pod_control import controller_reference
 from kohort.embedded.controllers.serving import SeenStatefulSet, Template
 from kohort.embedded.controllers.statefulsets.identity import revision_of
 from kohort.embedded.controllers.templates import HASH_LENGTH, short_hash
+from kohort.embedded.controllers.views import ControllerPod, controller_of
 
 HASH_LABEL = "controller.kubernetes.io/hash"
 _LONGEST_NAME = 223
@@ -73,7 +73,7 @@ def new_revision(found: SeenStatefulSet, number: int, collisions: int) -> dict[s
 
 
 def outdated(
-    found: SeenStatefulSet, history: Sequence[SeenRevision], pods: Iterable[SeenPod], live: Iterable[str]
+    found: SeenStatefulSet, history: Sequence[SeenRevision], pods: Iterable[ControllerPod], live: Iterable[str]
 ) -> list[SeenRevision]:
     """Revisions beyond the history that a set keeps; those in use do not count."""
     used = {*live, *(revision_of(pod) for pod in pods)}

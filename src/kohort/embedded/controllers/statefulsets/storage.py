@@ -6,10 +6,10 @@ from typing import ClassVar
 from kohort.api.codec import Json
 from kohort.api.core.objects import ObjectView
 from kohort.api.resource import Resource
-from kohort.embedded.controllers.pods import controller_reference
-from kohort.embedded.controllers.seen import SeenPod, key_of, reference_to
+from kohort.embedded.controllers.pod_control import controller_reference
 from kohort.embedded.controllers.serving import SeenStatefulSet
 from kohort.embedded.controllers.statefulsets.identity import claim_name, numbered_claim, ordinal_of, pod_name
+from kohort.embedded.controllers.views import ControllerPod, key_of, reference_to
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.events import EventRecorder, EventToRecord
@@ -17,19 +17,19 @@ from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.patches import StrategicPatch
 
 
-class SeenClaim(ObjectView):
+class StatefulSetClaim(ObjectView):
     """A PersistentVolumeClaim, as far as its owners go."""
 
     resource: ClassVar = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 
 
-class Storage:
+class StatefulSetClaims:
     """Makes claims, and keeps their owners right."""
 
     def __init__(self, client: Client, informers: SharedInformerFactory, recorder: EventRecorder) -> None:
         self._client = client
         self._recorder = recorder
-        self._claims = informers.of(SeenClaim).cache
+        self._claims = informers.of(StatefulSetClaim).cache
 
     def is_stale(self, found: SeenStatefulSet, ordinal: int) -> bool:
         """Whether a pod has to wait for claims of its predecessor that are on their way out."""
@@ -46,7 +46,7 @@ class Storage:
     async def _make(self, found: SeenStatefulSet, claim: dict[str, Json], pod: str) -> None:
         name, owner = claim["metadata"]["name"], found.metadata.name
         try:
-            await self._client.of(SeenClaim.resource).create(claim)
+            await self._client.of(StatefulSetClaim.resource).create(claim)
         except StatusError as error:
             if error.is_already_exists:
                 return
@@ -56,7 +56,7 @@ class Storage:
         text = f"Create Claim {name} Pod {pod} in StatefulSet {owner} success"
         self._recorder.record(reference_to(found), EventToRecord("Normal", "SuccessfulCreate", text))
 
-    async def settle(self, found: SeenStatefulSet, pod: SeenPod) -> None:
+    async def settle(self, found: SeenStatefulSet, pod: ControllerPod) -> None:
         """Give the claims of a pod the owner with whom they should go."""
         ordinal = ordinal_of(pod)
         owner = self._owner(found, pod, ordinal)
@@ -66,34 +66,36 @@ class Storage:
                 change = {"uid": claim.metadata.uid, "ownerReferences": references}
                 await self._amend(claim, change)
 
-    def _owner(self, found: SeenStatefulSet, pod: SeenPod, ordinal: int) -> ObjectView | None:
+    def _owner(self, found: SeenStatefulSet, pod: ControllerPod, ordinal: int) -> ObjectView | None:
         start, policy = found.spec.ordinals.start, found.spec.persistent_volume_claim_retention_policy
         is_condemned = not start <= ordinal < start + found.spec.replicas
         if is_condemned and policy.when_scaled == "Delete":
             return pod
         return found if policy.when_deleted == "Delete" else None
 
-    async def _amend(self, claim: SeenClaim, change: dict[str, Json]) -> None:
+    async def _amend(self, claim: StatefulSetClaim, change: dict[str, Json]) -> None:
         try:
-            await self._client.of(SeenClaim).patch(key_of(claim.metadata), StrategicPatch({"metadata": change}))
+            await self._client.of(StatefulSetClaim).patch(key_of(claim.metadata), StrategicPatch({"metadata": change}))
         except StatusError as error:
             if not error.is_not_found:
                 raise
 
-    def _present(self, found: SeenStatefulSet, ordinal: int) -> Iterator[SeenClaim]:
+    def _present(self, found: SeenStatefulSet, ordinal: int) -> Iterator[StatefulSetClaim]:
         for template in found.spec.volume_claim_templates:
             claim = self._claims.get((found.metadata.namespace, claim_name(found, template, ordinal)))
             if claim is not None:
                 yield claim
 
 
-def _is_going(claim: SeenClaim, pod: str) -> bool:
+def _is_going(claim: StatefulSetClaim, pod: str) -> bool:
     """Whether a claim goes, or is to go with a pod that is gone."""
     owned = any(each.kind == "Pod" and each.name == pod for each in claim.metadata.owner_references)
     return owned or claim.metadata.deletion_timestamp is not None
 
 
-def _changes(claim: SeenClaim, found: SeenStatefulSet, pod: SeenPod, owner: ObjectView | None) -> list[Json]:
+def _changes(
+    claim: StatefulSetClaim, found: SeenStatefulSet, pod: ControllerPod, owner: ObjectView | None
+) -> list[Json]:
     """What has to change in a claim's owners; others' claims to it are left alone."""
     present = {each.uid for each in claim.metadata.owner_references}
     wanted = owner.metadata.uid if owner is not None else ""

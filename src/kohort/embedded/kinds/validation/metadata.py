@@ -4,31 +4,31 @@ from collections.abc import Iterator
 from typing import Any
 
 from kohort.api.fields import ROOT, FieldError, Path, too_long
-from kohort.embedded.kinds.validation import words
+from kohort.embedded.kinds.validation import name_formats
 from kohort.embedded.kinds.validation.problems import Object, Problems, bad, missing
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 
 _MAX_ANNOTATIONS = 256 * 1024
 _RBAC = "rbac.authorization.k8s.io"
-_NAMES: dict[str, words.Check] = {
-    "namespaces": words.label,
-    "services": words.label,
-    f"clusterrolebindings.{_RBAC}": words.path_segment,
-    f"clusterroles.{_RBAC}": words.path_segment,
-    f"rolebindings.{_RBAC}": words.path_segment,
-    f"roles.{_RBAC}": words.path_segment,
+_NAMES: dict[str, name_formats.Check] = {
+    "namespaces": name_formats.label,
+    "services": name_formats.label,
+    f"clusterrolebindings.{_RBAC}": name_formats.path_segment,
+    f"clusterroles.{_RBAC}": name_formats.path_segment,
+    f"rolebindings.{_RBAC}": name_formats.path_segment,
+    f"roles.{_RBAC}": name_formats.path_segment,
 }
 _PATH = ROOT / "metadata"
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
-def name_problems(resource: Resource, obj: Object) -> Problems:
+def name_problems(resource: ServedResource, obj: Object) -> Problems:
     """What is wrong with the object's own name; reviews have none."""
     if not resource.is_served_by_store:
         return
     metadata: Any = obj.get("metadata") or {}
     name, prefix = metadata.get("name"), metadata.get("generateName")
-    check = _NAMES.get(resource.qualified, words.subdomain)
+    check = _NAMES.get(resource.qualified, name_formats.subdomain)
     if prefix:
         # What follows the prefix is letters and digits, so one of them makes it complete.
         yield from (bad(_PATH / "generateName", prefix, text) for text in check(f"{prefix}x"[-253:]))
@@ -43,7 +43,7 @@ def metadata_problems(metadata: Object, path: Path) -> Iterator[FieldError]:
     yield from label_problems(metadata.get("labels") or {}, path / "labels")
     annotations = metadata.get("annotations") or {}
     for key in annotations:
-        yield from (bad(path / "annotations", key, text) for text in words.qualified_name(key.lower()))
+        yield from (bad(path / "annotations", key, text) for text in name_formats.qualified_name(key.lower()))
     if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
         yield too_long(path / "annotations", _MAX_ANNOTATIONS)
     for index, owner in enumerate(metadata.get("ownerReferences") or ()):
@@ -51,7 +51,7 @@ def metadata_problems(metadata: Object, path: Path) -> Iterator[FieldError]:
     yield from _controllers(metadata.get("ownerReferences") or (), path / "ownerReferences")
     finalizers = metadata.get("finalizers") or ()
     for finalizer in finalizers:
-        yield from (bad(path / "finalizers", finalizer, text) for text in words.qualified_name(finalizer))
+        yield from (bad(path / "finalizers", finalizer, text) for text in name_formats.qualified_name(finalizer))
     for index, finalizer in enumerate(finalizers):
         if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             why = "name is neither a standard finalizer name nor is it fully qualified"
@@ -61,8 +61,8 @@ def metadata_problems(metadata: Object, path: Path) -> Iterator[FieldError]:
 def label_problems(labels: Object, path: Path) -> Problems:
     """Labels whose key or value Kubernetes does not take."""
     for key, value in labels.items():
-        yield from (bad(path, key, text) for text in words.qualified_name(key))
-        yield from (bad(path, value, text) for text in words.label_value(value))
+        yield from (bad(path, key, text) for text in name_formats.qualified_name(key))
+        yield from (bad(path, value, text) for text in name_formats.label_value(value))
 
 
 def _owner_problems(owner: Object, path: Path) -> Problems:

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Set
 
 from kohort.api.codec import Json
 from kohort.api.fields import ROOT, FieldError, Path, not_supported
-from kohort.embedded.kinds.shapes import Reach, Shape, shape_of
+from kohort.embedded.kinds.shapes import SchemaReach, ValueShape, shape_of
 from kohort.embedded.kinds.validation import others, pods, workloads
 from kohort.embedded.kinds.validation.metadata import metadata_problems, name_problems
 from kohort.embedded.kinds.validation.problems import Object, Problems, missing
 from kohort.embedded.kinds.validation.updates import update_problems
-from kohort.embedded.resources import Resource
+from kohort.embedded.resources import ServedResource
 
 Rule = Callable[[Object, Path], Problems]
 
@@ -112,10 +112,12 @@ _ONE_OF: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 
-_reach = Reach(frozenset((*_RULES, *_NEEDED, *_ONE_OF)))
+_reach = SchemaReach(frozenset((*_RULES, *_NEEDED, *_ONE_OF)))
 
 
-def validate(resource: Resource, obj: Mapping[str, Json], old: Mapping[str, Json] | None = None) -> list[FieldError]:
+def validate(
+    resource: ServedResource, obj: Mapping[str, Json], old: Mapping[str, Json] | None = None
+) -> list[FieldError]:
     """Everything that is wrong with an object of a built-in kind; with a former state, what has not changed is fine."""
     if resource.is_custom or resource.schema is None:
         return []
@@ -133,7 +135,7 @@ def schemas_with_rules() -> frozenset[str]:
     return _reach.schemas
 
 
-def _walk(value: Json, shape: Shape, path: Path) -> Iterator[FieldError]:
+def _walk(value: Json, shape: ValueShape, path: Path) -> Iterator[FieldError]:
     if isinstance(value, Mapping):
         if shape.kind == "object":
             yield from _object(value, shape, path)
@@ -151,7 +153,7 @@ def _walk(value: Json, shape: Shape, path: Path) -> Iterator[FieldError]:
             yield from _walk(item, shape.below, path[index])
 
 
-def _walk_changed(obj: Mapping[str, Json], changed: Set[str], shape: Shape) -> Iterator[FieldError]:
+def _walk_changed(obj: Mapping[str, Json], changed: Set[str], shape: ValueShape) -> Iterator[FieldError]:
     """Rules of the object as a whole, then only those parts that are not as they were."""
     yield from _object(obj, shape, ROOT)
     for name, below in _members(shape, ROOT):
@@ -159,14 +161,14 @@ def _walk_changed(obj: Mapping[str, Json], changed: Set[str], shape: Shape) -> I
             yield from _walk(obj[name], below, ROOT / name)
 
 
-def _members(shape: Shape, path: Path) -> Iterator[tuple[str, Shape]]:
+def _members(shape: ValueShape, path: Path) -> Iterator[tuple[str, ValueShape]]:
     """Where rules may be found below; what controllers report of an object is theirs to say."""
     for name, below in _reach.below(shape).items():
         if name != "status" or path != ROOT:
             yield name, below
 
 
-def _object(value: Object, shape: Shape, path: Path) -> Problems:
+def _object(value: Object, shape: ValueShape, path: Path) -> Problems:
     for name in _NEEDED.get(shape.name, ()):
         if value.get(name) in (None, "", {}, []):
             yield missing(path / name)

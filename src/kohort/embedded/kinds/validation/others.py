@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kohort.api.fields import Path, forbidden, not_supported, too_long
 from kohort.api.quantity import Quantity
-from kohort.embedded.kinds.validation import words
+from kohort.embedded.kinds.validation import name_formats
 from kohort.embedded.kinds.validation.problems import (
     Object,
     Problems,
@@ -35,7 +35,7 @@ def service_spec(spec: Object, path: Path) -> Problems:
         place = (path / "ports")[index]
         if len(ports) > 1 and not one.get("name"):
             yield missing(place / "name")
-        yield from worded(place / "name", one.get("name"), words.label)
+        yield from worded(place / "name", one.get("name"), name_formats.label)
         yield from port(one, place, "port")
         if isinstance(one.get("targetPort"), int):
             yield from port(one, place, "targetPort")
@@ -89,7 +89,7 @@ def priority_class(obj: Object, path: Path) -> Problems:
 def webhook(hook: Object, path: Path) -> Problems:
     """A name with dots, a place to call, and what it promises about side effects."""
     name = hook.get("name") or ""
-    yield from worded(path / "name", name, words.subdomain)
+    yield from worded(path / "name", name, name_formats.subdomain)
     if name and name.count(".") < 2:
         yield bad(path / "name", name, "should be a domain with at least three segments separated by dots")
     effects = hook.get("sideEffects")
@@ -139,7 +139,7 @@ def keyed_data(obj: Object, path: Path) -> Problems:
     """Keys of a ConfigMap or Secret."""
     for name in ("data", "binaryData"):
         for key in obj.get(name) or {}:
-            yield from (bad((path / name)[key], key, text) for text in words.config_key(key))
+            yield from (bad((path / name)[key], key, text) for text in name_formats.config_key(key))
 
 
 def _encoded_size(data: Mapping[str, str] | None) -> int:
@@ -152,8 +152,8 @@ def amounts(spec: Object, path: Path) -> Problems:
     for name, amount in (spec.get("hard") or {}).items():
         place = path / "hard"
         if Quantity.parse(amount).nanos < 0:
-            yield bad(place[name], amount, words.NOT_NEGATIVE)
-        yield from worded(place[name], name, words.qualified_name)
+            yield bad(place[name], amount, name_formats.NOT_NEGATIVE)
+        yield from worded(place[name], name, name_formats.qualified_name)
 
 
 _ORDER = (
@@ -188,4 +188,4 @@ def lease_spec(spec: Object, path: Path) -> Problems:
     if seconds is not None and seconds <= 0:
         yield bad(path / "leaseDurationSeconds", seconds, "must be greater than 0")
     if (spec.get("leaseTransitions") or 0) < 0:
-        yield bad(path / "leaseTransitions", spec["leaseTransitions"], words.NOT_NEGATIVE)
+        yield bad(path / "leaseTransitions", spec["leaseTransitions"], name_formats.NOT_NEGATIVE)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kohort.api.fields import Path, forbidden, not_supported
 from kohort.api.quantity import Quantity
-from kohort.embedded.kinds.validation import words
+from kohort.embedded.kinds.validation import name_formats
 from kohort.embedded.kinds.validation.metadata import label_problems
 from kohort.embedded.kinds.validation.problems import (
     Object,
@@ -39,7 +39,7 @@ def pod_spec(spec: Object, path: Path) -> Problems:
     yield from _deadline(spec, path)
     yield from label_problems(spec.get("nodeSelector") or {}, path / "nodeSelector")
     for name in ("nodeName", "serviceAccountName", "priorityClassName", "runtimeClassName"):
-        yield from worded(path / name, spec.get(name), words.subdomain)
+        yield from worded(path / name, spec.get(name), name_formats.subdomain)
     yield from _gates(spec, path / "schedulingGates")
 
 
@@ -87,13 +87,13 @@ def _deadline(spec: Object, path: Path) -> Problems:
 
 def container(one: Object, path: Path) -> Problems:
     """Name, image, ports and environment."""
-    yield from worded(path / "name", one.get("name"), words.label)
+    yield from worded(path / "name", one.get("name"), name_formats.label)
     if not one.get("image"):
         yield missing(path / "image")
     yield from duplicates(one.get("ports") or (), path / "ports", "name")
     for index, variable in enumerate(one.get("env") or ()):
         place = (path / "env")[index]
-        yield from worded(place / "name", variable.get("name"), words.environment_name)
+        yield from worded(place / "name", variable.get("name"), name_formats.environment_name)
         if variable.get("value") and variable.get("valueFrom"):
             yield bad(place / "valueFrom", "", "may not be specified when `value` is not empty")
 
@@ -106,7 +106,7 @@ def container_port(one: Object, path: Path) -> Problems:
         yield from port(one, path, "containerPort")
     if one.get("hostPort"):
         yield from port(one, path, "hostPort")
-    yield from worded(path / "name", one.get("name"), words.port_name)
+    yield from worded(path / "name", one.get("name"), name_formats.port_name)
     if one.get("protocol") not in (None, *_PROTOCOLS):
         yield not_supported(path / "protocol", one["protocol"], _PROTOCOLS)
 
@@ -123,13 +123,13 @@ def resources(one: Object, path: Path) -> Problems:
 
 def _amount(resource: str, amount: str, path: Path) -> Problems:
     place = path[resource]
-    yield from worded(place, resource, words.qualified_name)
+    yield from worded(place, resource, name_formats.qualified_name)
     if "/" not in resource and resource not in _STANDARD and not resource.startswith("hugepages-"):
         yield bad(place, resource, "must be a standard resource type or fully qualified")
         yield bad(place, resource, "must be a standard resource for containers")
     quantity = Quantity.parse(amount)
     if quantity.nanos < 0:
-        yield bad(place, amount, words.NOT_NEGATIVE)
+        yield bad(place, amount, name_formats.NOT_NEGATIVE)
     elif "/" in resource and quantity.nanos % 10**9:
         yield bad(place, amount, "must be an integer")
 
@@ -171,6 +171,6 @@ def probe(one: Object, path: Path) -> Problems:
 
 def volume(one: Object, path: Path) -> Problems:
     """A volume has a name and one source."""
-    yield from worded(path / "name", one.get("name"), words.label)
+    yield from worded(path / "name", one.get("name"), name_formats.label)
     for source in sorted(one.keys() - {"name"})[1:]:
         yield forbidden(path / source, "may not specify more than 1 volume type")

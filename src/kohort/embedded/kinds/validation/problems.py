@@ -5,7 +5,7 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.api.fields import FieldError, Path, duplicate, invalid, not_found, required
-from kohort.embedded.kinds.validation.words import IMMUTABLE, NOT_NEGATIVE, PORT_RANGE, Check
+from kohort.embedded.kinds.validation.name_formats import IMMUTABLE, NOT_NEGATIVE, PORT_RANGE, Check
 
 Object = Mapping[str, Any]
 Problems = Iterator[FieldError]

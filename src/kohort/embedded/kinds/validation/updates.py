@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kohort.api.fields import ROOT, forbidden
+from kohort.embedded.kinds.validation.name_formats import IMMUTABLE
 from kohort.embedded.kinds.validation.problems import Object, Problems, bad, unchanged
-from kohort.embedded.kinds.validation.words import IMMUTABLE
 
 _SPEC = ROOT / "spec"
 _POD_WORDS = (

@@ -18,7 +18,7 @@ _FAILED = 1
 _NUMBER = "a number of seconds from 0 to ten years"
 
 
-class Plan(Value):
+class SimulatedPodPlan(Value):
     """How a pod is to fare."""
 
     start: float
@@ -54,10 +54,10 @@ class Defaults:
 
 
 @dataclass(slots=True)
-class Reading:
+class ParsedPlan:
     """A plan, and what was wrong with the annotations."""
 
-    plan: Plan
+    plan: SimulatedPodPlan
     problems: list[str] = field(default_factory=list)
 
 
@@ -65,7 +65,7 @@ class _NonsenseError(Exception):
     """The value is not what it should be; says what it should."""
 
 
-def read_plan(pod: Mapping[str, Any], defaults: Defaults) -> Reading:
+def read_plan(pod: Mapping[str, Any], defaults: Defaults) -> ParsedPlan:
     """The plan of a pod."""
     metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     said = {
@@ -74,8 +74,8 @@ def read_plan(pod: Mapping[str, Any], defaults: Defaults) -> Reading:
         if name.startswith(PREFIX)
     }
     ends = spec.get("restartPolicy", "Always") != "Always"
-    plan = Plan(defaults.start_seconds, 0.0, defaults.run_seconds if ends else FOREVER, 0.0)
-    reading = Reading(plan)
+    plan = SimulatedPodPlan(defaults.start_seconds, 0.0, defaults.run_seconds if ends else FOREVER, 0.0)
+    reading = ParsedPlan(plan)
     found = _Annotations(said, reading.problems)
     reading.plan = _failures(found, _times(found, plan), metadata)
     return reading
@@ -100,8 +100,8 @@ class _Annotations:
             return default
 
 
-def _times(found: _Annotations, plan: Plan) -> Plan:
-    return Plan(
+def _times(found: _Annotations, plan: SimulatedPodPlan) -> SimulatedPodPlan:
+    return SimulatedPodPlan(
         found.read("start-seconds", _seconds, plan.start),
         found.read("init-seconds", _seconds, plan.init),
         found.read("run-seconds", _seconds_or_forever, plan.run),
@@ -110,7 +110,7 @@ def _times(found: _Annotations, plan: Plan) -> Plan:
     )
 
 
-def _failures(found: _Annotations, plan: Plan, metadata: Mapping[str, Any]) -> Plan:
+def _failures(found: _Annotations, plan: SimulatedPodPlan, metadata: Mapping[str, Any]) -> SimulatedPodPlan:
     code = found.read("exit-code", _exit_code, None)
     times = found.read("fail-times", _whole, None)
     reason = found.read("fail-reason", _word, "")

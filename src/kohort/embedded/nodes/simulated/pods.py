@@ -9,20 +9,20 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from kohort.embedded.nodes.runtime import (
-    ContainerStatus,
+    ContainerWaiting,
     PodState,
-    Reports,
+    PodStatusSink,
     Running,
+    RuntimeContainerStatus,
     State,
     Terminated,
     Value,
-    Waiting,
 )
-from kohort.embedded.nodes.shapes import Shape
-from kohort.embedded.nodes.simulated.plans import FOREVER, Plan
-from kohort.embedded.nodes.simulated.texts import following, selected, told
+from kohort.embedded.nodes.shapes import PodStatusShape
+from kohort.embedded.nodes.simulated.log_text import following, log_lines, selected
+from kohort.embedded.nodes.simulated.plans import FOREVER, SimulatedPodPlan
 from kohort.embedded.nodes.timers import Alarm, Timers
-from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.server.logs import PodLogOptions
 from kohort.kube.backoff import Backoff
 from kohort.kube.clock import Clock
 from kohort.kube.errors import bad_request
@@ -33,7 +33,7 @@ _FORGIVEN = 600.0
 TERM, KILL = 143, 137
 
 
-class Stage(Enum):
+class SimulatedPhase(Enum):
     """Where a pod is on its way."""
 
     STARTING = "starting"
@@ -43,7 +43,7 @@ class Stage(Enum):
     ENDED = "ended"
 
 
-class Who(Value):
+class PodIdentity(Value):
     """The names by which a pod is known."""
 
     namespace: str
@@ -52,7 +52,7 @@ class Who(Value):
     node: str
 
 
-class Past(Value):
+class PreviousPodState(Value):
     """What a former agent has seen of the pod."""
 
     came: datetime
@@ -85,14 +85,22 @@ class SimulatedPod:
         "who",
     )
 
-    def __init__(self, who: Who, shape: Shape, plan: Plan, reports: Reports, clock: Clock, timers: Timers) -> None:
+    def __init__(
+        self,
+        who: PodIdentity,
+        shape: PodStatusShape,
+        plan: SimulatedPodPlan,
+        reports: PodStatusSink,
+        clock: Clock,
+        timers: Timers,
+    ) -> None:
         self.who = who
         self._shape = shape
         self._plan = plan
         self._reports = reports
         self._clock = clock
         self._timers = timers
-        self._stage = Stage.STARTING
+        self._stage = SimulatedPhase.STARTING
         self._attempt = 0
         self._failures = 0
         self._begun: datetime | None = None
@@ -106,12 +114,12 @@ class SimulatedPod:
 
     # The way of a pod
 
-    def begin(self, past: Past) -> None:
+    def begin(self, past: PreviousPodState) -> None:
         """Start, or go on where a former agent has left off."""
         self._attempt, self._last = past.attempt, past.last
         if past.end is not None:
             self._begun = self._started = past.end.started
-            self._stage = Stage.RUNNING
+            self._stage = SimulatedPhase.RUNNING
             self._over(past.end)
         elif self._plan.waiting:
             self._tell()
@@ -138,7 +146,7 @@ class SimulatedPod:
         if not plain or not self._plan.init:
             self._run(self._begun)
             return
-        self._stage = Stage.INITIALIZING
+        self._stage = SimulatedPhase.INITIALIZING
         self._next_init()
 
     def _next_init(self) -> None:
@@ -156,7 +164,7 @@ class SimulatedPod:
         return round((self._clock.wall() - self._begun).total_seconds() / self._plan.init)
 
     def _run(self, since: datetime) -> None:
-        self._stage, self._started = Stage.RUNNING, since
+        self._stage, self._started = SimulatedPhase.RUNNING, since
         left = self._left(since, self._plan.ready)
         self._is_ready = left <= 0
         self._tell()
@@ -191,7 +199,7 @@ class SimulatedPod:
         if wait <= 0:
             self._restart()
             return
-        self._stage = Stage.WAITING
+        self._stage = SimulatedPhase.WAITING
         self._tell()
         self._alarm = self._timers.after(wait, self._restart)
 
@@ -216,7 +224,7 @@ class SimulatedPod:
             self._alarm.cancel()
             self._alarm = None
         state = self._final(end)
-        self._stage, self._last = Stage.ENDED, end or self._last
+        self._stage, self._last = SimulatedPhase.ENDED, end or self._last
         self._reports.state(state)
         self._wake()
 
@@ -224,9 +232,9 @@ class SimulatedPod:
 
     def stop(self, grace: float) -> None:
         """End in the time that the plan takes for it, or when the grace is over."""
-        if self._stage is Stage.ENDED:
+        if self._stage is SimulatedPhase.ENDED:
             return
-        if self._stage is not Stage.RUNNING:
+        if self._stage is not SimulatedPhase.RUNNING:
             self._over(None)
             return
         now = self._clock.now()
@@ -241,22 +249,22 @@ class SimulatedPod:
     def _ended_by_hand(self) -> None:
         self._over(self._end(TERM, "Error"))
 
-    def logs(self, options: LogOptions) -> AsyncIterator[bytes]:
+    def logs(self, options: PodLogOptions) -> AsyncIterator[bytes]:
         """What a simulated container says: that it is one, and how it fares."""
         if options.previous and not self._attempt:
             name = self.who.name
             raise bad_request(f'previous terminated container "{options.container}" in pod "{name}" not found')
         return self._lines(options)
 
-    async def _lines(self, options: LogOptions) -> AsyncIterator[bytes]:
+    async def _lines(self, options: PodLogOptions) -> AsyncIterator[bytes]:
         attempt = self._attempt - 1 if options.previous else self._attempt
         sent = 0
         while True:
-            lines = told(self.who, self._plan, self._started_of(attempt), self._end_of(attempt), attempt)
+            lines = log_lines(self.who, self._plan, self._started_of(attempt), self._end_of(attempt), attempt)
             piece = selected(lines[sent:], options, self._clock.wall())
             yield piece
             sent, options = len(lines), following(options, len(piece))
-            ended = attempt != self._attempt or self._stage in (Stage.ENDED, Stage.WAITING)
+            ended = attempt != self._attempt or self._stage in (SimulatedPhase.ENDED, SimulatedPhase.WAITING)
             if not options.follow or ended or options.limit_bytes == 0:
                 return
             await self._woken()
@@ -274,7 +282,7 @@ class SimulatedPod:
         """Forget everything."""
         if self._alarm is not None:
             self._alarm.cancel()
-        self._stage = Stage.ENDED
+        self._stage = SimulatedPhase.ENDED
         self._wake()
 
     def _wake(self) -> None:
@@ -287,7 +295,7 @@ class SimulatedPod:
 
     def _end_of(self, attempt: int) -> Terminated | None:
         """How a run ended, as far as that is still known."""
-        over = self._stage in (Stage.ENDED, Stage.WAITING)
+        over = self._stage in (SimulatedPhase.ENDED, SimulatedPhase.WAITING)
         return self._last if attempt < self._attempt or over else None
 
     # What the state is
@@ -301,41 +309,43 @@ class SimulatedPod:
         mains = tuple(self._main(each.name) for each in self._shape.containers)
         return PodState(mains, self._inits(self._stage, None)) if self._shape.init else PodState(mains)
 
-    def _main(self, name: str) -> ContainerStatus:
-        if self._stage is Stage.RUNNING and self._started is not None:
-            return ContainerStatus(name, Running(self._started), self._attempt, self._last, self._is_ready)
-        if self._stage is Stage.WAITING:
-            return ContainerStatus(name, self._crash_loop(name), self._attempt, self._last)
+    def _main(self, name: str) -> RuntimeContainerStatus:
+        if self._stage is SimulatedPhase.RUNNING and self._started is not None:
+            return RuntimeContainerStatus(name, Running(self._started), self._attempt, self._last, self._is_ready)
+        if self._stage is SimulatedPhase.WAITING:
+            return RuntimeContainerStatus(name, self._crash_loop(name), self._attempt, self._last)
         reason = self._plan.waiting or ("PodInitializing" if self._shape.init else "ContainerCreating")
-        return ContainerStatus(name, Waiting(reason))
+        return RuntimeContainerStatus(name, ContainerWaiting(reason))
 
-    def _crash_loop(self, name: str) -> Waiting:
+    def _crash_loop(self, name: str) -> ContainerWaiting:
         who = self.who
         wait = f"{self._wait():.0f}s"
         if self._wait() >= 60:
             wait = f"{int(self._wait()) // 60}m{int(self._wait()) % 60}s"
         where = f"container={name} pod={who.name}_{who.namespace}({who.uid})"
-        return Waiting("CrashLoopBackOff", f"back-off {wait} restarting failed {where}")
+        return ContainerWaiting("CrashLoopBackOff", f"back-off {wait} restarting failed {where}")
 
     def _final(self, end: Terminated | None) -> PodState:
         """The last state: what ran has ended, what waited for its restart has ended before."""
         before = self._last if self._attempt else None
-        if end is None and self._stage is Stage.WAITING:
+        if end is None and self._stage is SimulatedPhase.WAITING:
             end, before = self._last, None
         mains = tuple(
-            self._main(each.name) if end is None else ContainerStatus(each.name, end, self._attempt, before)
+            self._main(each.name) if end is None else RuntimeContainerStatus(each.name, end, self._attempt, before)
             for each in self._shape.containers
         )
         return PodState(mains, self._inits(self._stage, self._clock.wall()), over=True)
 
-    def _inits(self, stage: Stage, ended: datetime | None) -> tuple[ContainerStatus, ...]:
+    def _inits(self, stage: SimulatedPhase, ended: datetime | None) -> tuple[RuntimeContainerStatus, ...]:
         """The containers that initialize, in their order; sidecars run from their turn on until the pod ends."""
         if self._begun is None:
-            return tuple(ContainerStatus(each.name, Waiting("PodInitializing")) for each in self._shape.init)
+            return tuple(
+                RuntimeContainerStatus(each.name, ContainerWaiting("PodInitializing")) for each in self._shape.init
+            )
         found, start = [], self._begun
-        done = self._inits_done() if stage is Stage.INITIALIZING else len(self._shape.init)
+        done = self._inits_done() if stage is SimulatedPhase.INITIALIZING else len(self._shape.init)
         for each in self._shape.init:
-            state: State = Waiting("PodInitializing")
+            state: State = ContainerWaiting("PodInitializing")
             if done >= 0:
                 state = Running(start)
             if each.is_sidecar and done >= 0 and ended is not None:
@@ -348,5 +358,5 @@ class SimulatedPod:
                     state = Terminated(TERM, "Error", start, ended)
                 start, done = end, done - 1
             ready = isinstance(state, Running) if each.is_sidecar else isinstance(state, Terminated)
-            found.append(ContainerStatus(each.name, state, ready=ready))
+            found.append(RuntimeContainerStatus(each.name, state, ready=ready))
         return tuple(found)

@@ -6,11 +6,11 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.api.times import TimeError, parse_time
-from kohort.embedded.nodes.runtime import Note, Reports, Terminated
-from kohort.embedded.nodes.seen import TERMINAL, shape_of
+from kohort.embedded.nodes.bound_pods import TERMINAL, shape_of
+from kohort.embedded.nodes.runtime import PodEvent, PodStatusSink, Terminated
 from kohort.embedded.nodes.shapes import Shapes
-from kohort.embedded.nodes.simulated.plans import Defaults, Plan, read_plan
-from kohort.embedded.nodes.simulated.pods import Past, SimulatedPod, Who
+from kohort.embedded.nodes.simulated.plans import Defaults, SimulatedPodPlan, read_plan
+from kohort.embedded.nodes.simulated.pods import PodIdentity, PreviousPodState, SimulatedPod
 from kohort.embedded.nodes.timers import Timers
 from kohort.kube.clock import Clock
 
@@ -28,7 +28,7 @@ class SimulatedRuntime:
         self._devices = dict(devices or {})
         self._timers = Timers(clock)
         self._shapes = Shapes()
-        self._plans: dict[Plan, Plan] = {}
+        self._plans: dict[SimulatedPodPlan, SimulatedPodPlan] = {}
 
     def devices(self) -> Mapping[str, int]:
         """As many as it was given; none of them is real."""
@@ -42,25 +42,27 @@ class SimulatedRuntime:
         """Time stands still for all pods."""
         await self._timers.stop()
 
-    def run(self, pod: dict[str, Json], reports: Reports) -> SimulatedPod:
+    def run(self, pod: dict[str, Json], reports: PodStatusSink) -> SimulatedPod:
         """Simulate a pod as its annotations say."""
         reading = read_plan(pod, self._defaults)
         for problem in reading.problems:
-            reports.note(Note("Warning", "InvalidAnnotation", problem))
+            reports.note(PodEvent("Warning", "InvalidAnnotation", problem))
         metadata, spec = pod["metadata"], pod["spec"]
-        who = Who(metadata.get("namespace", ""), metadata["name"], metadata.get("uid", ""), spec.get("nodeName", ""))
+        who = PodIdentity(
+            metadata.get("namespace", ""), metadata["name"], metadata.get("uid", ""), spec.get("nodeName", "")
+        )
         shape = self._shapes.shared(shape_of(pod))
         running = SimulatedPod(who, shape, self._shared(reading.plan), reports, self._clock, self._timers)
         running.begin(_past(pod.get("status") or {}, self._clock.wall()))
         return running
 
-    def _shared(self, plan: Plan) -> Plan:
+    def _shared(self, plan: SimulatedPodPlan) -> SimulatedPodPlan:
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
         return self._plans.setdefault(plan, plan)
 
 
-def _past(status: Mapping[str, Any], now: datetime) -> Past:
+def _past(status: Mapping[str, Any], now: datetime) -> PreviousPodState:
     """What the pod's status tells of its life so far; the first container stands for all."""
     came = _time(status.get("startTime")) or now
     first: Mapping[str, Any] = next(iter(status.get("containerStatuses") or ()), {})
@@ -69,7 +71,7 @@ def _past(status: Mapping[str, Any], now: datetime) -> Past:
     attempt = int(first.get("restartCount") or 0)
     started = _time((state.get("running") or {}).get("startedAt"))
     end = _terminated(state.get("terminated"), now) if status.get("phase") in TERMINAL else None
-    return Past(came, started, attempt, last, end)
+    return PreviousPodState(came, started, attempt, last, end)
 
 
 def _terminated(found: Mapping[str, Any] | None, now: datetime) -> Terminated | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kohort.api.quantity import NANO, Quantity
 from kohort.embedded.runtimes.devices import Share
 from kohort.embedded.runtimes.environment import config_error, expand
-from kohort.embedded.runtimes.pods import Container, RunPod
+from kohort.embedded.runtimes.pods import RunContainer, RunPod
 
 UID_LABEL = "kohort.dev/pod-uid"
 POD_LABEL = "kohort.dev/pod"
@@ -22,11 +22,11 @@ _ENGINE_S_OWN = ("LD_", "DOCKER_", "CONTAINER", "PODMAN", "REGISTRY_", "XDG_", "
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class ContainerSpec:
     """What a container is made of."""
 
     pod: RunPod
-    container: Container
+    container: RunContainer
     attempt: int
     data: str
     """The directory of the agent, by which it knows its containers again."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kohort.embedded.runtimes.errors import RuntimeSetupError
-from kohort.embedded.runtimes.probes.asking import Ran
+from kohort.embedded.runtimes.probes.prober import ExecResult
 
 CALL_SECONDS = 120.0
 PULL_SECONDS = 3600.0
@@ -44,7 +44,7 @@ class EngineError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class ContainerEngine:
     """A container engine that is installed."""
 
     name: str
@@ -75,14 +75,14 @@ class Engine:
         lines = (await self.call("inspect", "--type", "container", "--format", _FACTS, *found)).splitlines()
         return [(each, *json.loads(f"[{line}]")) for each, line in zip(found, lines, strict=True)]
 
-    async def execute(self, container: str, command: Sequence[str]) -> Ran:
+    async def execute(self, container: str, command: Sequence[str]) -> ExecResult:
         """Run a command in a container."""
         async with self._process("exec", container, *command, env={}, merged=True) as process:
             out = await _beginning(process)
             await process.wait()
         output, code = out.decode(errors="replace"), process.returncode or 0
         is_engine_s = code in CANNOT_RUN and output.startswith("Error: ")
-        return Ran(code, error=_last_line(out)) if is_engine_s else Ran(code, output)
+        return ExecResult(code, error=_last_line(out)) if is_engine_s else ExecResult(code, output)
 
     async def wait(self, container: str) -> None:
         """Return when a container has ended."""
@@ -119,12 +119,12 @@ class Engine:
                 await process.wait()
 
 
-async def find_engine(name: str) -> Engine:
+async def find_engine(name: str) -> ContainerEngine:
     """The engine by its name, asked whether it works; raises RuntimeSetupError with the remedy otherwise."""
     program = shutil.which(name)
     if program is None:
         raise RuntimeSetupError(f"{name} is not installed: install it, or choose another runtime (process, simulated)")
-    engine = Engine(name, program)
+    engine = ContainerEngine(name, program)
     try:
         await engine.call("version", seconds=20.0)
     except EngineError as error:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from kohort.api.times import TimeError, parse_time
-from kohort.embedded.nodes.runtime import Failure, Reports, Running, Terminated, Waiting
-from kohort.embedded.runtimes.containers.arguments import Making
-from kohort.embedded.runtimes.containers.engine import PULL_SECONDS, Engine, EngineError
-from kohort.embedded.runtimes.crew import Past
+from kohort.embedded.nodes.runtime import ContainerWaiting, PodFailure, PodStatusSink, Running, Terminated
+from kohort.embedded.runtimes.container_messages import ContainerEnded, ContainerNotCreated, PreStopped, Started
+from kohort.embedded.runtimes.containers.arguments import ContainerSpec
+from kohort.embedded.runtimes.containers.engine import PULL_SECONDS, ContainerEngine, EngineError
 from kohort.embedded.runtimes.devices import Devices, NoDevicesError, Share
 from kohort.embedded.runtimes.endings import (
     LOG_BYTES,
@@ -27,17 +27,17 @@ from kohort.embedded.runtimes.endings import (
     written_message,
 )
 from kohort.embedded.runtimes.environment import NotYetError, environment
-from kohort.embedded.runtimes.log_questions import which_start
-from kohort.embedded.runtimes.orders import Ended, PreStopped, Refused, Started
-from kohort.embedded.runtimes.pods import Container, RunPod, as_ready_before, crew_of
-from kohort.embedded.runtimes.probes.asking import Ran
-from kohort.embedded.runtimes.process.scratch import Places
+from kohort.embedded.runtimes.log_attempts import resolve_attempt
+from kohort.embedded.runtimes.pod_containers import PreviousContainerState
+from kohort.embedded.runtimes.pod_supervisor import PodSupervisor
+from kohort.embedded.runtimes.pods import RunContainer, RunPod, as_ready_before, pod_containers
+from kohort.embedded.runtimes.probes.prober import ExecResult
+from kohort.embedded.runtimes.process.pod_directories import PodDirectories
 from kohort.embedded.runtimes.retries import Retries
 from kohort.embedded.runtimes.settings import ProcessSettings
-from kohort.embedded.runtimes.sources import NotThereError, Sources
-from kohort.embedded.runtimes.supervised import Supervised
-from kohort.embedded.runtimes.volumes import Shelf, mounted
-from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.runtimes.sources import MissingReferenceError, Sources
+from kohort.embedded.runtimes.volumes import PodVolumes, mounted
+from kohort.embedded.server.logs import PodLogOptions
 from kohort.kube.client import Client
 from kohort.kube.clock import within
 
@@ -45,12 +45,12 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Yard:
+class ContainerRuntimeContext:
     """What all pods of an engine share."""
 
     client: Client
     settings: ProcessSettings
-    engine: Engine
+    engine: ContainerEngine
     devices: Devices
 
 
@@ -61,11 +61,20 @@ class NoImageError(NotYetError):
 class ContainerPod:
     """A pod that runs, ran, or waits to run in containers."""
 
-    def __init__(self, pod: RunPod, past: Mapping[str, Past], names: Mapping[str, str], yard: Yard, reports: Reports):
+    def __init__(
+        self,
+        pod: RunPod,
+        past: Mapping[str, PreviousContainerState],
+        names: Mapping[str, str],
+        yard: ContainerRuntimeContext,
+        reports: PodStatusSink,
+    ):
         self.pod = pod
         self._yard = yard
-        self._places = Places(yard.settings.data.resolve(), pod.place)
-        self._supervised = Supervised(crew_of(pod), as_ready_before(past, pod), self, reports, yard.client.clock)
+        self._places = PodDirectories(yard.settings.data.resolve(), pod.place)
+        self._supervised = PodSupervisor(
+            pod_containers(pod), as_ready_before(past, pod), self, reports, yard.client.clock
+        )
         self._attempts = {name: each.attempt for name, each in past.items()}
         self._live = {name: names[name] for name, each in past.items() if isinstance(each.state, Running)}
         self._made: dict[tuple[str, int], str] = {(name, past[name].attempt): found for name, found in names.items()}
@@ -78,21 +87,21 @@ class ContainerPod:
         try:
             self._share = self._yard.devices.take(self.pod, share)
         except NoDevicesError as error:
-            self._supervised.fail(Failure("UnexpectedAdmissionError", str(error)))
+            self._supervised.fail(PodFailure("UnexpectedAdmissionError", str(error)))
             return
         problem = self._shelf.unsupported()
         if problem:
             self._supervised.note("Warning", "FailedMount", problem)
-            self._supervised.fail(Failure("FailedMount", problem))
+            self._supervised.fail(PodFailure("FailedMount", problem))
             return
         for name, found in self._live.items():
             self._supervised.spawn(self._watch(name, found))
         self._supervised.begin()
 
     @property
-    def _shelf(self) -> Shelf:
+    def _shelf(self) -> PodVolumes:
         settings = self._yard.settings
-        return Shelf(self.pod, self._places.volumes, settings.facts, settings.host_paths)
+        return PodVolumes(self.pod, self._places.volumes, settings.facts, settings.host_paths)
 
     # For the agent
 
@@ -100,10 +109,10 @@ class ContainerPod:
         """End all containers."""
         self._supervised.stop(grace)
 
-    def logs(self, options: LogOptions) -> AsyncIterator[bytes]:
+    def logs(self, options: PodLogOptions) -> AsyncIterator[bytes]:
         """What a container printed."""
         name = options.container
-        attempt = which_start(self.pod, self._supervised.status(name), self._attempts.get(name, -1), options)
+        attempt = resolve_attempt(self.pod, self._supervised.status(name), self._attempts.get(name, -1), options)
         return limited(
             self._yard.engine.output(*log_arguments(options), self._made[name, attempt]), options.limit_bytes
         )
@@ -118,7 +127,7 @@ class ContainerPod:
 
     async def end(self) -> None:
         """End all containers with the grace that the pod asks for, and wait for it."""
-        await self._supervised.end(crew_of(self.pod).grace)
+        await self._supervised.end(pod_containers(self.pod).grace)
 
     async def leave(self) -> None:
         """Leave the containers to the engine and to the next agent."""
@@ -172,7 +181,7 @@ class ContainerPod:
             # One that has just ended can't be signalled, and whoever waits for it will say so.
             self._supervised.note("Warning", "FailedKillPod", f"error killing pod: {error}")
 
-    async def _pre_stop(self, container: Container, seconds: float) -> None:
+    async def _pre_stop(self, container: RunContainer, seconds: float) -> None:
         handler = container.lifecycle.pre_stop
         command = (handler.exec or {}).get("command") if handler else None
         if not (command and await self._hook(container.name, command, seconds)):
@@ -185,18 +194,18 @@ class ContainerPod:
         except TimeoutError:
             return False
 
-    async def execute(self, name: str, command: Sequence[str]) -> Ran:
+    async def execute(self, name: str, command: Sequence[str]) -> ExecResult:
         """Run a command in a container."""
         found = self._live.get(name)
         return (
-            Ran(128, error="container not running")
+            ExecResult(128, error="container not running")
             if found is None
             else await self._yard.engine.execute(found, command)
         )
 
     # Starting
 
-    async def _start(self, container: Container, attempt: int) -> None:
+    async def _start(self, container: RunContainer, attempt: int) -> None:
         try:
             await self._pull(container)
             making = await self._making(container, attempt)
@@ -207,17 +216,17 @@ class ContainerPod:
         except NotYetError as error:
             self._supervised.note("Warning", "Failed", f"Error: {error.why.message}")
             self._refuse(container.name, error.why)
-        except NotThereError as error:
+        except MissingReferenceError as error:
             self._supervised.note("Warning", "FailedMount", f"MountVolume.SetUp failed : {error}")
-            self._refuse(container.name, Waiting("ContainerCreating"))
+            self._refuse(container.name, ContainerWaiting("ContainerCreating"))
         except (EngineError, OSError) as error:
             self._supervised.note("Warning", "Failed", f"Error: {error}")
-            self._refuse(container.name, Waiting("CreateContainerError", str(error)))
+            self._refuse(container.name, ContainerWaiting("CreateContainerError", str(error)))
         else:
             self._supervised.prepared(container.name)
             await self._launch(container.name, attempt, making.name)
 
-    async def _make(self, making: Making) -> None:
+    async def _make(self, making: ContainerSpec) -> None:
         self._made[making.container.name, making.attempt] = making.name
         file = Path(making.env_file)
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -228,9 +237,9 @@ class ContainerPod:
         finally:
             file.unlink()
 
-    def _refuse(self, name: str, why: Waiting) -> None:
+    def _refuse(self, name: str, why: ContainerWaiting) -> None:
         self._supervised.prepared(name)
-        self._supervised.feed(Refused(name, why, self._retries.next(name)))
+        self._supervised.feed(ContainerNotCreated(name, why, self._retries.next(name)))
 
     async def _launch(self, name: str, attempt: int, made: str) -> None:
         self._retries.forget(name)
@@ -241,7 +250,7 @@ class ContainerPod:
             await self._yard.engine.call("start", made)
         except EngineError as error:
             self._supervised.note("Warning", "Failed", f"Error: {error}")
-            self._supervised.feed(Ended(name, not_started(str(error), self._yard.client.clock.wall())))
+            self._supervised.feed(ContainerEnded(name, not_started(str(error), self._yard.client.clock.wall())))
             return
         self._live[name] = made
         self._supervised.note("Normal", "Started", "Container started")
@@ -262,9 +271,9 @@ class ContainerPod:
             end = lost(NEVER, self._yard.client.clock.wall())
             self._supervised.note("Warning", "Failed", LOST)
         self._live.pop(name, None)
-        self._supervised.feed(Ended(name, end))
+        self._supervised.feed(ContainerEnded(name, end))
 
-    async def _pull(self, container: Container) -> None:
+    async def _pull(self, container: RunContainer) -> None:
         image, policy = container.image, container.image_pull_policy or "IfNotPresent"
         if policy != "Always" and await self._has(image):
             text = f'Container image "{image}" already present on machine'
@@ -273,7 +282,7 @@ class ContainerPod:
         if policy == "Never":
             text = f'Container image "{image}" is not present with pull policy of Never'
             self._supervised.note("Warning", "ErrImageNeverPull", text)
-            raise NoImageError(Waiting("ErrImageNeverPull", text))
+            raise NoImageError(ContainerWaiting("ErrImageNeverPull", text))
         self._supervised.note("Normal", "Pulling", f'Pulling image "{image}"')
         try:
             await self._yard.engine.call("pull", image, seconds=PULL_SECONDS)
@@ -283,12 +292,12 @@ class ContainerPod:
         self._pulls_failed.discard(image)
         self._supervised.note("Normal", "Pulled", f'Successfully pulled image "{image}"')
 
-    def _why_not_pulled(self, image: str, error: EngineError) -> Waiting:
+    def _why_not_pulled(self, image: str, error: EngineError) -> ContainerWaiting:
         if image not in self._pulls_failed:
             self._pulls_failed.add(image)
-            return Waiting("ErrImagePull", str(error))
+            return ContainerWaiting("ErrImagePull", str(error))
         self._supervised.note("Normal", "BackOff", f'Back-off pulling image "{image}"')
-        return Waiting("ImagePullBackOff", f'Back-off pulling image "{image}": {error}')
+        return ContainerWaiting("ImagePullBackOff", f'Back-off pulling image "{image}": {error}')
 
     async def _has(self, image: str) -> bool:
         try:
@@ -297,7 +306,7 @@ class ContainerPod:
             return False
         return True
 
-    async def _making(self, container: Container, attempt: int) -> Making:
+    async def _making(self, container: RunContainer, attempt: int) -> ContainerSpec:
         await asyncio.to_thread(self._places.make)
         await asyncio.to_thread(self._places.make_container, container.name)
         sources, settings = Sources(self._yard.client), self._yard.settings
@@ -310,7 +319,7 @@ class ContainerPod:
         message = os.path.join("/", container.termination_message_path)
         binds.append((str(self._places.message(container.name)), message, False))
         file = str(self._places.ours / f"env-{container.name}")
-        return Making(
+        return ContainerSpec(
             self.pod,
             container,
             attempt,
@@ -353,7 +362,7 @@ def _moment(state: Mapping[str, Any], name: str) -> Any:
         return NEVER
 
 
-def log_arguments(options: LogOptions) -> list[str]:
+def log_arguments(options: PodLogOptions) -> list[str]:
     """The engine's words for what is asked of a log."""
     since = options.since_time.isoformat() if options.since_time else None
     if options.since_seconds is not None:

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 from kohort.api.codec import Json
 from kohort.api.core.pods import Pod
-from kohort.embedded.nodes.runtime import Reports, RunningPod
-from kohort.embedded.runtimes.closing import Closing
+from kohort.embedded.nodes.runtime import PodStatusSink, RunningPod
 from kohort.embedded.runtimes.containers.arguments import (
     ATTEMPT_LABEL,
     DATA_LABEL,
@@ -21,12 +20,13 @@ from kohort.embedded.runtimes.containers.arguments import (
     POD_LABEL,
     UID_LABEL,
 )
-from kohort.embedded.runtimes.containers.engine import Engine, EngineError, find_engine
-from kohort.embedded.runtimes.containers.pod import ContainerPod, Yard, state_of
-from kohort.embedded.runtimes.crew import Past
+from kohort.embedded.runtimes.containers.engine import ContainerEngine, EngineError, find_engine
+from kohort.embedded.runtimes.containers.pod import ContainerPod, ContainerRuntimeContext, state_of
 from kohort.embedded.runtimes.devices import Devices, Share
+from kohort.embedded.runtimes.pod_containers import PreviousContainerState
 from kohort.embedded.runtimes.pods import read_pod
-from kohort.embedded.runtimes.process.scratch import make_data
+from kohort.embedded.runtimes.process.pod_directories import make_data
+from kohort.embedded.runtimes.self_removing_pod import SelfRemovingPod
 from kohort.embedded.runtimes.settings import LONGEST_ORPHANS_AGAIN, ORPHANS_AGAIN, AtStop, ProcessSettings
 from kohort.embedded.runtimes.shutdown import mark_terminated
 from kohort.kube.client import Client
@@ -36,12 +36,12 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Left:
+class LeftoverContainers:
     """The containers that a former agent left of one pod."""
 
     pod: str
     share: Share | None = None
-    past: dict[str, Past] = field(default_factory=dict)
+    past: dict[str, PreviousContainerState] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     all: list[str] = field(default_factory=list)
 
@@ -54,8 +54,8 @@ class ContainersRuntime:
         self._client = client
         self._settings = settings
         self._devices = Devices(settings.devices)
-        self._engine: Engine | None = None
-        self._left: dict[str, Left] = {}
+        self._engine: ContainerEngine | None = None
+        self._left: dict[str, LeftoverContainers] = {}
         self._pods: dict[str, ContainerPod] = {}
         self._sweeper: asyncio.Task[None] | None = None
 
@@ -81,30 +81,32 @@ class ContainersRuntime:
         for pod in self._pods.values():
             await pod.leave()
 
-    def run(self, pod: dict[str, Json], reports: Reports) -> RunningPod:
+    def run(self, pod: dict[str, Json], reports: PodStatusSink) -> RunningPod:
         """Run a pod, or go on with one that runs already."""
         assert self._engine is not None, "start the runtime first"  # noqa: S101
         view = read_pod(pod)
         uid = view.metadata.uid
-        left = self._left.pop(uid, Left(""))
-        yard = Yard(self._client, self._settings, self._engine, self._devices)
+        left = self._left.pop(uid, LeftoverContainers(""))
+        yard = ContainerRuntimeContext(self._client, self._settings, self._engine, self._devices)
         running = self._pods[uid] = ContainerPod(view, left.past, left.names, yard, reports)
         running.begin(left.share)
-        return Closing(running, lambda: self._pods.pop(uid, None))
+        return SelfRemovingPod(running, lambda: self._pods.pop(uid, None))
 
-    async def _find(self, engine: Engine) -> dict[str, Left]:
-        left: dict[str, Left] = {}
+    async def _find(self, engine: ContainerEngine) -> dict[str, LeftoverContainers]:
+        left: dict[str, LeftoverContainers] = {}
         for found, labels, state in await engine.labelled(DATA_LABEL, str(self._settings.data)):
             name, attempt = labels[NAME_LABEL], int(labels[ATTEMPT_LABEL])
-            entry = left.setdefault(labels[UID_LABEL], Left(labels[POD_LABEL], _share(labels[DEVICES_LABEL])))
+            entry = left.setdefault(
+                labels[UID_LABEL], LeftoverContainers(labels[POD_LABEL], _share(labels[DEVICES_LABEL]))
+            )
             entry.all.append(found)
             known = entry.past.get(name)
             if known is None or known.attempt < attempt:
-                entry.past[name] = Past(attempt, state_of(state))
+                entry.past[name] = PreviousContainerState(attempt, state_of(state))
                 entry.names[name] = found
         return left
 
-    async def _sweep(self, engine: Engine) -> None:
+    async def _sweep(self, engine: ContainerEngine) -> None:
         """Remove containers of pods that the API no longer has; those that it has are claimed by `run`."""
         wait = ORPHANS_AGAIN
         while self._left:
@@ -124,7 +126,7 @@ class ContainersRuntime:
             return False
 
 
-async def _remove(engine: Engine, left: Left) -> None:
+async def _remove(engine: ContainerEngine, left: LeftoverContainers) -> None:
     log.warning("removing containers of pod %s, which the API no longer has", left.pod)
     for found in left.all:
         try:

@@ -87,7 +87,7 @@ class Probes:
 NO_PROBES = Probes()
 
 
-class Outcome(Enum):
+class ProbeOutcome(Enum):
     """What came of asking once."""
 
     PASSED = "passed"
@@ -97,30 +97,30 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProbeResult:
     """What came of asking once, and why it was not well."""
 
-    outcome: Outcome
+    outcome: ProbeOutcome
     message: str = ""
 
 
 @dataclass(slots=True)
-class Verdict:
+class ProbeState:
     """What the answers to a probe say together: a run of equal ones turns it, as long as its threshold."""
 
     probe: Probe
     holds: bool | None = None
     """None until enough was heard."""
-    _last: Outcome | None = None
+    _last: ProbeOutcome | None = None
     _run: int = 0
 
-    def hear(self, outcome: Outcome) -> bool | None:
+    def hear(self, outcome: ProbeOutcome) -> bool | None:
         """Take in an answer; the verdict after it."""
-        if outcome is Outcome.ERRORED:
+        if outcome is ProbeOutcome.ERRORED:
             return self.holds
         self._run = self._run + 1 if outcome is self._last else 1
         self._last = outcome
-        passed = outcome is Outcome.PASSED
+        passed = outcome is ProbeOutcome.PASSED
         if self._run >= (self.probe.success_threshold if passed else self.probe.failure_threshold):
             self.holds = passed
         return self.holds

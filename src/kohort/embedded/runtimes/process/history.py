@@ -7,9 +7,9 @@ from typing import Any
 from kohort.api.times import TimeError, parse_time
 from kohort.embedded.nodes.phases import LOST
 from kohort.embedded.nodes.runtime import Running, Terminated
-from kohort.embedded.runtimes.crew import Past
 from kohort.embedded.runtimes.devices import Share
 from kohort.embedded.runtimes.endings import CROWDED, NEVER, exit_of, lost, not_started, reason_of
+from kohort.embedded.runtimes.pod_containers import PreviousContainerState
 from kohort.embedded.runtimes.pods import RunPod
 
 Facts = Mapping[str, Any]
@@ -29,20 +29,20 @@ def terminated(facts: Facts, message: str = "") -> Terminated:
     return Terminated(code, reason_of(code, oom=end["oom"]), started, moment(end["at"]), signal, message)
 
 
-def past_by_book(book: Facts, pod: RunPod, *, alive: bool) -> dict[str, Past]:
+def past_by_book(book: Facts, pod: RunPod, *, alive: bool) -> dict[str, PreviousContainerState]:
     """The containers of a pod as its shim knows, or knew, them."""
     names = {each.name for each in (*pod.spec.init_containers, *pod.spec.containers)}
     return {name: _past(facts, alive=alive) for name, facts in (book.get("containers") or {}).items() if name in names}
 
 
-def _past(facts: Facts, *, alive: bool) -> Past:
+def _past(facts: Facts, *, alive: bool) -> PreviousContainerState:
     last = terminated(facts["last"]) if facts.get("last") else None
     runs = alive and "ended" not in facts
     state = Running(moment(facts.get("started") or facts["ordered"])) if runs else terminated(facts)
-    return Past(int(facts["attempt"]), state, last)
+    return PreviousContainerState(int(facts["attempt"]), state, last)
 
 
-def past_by_status(pod: RunPod, now: datetime) -> dict[str, Past]:
+def past_by_status(pod: RunPod, now: datetime) -> dict[str, PreviousContainerState]:
     """The containers of a pod as a former agent told the API; whatever ran then is lost."""
     found = {}
     for status in (*(pod.status.get("initContainerStatuses") or ()), *(pod.status.get("containerStatuses") or ())):
@@ -50,11 +50,11 @@ def past_by_status(pod: RunPod, now: datetime) -> dict[str, Past]:
         state = _state_by_status(status.get("state") or {}, now) or last
         if state is not None:
             before = last if state is not last else None
-            found[str(status["name"])] = Past(int(status.get("restartCount") or 0), state, before)
+            found[str(status["name"])] = PreviousContainerState(int(status.get("restartCount") or 0), state, before)
     return found
 
 
-def is_found_lost(pod: RunPod, past: Mapping[str, Past]) -> bool:
+def is_found_lost(pod: RunPod, past: Mapping[str, PreviousContainerState]) -> bool:
     """Whether a container is gone that runs as far as the API knows."""
     told = {
         str(each["name"])

@@ -8,26 +8,26 @@ from pathlib import Path
 from typing import Any
 
 from kohort.api.codec import Json
-from kohort.embedded.nodes.runtime import Failure, Reports, Running, Terminated, Waiting
-from kohort.embedded.runtimes.crew import Past
+from kohort.embedded.nodes.runtime import ContainerWaiting, PodFailure, PodStatusSink, Running, Terminated
+from kohort.embedded.runtimes.container_messages import ContainerEnded, ContainerNotCreated, PreStopped, Started
 from kohort.embedded.runtimes.devices import NoDevicesError, Share
 from kohort.embedded.runtimes.endings import CROWDED, LOST, lost, not_started, termination_message
 from kohort.embedded.runtimes.environment import NotYetError
-from kohort.embedded.runtimes.log_questions import which_start
+from kohort.embedded.runtimes.log_attempts import resolve_attempt
 from kohort.embedded.runtimes.logs import read_log
-from kohort.embedded.runtimes.orders import Ended, PreStopped, Refused, Started
-from kohort.embedded.runtimes.pods import Container, RunPod, as_ready_before, crew_of
-from kohort.embedded.runtimes.probes.asking import Ran
+from kohort.embedded.runtimes.pod_containers import PreviousContainerState
+from kohort.embedded.runtimes.pod_supervisor import PodSupervisor
+from kohort.embedded.runtimes.pods import RunContainer, RunPod, as_ready_before, pod_containers
+from kohort.embedded.runtimes.probes.prober import ExecResult
+from kohort.embedded.runtimes.process.container_setup import Preparation
 from kohort.embedded.runtimes.process.history import Facts, moment, terminated
-from kohort.embedded.runtimes.process.household import Household
-from kohort.embedded.runtimes.process.link import GONE, Link, reap_leftovers
-from kohort.embedded.runtimes.process.preparing import Preparation
-from kohort.embedded.runtimes.process.scratch import Places
+from kohort.embedded.runtimes.process.pod_directories import PodDirectories
+from kohort.embedded.runtimes.process.runtime_context import ProcessRuntimeContext
+from kohort.embedded.runtimes.process.shim_client import GONE, ShimClient, reap_leftovers
 from kohort.embedded.runtimes.process.users import cannot_change
 from kohort.embedded.runtimes.retries import Retries
-from kohort.embedded.runtimes.sources import NotThereError
-from kohort.embedded.runtimes.supervised import Supervised
-from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.runtimes.sources import MissingReferenceError
+from kohort.embedded.server.logs import PodLogOptions
 from kohort.kube.clock import within
 
 WHO = "pod.json"
@@ -36,15 +36,22 @@ WHO = "pod.json"
 class ProcessPod:
     """A pod that runs, ran, or waits to run as processes."""
 
-    def __init__(self, pod: dict[str, Json], view: RunPod, past: Mapping[str, Past], home: Household, reports: Reports):
+    def __init__(
+        self,
+        pod: dict[str, Json],
+        view: RunPod,
+        past: Mapping[str, PreviousContainerState],
+        home: ProcessRuntimeContext,
+        reports: PodStatusSink,
+    ):
         self.pod = view
         self._json = pod
         self._home = home
-        self._places = Places(home.settings.data.resolve(), view.place)
+        self._places = PodDirectories(home.settings.data.resolve(), view.place)
         clock = home.client.clock
-        self._supervised = Supervised(crew_of(view), as_ready_before(past, view), self, reports, clock)
+        self._supervised = PodSupervisor(pod_containers(view), as_ready_before(past, view), self, reports, clock)
         self._preparation: Preparation | None = None
-        self._link: Link | None = None
+        self._link: ShimClient | None = None
         self._linking = asyncio.Lock()
         self._retries = Retries()
         self._attempts = {name: each.attempt for name, each in past.items()}
@@ -53,18 +60,18 @@ class ProcessPod:
         self._told |= {(name, each.attempt, "ended") for name, each in past.items() if name not in self._live}
         self._said: set[str] = set()
 
-    def begin(self, share: Share | None, link: Link | None) -> None:
+    def begin(self, share: Share | None, link: ShimClient | None) -> None:
         """Take the pod over, with the devices and the shim that it has, or from the start."""
         self._link = link
         try:
             self._preparation = self._prepared(share)
         except NoDevicesError as error:
-            self._supervised.fail(Failure("UnexpectedAdmissionError", str(error)))
+            self._supervised.fail(PodFailure("UnexpectedAdmissionError", str(error)))
             return
         problem = self._preparation.shelf.unsupported()
         if problem:
             self._supervised.note("Warning", "FailedMount", problem)
-            self._supervised.fail(Failure("FailedMount", problem))
+            self._supervised.fail(PodFailure("FailedMount", problem))
             return
         self._supervised.begin()
 
@@ -77,10 +84,10 @@ class ProcessPod:
         """End all containers."""
         self._supervised.stop(grace)
 
-    def logs(self, options: LogOptions) -> AsyncIterator[bytes]:
+    def logs(self, options: PodLogOptions) -> AsyncIterator[bytes]:
         """What a container printed."""
         name = options.container
-        attempt = which_start(self.pod, self._supervised.status(name), self._attempts.get(name, -1), options)
+        attempt = resolve_attempt(self.pod, self._supervised.status(name), self._attempts.get(name, -1), options)
         path = self._log(name, attempt)
         return read_log(path, options, self._home.client.clock, lambda: self._runs(name, attempt))
 
@@ -111,7 +118,7 @@ class ProcessPod:
 
     async def end(self) -> None:
         """End all containers with the grace that the pod asks for, and wait for it."""
-        await self._supervised.end(crew_of(self.pod).grace)
+        await self._supervised.end(pod_containers(self.pod).grace)
 
     # Orders of the supervision
 
@@ -139,13 +146,13 @@ class ProcessPod:
         if self._link is not None:
             self._supervised.spawn(self._dismiss(self._link))
 
-    async def _dismiss(self, link: Link) -> None:
+    async def _dismiss(self, link: ShimClient) -> None:
         await link.quit()
         self._link = None
 
     # Starting
 
-    async def _start(self, container: Container, attempt: int) -> None:
+    async def _start(self, container: RunContainer, attempt: int) -> None:
         try:
             if not container.command:
                 self._fail_without_command(container, attempt)
@@ -159,17 +166,17 @@ class ProcessPod:
         except NotYetError as error:
             self._supervised.note("Warning", "Failed", f"Error: {error.why.message}")
             self._refuse(container.name, error.why)
-        except NotThereError as error:
+        except MissingReferenceError as error:
             volume = self._volume_of(container)
             self._supervised.note("Warning", "FailedMount", f'MountVolume.SetUp failed for volume "{volume}" : {error}')
-            self._refuse(container.name, Waiting("ContainerCreating"))
+            self._refuse(container.name, ContainerWaiting("ContainerCreating"))
         except OSError as error:
             self._supervised.note("Warning", "Failed", f"Error: {error}")
-            self._refuse(container.name, Waiting("CreateContainerError", str(error)))
+            self._refuse(container.name, ContainerWaiting("CreateContainerError", str(error)))
         else:
             self._send(link, container, attempt, order)
 
-    def _send(self, link: Link, container: Container, attempt: int, order: dict[str, Any]) -> None:
+    def _send(self, link: ShimClient, container: RunContainer, attempt: int, order: dict[str, Any]) -> None:
         self._supervised.prepared(container.name)
         self._retries.forget(container.name)
         self._say_limits_of_honour(container)
@@ -178,19 +185,19 @@ class ProcessPod:
         self._live.add(container.name)
         link.send(do="start", **order)
 
-    def _refuse(self, name: str, why: Waiting) -> None:
+    def _refuse(self, name: str, why: ContainerWaiting) -> None:
         self._supervised.prepared(name)
-        self._supervised.feed(Refused(name, why, self._retries.next(name)))
+        self._supervised.feed(ContainerNotCreated(name, why, self._retries.next(name)))
 
-    def _volume_of(self, container: Container) -> str:
+    def _volume_of(self, container: RunContainer) -> str:
         made = self._places.volumes
         names = [mount.name for mount in container.volume_mounts if not (made / mount.name).exists()]
         return names[0] if names else ""
 
-    async def _reach(self) -> Link:
+    async def _reach(self) -> ShimClient:
         async with self._linking:
             if self._link is None:
-                link = Link(self._places.ours, self.on_book, self.on_loss)
+                link = ShimClient(self._places.ours, self.on_book, self.on_loss)
                 await link.open()
                 self._link = link
             return self._link
@@ -201,7 +208,7 @@ class ProcessPod:
         who = {"namespace": meta.namespace, "name": meta.name, "uid": meta.uid}
         (self._places.ours / WHO).write_text(json.dumps(who))
 
-    def _say_limits_of_honour(self, container: Container) -> None:
+    def _say_limits_of_honour(self, container: RunContainer) -> None:
         """Say once what is asked for and can't be given."""
         abilities = self._home.abilities
         if self._home.is_news(container.image):
@@ -218,7 +225,7 @@ class ProcessPod:
             self._said.add(text)
             self._supervised.note("Warning", reason, text)
 
-    def _fail_without_command(self, container: Container, attempt: int) -> None:
+    def _fail_without_command(self, container: RunContainer, attempt: int) -> None:
         """A container whose program only its image knows did not run, and must not count as one that did."""
         name = container.name
         text = (
@@ -228,11 +235,11 @@ class ProcessPod:
         self._supervised.prepared(name)
         self._attempts[name] = attempt
         self._supervised.note("Warning", "Failed", f"Error: {text}")
-        self._supervised.feed(Ended(name, not_started(text, self._home.client.clock.wall())))
+        self._supervised.feed(ContainerEnded(name, not_started(text, self._home.client.clock.wall())))
 
     # Hooks
 
-    async def _pre_stop(self, container: Container, seconds: float) -> None:
+    async def _pre_stop(self, container: RunContainer, seconds: float) -> None:
         handler = container.lifecycle.pre_stop
         command = (handler.exec or {}).get("command") if handler else None
         wait = float((handler.sleep or {}).get("seconds") or 0) if handler else 0.0
@@ -248,7 +255,7 @@ class ProcessPod:
         except TimeoutError:
             return False
 
-    async def execute(self, name: str, command: Sequence[str]) -> Ran:
+    async def execute(self, name: str, command: Sequence[str]) -> ExecResult:
         """Run a command in the surroundings of a container."""
         return GONE if self._link is None else await self._link.execute(name, command)
 
@@ -278,7 +285,7 @@ class ProcessPod:
         return True
 
     async def _tell_end(self, name: str, attempt: int, facts: Facts) -> None:
-        self._supervised.feed(Ended(name, await self._end_of(name, attempt, facts)))
+        self._supervised.feed(ContainerEnded(name, await self._end_of(name, attempt, facts)))
 
     async def _end_of(self, name: str, attempt: int, facts: Facts) -> Terminated:
         end = facts["ended"]
@@ -306,7 +313,7 @@ class ProcessPod:
             state = self._supervised.status(name).state
             started = state.started if isinstance(state, Running) else now
             self._told.add((name, self._attempts[name], "ended"))
-            self._supervised.feed(Ended(name, lost(started, now)))
+            self._supervised.feed(ContainerEnded(name, lost(started, now)))
 
     def _log(self, name: str, attempt: int) -> Path:
         return self._places.logs(name) / f"{attempt}.log"

@@ -15,22 +15,22 @@ from dataclasses import dataclass, replace
 
 from kohort.api.codec import Json
 from kohort.api.core.pods import Pod
-from kohort.embedded.nodes.runtime import Note, Reports, RunningPod
-from kohort.embedded.runtimes.closing import Closing
+from kohort.embedded.nodes.runtime import PodEvent, PodStatusSink, RunningPod
 from kohort.embedded.runtimes.devices import Devices
 from kohort.embedded.runtimes.endings import LOST
 from kohort.embedded.runtimes.errors import RuntimeSetupError
 from kohort.embedded.runtimes.job_files import read_regular
 from kohort.embedded.runtimes.pods import read_pod
-from kohort.embedded.runtimes.process.abilities import Abilities, find_abilities
 from kohort.embedded.runtimes.process.history import devices_by_book, is_found_lost, past_by_book, past_by_status
-from kohort.embedded.runtimes.process.household import Household
-from kohort.embedded.runtimes.process.link import Link, reap_leftovers
+from kohort.embedded.runtimes.process.host_capabilities import HostCapabilities, find_abilities
 from kohort.embedded.runtimes.process.pod import WHO, ProcessPod
-from kohort.embedded.runtimes.process.scratch import Places, make_data
-from kohort.embedded.runtimes.process.sentry import Sentry
-from kohort.embedded.runtimes.process.shim.book import Facts, read
-from kohort.embedded.runtimes.process.shim.crowds import is_watched
+from kohort.embedded.runtimes.process.pod_directories import PodDirectories, make_data
+from kohort.embedded.runtimes.process.runtime_context import ProcessRuntimeContext
+from kohort.embedded.runtimes.process.shim.state import Facts, read
+from kohort.embedded.runtimes.process.shim.task_limits import is_watched
+from kohort.embedded.runtimes.process.shim_client import ShimClient, reap_leftovers
+from kohort.embedded.runtimes.process.task_monitor import TaskMonitorClient
+from kohort.embedded.runtimes.self_removing_pod import SelfRemovingPod
 from kohort.embedded.runtimes.settings import LONGEST_ORPHANS_AGAIN, ORPHANS_AGAIN, AtStop, ProcessSettings
 from kohort.embedded.runtimes.shutdown import mark_terminated
 from kohort.kube.client import Client
@@ -42,12 +42,12 @@ WHO_BYTES = 65536
 
 
 @dataclass(slots=True)
-class Found:
+class RecoveredPod:
     """A pod of a former agent."""
 
-    places: Places
+    places: PodDirectories
     book: Facts
-    link: Link | None
+    link: ShimClient | None
     heard: ProcessPod | None = None
 
     def on_book(self, book: Facts) -> None:
@@ -69,9 +69,9 @@ class ProcessRuntime:
     def __init__(self, client: Client, settings: ProcessSettings) -> None:
         self._client = client
         self._settings = settings
-        sentry = Sentry(settings.data, settings.processes)
-        self._home = Household(client, settings, Abilities(), Devices(settings.devices), sentry)
-        self._found: dict[str, Found] = {}
+        sentry = TaskMonitorClient(settings.data, settings.processes)
+        self._home = ProcessRuntimeContext(client, settings, HostCapabilities(), Devices(settings.devices), sentry)
+        self._found: dict[str, RecoveredPod] = {}
         self._pods: dict[str, ProcessPod] = {}
         self._sweeper: asyncio.Task[None] | None = None
         self._lock = -1
@@ -81,7 +81,7 @@ class ProcessRuntime:
         return self._settings.devices
 
     @property
-    def abilities(self) -> Abilities:
+    def abilities(self) -> HostCapabilities:
         """What this machine permits."""
         return self._home.abilities
 
@@ -95,7 +95,7 @@ class ProcessRuntime:
         self._home = replace(self._home, abilities=abilities)
         _tell(abilities)
         for name in sorted(os.listdir(self._settings.data / "pods")):
-            self._found[name] = await self._find(Places(self._settings.data, name))
+            self._found[name] = await self._find(PodDirectories(self._settings.data, name))
         if any(is_watched(found.book) for found in self._found.values()):
             await self._home.sentry.wake()
         self._sweeper = asyncio.create_task(self._sweep())
@@ -122,7 +122,7 @@ class ProcessRuntime:
         if self._lock >= 0:
             os.close(self._lock)
 
-    def run(self, pod: dict[str, Json], reports: Reports) -> RunningPod:
+    def run(self, pod: dict[str, Json], reports: PodStatusSink) -> RunningPod:
         """Run a pod, or go on with one that runs already."""
         view = read_pod(pod)
         found = self._found.pop(view.place, None)
@@ -130,12 +130,12 @@ class ProcessRuntime:
         alive = found is not None and found.link is not None
         past = past_by_book(book, view, alive=alive) or past_by_status(view, self._client.clock.wall())
         if is_found_lost(view, past):
-            reports.note(Note("Warning", "ShimLost", f"The process that looked after this pod is gone. {LOST}"))
+            reports.note(PodEvent("Warning", "ShimLost", f"The process that looked after this pod is gone. {LOST}"))
         running = self._pods[view.place] = ProcessPod(pod, view, past, self._home, reports)
         if found is not None:
             found.heard = running
         running.begin(devices_by_book(book), found.link if found else None)
-        return Closing(running, lambda: self._pods.pop(view.place, None))
+        return SelfRemovingPod(running, lambda: self._pods.pop(view.place, None))
 
     def _take_lock(self) -> None:
         self._lock = os.open(self._settings.data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -147,9 +147,9 @@ class ProcessRuntime:
             data = self._settings.data
             raise RuntimeSetupError(f"{data} is used by another agent: stop it, or choose another directory") from None
 
-    async def _find(self, places: Places) -> Found:
-        found = Found(places, await asyncio.to_thread(read, str(places.ours)), None)
-        link = Link(places.ours, found.on_book, found.on_loss)
+    async def _find(self, places: PodDirectories) -> RecoveredPod:
+        found = RecoveredPod(places, await asyncio.to_thread(read, str(places.ours)), None)
+        link = ShimClient(places.ours, found.on_book, found.on_loss)
         if await link.find():
             found.link = link
         else:
@@ -166,7 +166,7 @@ class ProcessRuntime:
             await self._client.clock.sleep(wait)
             wait = min(wait * 2, LONGEST_ORPHANS_AGAIN)
 
-    async def _is_gone(self, places: Places) -> bool:
+    async def _is_gone(self, places: PodDirectories) -> bool:
         try:
             who = json.loads(await asyncio.to_thread(read_regular, places.ours / WHO, WHO_BYTES))
             pod = await self._client.of(Pod).get((who["namespace"], who["name"]))
@@ -178,7 +178,7 @@ class ProcessRuntime:
             return True
         return bool(pod.metadata.uid != who["uid"])
 
-    async def _bury(self, found: Found) -> None:
+    async def _bury(self, found: RecoveredPod) -> None:
         if found.link is not None:
             log.warning("ending pod %s, which the API no longer has", found.places.pod)
             await found.link.quit()
@@ -188,7 +188,7 @@ class ProcessRuntime:
         await asyncio.gather(*(pod.end() for pod in self._pods.values() if not pod.settled))
 
 
-def _tell(abilities: Abilities) -> None:
+def _tell(abilities: HostCapabilities) -> None:
     held = abilities.groups.controllers if abilities.groups else frozenset()
     if "memory" not in held:
         log.warning(

@@ -5,7 +5,7 @@ import pwd
 from dataclasses import dataclass
 
 from kohort.embedded.runtimes.environment import config_error
-from kohort.embedded.runtimes.pods import Container, RunPod
+from kohort.embedded.runtimes.pods import RunContainer, RunPod
 from kohort.embedded.runtimes.process.pod_groups import reserved
 
 
@@ -18,7 +18,7 @@ class RunAs:
     groups: tuple[int, ...] = ()
 
 
-def run_as(pod: RunPod, container: Container) -> RunAs | None:
+def run_as(pod: RunPod, container: RunContainer) -> RunAs | None:
     """The user that the security contexts ask for, the container's before the pod's; None: as we are."""
     asked = {**pod.spec.security_context, **container.security_context}
     uid = asked.get("runAsUser")
@@ -45,7 +45,7 @@ def _check_groups(user: RunAs) -> None:
             )
 
 
-def cannot_change(pod: RunPod, container: Container) -> bool:
+def cannot_change(pod: RunPod, container: RunContainer) -> bool:
     """Whether another user is asked for than this one, which can't be had."""
     asked = {**pod.spec.security_context, **container.security_context}.get("runAsUser")
     return asked is not None and os.geteuid() not in (0, int(asked))

@@ -17,7 +17,7 @@ MOST_OUTPUT = 10 << 10
 LAST_READS = 16
 
 
-class Exec:
+class ShimExec:
     """A command that runs."""
 
     def __init__(self, number: int, child: Child, pipe: int) -> None:
@@ -48,14 +48,14 @@ class Execs:
     def __init__(self, selector: selectors.BaseSelector, answer: Callable[[dict[str, Any]], None]) -> None:
         self._selector = selector
         self._answer = answer
-        self._running: dict[int, Exec] = {}
+        self._running: dict[int, ShimExec] = {}
 
     def start(self, number: int, order: Order, argv: list[str]) -> None:
         """Run a command as a container would be run by this order."""
         read, write = os.pipe()
         os.set_blocking(read, False)
         try:
-            found = Exec(number, spawn({**order, "argv": argv}, write, write), read)
+            found = ShimExec(number, spawn({**order, "argv": argv}, write, write), read)
         except OSError as error:
             os.close(read)
             self.refuse(number, str(error))
@@ -96,11 +96,11 @@ class Execs:
             output = found.output.decode(errors="replace")
             self._answer({"answer": found.number, "code": code, "output": output, "error": error})
 
-    def _read(self, found: Exec) -> None:
+    def _read(self, found: ShimExec) -> None:
         if not found.read():
             self._selector.unregister(found.pipe)
 
-    def _close(self, found: Exec) -> None:
+    def _close(self, found: ShimExec) -> None:
         with contextlib.suppress(KeyError):
             self._selector.unregister(found.pipe)
         os.close(found.pipe)

@@ -14,12 +14,12 @@ import sys
 import time
 from typing import Any
 
-from kohort.embedded.runtimes.process.shim import crowds, linux, roots, strays
-from kohort.embedded.runtimes.process.shim.book import DIRECTORY_VARIABLE, Book
+from kohort.embedded.runtimes.process.shim import leftover_processes, linux, rootfs, task_limits
 from kohort.embedded.runtimes.process.shim.execs import Execs
 from kohort.embedded.runtimes.process.shim.output import Log, Pipe
 from kohort.embedded.runtimes.process.shim.processes import start_ticks
 from kohort.embedded.runtimes.process.shim.spawning import Child, Order, spawn
+from kohort.embedded.runtimes.process.shim.state import DIRECTORY_VARIABLE, ShimState
 
 LISTENER = 3
 """The file descriptor on which the agent hands the listening socket over."""
@@ -28,7 +28,7 @@ TELLING = 5.0
 """Seconds that an agent may take to listen before it counts as gone."""
 
 
-class Container:
+class ShimContainer:
     """A start of a container that has not ended."""
 
     def __init__(self, order: Order, child: Child, log: Log, pipes: list[Pipe]) -> None:
@@ -45,13 +45,13 @@ class Shim:
 
     def __init__(self, directory: str, listener: socket.socket) -> None:
         self._directory = directory
-        self._book = Book(directory)
+        self._book = ShimState(directory)
         self._book.sign(os.getpid(), start_ticks(os.getpid()))
         self._selector = selectors.DefaultSelector()
         self._listener = listener
         self._agent: socket.socket | None = None
         self._heard = b""
-        self._running: dict[str, Container] = {}
+        self._running: dict[str, ShimContainer] = {}
         self._execs = Execs(self._selector, self._say)
         self._resting: list[tuple[float, int, Pipe]] = []
         self._leaving = False
@@ -91,7 +91,7 @@ class Shim:
     def _end(self) -> None:
         for container in self._running.values():
             self._sweep(container.order, container.child.pid)
-        strays.kill_descendants(os.getpid(), start_ticks(os.getpid()))
+        leftover_processes.kill_descendants(os.getpid(), start_ticks(os.getpid()))
         deadline = time.monotonic() + 5
         while self._running and time.monotonic() < deadline:
             self._reap()
@@ -201,13 +201,13 @@ class Shim:
         child = spawn(order, *writers)
         for writer in writers:
             os.close(writer)
-        container = self._running[order["name"]] = Container(order, child, log, pipes)
+        container = self._running[order["name"]] = ShimContainer(order, child, log, pipes)
         self._selector.register(child.errors, selectors.EVENT_READ, lambda: self._answer(container))
         for pipe in pipes:
             self._listen_to(pipe)
         return child
 
-    def _answer(self, container: Container) -> None:
+    def _answer(self, container: ShimContainer) -> None:
         """Take in whether the program runs: the pipe ends without a word when it does."""
         if container.answered:
             return
@@ -274,7 +274,7 @@ class Shim:
                 self._container_ended(name, container, code)
                 return
 
-    def _container_ended(self, name: str, container: Container, code: int) -> None:
+    def _container_ended(self, name: str, container: ShimContainer, code: int) -> None:
         while not container.answered:
             self._answer(container)
         self._sweep(container.order, container.child.pid)
@@ -286,7 +286,7 @@ class Shim:
         cgroup = container.order.get("cgroup")
         end: dict[str, Any] = {"code": code, "at": time.time(), "oom": ran_out_of_memory(cgroup)}
         if code == -signal.SIGKILL:
-            end["crowd"] = crowds.verdict(self._directory, name, container.order["attempt"])
+            end["crowd"] = task_limits.verdict(self._directory, name, container.order["attempt"])
         self._book.containers[name]["ended"] = {**end, "error": container.complaint.decode(errors="replace")}
         del self._running[name]
         if cgroup:
@@ -294,13 +294,13 @@ class Shim:
         self._tell()
 
     def _sweep(self, order: Order, leader: int) -> None:
-        if not (order.get("cgroup") and strays.kill_group(order["cgroup"])):
-            strays.kill_session(leader, _mark(order), os.getpid())
+        if not (order.get("cgroup") and leftover_processes.kill_group(order["cgroup"])):
+            leftover_processes.kill_session(leader, _mark(order), os.getpid())
 
 
 def _mark(order: Order) -> str:
     """What all processes of a container have in their environment, unless they hide."""
-    return f"{strays.MARK}={order['env'].get(strays.MARK)}"
+    return f"{leftover_processes.MARK}={order['env'].get(leftover_processes.MARK)}"
 
 
 def _past(facts: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -344,7 +344,7 @@ def probe() -> None:
     """Try to give a process its own view of the file system; says why where that is not permitted."""
     directory = os.path.realpath(os.environ[DIRECTORY_VARIABLE])
     try:
-        roots.enter_root(directory, [(directory, "/kohort-probe/volume", True)])
+        rootfs.enter_root(directory, [(directory, "/kohort-probe/volume", True)])
     except OSError as error:
         sys.exit(f"{error.filename or 'mount'}: {error.strerror}")
     sys.exit(0 if os.path.isdir("/kohort-probe/volume") else "the volume did not appear")

@@ -10,7 +10,7 @@ import signal
 import stat
 from typing import Any
 
-from kohort.embedded.runtimes.process.shim import linux, roots
+from kohort.embedded.runtimes.process.shim import linux, rootfs
 
 Order = dict[str, Any]
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -117,9 +117,9 @@ def _streams(output: int, complaints: int) -> None:
 def _enter(order: Order) -> None:
     root = order.get("root")
     if root:
-        roots.enter_root(root["at"], [(source, target, bool(only)) for source, target, only in root["binds"]])
+        rootfs.enter_root(root["at"], [(source, target, bool(only)) for source, target, only in root["binds"]])
     elif order.get("own_user") and os.geteuid() != 0:
-        roots.own_user()
+        rootfs.own_user()
 
 
 def _limit(limits: dict[str, int]) -> None:

@@ -1,0 +1,81 @@
+"""A whole control plane in one process: API server, collector, controllers, pod scheduler, and nodes that run pods.
+
+Each of them talks to the server as a user of its own, by the client that it would use on any other server.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+
+from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
+from kohort.embedded.controllers.startup import running_controllers
+from kohort.embedded.garbage_collector.startup import running_cleanup
+from kohort.embedded.nodes.agent import NodeAgent
+from kohort.embedded.nodes.log_source import AgentLogs, RemoteLogs
+from kohort.embedded.nodes.registration import NodeRegistration
+from kohort.embedded.nodes.runtime import Runtime
+from kohort.embedded.nodes.startup import AgentSettings, running_nodes
+from kohort.embedded.scheduler.scheduler import running_pod_scheduler
+from kohort.embedded.server.server import ApiServer, running_api_server
+from kohort.embedded.server.settings import ServerSettings
+from kohort.kube.client import Client
+from kohort.kube.clock import Clock, SystemClock
+from kohort.kube.config.secrets import KeyPair
+
+CONTROLLERS = "system:kube-controller-manager"
+SCHEDULER = "system:kube-scheduler"
+NODES = "system:nodes"
+SERVER = "kube-apiserver"
+"""As whom the server asks agents of other processes for logs."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalNodes:
+    """Nodes of this process, and what runs their pods."""
+
+    registration: NodeRegistration
+    runtime: Callable[[Client], Runtime]
+    settings: AgentSettings
+
+
+class ControlPlane:
+    """A server, and how those of this process reach it."""
+
+    def __init__(self, server: ApiServer, clock: Clock) -> None:
+        self.server = server
+        self.agents: list[NodeAgent] = []
+        """Of the nodes of this process."""
+        self._clock = clock
+
+    def client(self, name: str) -> Client:
+        """A client that may do everything, under a name of its own."""
+        transport = self.server.core.transport(User(name, (MASTERS, AUTHENTICATED)))
+        return Client(transport, self._clock)
+
+
+@asynccontextmanager
+async def running_control_plane(
+    settings: ServerSettings, crew: LocalNodes | None = None, clock: Clock | None = None
+) -> AsyncIterator[ControlPlane]:
+    """A control plane at work for as long as the block lasts; without a crew, its nodes come from elsewhere."""
+    moment = clock or SystemClock()
+    logs = AgentLogs()
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(running_api_server(replace(settings, logs=logs), moment))
+        plane = ControlPlane(server, moment)
+        logs.remote = RemoteLogs(plane.client(SERVER), _identity(server, moment))
+        controllers = plane.client(CONTROLLERS)
+        await stack.enter_async_context(running_cleanup(controllers))
+        await stack.enter_async_context(running_controllers(controllers))
+        await stack.enter_async_context(running_pod_scheduler(plane.client(SCHEDULER)))
+        if crew is not None:
+            nodes = plane.client(NODES)
+            agent = running_nodes(nodes, crew.registration, crew.runtime(nodes), crew.settings)
+            plane.agents.append(await stack.enter_async_context(agent))
+            logs.agents += plane.agents
+        yield plane
+
+
+def _identity(server: ApiServer, clock: Clock) -> KeyPair:
+    pair = server.keyring.client(User(SERVER, (MASTERS, AUTHENTICATED)), clock.wall())
+    return KeyPair(pair.certificate_pem, pair.key_pem)

@@ -1,0 +1,130 @@
+"""The pods of a Job sorted by what they are to it, and what follows from them and from the counters together.
+
+A pod carries the tracking finalizer until it is counted. What has the finalizer and is in no list of the status is new;
+what is in a list and has lost the finalizer is counted next. So no pod is counted twice or forgotten, whenever the
+controller is interrupted.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from kohort.embedded.controllers.jobs.failures import FAIL_INDEX, failures_before, finish_time, has_failed, judge
+from kohort.embedded.controllers.jobs.indexes import Indexes
+from kohort.embedded.controllers.jobs.views import SeenJob, index_of, is_tracked
+from kohort.embedded.controllers.views import ControllerPod
+
+NO_INDEXES = Indexes()
+
+
+@dataclass(frozen=True, slots=True)
+class JobPodSummary:
+    """A Job's pods, and its totals with those that are not in the counters yet."""
+
+    active: tuple[ControllerPod, ...]
+    leaving: tuple[ControllerPod, ...]
+    """On their way out, and not at their end yet."""
+    tracked: tuple[ControllerPod, ...]
+    new_succeeded: tuple[ControllerPod, ...]
+    new_failed: tuple[ControllerPod, ...]
+    recorded: Indexes
+    """Completed indexes that the status knows."""
+    completed: Indexes
+    """Those and the new ones."""
+    failed_indexes: Indexes | None
+    """None where indexes do not fail by themselves."""
+    succeeded: int
+    failed: int
+
+    @property
+    def ready(self) -> int:
+        """How many active pods are ready."""
+        return sum(pod.is_ready for pod in self.active)
+
+
+def summarize_pods(job: SeenJob, pods: Sequence[ControllerPod]) -> JobPodSummary:
+    """Sort a Job's pods."""
+    tracked = tuple(pod for pod in pods if is_tracked(pod))
+    valid = [pod for pod in tracked if has_place(job, pod)]
+    uncounted = job.uncounted
+    new_succeeded = tuple(_new(valid, uncounted.succeeded, lambda pod: pod.status.phase == "Succeeded"))
+    new_failed = tuple(_new(valid, uncounted.failed, lambda pod: has_failed(job, pod)))
+    recorded, completed = _completed(job, valid)
+    policy = job.spec.pod_failure_policy
+    failed = sum(policy is None or judge(policy, pod).counts for pod in new_failed)
+    counted = job.status.succeeded + len(uncounted.succeeded) + len(new_succeeded)
+    return JobPodSummary(
+        active=tuple(pod for pod in pods if pod.is_active),
+        leaving=tuple(pod for pod in pods if pod.is_leaving and not pod.is_finished),
+        tracked=tracked,
+        new_succeeded=new_succeeded,
+        new_failed=new_failed,
+        recorded=recorded,
+        completed=completed,
+        failed_indexes=_failed_indexes(job, valid) if job.has_limit_per_index else None,
+        succeeded=len(completed) if job.is_indexed else counted,
+        failed=job.status.failed + len(uncounted.failed) + failed,
+    )
+
+
+def has_place(job: SeenJob, pod: ControllerPod) -> bool:
+    """Whether a pod can count: in an Indexed Job, one with an index below the completions."""
+    if not job.is_indexed:
+        return True
+    index = index_of(pod)
+    return index is not None and index < (job.spec.completions or 0)
+
+
+def indexes_of(pods: Iterable[ControllerPod]) -> Indexes:
+    """The indexes that pods work on."""
+    return Indexes.of({index for pod in pods if (index := index_of(pod)) is not None})
+
+
+def _new(
+    pods: Iterable[ControllerPod], known: tuple[str, ...], matches: Callable[[ControllerPod], bool]
+) -> Iterable[ControllerPod]:
+    seen = frozenset(known)
+    return (pod for pod in pods if pod.metadata.uid not in seen and matches(pod))
+
+
+def _completed(job: SeenJob, valid: Iterable[ControllerPod]) -> tuple[Indexes, Indexes]:
+    if not job.is_indexed:
+        return NO_INDEXES, NO_INDEXES
+    recorded = Indexes.parse(job.status.completed_indexes, job.spec.completions or 0)
+    return recorded, recorded | indexes_of(pod for pod in valid if pod.status.phase == "Succeeded")
+
+
+def _failed_indexes(job: SeenJob, valid: Iterable[ControllerPod]) -> Indexes:
+    recorded = Indexes.parse(job.status.failed_indexes or "", job.spec.completions or 0)
+    return recorded | indexes_of(pod for pod in valid if _ends_its_index(job, pod))
+
+
+def _ends_its_index(job: SeenJob, pod: ControllerPod) -> bool:
+    """Whether the failure of a pod is the last that its index may have."""
+    if not has_failed(job, pod):
+        return False
+    judgement = judge(job.spec.pod_failure_policy, pod)
+    if judgement.action == FAIL_INDEX:
+        return True
+    return judgement.counts and failures_before(pod).counted >= (job.spec.backoff_limit_per_index or 0)
+
+
+def held_pods(job: SeenJob, census: JobPodSummary) -> dict[int, ControllerPod]:
+    """The last failed pod of each index that waits for a replacement, which takes over its count of failures.
+
+    It keeps its finalizer until then, or the count would go with it.
+    """
+    if census.failed_indexes is None:
+        return {}
+    settled = census.completed | census.failed_indexes | indexes_of(census.active)
+    held: dict[int, ControllerPod] = {}
+    for pod in census.tracked:
+        index = index_of(pod)
+        if index is None or index in settled or not has_place(job, pod) or not has_failed(job, pod):
+            continue
+        if index not in held or _age(pod) >= _age(held[index]):
+            held[index] = pod
+    return held
+
+
+def _age(pod: ControllerPod) -> tuple[int, float]:
+    return failures_before(pod).total, finish_time(pod).timestamp()

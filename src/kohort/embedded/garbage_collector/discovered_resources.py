@@ -1,0 +1,77 @@
+"""What a server serves: every resource with its verbs, as discovery tells in two answers.
+
+A group that could not be asked is told apart from one that is not there: nothing is concluded from silence.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kohort.api.codec import Json, decode_json
+from kohort.api.resource import Resource
+from kohort.kube.client import Client
+from kohort.kube.transport import Request
+
+_AGGREGATED = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+_ROOTS = ("/api", "/apis")
+
+
+class DiscoveredResource(NamedTuple):
+    """A resource and what can be done with it."""
+
+    resource: Resource
+    verbs: frozenset[str]
+
+
+@dataclass(frozen=True)
+class DiscoveredResources:
+    """Everything that a server serves."""
+
+    preferred: tuple[DiscoveredResource, ...]
+    """Each resource once, in the version its server likes best."""
+    by_kind: dict[tuple[str, str], Resource]
+    """Resources by `apiVersion` and `kind`, in all versions."""
+    failed: tuple[str, ...] = ()
+    """Groups with version that could not be asked."""
+
+    def with_verbs(self, *verbs: str) -> list[DiscoveredResource]:
+        """The resources that know all these verbs."""
+        return [served for served in self.preferred if served.verbs.issuperset(verbs)]
+
+
+NOTHING = DiscoveredResources((), {})
+
+
+async def discover(client: Client) -> DiscoveredResources:
+    """Ask a server what it serves."""
+    answers = [decode_json(await client.call(Request("GET", root, (), _AGGREGATED))) for root in _ROOTS]
+    return read_surface([group for answer in answers for group in answer.get("items") or ()])
+
+
+def read_surface(groups: list[Json]) -> DiscoveredResources:
+    """The surface that discovered groups make; their versions stand in the order of preference."""
+    preferred: dict[tuple[str, str], DiscoveredResource] = {}
+    by_kind: dict[tuple[str, str], Resource] = {}
+    failed: list[str] = []
+    for name, version in _versions(groups):
+        if version.get("freshness") == "Stale":
+            failed.append(f"{name}/{version['version']}")
+        for served in _resources(name, version):
+            resource = served.resource
+            preferred.setdefault((resource.group, resource.plural), served)
+            by_kind.setdefault((resource.api_version, resource.kind), resource)
+    return DiscoveredResources(tuple(preferred.values()), by_kind, tuple(failed))
+
+
+def _versions(groups: list[Json]) -> Iterator[tuple[str, Json]]:
+    for group in groups:
+        for version in group.get("versions") or ():
+            yield (group.get("metadata") or {}).get("name", ""), version
+
+
+def _resources(group: str, version: Json) -> Iterator[DiscoveredResource]:
+    for entry in version.get("resources") or ():
+        kind = (entry.get("responseKind") or {}).get("kind", "")
+        namespaced = entry.get("scope") == "Namespaced"
+        resource = Resource(group, version["version"], kind, entry["resource"], namespaced=namespaced)
+        yield DiscoveredResource(resource, frozenset(entry.get("verbs") or ()))

@@ -1,0 +1,18 @@
+"""Who owns which field: `managedFields`, kept by every write, and server-side apply, which lives by them."""
+
+from kohort.embedded.managed_fields.applying import apply
+from kohort.embedded.managed_fields.field_sets import EMPTY, FieldSet
+from kohort.embedded.managed_fields.reset_fields import reset_fields
+from kohort.embedded.managed_fields.tracking import track_update
+from kohort.embedded.managed_fields.validation import manager_of, validate_managed_fields, validate_manager
+
+__all__ = [
+    "EMPTY",
+    "FieldSet",
+    "apply",
+    "manager_of",
+    "reset_fields",
+    "track_update",
+    "validate_managed_fields",
+    "validate_manager",
+]

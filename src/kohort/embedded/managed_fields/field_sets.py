@@ -1,0 +1,187 @@
+"""Sets of fields: who owns what. In memory a set is the very tree that `fieldsV1` is on the wire.
+
+A place belongs to the set when its node is empty or has a `.`; anything else is only on the way to others. Trees are
+shared, never changed, and always in the order in which servers write them: reading and writing a set costs nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.embedded.managed_fields.path_elements import SELF, ElementError, canonical, order, shown
+
+Tree = dict[str, Any]
+LEAF: Tree = {}
+
+
+def is_member(node: Tree) -> bool:
+    """Whether the place of a node belongs to the set itself."""
+    return not node or SELF in node
+
+
+def as_member(node: Tree) -> Tree:
+    """The node with its own place in the set."""
+    return node if is_member(node) else {SELF: {}, **node}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSet:
+    """A set of field paths of one object."""
+
+    tree: Tree
+
+    @classmethod
+    def of(cls, *paths: str) -> "FieldSet":
+        """The set of these members, each a path such as `metadata.name`."""
+        tree: Tree = {}
+        for path in paths:
+            node = LEAF
+            for step in reversed(path.split(".")):
+                node = {f"f:{step}": node}
+            tree = _union_below(tree, node)
+        return cls(tree)
+
+    @classmethod
+    def from_fields_v1(cls, fields: Json) -> "FieldSet":
+        """Read what anybody may have written; steps of unknown kinds are left out."""
+        return cls(ordered(_read(fields, 0)))
+
+    def __bool__(self) -> bool:
+        return bool(self.tree)
+
+    def __or__(self, other: "FieldSet") -> "FieldSet":
+        return FieldSet(_union_below(self.tree, other.tree))
+
+    def __sub__(self, other: "FieldSet") -> "FieldSet":
+        """Without the very paths of the other set; what lies below them stays."""
+        if not self.tree or not other.tree:
+            return self
+        return FieldSet(_difference_below(self.tree, other.tree))
+
+    def __and__(self, other: "FieldSet") -> "FieldSet":
+        return FieldSet(_intersection_below(self.tree, other.tree))
+
+    def without(self, other: "FieldSet") -> "FieldSet":
+        """Without the paths of the other set and everything below them."""
+        return FieldSet(_cut_below(self.tree, other.tree))
+
+    def paths(self) -> list[tuple[str, ...]]:
+        """All paths, as servers list them: the places of a level, then what lies below each."""
+        return list(_paths(self.tree, ()))
+
+
+EMPTY = FieldSet({})
+
+MAX_DEPTH = 100
+"""Deeper than any object; a set that somebody sent must not exhaust the stack."""
+
+
+def _read(fields: Json, depth: int) -> Tree:
+    if not isinstance(fields, dict) or depth > MAX_DEPTH:
+        raise ElementError("a set of fields is an object of objects")
+    tree: Tree = {}
+    for text, below in fields.items():
+        element = text if text == SELF else canonical(text)
+        if element is not None:
+            tree[element] = _read(below, depth + 1)
+    return LEAF if tree.keys() == {SELF} and depth else tree
+
+
+def ordered(tree: Tree) -> Tree:
+    """The tree in the order in which servers write it."""
+    return {name: ordered(tree[name]) if tree[name] else LEAF for name in _in_order(tree)}
+
+
+def _in_order(tree: Tree) -> list[str]:
+    names = sorted(tree)
+    if names and names[-1][:2] not in ("f:", SELF):
+        names = sorted(tree, key=lambda name: (name != SELF, order(name)))
+    return names
+
+
+def _union(one: Tree, other: Tree) -> Tree:
+    if one is other:
+        return one
+    if not one:
+        return as_member(other)
+    if not other:
+        return as_member(one)
+    return _union_below(one, other)
+
+
+def _union_below(one: Tree, other: Tree) -> Tree:
+    if not one or not other:
+        return one or other
+    both = dict(one)
+    for name, node in other.items():
+        both[name] = _union(both[name], node) if name in both else node
+    return both if len(both) == len(one) else {name: both[name] for name in _in_order(both)}
+
+
+def _difference(one: Tree, other: Tree) -> Tree | None:
+    """What is left of a node, None if nothing is."""
+    stays = is_member(one) and not is_member(other)
+    below = _difference_below(one, other)
+    below.pop(SELF, None)
+    if not below:
+        return LEAF if stays else None
+    return {SELF: {}, **below} if stays else below
+
+
+def _difference_below(one: Tree, other: Tree) -> Tree:
+    left = dict(one)
+    for name in one.keys() & other.keys():
+        if name != SELF:
+            rest = _difference(one[name], other[name])
+            if rest is None:
+                del left[name]
+            else:
+                left[name] = rest
+    return left
+
+
+def _intersection(one: Tree, other: Tree) -> Tree | None:
+    belongs = is_member(one) and is_member(other)
+    below = _intersection_below(one, other)
+    below.pop(SELF, None)
+    if not below:
+        return LEAF if belongs else None
+    return {SELF: {}, **below} if belongs else below
+
+
+def _intersection_below(one: Tree, other: Tree) -> Tree:
+    both: Tree = {}
+    for name, node in one.items():
+        if name in other:
+            shared = _intersection(node, other[name])
+            if shared is not None:
+                both[name] = shared
+    return both
+
+
+def _cut_below(tree: Tree, cut: Tree) -> Tree:
+    left: Tree = {}
+    for name, node in tree.items():
+        if name == SELF or name not in cut:
+            left[name] = node
+        elif not is_member(cut[name]):
+            rest = _cut_below(node, cut[name])
+            if rest or not node:
+                left[name] = LEAF if rest.keys() == {SELF} else rest
+    return left
+
+
+def _paths(tree: Tree, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    steps = [name for name in tree if name != SELF]
+    for name in steps:
+        if is_member(tree[name]):
+            yield (*above, name)
+    for name in steps:
+        if tree[name]:
+            yield from _paths(tree[name], (*above, name))
+
+
+def shown_path(path: tuple[str, ...]) -> str:
+    """A path as error messages show it: `.spec.template.spec.containers[name="web"].image`."""
+    return "".join(map(shown, path))

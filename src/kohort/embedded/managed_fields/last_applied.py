@@ -1,0 +1,59 @@
+"""Coming from client-side apply: the annotation in which kubectl noted what it applied.
+
+When kubectl itself moves to server-side apply, what its annotation says is no conflict, and the annotation follows.
+"""
+
+import json
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.embedded.managed_fields.comparison import applied_fields
+from kohort.embedded.managed_fields.field_schema import FieldSchema, NoKeyError
+from kohort.embedded.managed_fields.field_sets import EMPTY, FieldSet
+
+ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+KUBECTL = "kubectl"
+MAX_ANNOTATION_BYTES = 256 * 1024
+
+Object = dict[str, Any]
+
+
+def last_applied_fields(live: Object, shape: FieldSchema) -> FieldSet:
+    """The fields in the live object's annotation; none when there is no readable one."""
+    text = _annotations(live).get(ANNOTATION)
+    if not isinstance(text, str) or not text:
+        return EMPTY
+    try:
+        config = json.loads(text)
+        return applied_fields(config, shape) if isinstance(config, dict) else EMPTY
+    except (ValueError, NoKeyError, RecursionError):
+        return EMPTY
+
+
+def with_last_applied(obj: Object, config: Object) -> Object:
+    """The object with the annotation brought up to date, if it carries one."""
+    annotations = _annotations(obj)
+    if ANNOTATION not in annotations:
+        return obj
+    text = _encoded(config)
+    kept = {name: value for name, value in annotations.items() if name != ANNOTATION}
+    total = sum(len(name) + len(str(value)) for name, value in kept.items()) + len(ANNOTATION) + len(text)
+    # An annotation that no longer fits is emptied rather than left with what is not true any more.
+    noted = text if total <= MAX_ANNOTATION_BYTES else ""
+    return {**obj, "metadata": {**obj["metadata"], "annotations": {**annotations, ANNOTATION: noted}}}
+
+
+def _encoded(config: Object) -> str:
+    metadata = dict(config.get("metadata") or {})
+    annotations = {name: value for name, value in (metadata.get("annotations") or {}).items() if name != ANNOTATION}
+    metadata.pop("annotations", None)
+    if annotations:
+        metadata["annotations"] = annotations
+    noted = {**config, "metadata": metadata}
+    text = json.dumps(noted, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e") + "\n"
+
+
+def _annotations(obj: Object) -> dict[str, Json]:
+    found = (obj.get("metadata") or {}).get("annotations")
+    return found if isinstance(found, dict) else {}

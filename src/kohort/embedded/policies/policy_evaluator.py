@@ -1,0 +1,128 @@
+"""One policy with one parameter before one write: conditions, variables, validations, annotations."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kohort.embedded.admission.attributes import AdmissionAttributes
+from kohort.embedded.cel import CelError, CostBudget, compile_expression
+from kohort.embedded.cel.budget import STEPS_PER_OBJECT
+from kohort.embedded.cel.library.authorization import Ask, AuthorizerValue
+from kohort.embedded.matching import admission_request, all_hold, request_resource
+from kohort.embedded.policies.definitions import VARIABLES
+from kohort.embedded.resources import ServedResource
+
+MAX_MESSAGE = 5 * 1024
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedValidation:
+    """A validation that did not hold."""
+
+    message: str
+    reason: str
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInput:
+    """What is judged: the write in the version that the policy asked for, and what belongs to it."""
+
+    write: AdmissionAttributes
+    resource: ServedResource
+    params: Object | None
+    namespace: Object | None
+    ask: Ask
+
+
+class _Variables(dict[str, Any]):
+    """The variables of a policy, each computed when it is first asked for."""
+
+    def __init__(self, expressions: Mapping[str, str], compute: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._expressions, self._compute = expressions, compute
+
+    def __missing__(self, name: str) -> Any:
+        value = self[name] = self._compute(self._expressions[name])
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._expressions
+
+
+class PolicyEvaluator:
+    """One policy with one parameter before one write."""
+
+    def __init__(self, spec: Object, case: PolicyInput) -> None:
+        self.spec, write = spec, case.write
+        self.budget = CostBudget(STEPS_PER_OBJECT)
+        expressions = {str(each.get("name")): str(each.get("expression")) for each in spec.get("variables") or ()}
+        self.values = (
+            write.object,
+            write.old,
+            admission_request(write, case.resource),
+            case.params,
+            case.namespace,
+            AuthorizerValue(case.ask),
+            request_resource(case.ask, write),
+            _Variables(expressions, self._value),
+        )
+
+    @property
+    def ignores(self) -> bool:
+        """Whether failures to evaluate are of no account."""
+        return bool(self.spec.get("failurePolicy") == "Ignore")
+
+    def _value(self, expression: str) -> Any:
+        return compile_expression(expression.strip(), VARIABLES).evaluate(self.budget, *self.values)
+
+    def findings(self) -> Iterator[FailedValidation]:
+        """Every validation that does not hold, or fails where failures count."""
+        try:
+            if not self._meets_conditions():
+                return
+        except CelError as error:
+            if not self.ignores:
+                yield FailedValidation(str(error), "Invalid")
+            return
+        for index, validation in enumerate(self.spec.get("validations") or ()):
+            yield from self._finding(validation, index)
+
+    def _meets_conditions(self) -> bool:
+        return all_hold(self.spec.get("matchConditions") or (), self._value)
+
+    def _finding(self, validation: Object, index: int) -> Iterator[FailedValidation]:
+        expression = str(validation.get("expression")).strip()
+        try:
+            holds = self._value(expression)
+        except CelError as error:
+            if not self.ignores:
+                yield FailedValidation(f"expression '{expression}' resulted in error: {error}", "Invalid", index)
+            return
+        if holds is not True:
+            yield FailedValidation(self._message(validation), str(validation.get("reason") or "Invalid"), index)
+
+    def _message(self, validation: Object) -> str:
+        expression = str(validation.get("messageExpression") or "").strip()
+        if expression:
+            try:
+                text = self._value(expression)
+            except CelError:
+                # A message that can't be made is no reason to let the write pass.
+                text = ""
+            if isinstance(text, str) and text.strip() and "\n" not in text.strip() and len(text) <= MAX_MESSAGE:
+                return text.strip()
+        message = str(validation.get("message") or "").strip()
+        return message or f"failed expression: {str(validation.get('expression')).strip()}"
+
+    def annotations(self) -> Iterator[tuple[str, str]]:
+        """What the policy wants the audit log to know; null and failures leave a key out."""
+        for annotation in self.spec.get("auditAnnotations") or ():
+            try:
+                text = self._value(str(annotation.get("valueExpression")))
+            except CelError:
+                continue
+            if isinstance(text, str):
+                yield str(annotation.get("key")), text

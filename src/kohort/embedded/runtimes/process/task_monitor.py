@@ -1,0 +1,67 @@
+"""The agent's end of the sentry, which watches how many processes containers have: one for all pods, when needed."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import socket
+from pathlib import Path
+
+from kohort.embedded.runtimes.process.host_capabilities import shim_command, shim_environment
+from kohort.embedded.runtimes.process.shim.task_monitor import AGENT
+
+
+class TaskMonitorClient:
+    """A sentry over the pods of a directory; it leaves by itself when agent and pods are gone."""
+
+    def __init__(self, data: Path, limit: int) -> None:
+        self._data = data
+        self._word = b"%d" % limit
+        self._socket: socket.socket | None = None
+
+    async def wake(self) -> None:
+        """Have it watch, since a container is about to start; raises OSError where it can't be started."""
+        if not self._tell():
+            self._socket, starter = start_sentry(self._data)
+            self._tell()
+            await asyncio.to_thread(os.waitpid, starter, 0)
+
+    def close(self) -> None:
+        """Part from it."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _tell(self) -> bool:
+        """Whether it hears; one that has much to hear still is awake anyway."""
+        if self._socket is None:
+            return False
+        with contextlib.suppress(BlockingIOError):
+            try:
+                self._socket.send(self._word)
+            except (BrokenPipeError, ConnectionResetError):
+                self.close()
+                return False
+        return True
+
+
+def start_sentry(data: Path) -> tuple[socket.socket, int]:
+    """Start a sentry; the process that starts it, and leaves at once, is still to be waited for."""
+    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    ours.settimeout(0.0)
+    command = shim_command("watch", "watch")
+    with theirs:
+        # Duplicating a descriptor onto its own number would leave it closed on exec.
+        spare = fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, AGENT + 1)
+    actions = [
+        (os.POSIX_SPAWN_DUP2, spare, AGENT),
+        (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, str(data / "sentry.err"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+    ]
+    try:
+        return ours, os.posix_spawn(command[0], command, shim_environment(data), file_actions=actions)
+    except OSError:
+        ours.close()
+        raise
+    finally:
+        os.close(spare)

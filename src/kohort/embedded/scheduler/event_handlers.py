@@ -1,0 +1,170 @@
+"""What the server shows, brought to the cluster and the queue: each event costs what it changes."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kohort.embedded.scheduler.budgets import DisruptionAllowance, budget
+from kohort.embedded.scheduler.cache import PodInfo, SchedulerCache
+from kohort.embedded.scheduler.cluster_events import ClusterEvents
+from kohort.embedded.scheduler.diagnosis import UnschedulableCause
+from kohort.embedded.scheduler.requirements import RequirementsCache
+from kohort.embedded.scheduler.scheduling_queue import SchedulingQueue
+from kohort.embedded.scheduler.status_writer import NAME, PodStatusWriter
+from kohort.embedded.scheduler.storage import VolumeIndex
+from kohort.embedded.scheduler.views import (
+    FINISHED,
+    PODS,
+    SchedulerClaim,
+    SchedulerNode,
+    SchedulerPod,
+    SeenBudget,
+    SeenNamespace,
+    SeenPersistentVolume,
+    SeenStorageClass,
+)
+from kohort.kube.informer import Informer, SharedInformerFactory
+from kohort.kube.options import ListScope
+
+UNFINISHED: Final = ListScope(fields="status.phase!=Succeeded,status.phase!=Failed")
+_BY_NAMESPACE: Final = "namespace"
+
+
+class SchedulerEventHandlers:
+    """Follows the server."""
+
+    def __init__(
+        self,
+        informers: SharedInformerFactory,
+        cluster: SchedulerCache,
+        queue: SchedulingQueue,
+        signs: ClusterEvents,
+        writes: PodStatusWriter,
+    ) -> None:
+        self._cluster = cluster
+        self._queue = queue
+        self._signs = signs
+        self._writes = writes
+        self._demands = RequirementsCache()
+        self.doomed: set[str] = set()
+        """Pods that are to go and may not look like it yet."""
+        self.pods = watched_pods(informers)
+        self._budgets = informers.of(SeenBudget)
+        self._budgets.index(_BY_NAMESPACE, _namespace)
+        self._nodes = informers.of(SchedulerNode)
+        self._namespaces = informers.of(SeenNamespace)
+        self._claims = informers.of(SchedulerClaim)
+        self._volumes = informers.of(SeenPersistentVolume)
+        self._classes = informers.of(SeenStorageClass)
+        self.storage = VolumeIndex(self._claims.cache, self._volumes.cache, self._classes.cache)
+
+    def subscribe(self) -> None:
+        """Begin to bring what happens."""
+        self._namespaces.subscribe(self._on_namespace)
+        self._nodes.subscribe(self._on_node)
+        self.pods.subscribe(self._on_pod)
+        self._claims.subscribe(self._on_storage)
+        self._volumes.subscribe(self._on_storage)
+        self._classes.subscribe(self._on_storage)
+
+    def budgets(self, namespace: str) -> Sequence[DisruptionAllowance]:
+        """The disruption budgets of a namespace."""
+        found = (budget(each) for each in self._budgets.cache.find(_BY_NAMESPACE, namespace))
+        return [each for each in found if each is not None]
+
+    # Nodes and namespaces
+
+    def _on_node(self, old: SchedulerNode | None, new: SchedulerNode | None) -> None:
+        if new is None:
+            if old is not None:
+                self._cluster.remove_node(old.metadata.name)
+                self._signs.everywhere(UnschedulableCause.PEERS)
+            return
+        if old is not None and _is_same_node(old, new):
+            return
+        self._cluster.put_node(new)
+        self._signs.node(new.metadata.name)
+        self._signs.everywhere(UnschedulableCause.PEERS)
+
+    def _on_namespace(self, old: SeenNamespace | None, new: SeenNamespace | None) -> None:
+        name = (new or old or SeenNamespace()).metadata.name
+        self._cluster.tallies.set_namespace(name, new.metadata.labels if new is not None else None)
+        if old is not None and new is not None and old.metadata.labels != new.metadata.labels:
+            self._signs.everywhere(UnschedulableCause.PEERS)
+
+    def _on_storage(self, _old: object, _new: object) -> None:
+        self._signs.everywhere(UnschedulableCause.STORAGE)
+
+    # Pods
+
+    def _on_pod(self, old: SchedulerPod | None, new: SchedulerPod | None) -> None:
+        if new is None or new.status.phase in FINISHED:
+            gone = new or old
+            if gone is not None:
+                self._forget(gone.metadata.uid)
+        elif new.spec.node_name:
+            self._on_bound(new)
+        elif new.spec.scheduler_name == NAME:
+            self._on_unbound(new)
+
+    def _on_bound(self, pod: SchedulerPod) -> None:
+        uid = pod.metadata.uid
+        self._queue.remove(uid)
+        before = self._cluster.sequence
+        self._cluster.place(self.record(pod), pod.spec.node_name)
+        if self._cluster.sequence != before:
+            self._signs.everywhere(UnschedulableCause.PEERS)
+
+    def _on_unbound(self, pod: SchedulerPod) -> None:
+        uid = pod.metadata.uid
+        if pod.is_leaving:
+            self._forget(uid)
+        elif self._cluster.node_of(uid):
+            return  # its binding is under way
+        elif pod.spec.scheduling_gates:
+            self._writes.gated(pod)
+        else:
+            record = self.record(pod)
+            wanted = pod.status.nominated_node_name
+            if uid not in self._queue and wanted:
+                self._cluster.nominate(record, wanted)
+            self._queue.add(record)
+
+    def _forget(self, uid: str) -> None:
+        """A pod holds and wants nothing any more."""
+        self.doomed.discard(uid)
+        self._queue.remove(uid)
+        waited_for = self._cluster.nominated_to(uid)
+        self._cluster.withdraw(uid)
+        left = self._cluster.remove(uid)
+        if waited_for:
+            self._signs.node(waited_for)
+        if left is not None:
+            self._signs.node(left.name)
+            self._signs.everywhere(UnschedulableCause.PEERS)
+
+    def record(self, pod: SchedulerPod) -> PodInfo:
+        """A pod as placing sees it."""
+        started = pod.status.start_time
+        return PodInfo(
+            pod.metadata.uid,
+            pod.key,
+            pod.metadata.labels,
+            self._demands.of(pod),
+            pod.is_leaving or pod.metadata.uid in self.doomed,
+            started.timestamp() if started is not None else 0.0,
+        )
+
+
+def watched_pods(informers: SharedInformerFactory) -> Informer[SchedulerPod]:
+    """The pods that hold or want something."""
+    return informers.of(PODS, UNFINISHED)
+
+
+def _is_same_node(old: SchedulerNode, new: SchedulerNode) -> bool:
+    """Whether nothing changed that matters here: nodes report often, and mostly the time."""
+    same = old.spec == new.spec and old.metadata.labels == new.metadata.labels
+    return same and old.status.allocatable == new.status.allocatable
+
+
+def _namespace(found: SeenBudget) -> tuple[str]:
+    return (found.metadata.namespace,)

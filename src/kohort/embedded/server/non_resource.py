@@ -1,0 +1,184 @@
+"""What the server says about itself: version, health, discovery, OpenAPI, metrics.
+
+Documents are made from the catalogue when first asked for, and kept until it changes.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kohort.api.codec import Json
+from kohort.embedded import discovery
+from kohort.embedded.auth.service_account_tokens import ISSUER
+from kohort.embedded.discovery import AggregatedVersion
+from kohort.embedded.openapi import documents as openapi
+from kohort.embedded.server.negotiation import accept_clauses
+from kohort.embedded.server.paths import unknown_path
+from kohort.embedded.server.requests import RequestInfo, ServerRequest
+from kohort.embedded.server.resource_catalog import ResourceCatalog
+from kohort.embedded.server.responses import ServerResponse, encode, json_answer, text_answer
+
+VERSION: Final[dict[str, Json]] = {
+    "major": "1",
+    "minor": "37",
+    "emulationMajor": "1",
+    "emulationMinor": "37",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "36",
+    "gitVersion": "v1.37.0+kohort",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "2026-01-01T00:00:00Z",
+    "goVersion": "python",
+    "compiler": "cpython",
+    "platform": "linux/amd64",
+}
+HEALTH_PATHS = ("healthz", "livez", "readyz")
+_AGGREGATED: tuple[AggregatedVersion, ...] = ("v2", "v2beta1")
+Check = Callable[[], str]
+"""Empty when all is well, else what is the matter."""
+
+
+class NonResourceHandlers:
+    """Answers what is not about any object."""
+
+    def __init__(self, catalogue: ResourceCatalog, checks: Mapping[str, Check], key: Mapping[str, Json]) -> None:
+        self._catalogue = catalogue
+        self._key = dict(key)
+        self.address = "127.0.0.1"
+        """Where clients find the server; known once it listens."""
+        self._checks = dict(checks)
+        self._schemas = openapi.OpenApiDocuments()
+        self._kept: dict[tuple[str, ...], ServerResponse] = {}
+        self._generation = 0
+
+    def answer(self, request: ServerRequest, target: RequestInfo) -> ServerResponse:
+        """The document at a path."""
+        parts = target.parts
+        if parts and parts[0] in HEALTH_PATHS:
+            return self._health(request, parts)
+        match parts:
+            case ():
+                return json_answer({"paths": self._paths()})
+            case ("version",):
+                return json_answer(VERSION)
+            case ("api",) | ("apis",):
+                return self._discovery(request, parts[0])
+            case ("api", version):
+                return self._resources("", version)
+            case ("apis", group):
+                return self._group(group)
+            case ("apis", group, version):
+                return self._resources(group, version)
+            case ("openapi", "v2"):
+                return ServerResponse(200, openapi.empty_v2(str(VERSION["gitVersion"])), openapi.V2_TYPE)
+            case (".well-known", "openid-configuration"):
+                return json_answer(self._issuer())
+            case ("openid", "v1", "jwks"):
+                return ServerResponse(200, encode({"keys": [self._key]}), "application/jwk-set+json")
+            case ("openapi", "v3", *rest):
+                return self._openapi(request, tuple(rest))
+        raise unknown_path()
+
+    def _once(self, key: tuple[str, ...], make: Callable[[], ServerResponse]) -> ServerResponse:
+        if self._generation != self._catalogue.generation:
+            self._kept.clear()
+            self._generation = self._catalogue.generation
+        answer = self._kept.get(key)
+        if answer is None:
+            answer = self._kept[key] = make()
+        return answer
+
+    # Discovery
+
+    def _discovery(self, request: ServerRequest, root: str) -> ServerResponse:
+        version = wanted_aggregation(request.headers.get("Accept", ""))
+        if version is None:
+            return self._once((root,), lambda: self._legacy(root))
+        return self._once((root, version), lambda: self._aggregated(root, version))
+
+    def _legacy(self, root: str) -> ServerResponse:
+        if root == "api":
+            return json_answer(discovery.api_versions(self.address))
+        return json_answer(discovery.api_groups(self._catalogue.discoverable))
+
+    def _aggregated(self, root: str, version: AggregatedVersion) -> ServerResponse:
+        make = discovery.aggregated_core if root == "api" else discovery.aggregated_groups
+        body = encode(make(self._catalogue.discoverable, version))
+        return ServerResponse(200, body, discovery.aggregated_content_type(version))
+
+    def _group(self, group: str) -> ServerResponse:
+        return self._found(("apis", group), lambda: discovery.api_group(self._catalogue.discoverable, group))
+
+    def _resources(self, group: str, version: str) -> ServerResponse:
+        resources = self._catalogue.resources
+        return self._found(("resources", group, version), lambda: discovery.api_resources(resources, group, version))
+
+    def _found(self, key: tuple[str, ...], make: Callable[[], dict[str, Json] | None]) -> ServerResponse:
+        def answer() -> ServerResponse:
+            document = make()
+            if document is None:
+                raise unknown_path()
+            return json_answer(document)
+
+        return self._once(key, answer)
+
+    def _paths(self) -> list[Json]:
+        groups = {(one.group, one.version) for one in self._catalogue.resources}
+        named = {f"/apis/{group}/{version}" for group, version in groups if group}
+        fixed = {"/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"}
+        return sorted({*fixed, *named, *(f"/apis/{group}" for group, _ in groups if group)})
+
+    # Tokens
+
+    def _issuer(self) -> dict[str, Json]:
+        """Where others find the key by which they may verify the tokens of service accounts."""
+        return {
+            "issuer": ISSUER,
+            "jwks_uri": f"https://{self.address}/openid/v1/jwks",
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": [self._key["alg"]],
+        }
+
+    # OpenAPI
+
+    def _openapi(self, request: ServerRequest, rest: tuple[str, ...]) -> ServerResponse:
+        if not rest:
+            return self._once(("openapi",), lambda: json_answer(self._schemas.index(self._catalogue.resources)))
+        document = self._schemas.document(self._catalogue.resources, "/".join(rest))
+        if document is None:
+            raise unknown_path()
+        tag = f'"{document.hash}"'
+        if tag in request.headers.get("If-None-Match", ""):
+            return ServerResponse(304, b"", headers=(("ETag", tag),))
+        return ServerResponse(200, document.data, headers=(("ETag", tag), ("Vary", "Accept")))
+
+    # Health
+
+    def _health(self, request: ServerRequest, parts: tuple[str, ...]) -> ServerResponse:
+        excluded = set(request.parameters("exclude"))
+        checks = {name: check for name, check in self._checks.items() if name not in excluded}
+        if len(parts) > 1:
+            if parts[1] not in checks:
+                raise unknown_path()
+            checks = {parts[1]: checks[parts[1]]}
+        troubles = {name: check() for name, check in checks.items()}
+        lines = [f"[-]{name} failed: {why}" if why else f"[+]{name} ok" for name, why in troubles.items()]
+        if any(troubles.values()):
+            return text_answer("\n".join([*lines, f"{parts[0]} check failed", ""]), 500)
+        if "verbose" not in {name for name, _ in request.query}:
+            return text_answer("ok")
+        return text_answer("\n".join([*lines, f"{parts[0]} check passed", ""]))
+
+
+def wanted_aggregation(accept: str) -> AggregatedVersion | None:
+    """The version of aggregated discovery that a client prefers, if it prefers any."""
+    for clause in accept_clauses(accept):
+        parameters = clause.parameters
+        if parameters.get("as") == "APIGroupDiscoveryList" and parameters.get("g") == "apidiscovery.k8s.io":
+            found = next((version for version in _AGGREGATED if version == parameters.get("v")), None)
+            if found is not None:
+                return found
+        elif clause.media_type in ("application/json", "*/*", "application/*") and not parameters.get("as"):
+            return None
+    return None

@@ -1,0 +1,66 @@
+"""What goes back: a status, headers, and a body that is either whole or a stream."""
+
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from kohort.api.codec import Json
+from kohort.kube.errors import StatusError
+
+JSON = "application/json"
+TEXT = "text/plain; charset=utf-8"
+_UNPRINTABLE = {ord(sign): " " for sign in "\r\n\t"}
+_MAX_WARNING = 1024
+_WITH_DETAILS = ("Forbidden", "Invalid", "MethodNotAllowed", "NotAcceptable", "NotFound")
+"""Refusals that always have details, if empty ones: clients compare answers with those of a real server."""
+
+encode = msgspec.json.Encoder().encode
+"""JSON bytes of plain dicts and lists."""
+
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerResponse:
+    """A response, not yet written to anybody."""
+
+    status: int
+    body: bytes | AsyncIterator[bytes]
+    content_type: str = JSON
+    headers: Headers = ()
+
+    def with_headers(self, more: Iterable[tuple[str, str]]) -> "ServerResponse":
+        """The same answer with further headers."""
+        return replace(self, headers=(*self.headers, *more))
+
+
+def json_answer(value: Json, status: int = 200) -> ServerResponse:
+    """A JSON document."""
+    return ServerResponse(status, encode(value))
+
+
+def text_answer(text: str, status: int = 200) -> ServerResponse:
+    """Plain text, as the health endpoints speak."""
+    return ServerResponse(status, text.encode(), TEXT)
+
+
+def status_answer(error: StatusError) -> ServerResponse:
+    """A refusal as a `Status`."""
+    status = error.to_status()
+    if error.reason in _WITH_DETAILS:
+        status.setdefault("details", {})
+    answer = json_answer(status, error.code)
+    if error.retry_after is not None:
+        return answer.with_headers([("Retry-After", str(max(1, round(error.retry_after))))])
+    return answer
+
+
+def warning_headers(warnings: Iterable[str]) -> list[tuple[str, str]]:
+    """`Warning: 299` headers, which kubectl prints; each text once."""
+    return [("Warning", f'299 - "{_quotable(text)}"') for text in dict.fromkeys(warnings)]
+
+
+def _quotable(text: str) -> str:
+    plain = text.translate(_UNPRINTABLE)[:_MAX_WARNING]
+    return plain.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,111 @@
+"""How a store file looks: one row per revision, each with a checksum over everything in it.
+
+A newer form gets a new `VERSION`; a file of another version is refused rather than guessed at.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from sys import intern
+from typing import NamedTuple
+from zlib import crc32
+
+from kohort.embedded.storage.stored_objects import StorageEvent, StorageKey
+from kohort.kube.watch_events import WatchEventType
+
+APPLICATION = 0x4B6F6872
+"""In SQLite's header: the file is a Kohort store."""
+VERSION = 1
+
+SCHEMA = """
+CREATE TABLE log (
+  revision  INTEGER PRIMARY KEY,
+  resource  TEXT NOT NULL,
+  namespace TEXT NOT NULL,
+  name      TEXT NOT NULL,
+  previous  INTEGER NOT NULL,  -- the revision it supersedes, 0 for a new object
+  deleted   INTEGER NOT NULL,
+  checksum  INTEGER NOT NULL,
+  data      BLOB NOT NULL
+);
+CREATE TABLE floor (           -- one row: what lies before this revision is compacted
+  revision  INTEGER PRIMARY KEY,
+  checksum  INTEGER NOT NULL
+);
+"""
+_INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_READ = "SELECT revision, resource, namespace, name, previous, deleted, data, checksum FROM log ORDER BY revision"
+
+
+class CorruptRowError(Exception):
+    """A row does not say what was written."""
+
+
+class RevisionRow(NamedTuple):
+    """One revision as it stands in the file."""
+
+    revision: int
+    resource: str
+    namespace: str
+    name: str
+    previous: int
+    deleted: int
+    data: bytes
+
+    @property
+    def checksum(self) -> int:
+        """Over every column, so that a flipped bit anywhere shows."""
+        return crc32(self.data, crc32("\0".join(map(str, self[:-1])).encode()))
+
+    @property
+    def key(self) -> StorageKey:
+        """Whose revision it is; the words that many keys share are held once."""
+        return StorageKey(intern(self.resource), intern(self.namespace), self.name)
+
+    @property
+    def kind(self) -> WatchEventType:
+        """What the revision did."""
+        if self.deleted:
+            return WatchEventType.DELETED
+        return WatchEventType.MODIFIED if self.previous else WatchEventType.ADDED
+
+
+def record_of(change: StorageEvent) -> RevisionRow:
+    """The row that a change becomes."""
+    previous = change.previous.revision if change.previous else 0
+    return RevisionRow(
+        change.revision, *change.entry.key, previous, int(change.kind is WatchEventType.DELETED), change.entry.data
+    )
+
+
+def write_changes(db: sqlite3.Connection, changes: Iterable[StorageEvent]) -> None:
+    """Append rows within the transaction that is open."""
+    records = map(record_of, changes)
+    db.executemany(_INSERT, ((*record[:-1], record.checksum, record.data) for record in records))
+
+
+def read_records(db: sqlite3.Connection) -> Iterator[RevisionRow]:
+    """Every row in the order of revisions, checked."""
+    for row in db.execute(_READ):
+        record = RevisionRow._make(row[:-1])
+        if not isinstance(record.data, bytes) or record.checksum != row[-1]:
+            raise CorruptRowError(f"revision {record.revision} has another checksum than it was written with")
+        yield record
+
+
+def write_floor(db: sqlite3.Connection, revision: int) -> None:
+    """Note what is compacted, within the transaction that is open."""
+    db.execute("DELETE FROM floor")
+    db.execute("INSERT INTO floor VALUES (?, ?)", (revision, crc32(b"%d" % revision)))
+
+
+def read_floor(db: sqlite3.Connection) -> int:
+    """The revision before which everything is compacted."""
+    rows = db.execute("SELECT revision, checksum FROM floor").fetchall()
+    if len(rows) != 1 or rows[0][1] != crc32(b"%d" % rows[0][0]):
+        raise CorruptRowError("the oldest revision is unreadable")
+    return int(rows[0][0])
+
+
+def delete_revisions(db: sqlite3.Connection, revisions: Iterable[int]) -> None:
+    """Take rows out within the transaction that is open."""
+    db.executemany("DELETE FROM log WHERE revision = ?", ((revision,) for revision in revisions))
