@@ -19,6 +19,7 @@ from cluster.control_plane import ControlPlane, WithoutScheduler
 from cluster.kubectl import Kubectl
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.gates import DEFAULT_GATES
+from kohort.api.kinds import kind_of
 from kohort.api.kueue.admission import ObjectWrite
 from kohort.kube import client as kube
 from kohort.kube.certificates import AUTHORITY_LIFE
@@ -91,8 +92,27 @@ def _ageing(now: datetime) -> Json:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
 
 
+def _pod_set(resources: Json) -> Json:
+    container = {"name": "c", "image": "i", "resources": resources}
+    return {"name": "main", "count": 3, "template": {"spec": {"containers": [container]}}}
+
+
+def _workload(name: str, spec: Json) -> Json:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": name}, "spec": spec}
+
+
+V1BETA1_SPECS: dict[str, Json] = {
+    "ClusterQueue": {},
+    "Cohort": {},
+    "LocalQueue": {},
+    "MultiKueueCluster": {"kubeConfig": {"location": "worker", "locationType": "Secret"}},
+    "Workload": {"podSets": [_pod_set({})]},
+}
+"""A valid v1beta1 spec of every kind that is converted by webhook."""
+
+
 async def _is_heard(served: Served) -> bool:
-    """Whether the server has taken up both configurations and the conversion."""
+    """Whether the server uses both webhook configurations, and the conversion webhook of every converted kind."""
     await served.clock.advance(0.1)
     code, made = await served.ask("POST", FLAVORS, FLAVOR, {"dryRun": "All"})
     if code != 201 or not made["metadata"].get("finalizers"):
@@ -100,9 +120,17 @@ async def _is_heard(served: Served) -> bool:
     found = [(await served.ask("GET", path, None, {}))[1]["items"] for path in (MUTATING, VALIDATING, DEFINITIONS)]
     if not all(found):
         return False
-    body = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "LocalQueue", "metadata": {"name": "heard"}}
-    path = "/apis/kueue.x-k8s.io/v1beta1/namespaces/default/localqueues"
-    return (await served.ask("POST", path, body, {"dryRun": "All"}))[0] == 201
+    converted = [each for each in found[2] if each["spec"]["conversion"]["strategy"] == "Webhook"]
+    return all([await _is_converted(served, each["spec"]["names"]["kind"]) for each in converted])
+
+
+async def _is_converted(served: Served, kind: str) -> bool:
+    body = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": kind, "metadata": {"name": "heard"}}
+    found = kind_of(body["apiVersion"], kind)
+    assert found is not None
+    path = found.info.resource.path("default" if found.info.resource.namespaced else "")
+    code, _ = await served.ask("POST", path, {**body, "spec": V1BETA1_SPECS[kind]}, {"dryRun": "All"})
+    return code == 201
 
 
 @pytest.mark.parametrize("write", WRITES)
@@ -182,15 +210,6 @@ async def test_looking_at_the_largest_workloads_costs_no_more_than_the_server_al
     before = served.door.came
     code, said = await served.ask("POST", WORKLOADS, _workload("large", {"podSets": pod_sets}), {"dryRun": "All"})
     assert (code, served.door.came - before) == (201, 0), said
-
-
-def _pod_set(resources: Json) -> Json:
-    container = {"name": "c", "image": "i", "resources": resources}
-    return {"name": "main", "count": 3, "template": {"spec": {"containers": [container]}}}
-
-
-def _workload(name: str, spec: Json) -> Json:
-    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": name}, "spec": spec}
 
 
 async def test_no_write_is_refused_while_authority_and_certificate_are_replaced(served: Served) -> None:
