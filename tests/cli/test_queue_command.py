@@ -141,7 +141,7 @@ async def test_a_mistyped_queue_leads_to_the_one_meant(tmp_path: Path) -> None:
         2,
         "kohort: error: no LocalQueue taem-a in namespace default: did you mean team-a?\n",
     )
-    assert behind.err == "kohort: error: no LocalQueue leads to a ClusterQueue gpu: did you mean gpus?\n"
+    assert behind.err == "kohort: error: no LocalQueue of ClusterQueue gpu: did you mean gpus?\n"
 
 
 async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class TestSums:
 
     def test_a_borrower_that_is_not_known(self, play: Play) -> None:
         play.engine.forest.cohorts["R"].cells[FR].borrowers.clear()
-        assert problem(play) == "R takes 0 children to borrow f/cpu, and 1 do"
+        assert problem(play) == "R lists 0 borrowing children of f/cpu, and 1 borrow"
 
     def test_sums_are_due_in_the_next_turn_only(self, play: Play) -> None:
         cell = play.engine.forest.cohorts["R"].cells[FR]

@@ -38,11 +38,11 @@ from kohort.local.runs import (
 CLAIM = """
 import sys
 from pathlib import Path
-from kohort.local.runs import Claim, Run, now
-from kohort.local.directories import Place
+from kohort.local.runs import ClusterLock, ClusterRun, now
+from kohort.local.directories import ClusterDirectory
 import os
-claim = Claim.take(Place(sys.argv[1], Path(sys.argv[2])))
-claim.write(Run(pid=os.getpid(), since=now(), url="https://127.0.0.1:1", kubeconfig="/k"))
+claim = ClusterLock.take(ClusterDirectory(sys.argv[1], Path(sys.argv[2])))
+claim.write(ClusterRun(pid=os.getpid(), since=now(), url="https://127.0.0.1:1", kubeconfig="/k"))
 print("has it", flush=True)
 sys.stdin.read()
 """

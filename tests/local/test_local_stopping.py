@@ -16,13 +16,13 @@ from kohort.local.stopping import StopOutcome, StopResult, has_open, left_over, 
 PROCESS = """
 import os, signal, sys
 from pathlib import Path
-from kohort.local.runs import Claim, Ended, Pods, Run, now
-from kohort.local.directories import Place
-claim = Claim.take(Place("lab", Path(sys.argv[1])))
-run = Run(pid=os.getpid(), since=now(), url="https://127.0.0.1:1")
+from kohort.local.runs import CleanShutdown, ClusterLock, ClusterRun, now
+from kohort.local.directories import ClusterDirectory
+claim = ClusterLock.take(ClusterDirectory("lab", Path(sys.argv[1])))
+run = ClusterRun(pid=os.getpid(), since=now(), url="https://127.0.0.1:1")
 claim.write(run)
 def end(*_):
-    claim.write(Run(pid=os.getpid(), since=now(), ended=Ended(now(), 2)))
+    claim.write(ClusterRun(pid=os.getpid(), since=now(), ended=CleanShutdown(now(), 2)))
     sys.exit()
 signal.signal(signal.SIGTERM, signal.SIG_IGN if sys.argv[2] == "stubborn" else end)
 print("has it", flush=True)

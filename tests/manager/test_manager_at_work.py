@@ -176,7 +176,7 @@ async def test_a_fault_of_a_controller_ends_the_manager(monkeypatch: pytest.Monk
     def broken(_world: Any) -> Any:
         raise StartError("broken")
 
-    monkeypatch.setattr("kohort.manager.startup.deciding", broken)
+    monkeypatch.setattr("kohort.manager.startup.running_leader_controllers", broken)
     async with a_plane() as plane:
         with pytest.raises(StartError, match="broken"):
             async with a_manager(plane), asyncio.timeout(LONG):

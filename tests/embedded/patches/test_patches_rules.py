@@ -98,7 +98,7 @@ def test_values_are_deleted_from_a_list_that_is_put_in_order() -> None:
 
 
 def test_apply_is_no_patch_of_object_and_patch_alone() -> None:
-    with pytest.raises(ValueError, match="ownership"):
+    with pytest.raises(ValueError, match="managed_fields"):
         apply_patch(PatchKind.APPLY, OBJECT, {}, None)
 
 

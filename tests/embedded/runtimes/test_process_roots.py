@@ -13,7 +13,7 @@ from kohort.embedded.runtimes.process.shim.rootfs import plan
 
 SCRIPT = """
 import ctypes, json, os, sys
-from kohort.embedded.runtimes.process.shim import roots
+from kohort.embedded.runtimes.process.shim import rootfs
 place = sys.argv[1]
 if os.geteuid() == 0:
     os.setgroups([])
@@ -22,7 +22,7 @@ if os.geteuid() == 0:
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # dumpable again, or /proc/self belongs to root
 try:
     binds = [(f"{place}/volume", "/kohort-test/a", True), (f"{place}/file", "/etc/kohort-test", False)]
-    roots.enter_root(f"{place}/root", binds)
+    rootfs.enter_root(f"{place}/root", binds)
 except OSError as error:
     print(json.dumps({"refused": str(error)}))
     sys.exit()

@@ -49,7 +49,7 @@ def start_sentry(data: Path) -> tuple[socket.socket, int]:
     """Start a sentry; the process that starts it, and leaves at once, is still to be waited for."""
     ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     ours.settimeout(0.0)
-    command = shim_command("watch", "watch")
+    command = shim_command("task_monitor", "watch")
     with theirs:
         # Duplicating a descriptor onto its own number would leave it closed on exec.
         spare = fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, AGENT + 1)
