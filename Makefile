@@ -81,13 +81,13 @@ cluster-binaries: $(STAMP)  ## build etcd, Kubernetes' control plane and kubectl
 cluster-up: cluster-binaries  ## start that control plane with simulated nodes, until Ctrl-C
 	@PYTHONPATH=tests $(BIN)/python -m cluster.up
 
-lint: $(STAMP)  ## check format, style, types (mypy strict) and the layers of the house
+lint: $(STAMP)  ## check format, style, types (mypy strict) and import layering
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
 	$(BIN)/python $(BIN)/lint-imports --no-logo
 
-format: $(STAMP)  ## bring the code into shape
+format: $(STAMP)  ## format the code
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
 
