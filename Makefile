@@ -81,11 +81,12 @@ cluster-binaries: $(STAMP)  ## build etcd, Kubernetes' control plane and kubectl
 cluster-up: cluster-binaries  ## start that control plane with simulated nodes, until Ctrl-C
 	@PYTHONPATH=tests $(BIN)/python -m cluster.up
 
-lint: $(STAMP)  ## check format, style, types (mypy strict) and import layering
+lint: $(STAMP)  ## check format, style, types (mypy strict), import layering, names and help texts
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
 	$(BIN)/python $(BIN)/lint-imports --no-logo
+	PYTHONPATH=tests $(BIN)/python -m lint
 
 format: $(STAMP)  ## format the code
 	$(BIN)/python -m ruff check --fix .

@@ -1,0 +1,43 @@
+"""Runs all checks: `python -m lint`."""
+
+import sys
+from collections.abc import Iterator
+
+from lint.help_texts import help_faults, summary_faults
+from lint.pending import PENDING_PACKAGES, ROOT, checked_modules
+from lint.unique_names import duplicate_names
+from lint.vocabulary import banned_words
+
+
+def faults() -> Iterator[str]:
+    """Everything that is wrong, one line each."""
+    sources = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in checked_modules()}
+    yield from duplicate_names(sources)
+    for path, text in sources.items():
+        yield from banned_words(path, text)
+    if "cli" not in PENDING_PACKAGES:
+        yield from command_faults()
+
+
+def command_faults() -> Iterator[str]:
+    """What is wrong with the help of `kohort` and `kubectl kueue`."""
+    from kohort.cli.kueuectl.main import kueuectl
+    from kohort.cli.main import COMMANDS, cli
+
+    for name, command in COMMANDS.items():
+        yield from summary_faults(f"kohort {name}", command.summary)
+    yield from help_faults("kohort", cli)
+    yield from help_faults("kubectl kueue", kueuectl)
+
+
+def main() -> None:
+    """Print all faults; exit with 1 if there are any."""
+    found = list(faults())
+    for fault in found:
+        print(fault)
+    if found:
+        sys.exit(f"{len(found)} faults in names and texts; docs/glossary.md has the terms to use")
+
+
+if __name__ == "__main__":
+    main()
