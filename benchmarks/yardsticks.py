@@ -12,7 +12,7 @@ from kohort.api.core.namespaces import Namespace
 from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
 from kohort.api.kueue.v1beta2.workload import PodSet, WorkloadSpec
 from kohort.api.meta import ObjectMeta
-from kohort.engine.events import Object
+from kohort.engine.events import EngineObject
 
 NAMESPACE = "team"
 RECLAIMS = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
@@ -58,7 +58,7 @@ class Yardstick:
             for queue in range(self.queues):
                 yield f"cohort-{cohort}-queue-{queue}"
 
-    def objects(self) -> Iterator[Object]:
+    def objects(self) -> Iterator[EngineObject]:
         yield from surroundings()
         for name in self.queue_names():
             yield cluster_queue(name, name.rpartition("-queue-")[0], self.nominal, self.borrowing_limit)
@@ -87,7 +87,7 @@ LARGE = Yardstick(
 )
 
 
-def surroundings() -> Iterator[Object]:
+def surroundings() -> Iterator[EngineObject]:
     """What every queue needs: the namespace and the one flavor."""
     yield Namespace(metadata=ObjectMeta(name=NAMESPACE))
     yield ResourceFlavor(metadata=ObjectMeta(name="default"))

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from jobs.golden_jobs import FLAVOR_F
 from jobs.stage import Stage
+from kohort.api.codec import JsonObject
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.api.kueue.v1beta2 import Workload
@@ -22,7 +23,6 @@ from kohort.engine.lifecycle.conditions import (
 )
 from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.jobs.contract import Framework, JobKey
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.registry import registry_of
 
@@ -42,7 +42,7 @@ def a_stage(
     return stage
 
 
-def a_job(name: str = "etl", queue: str = "q", uid: str = "uid-1", **more: Any) -> Object:
+def a_job(name: str = "etl", queue: str = "q", uid: str = "uid-1", **more: Any) -> JsonObject:
     """A suspended Job; `annotations`, `labels`, `owners` and members of the spec may be given."""
     labels = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
     container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}

@@ -3,17 +3,17 @@
 from typing import Any
 
 from jobs.pod_flows import PodStage
+from kohort.api.codec import JsonObject
 from kohort.api.merge import merge
 from kohort.jobs.contract import JobKey
 from kohort.jobs.defaulting.job_context import JobContext
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.members import role_of
 
 K = "kueue.x-k8s.io/"
 GROUP = JobKey("ns", "g", is_group=True)
 
 
-def pod(name: str = "a", cpu: str = "1", **changes: Any) -> Object:
+def pod(name: str = "a", cpu: str = "1", **changes: Any) -> JsonObject:
     """A pod of queue q."""
     head = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "labels": {f"{K}queue-name": "q"}}
     container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
@@ -21,33 +21,33 @@ def pod(name: str = "a", cpu: str = "1", **changes: Any) -> Object:
     return dict(merge(made, changes))
 
 
-def member(name: str, total: int = 2, cpu: str = "1", created: str = "11:00", **changes: Any) -> Object:
+def member(name: str, total: int = 2, cpu: str = "1", created: str = "11:00", **changes: Any) -> JsonObject:
     """A pod of group g."""
     notes = {f"{K}pod-group-name": "g", f"{K}pod-group-total-count": str(total)}
     head = {"annotations": notes, "creationTimestamp": f"2026-08-01T{created}:00Z"}
     return dict(merge(pod(name, cpu, metadata=head), changes))
 
 
-def gated(obj: Object) -> Object:
+def gated(obj: JsonObject) -> JsonObject:
     """The pod as the webhook leaves it."""
     marks = {"labels": {f"{K}managed": "true"}, "annotations": {f"{K}role-hash": role_of(obj)}}
     head = {**marks, "finalizers": [f"{K}managed"]}
     return dict(merge(obj, {"metadata": head, "spec": {"schedulingGates": [{"name": f"{K}admission"}]}}))
 
 
-def running(obj: Object) -> Object:
+def running(obj: JsonObject) -> JsonObject:
     """The pod as it runs, admitted."""
     return dict(merge(gated(obj), {"spec": {"schedulingGates": None, "nodeName": "n"}, "status": {"phase": "Running"}}))
 
 
-def failed(obj: Object, at: str | None = None) -> Object:
+def failed(obj: JsonObject, at: str | None = None) -> JsonObject:
     """The pod after it failed."""
     ended = {"type": "ContainersReady", "status": "False", "reason": "PodFailed"}
     known = [] if at is None else [{**ended, "lastTransitionTime": f"2026-08-01T{at}:00Z"}]
     return dict(merge(running(obj), {"status": {"phase": "Failed", "conditions": known}}))
 
 
-def of_kind(kind: str, name: str, api_version: str = "apps/v1", **changes: Any) -> Object:
+def of_kind(kind: str, name: str, api_version: str = "apps/v1", **changes: Any) -> JsonObject:
     """An object with a pod template, of queue q."""
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}}
     made = {
@@ -59,13 +59,13 @@ def of_kind(kind: str, name: str, api_version: str = "apps/v1", **changes: Any) 
     return dict(merge(made, changes))
 
 
-def owned(kind: str, name: str, api_version: str = "apps/v1") -> Object:
+def owned(kind: str, name: str, api_version: str = "apps/v1") -> JsonObject:
     """Metadata of what that object controls."""
     reference = {"apiVersion": api_version, "kind": kind, "name": name, "uid": f"uid-{name}", "controller": True}
     return {"ownerReferences": [reference]}
 
 
-def stage(*objects: Object, **gates: bool) -> PodStage:
+def stage(*objects: JsonObject, **gates: bool) -> PodStage:
     """A stage with these objects as they are."""
     made = PodStage({"featureGates": {"TopologyAwareScheduling": False, **gates}})
     for obj in objects:

@@ -10,6 +10,7 @@ from jobs.golden_jobs import FLAVOR_F, configuration_of, gates_of, without_empty
 from jobs.stage import Seen, Stage
 from jobs.test_golden_job_flows import play as play_on_objects
 from jobs.test_golden_job_flows import shown
+from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.fields import FieldError
 from kohort.api.merge import merge
@@ -19,7 +20,6 @@ from kohort.jobs.ancestors import managed_ancestor, owner_is_managed_kind
 from kohort.jobs.contract import Framework, JobKey
 from kohort.jobs.defaulting import default_job
 from kohort.jobs.defaulting.job_context import JobContext
-from kohort.jobs.effects import Object
 from kohort.jobs.errors import JobError
 from kohort.jobs.frameworks.cronjob import CronJobFramework
 from kohort.jobs.frameworks.deployment import DeploymentFramework
@@ -50,7 +50,7 @@ class PodStage(Stage):
         for obj in (FLAVOR_F, *(case.get("extraObjects") or ())):
             self.put(obj)
 
-    def put(self, obj: Object) -> None:
+    def put(self, obj: JsonObject) -> None:
         super().put(obj)
         head = obj["metadata"]
         if head.get("deletionTimestamp") and not head.get("finalizers"):
@@ -64,7 +64,7 @@ class PodStage(Stage):
         now = self.now.isoformat().replace("+00:00", "Z")
         self.put(merge(obj, {"metadata": {"deletionTimestamp": now}}))
 
-    async def facts(self, obj: Object, *, is_new: bool = True) -> JobContext:
+    async def facts(self, obj: JsonObject, *, is_new: bool = True) -> JobContext:
         ancestor = await managed_ancestor(obj, self.registry, self._fetch, without_queue_name=False)
         return JobContext(
             reads=self,
@@ -73,7 +73,7 @@ class PodStage(Stage):
             has_owner_of_managed_kind=owner_is_managed_kind(obj, self.registry),
         )
 
-    async def submit(self, obj: Object) -> Object:
+    async def submit(self, obj: JsonObject) -> JsonObject:
         """Create an object through its webhooks."""
         framework = self._framework(obj)
         facts = await self.facts(obj)
@@ -113,7 +113,7 @@ class PodStage(Stage):
             self._apply(effect, seen)
         return seen
 
-    def _framework(self, obj: Object) -> Framework:
+    def _framework(self, obj: JsonObject) -> Framework:
         (found,) = (each for each in FRAMEWORKS.values() if each.resource.kind == obj["kind"])
         return found
 
@@ -185,7 +185,7 @@ def _plain(obj: Json) -> Json:
     return {"metadata": head, "spec": obj["spec"]}
 
 
-def shown_pod(pod: Object) -> Json:
+def shown_pod(pod: JsonObject) -> Json:
     """A pod as the fixtures show it."""
     head, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
     return {

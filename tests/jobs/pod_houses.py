@@ -7,6 +7,7 @@ from typing import Any
 from embedded.server.clusters import Object
 from jobs.job_houses import JobHouse, a_queue, job_house
 from jobs.pod_flows import FRAMEWORKS
+from kohort.api.codec import JsonObject as Job
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.merge import merge
@@ -14,7 +15,6 @@ from kohort.controllers.context import ManagerSettings
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting import default_job
 from kohort.jobs.defaulting.context_builder import JobContextBuilder
-from kohort.jobs.effects import Object as Job
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.registry import registry_of
 from kohort.jobs.validation import validate_job

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kohort.api.codec import from_json, to_json
+from kohort.api.codec import JsonObject, from_json, to_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.nodes import PriorityClass
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
@@ -24,7 +24,6 @@ from kohort.jobs.effects import (
     DeleteObject,
     DeleteWorkload,
     Effect,
-    Object,
     PatchObject,
     PatchWorkload,
     RecordEvent,
@@ -63,7 +62,7 @@ class Stage:
         self.configuration = configuration or Configuration()
         self.gates = gates
         self.now = START
-        self.objects: dict[tuple[str, ObjectKey], Object] = {}
+        self.objects: dict[tuple[str, ObjectKey], JsonObject] = {}
         self.workloads: dict[ObjectKey, Workload] = {}
         self.flavors: dict[str, ResourceFlavor] = {}
         self.classes: dict[str, PriorityClass] = {}
@@ -75,10 +74,10 @@ class Stage:
 
     # What passes read
 
-    def get(self, resource: Resource, key: ObjectKey) -> Object | None:
+    def get(self, resource: Resource, key: ObjectKey) -> JsonObject | None:
         return self.objects.get((resource.kind, key))
 
-    def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
+    def find(self, resource: Resource, index: str, value: str) -> Sequence[JsonObject]:
         framework = self.registry.framework((resource.group, resource.kind))
         assert framework is not None
         of_kind = [obj for (kind, _), obj in sorted(self.objects.items()) if kind == resource.kind]
@@ -120,7 +119,7 @@ class Stage:
 
     # What tests do
 
-    def put(self, obj: Object) -> None:
+    def put(self, obj: JsonObject) -> None:
         """Create or replace an object of any kind."""
         obj = deepcopy(obj)
         metadata = obj.setdefault("metadata", {})
@@ -146,7 +145,7 @@ class Stage:
         head = replace(head, resource_version=self._next())
         self.workloads[ObjectKey(head.namespace, head.name)] = replace(workload, metadata=head)
 
-    def patch(self, kind: str, key: ObjectKey, patch: Object) -> None:
+    def patch(self, kind: str, key: ObjectKey, patch: JsonObject) -> None:
         if kind == "Workload":
             self.put_workload(from_json(merge(to_json(self.workloads[key]), patch), Workload))
         else:
@@ -187,7 +186,7 @@ class Stage:
             self._apply(effect, seen)
         return seen
 
-    async def _fetch(self, api_version: str, kind: str, namespace: str, name: str, uid: str) -> Object | None:
+    async def _fetch(self, api_version: str, kind: str, namespace: str, name: str, uid: str) -> JsonObject | None:
         return self.objects.get((kind, ObjectKey(namespace, name)))
 
     def _apply(self, effect: Effect, seen: Seen) -> None:
@@ -209,7 +208,7 @@ class Stage:
                 if key in self.workloads:
                     self.delete("Workload", key)
 
-    def _patch_object(self, before: Object, after: Object, part: WriteTarget, seen: Seen) -> None:
+    def _patch_object(self, before: JsonObject, after: JsonObject, part: WriteTarget, seen: Seen) -> None:
         patch = difference(before, after)
         assert set(patch) <= ({"status"} if part is WriteTarget.STATUS else {"metadata", "spec"}), patch
         if patch:
@@ -242,11 +241,11 @@ class Stage:
         return str(self._version)
 
 
-def _key(obj: Object) -> ObjectKey:
+def _key(obj: JsonObject) -> ObjectKey:
     return ObjectKey(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
 
 
-def _may_be_steered(job: Object) -> bool:
+def _may_be_steered(job: JsonObject) -> bool:
     """Whether every Kubernetes lets the template of a Job change: suspended, no pod active, not started."""
     status = job.get("status") or {}
     return job["spec"].get("suspend") is True and not status.get("active") and not status.get("startTime")

@@ -5,11 +5,11 @@ from typing import ClassVar
 import pytest
 
 from jobs.acting import a_job
+from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.resource import Resource
 from kohort.jobs.ancestors import managed_ancestor, owner_is_managed_kind
-from kohort.jobs.effects import Object
 from kohort.jobs.errors import RetryError
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.registry import FrameworkRegistry, registry_of
@@ -35,38 +35,38 @@ def registry(*enabled: str, external: tuple[str, ...] = ()) -> FrameworkRegistry
     return registry_of(settings, (BatchJobFramework(), JobSets(), Wrappers()))
 
 
-def an_object(api_version: str, kind: str, name: str, queue: str = "", owner: Object | None = None) -> Object:
+def an_object(api_version: str, kind: str, name: str, queue: str = "", owner: JsonObject | None = None) -> JsonObject:
     made = a_job(name, queue, uid=f"uid-{name}", owners=[reference(owner)] if owner else [])
     return {**made, "apiVersion": api_version, "kind": kind}
 
 
-def reference(owner: Object) -> Object:
+def reference(owner: JsonObject) -> JsonObject:
     metadata = owner["metadata"]
     head = {"apiVersion": owner["apiVersion"], "kind": owner["kind"]}
     return {**head, "name": metadata["name"], "uid": metadata["uid"], "controller": True}
 
 
-def a_set(queue: str = "q", owner: Object | None = None) -> Object:
+def a_set(queue: str = "q", owner: JsonObject | None = None) -> JsonObject:
     return an_object("jobset.x-k8s.io/v1", "JobSet", "s", queue, owner)
 
 
-def a_wrapper(queue: str = "q") -> Object:
+def a_wrapper(queue: str = "q") -> JsonObject:
     return an_object("codeflare.dev/v1", "AppWrapper", "w", queue)
 
 
 async def ancestor(
-    obj: Object, *others: Object, known: FrameworkRegistry | None = None, manages_all: bool = False
+    obj: JsonObject, *others: JsonObject, known: FrameworkRegistry | None = None, manages_all: bool = False
 ) -> str | None:
     by_name = {each["metadata"]["name"]: each for each in others}
 
-    async def fetch(_api_version: str, _kind: str, _namespace: str, name: str, _uid: str) -> Object | None:
+    async def fetch(_api_version: str, _kind: str, _namespace: str, name: str, _uid: str) -> JsonObject | None:
         return by_name.get(name)
 
     found = await managed_ancestor(obj, known or registry(), fetch, without_queue_name=manages_all)
     return found["metadata"]["name"] if found is not None else None
 
 
-def a_child(owner: Object) -> Object:
+def a_child(owner: JsonObject) -> JsonObject:
     return an_object("batch/v1", "Job", "child", owner=owner)
 
 
@@ -120,7 +120,7 @@ async def test_a_circle_of_owners_is_an_error() -> None:
         await ancestor(one, one, two)
 
 
-def chain(length: int) -> list[Object]:
+def chain(length: int) -> list[JsonObject]:
     owners = [an_object("batch/v1", "Job", "o0", "q")]
     for number in range(1, length):
         owners.append(an_object("batch/v1", "Job", f"o{number}", owner=owners[-1]))

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from jobs.acting import a_job, a_stage
+from kohort.api.codec import JsonObject
 from kohort.jobs.conformance import Samples, check_framework
 from kohort.jobs.contract import ClusterReader, Finish, Framework
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, restore_info
 
 
-def ended(type_: str) -> Object:
+def ended(type_: str) -> JsonObject:
     condition = {"type": type_, "status": "True", "message": "over"}
     return {**a_job(suspend=False), "status": {"conditions": [condition]}}
 
@@ -36,7 +36,7 @@ def test_batch_jobs_hold_to_the_contract(annotations: dict[str, str]) -> None:
 class Forgetful(BatchJobFramework):
     """Does not put the node selector back."""
 
-    def restore(self, obj: Object, originals: Sequence[PodSetInfo]) -> bool:
+    def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
         if len(originals) != 1:
             return False
         selector = obj["spec"]["template"]["spec"]["nodeSelector"]
@@ -48,7 +48,7 @@ class Forgetful(BatchJobFramework):
 class Meddling(BatchJobFramework):
     """Changes what it looks at."""
 
-    def is_active(self, obj: Object) -> bool:
+    def is_active(self, obj: JsonObject) -> bool:
         obj["seen"] = True
         return False
 
@@ -56,7 +56,7 @@ class Meddling(BatchJobFramework):
 class Careless(BatchJobFramework):
     """Takes any number of infos."""
 
-    def start(self, obj: Object, infos: Sequence[PodSetInfo]) -> None:
+    def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:
         super().start(obj, infos[:1])
 
 
@@ -65,7 +65,7 @@ class Unstable(BatchJobFramework):
 
     count = 0
 
-    def pod_sets(self, obj: Object, reads: ClusterReader) -> list[JobPodSet]:
+    def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
         self.count += 1
         return [JobPodSet(f"main{self.count}", 1, {})]
 
@@ -73,14 +73,14 @@ class Unstable(BatchJobFramework):
 class Shouting(BatchJobFramework):
     """Names a pod set as no label may be."""
 
-    def pod_sets(self, obj: Object, reads: ClusterReader) -> list[JobPodSet]:
+    def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
         return [JobPodSet("MAIN", each.count, each.template) for each in super().pod_sets(obj, reads)]
 
 
 class Cheerful(BatchJobFramework):
     """Takes every end for a good one."""
 
-    def finished(self, obj: Object) -> Finish | None:
+    def finished(self, obj: JsonObject) -> Finish | None:
         found = super().finished(obj)
         return Finish(success=True, message="") if found else None
 
@@ -88,7 +88,7 @@ class Cheerful(BatchJobFramework):
 class Stubborn(BatchJobFramework):
     """Does not suspend."""
 
-    def suspend(self, obj: Object) -> None:
+    def suspend(self, obj: JsonObject) -> None:
         obj["spec"]["suspend"] = False
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from jobs.pod_builders import K, facts, gated, of_kind, owned, pod, stage
+from kohort.api.codec import JsonObject
 from kohort.api.config.v1beta2 import Configuration
 from kohort.jobs.defaulting import QUEUE_ANNOTATION_WARNING, default_job
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.cronjob import CronJobFramework
 from kohort.jobs.frameworks.deployment import DeploymentFramework
 from kohort.jobs.frameworks.job import BatchJobFramework
@@ -17,12 +17,12 @@ JOB = BatchJobFramework()
 UNLABELLED = {"labels": {f"{K}queue-name": None}}
 
 
-def job(**metadata: Object) -> Object:
+def job(**metadata: JsonObject) -> JsonObject:
     return of_kind("Job", "j", "batch/v1", metadata=metadata)
 
 
-def labels(obj: Object) -> Object:
-    found: Object = obj["metadata"].get("labels", {})
+def labels(obj: JsonObject) -> JsonObject:
+    found: JsonObject = obj["metadata"].get("labels", {})
     return found
 
 
@@ -49,7 +49,7 @@ def test_a_queue_in_an_annotation_goes_before_the_default_queue_and_after_the_la
 
 
 @pytest.mark.parametrize("around", [{"in_scope": False}, {"has_owner_of_managed_kind": True}])
-def test_a_queue_in_an_annotation_means_nothing_where_the_job_is_not_ours(around: Object) -> None:
+def test_a_queue_in_an_annotation_means_nothing_where_the_job_is_not_ours(around: JsonObject) -> None:
     annotated = job(**UNLABELLED, annotations={f"{K}queue-name": "a"})
     assert default_job(JOB, annotated, facts(**around)) == (annotated, [])
 
@@ -70,7 +70,7 @@ def test_the_default_priority_class_is_for_jobs_without_one() -> None:
 
 
 @pytest.mark.parametrize("around", [{"in_scope": False}, {"has_managed_owner": True}])
-def test_a_job_that_is_not_ours_is_not_suspended(around: Object) -> None:
+def test_a_job_that_is_not_ours_is_not_suspended(around: JsonObject) -> None:
     made, _ = default_job(JOB, job(), facts(**around))
     assert "suspend" not in made["spec"]
 
@@ -127,7 +127,7 @@ def test_a_pod_that_its_parent_holds_is_gated_whatever_else_and_has_no_finalizer
 
 
 @pytest.mark.parametrize("around", [{"in_scope": False}, {"has_managed_owner": True}])
-def test_a_pod_that_is_not_ours_is_left_alone(around: Object) -> None:
+def test_a_pod_that_is_not_ours_is_left_alone(around: JsonObject) -> None:
     surroundings = facts(**around, has_default_queue=True, has_default_priority_class=True)
     assert default_job(PodFramework(), pod(), surroundings) == (pod(), [])
 
@@ -147,8 +147,8 @@ def test_a_pod_that_waits_at_a_gate_of_its_own_accord_is_left_alone() -> None:
 # Kinds that suspend by their pods
 
 
-def template(obj: Object) -> Object:
-    found: Object = obj["spec"]["template"]["metadata"]
+def template(obj: JsonObject) -> JsonObject:
+    found: JsonObject = obj["spec"]["template"]["metadata"]
     return found
 
 
@@ -194,7 +194,7 @@ def test_a_stateful_set_of_another_framework_is_left_alone() -> None:
 # Propagators
 
 
-def cron_job(**metadata: Object) -> Object:
+def cron_job(**metadata: JsonObject) -> JsonObject:
     made = of_kind("CronJob", "nightly", "batch/v1", metadata=metadata)
     return {**made, "spec": {"schedule": "0 2 * * *", "jobTemplate": {"spec": {"template": {}}}}}
 

@@ -9,12 +9,12 @@ from controllers.houses import check, checked, cluster_queue, local_queue, prior
 from jobs.job_houses import JobHouse, batch_job, job_house
 from jobs.pod_flows import FRAMEWORKS
 from jobs.pod_houses import K, pod_of, sent_pod
+from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting.context_builder import JobContextBuilder
-from kohort.jobs.effects import Object
 from kohort.jobs.errors import RetryError
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.frameworks.job import BatchJobFramework
@@ -32,7 +32,7 @@ async def gathering() -> AsyncIterator[tuple[JobHouse, JobContextBuilder]]:
         yield house, JobContextBuilder(world, registry, CacheReader(world, UidExpectations()))
 
 
-async def child_of_a_job(house: JobHouse, uid: str = "") -> Object:
+async def child_of_a_job(house: JobHouse, uid: str = "") -> JsonObject:
     await house.create(batch_job())
     pod = pod_of(await house.job())
     if uid:

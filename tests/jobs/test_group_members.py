@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jobs.pod_builders import K, failed, gated, member, running
 from jobs.stage import START
-from kohort.jobs.effects import Object
+from kohort.api.codec import JsonObject
 from kohort.jobs.frameworks.pods.groups import (
     composition_problem,
     fits_workload,
@@ -32,7 +32,7 @@ def names(pods: Any) -> list[str]:
     return [pod["metadata"]["name"] for pod in pods]
 
 
-def succeeded(obj: Object) -> Object:
+def succeeded(obj: JsonObject) -> JsonObject:
     return {**running(obj), "status": {"phase": "Succeeded"}}
 
 
@@ -83,7 +83,7 @@ def test_with_fast_admission_one_runnable_pod_is_enough() -> None:
 
 
 @st.composite
-def members(draw: st.DrawFn) -> list[Object]:
+def members(draw: st.DrawFn) -> list[JsonObject]:
     makers = st.sampled_from([gated, running, failed])
     count = draw(st.integers(1, 8))
     hours = draw(st.lists(st.integers(10, 20), min_size=count, max_size=count))
@@ -97,7 +97,7 @@ COUNTS = st.lists(st.tuples(st.sampled_from([ROLE, OTHER]), st.integers(1, 4)), 
 
 
 @given(members(), COUNTS)
-def test_every_member_of_a_known_role_has_one_fate(pods: list[Object], counts: list[tuple[str, int]]) -> None:
+def test_every_member_of_a_known_role_has_one_fate(pods: list[JsonObject], counts: list[tuple[str, int]]) -> None:
     sorting = sort_members(group_of(pods), counts, START)
     roles = dict(counts)
     fates = names([*sorting.kept, *sorting.excess, *sorting.replaced])
@@ -113,14 +113,14 @@ def test_every_member_of_a_known_role_has_one_fate(pods: list[Object], counts: l
 
 
 @given(members(), COUNTS, st.randoms(use_true_random=False))
-def test_the_order_in_which_pods_are_listed_does_not_matter(pods: list[Object], counts: Any, chance: Any) -> None:
+def test_the_order_in_which_pods_are_listed_does_not_matter(pods: list[JsonObject], counts: Any, chance: Any) -> None:
     shuffled = list(pods)
     chance.shuffle(shuffled)
     assert sort_members(group_of(shuffled), counts, START) == sort_members(group_of(pods), counts, START)
 
 
 @given(members(), COUNTS)
-def test_what_is_kept_fits_the_workload_that_it_was_sorted_by(pods: list[Object], counts: Any) -> None:
+def test_what_is_kept_fits_the_workload_that_it_was_sorted_by(pods: list[JsonObject], counts: Any) -> None:
     ordered = sorted(counts)
     assert fits_workload(role_counts(sort_members(group_of(pods), ordered, START).kept), ordered)
 
@@ -139,7 +139,7 @@ def test_roles_must_appear_in_the_workload_in_order_and_number() -> None:
         ({"metadata": {"annotations": {f"{K}pod-group-total-count": "3"}}}, "values: 2!=3"),
     ],
 )
-def test_members_that_disagree_make_no_workload(second: Object, problem: str) -> None:
+def test_members_that_disagree_make_no_workload(second: JsonObject, problem: str) -> None:
     found = composition_problem(group_of([gated(member("a")), gated(member("b", **second))]))
     assert found is not None
     assert problem in found

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from jobs.pod_builders import GROUP, K, failed, gated, member, pod, running, stage
 from jobs.pod_flows import PODS, PodStage
 from jobs.stage import Seen
+from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import CustomLabel, Metrics
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
@@ -25,12 +26,11 @@ from kohort.engine.lifecycle.conditions import (
 )
 from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.jobs.contract import JobKey
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.members import role_of
 
 SINGLE = JobKey("ns", "a")
 THE_WORKLOAD = ObjectKey("ns", "g")
-FOREIGN: Object = {
+FOREIGN: JsonObject = {
     "apiVersion": "kueue.x-k8s.io/v1beta2",
     "kind": "Workload",
     "metadata": {"name": "g", "namespace": "ns"},

@@ -10,6 +10,7 @@ from controllers.houses import local_queue
 from jobs.job_houses import JobHouse, a_queue, batch_job, job_house
 from jobs.pod_flows import FRAMEWORKS
 from jobs.pod_houses import K, pod_of, sent_pod
+from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.reviews import UserInfo
@@ -18,7 +19,6 @@ from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting import FORGED_CONTROLLER_WARNING, default_job
 from kohort.jobs.defaulting.context_builder import JobContextBuilder
 from kohort.jobs.defaulting.job_context import JobContext
-from kohort.jobs.effects import Object
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.frameworks.pods.framework import PodFramework
@@ -45,10 +45,10 @@ class Gate:
         self.reads = CacheReader(world, UidExpectations())
         self._gatherer = JobContextBuilder(world, self.registry, self.reads)
 
-    async def facts(self, obj: Object, author: UserInfo | None, *, is_new: bool = True) -> JobContext:
+    async def facts(self, obj: JsonObject, author: UserInfo | None, *, is_new: bool = True) -> JobContext:
         return await self._gatherer.gather(obj, is_new=is_new, author=author)
 
-    async def is_gated(self, pod: Object, author: UserInfo) -> bool:
+    async def is_gated(self, pod: JsonObject, author: UserInfo) -> bool:
         made, _ = default_job(PodFramework(), pod, await self.facts(pod, author))
         return bool(made["spec"].get("schedulingGates"))
 
@@ -68,7 +68,7 @@ async def gate(cpu: str = "4") -> AsyncIterator[Gate]:
         yield Gate(house)
 
 
-async def job_in(house: JobHouse, cpu: str = "1") -> Object:
+async def job_in(house: JobHouse, cpu: str = "1") -> JsonObject:
     """A Job, after the manager did what it could; it is admitted if its cpu is there."""
     await house.create(batch_job(cpu=cpu))
     await house.calm()
@@ -168,7 +168,7 @@ async def test_a_controller_is_not_added_later_by_a_tenant() -> None:
         assert errors == []
 
 
-def owner_of(kind: str, group: str = "apps", **selector: Any) -> Object:
+def owner_of(kind: str, group: str = "apps", **selector: Any) -> JsonObject:
     version = f"{group}/v1" if group else "v1"
     return {"apiVersion": version, "kind": kind, "metadata": {}, "spec": {"selector": selector} if selector else {}}
 
@@ -188,7 +188,7 @@ def owner_of(kind: str, group: str = "apps", **selector: Any) -> Object:
     ],
 )
 def test_an_owner_controls_what_its_controller_creates_and_selects(
-    owner: Object, child: Object, expected: bool
+    owner: JsonObject, child: JsonObject, expected: bool
 ) -> None:
     labelled = {**child, "metadata": {"labels": {"app": "a"}}}
     assert controls(owner, labelled) is expected

@@ -2,7 +2,7 @@
 
 from jobs.job_houses import conditions
 from jobs.pod_houses import K, delete, free, pod_house, pods, report, sent_member, sent_pod
-from kohort.jobs.effects import Object
+from kohort.api.codec import JsonObject
 
 
 async def test_a_pod_waits_at_its_gate_until_there_is_quota() -> None:
@@ -108,7 +108,7 @@ async def test_a_group_costs_no_write_once_all_is_said() -> None:
 # StatefulSets
 
 
-def stateful_set(replicas: int = 2) -> Object:
+def stateful_set(replicas: int = 2) -> JsonObject:
     container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}}
     head = {"name": "db", "namespace": "default", "labels": {f"{K}queue-name": "q"}}
@@ -116,7 +116,7 @@ def stateful_set(replicas: int = 2) -> Object:
     return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": head, "spec": spec}
 
 
-async def set_pod(index: int, uid: str) -> Object:
+async def set_pod(index: int, uid: str) -> JsonObject:
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": uid, "controller": True}
     labels = {"a": "b", "apps.kubernetes.io/pod-index": str(index), f"{K}queue-name": None}
     notes = {f"{K}pod-suspending-parent": "statefulset"}

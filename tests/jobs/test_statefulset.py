@@ -8,25 +8,25 @@ from jobs.pod_builders import K, of_kind, owned, pod, stage
 from jobs.pod_flows import PODS, PodStage
 from jobs.stage import Seen
 from jobs.test_group_passes import admit
+from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.merge import merge
 from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.finishing import finish
 from kohort.jobs.contract import JobKey
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.statefulset import StatefulSetFramework
 
 SETS = StatefulSetFramework()
 DB = ObjectKey("ns", "db")
 
 
-def a_set(**changes: Any) -> Object:
+def a_set(**changes: Any) -> JsonObject:
     marked = {"template": {"metadata": {"annotations": {f"{K}pod-suspending-parent": "statefulset"}}}}
     return dict(merge(of_kind("StatefulSet", "db", spec=marked), changes))
 
 
-def set_pod(index: int = 0, **changes: Any) -> Object:
+def set_pod(index: int = 0, **changes: Any) -> JsonObject:
     labels = {f"{K}queue-name": None, "controller-revision-hash": "r1"}
     notes = {f"{K}pod-suspending-parent": "statefulset"}
     made = pod(f"db-{index}", metadata={**owned("StatefulSet", "db"), "labels": labels, "annotations": notes})
@@ -34,7 +34,7 @@ def set_pod(index: int = 0, **changes: Any) -> Object:
     return dict(merge(merge(made, {"spec": gates}), changes))
 
 
-async def queued(obj: Object | None = None) -> PodStage:
+async def queued(obj: JsonObject | None = None) -> PodStage:
     """A stage with a set that has its Workload."""
     on = stage(obj or a_set())
     await on.look("statefulset", "db")
@@ -51,7 +51,7 @@ def workload_key(on: PodStage) -> ObjectKey:
     return found
 
 
-def pod_of(on: PodStage, name: str = "db-0") -> Object:
+def pod_of(on: PodStage, name: str = "db-0") -> JsonObject:
     return on.objects["Pod", ObjectKey("ns", name)]
 
 
@@ -78,7 +78,7 @@ async def test_the_workload_is_there_before_any_pod() -> None:
         {"metadata": {"deletionTimestamp": "2026-08-01T12:00:00Z", "finalizers": ["x"]}},
     ],
 )
-async def test_no_workload_is_made_where_none_is_wanted(unwanted: Object) -> None:
+async def test_no_workload_is_made_where_none_is_wanted(unwanted: JsonObject) -> None:
     assert not (await queued(a_set(**unwanted))).workloads
 
 

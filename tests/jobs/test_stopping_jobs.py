@@ -10,9 +10,9 @@ import pytest
 
 from jobs.acting import JOB, KEY, OBJECT, a_job, a_stage, admit, newest, preempt, rest
 from jobs.stage import Seen, Stage
+from kohort.api.codec import JsonObject
 from kohort.engine.lifecycle.conditions import is_reserved
 from kohort.jobs.defaulting.job_context import JobContext
-from kohort.jobs.effects import Object
 from kohort.jobs.validation import validate_job
 
 STARTED = {"status": {"active": 3, "startTime": "2026-08-01T12:00:00Z"}}
@@ -23,7 +23,7 @@ PODS_GONE = {
 MARK = "kueue.x-k8s.io/stopping"
 
 
-def the_job(stage: Stage) -> Object:
+def the_job(stage: Stage) -> JsonObject:
     return stage.objects["Job", OBJECT]
 
 
@@ -146,7 +146,7 @@ async def test_a_job_that_is_deleted_while_it_stops_leaves_nothing() -> None:
 # Suspended by hand
 
 
-def suspended(stage: Stage) -> Object:
+def suspended(stage: Stage) -> JsonObject:
     job = the_job(stage)
     return {**job, "spec": {**job["spec"], "suspend": True}}
 

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from jobs.acting import ELASTIC, a_job, a_stage, admit, newest, rest
+from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, PodSetUpdate
-from kohort.jobs.effects import Object
 from kohort.jobs.ungating import chain_of, is_gated, serving_slice, ungate
 
 GATE = {"name": "kueue.x-k8s.io/elastic-job"}
 
 
-def a_pod(name: str, *, gated: bool = True, phase: str = "Pending", pod_set: str = "main", **spec: Any) -> Object:
+def a_pod(name: str, *, gated: bool = True, phase: str = "Pending", pod_set: str = "main", **spec: Any) -> JsonObject:
     gates = {"schedulingGates": [GATE]} if gated else {}
     metadata = {"name": name, "namespace": "ns", "uid": name, "labels": {"kueue.x-k8s.io/podset": pod_set}}
     return {"kind": "Pod", "metadata": metadata, "spec": {**gates, **spec}, "status": {"phase": phase}}
@@ -28,7 +28,7 @@ async def a_slice(pods: int = 3) -> Workload:
     return admit(stage, newest(stage))
 
 
-def opened(workload: Workload, *pods: Object) -> list[str]:
+def opened(workload: Workload, *pods: JsonObject) -> list[str]:
     return [patch.after["metadata"]["name"] for patch in ungate(workload, pods)]
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from jobs.pod_builders import K, facts, gated, member, of_kind, owned, pod, running, stage
+from kohort.api.codec import JsonObject
 from kohort.api.fields import ROOT
 from kohort.api.merge import merge
 from kohort.jobs.contract import Framework
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.cronjob import CronJobFramework
 from kohort.jobs.frameworks.deployment import DeploymentFramework
 from kohort.jobs.frameworks.job import BatchJobFramework
@@ -20,20 +20,20 @@ JOB, PODS = BatchJobFramework(), PodFramework()
 LABEL, NOTE = "metadata.labels", "metadata.annotations"
 
 
-def job(**changes: Any) -> Object:
+def job(**changes: Any) -> JsonObject:
     return of_kind("Job", "j", "batch/v1", **changes)
 
 
-def paths(framework: Framework, new: Object, old: Object | None = None, **around: Any) -> list[str]:
+def paths(framework: Framework, new: JsonObject, old: JsonObject | None = None, **around: Any) -> list[str]:
     errors, _ = validate_job(framework, new, old, facts(is_new=old is None, **around))
     return [str(error.path) for error in errors]
 
 
-def labelled(**labels: str | None) -> Object:
+def labelled(**labels: str | None) -> JsonObject:
     return {"labels": {K + name.replace("_", "-"): value for name, value in labels.items()}}
 
 
-def noted(**notes: str | None) -> Object:
+def noted(**notes: str | None) -> JsonObject:
     return {"annotations": {K + name.replace("_", "-"): value for name, value in notes.items()}}
 
 

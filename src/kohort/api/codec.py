@@ -4,6 +4,7 @@ Decoding checks types only: what is stored is readable even where today's rules 
 absent, as it does for the API server; it is looked for only when the fast path fails.
 """
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,6 +15,12 @@ T = TypeVar("T")
 
 Json = Any
 """What `json.loads` gives: dicts, lists, texts, numbers, booleans and None."""
+
+JsonObject = dict[str, Json]
+"""A JSON object, such as an API object whose kind has no struct; one that came from a cache must not be changed."""
+
+JsonMapping = Mapping[str, Json]
+"""A JSON object that is only read."""
 
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}

@@ -8,15 +8,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
 
+from kohort.api.codec import JsonObject
 from kohort.api.errors import ApiError
 from kohort.api.names import check_label, check_label_value, check_qualified_name
 from kohort.api.quantity import Quantity, QuantityError
 from kohort.api.times import SECOND, parse_duration
 from kohort.jobs.keys import MAX_EXEC_TIME_LABEL, PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
-
-Object = dict[str, Any]
 
 CONTAINER: Final = "main"
 GPU: Final = "nvidia.com/gpu"
@@ -43,7 +42,7 @@ class PodResources:
     gpus: int = 0
     gpu_resource: str = GPU
 
-    def resources(self) -> Object:
+    def resources(self) -> JsonObject:
         """Requests and limits: of memory and GPUs a pod gets what it asks for and no more."""
         gpus = {self.gpu_resource: str(self.gpus)} if self.gpus else {}
         memory = {"memory": self.memory} if self.memory else {}
@@ -85,7 +84,7 @@ class JobArguments:
     node_selector: Mapping[str, str] = field(default_factory=dict)
 
 
-def build_job(wish: JobArguments) -> Object:
+def build_job(wish: JobArguments) -> JsonObject:
     """The Job, suspended: the queue starts it. Raises SubmitError."""
     _check(wish)
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(wish), "spec": _spec(wish)}
@@ -114,7 +113,7 @@ def seconds_of(text: str, option: str) -> int:
         raise SubmitError(f"{option} {text!r} is no length of time: write 90s, 30m, 4h or 2d") from None
 
 
-def _metadata(wish: JobArguments) -> Object:
+def _metadata(wish: JobArguments) -> JsonObject:
     own = {
         QUEUE_NAME_LABEL: wish.queue,
         PRIORITY_CLASS_LABEL: wish.priority,
@@ -130,7 +129,7 @@ def _metadata(wish: JobArguments) -> Object:
     }
 
 
-def _spec(wish: JobArguments) -> Object:
+def _spec(wish: JobArguments) -> JsonObject:
     shape = wish.shape
     return {
         "suspend": True,
@@ -143,7 +142,7 @@ def _spec(wish: JobArguments) -> Object:
     }
 
 
-def _pod(wish: JobArguments) -> Object:
+def _pod(wish: JobArguments) -> JsonObject:
     resources = wish.amounts.resources()
     container = {
         "name": CONTAINER,

@@ -5,16 +5,15 @@ Whoever waits prints a line whenever it differs from the last one.
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
+from kohort.api.codec import JsonObject
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle import conditions
 from kohort.engine.lifecycle.finishing import DEACTIVATED_BY_KOHORT
 from kohort.jobs.frameworks.job import BatchJobFramework, pod_count
 from kohort.terminal.style import Role
-
-Object = dict[str, Any]
 
 
 class JobPhase(Enum):
@@ -66,7 +65,7 @@ class JobProgress:
 _BATCH: Final = BatchJobFramework()
 
 
-def stage(job: Object | None, workload: Workload | None, position: int | None) -> JobProgress:
+def stage(job: JsonObject | None, workload: Workload | None, position: int | None) -> JobProgress:
     """What the job is doing; `position` counts those that wait in its LocalQueue from 0, None where unknown."""
     if job is None:
         return JobProgress(JobPhase.GONE, "deleted before it finished")
@@ -78,7 +77,7 @@ def stage(job: Object | None, workload: Workload | None, position: int | None) -
     return _queued(job, workload, position)
 
 
-def _queued(job: Object, workload: Workload, position: int | None) -> JobProgress:
+def _queued(job: JsonObject, workload: Workload, position: int | None) -> JobProgress:
     if conditions.is_evicted(workload) and conditions.is_reserved(workload):
         return _evicted(workload)
     if workload.spec.active is False:
@@ -90,7 +89,7 @@ def _queued(job: Object, workload: Workload, position: int | None) -> JobProgres
     return _waiting(workload, position)
 
 
-def _finished(job: Object, message: str, phase: JobPhase) -> JobProgress:
+def _finished(job: JsonObject, message: str, phase: JobPhase) -> JobProgress:
     if phase is JobPhase.SUCCEEDED:
         return JobProgress(phase, f"succeeded: {_pods(int((job.get('status') or {}).get('succeeded') or 0))}")
     return JobProgress(phase, f"failed: {message}" if message else "failed")
@@ -102,7 +101,7 @@ def _evicted(workload: Workload) -> JobProgress:
     return JobProgress(JobPhase.EVICTED, f"evicted because {why}")
 
 
-def _held(job: Object, workload: Workload) -> JobProgress:
+def _held(job: JsonObject, workload: Workload) -> JobProgress:
     name = job["metadata"]["name"]
     condition = find(workload.status.conditions, conditions.EVICTED)
     if condition is not None and condition.reason.startswith(DEACTIVATED_BY_KOHORT):
@@ -111,7 +110,7 @@ def _held(job: Object, workload: Workload) -> JobProgress:
     return JobProgress(JobPhase.HELD, f"on hold: `kohort resume {name}` queues it again")
 
 
-def _started(job: Object, workload: Workload) -> JobProgress:
+def _started(job: JsonObject, workload: Workload) -> JobProgress:
     wanted, status = pod_count(job), job.get("status") or {}
     ready = int(status.get("ready") or 0)
     if ready and ready + int(status.get("succeeded") or 0) >= wanted:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from kohort.api.codec import JsonObject
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import Workload
@@ -19,8 +20,6 @@ from kohort.kube.client import Client
 from kohort.kube.clock import within
 from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.options import ListScope
-
-Object = dict[str, Any]
 
 POSITION_SECONDS: Final = 5.0
 """How often a waiting job's position is asked for."""
@@ -37,7 +36,7 @@ Tell = Callable[[JobProgress], None]
 class JobWatcher:
     """Follows one Job and its Workload."""
 
-    def __init__(self, client: Client, job: Object, informers: SharedInformerFactory, tell: Tell) -> None:
+    def __init__(self, client: Client, job: JsonObject, informers: SharedInformerFactory, tell: Tell) -> None:
         metadata = job["metadata"]
         self.namespace, self.name = metadata["namespace"], metadata["name"]
         self._client = client
@@ -112,7 +111,7 @@ class JobWatcher:
 
 
 @asynccontextmanager
-async def watching_job(client: Client, job: Object, tell: Tell) -> AsyncIterator[JobWatcher]:
+async def watching_job(client: Client, job: JsonObject, tell: Tell) -> AsyncIterator[JobWatcher]:
     """A waiter whose watches are open for as long as the block lasts."""
     informers = SharedInformerFactory(client)
     waiter = JobWatcher(client, job, informers, tell)
@@ -128,7 +127,7 @@ async def seen(informer: Informer[Any]) -> None:
     await informer.objects.page(informer.scope, limit=1)
 
 
-async def exit_code(client: Client, job: Object, end: JobProgress) -> int:
+async def exit_code(client: Client, job: JsonObject, end: JobProgress) -> int:
     """0 for a job that succeeded, else the exit code of a container that failed, as far as one is known."""
     if end.phase is JobPhase.SUCCEEDED:
         return 0

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import click
 
+from kohort.api.codec import JsonObject
 from kohort.api.core.batch import Job
 from kohort.api.core.nodes import Node
 from kohort.api.kueue.v1beta2 import WorkloadPriorityClass
@@ -57,8 +57,6 @@ DEFAULT_QUEUE = "default"
 IMAGE_VARIABLE = "KOHORT_IMAGE"
 FIELD_MANAGER = "kohort-submit"
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +218,12 @@ def _as_far_as_known(wish: JobArguments) -> JobArguments:
     return replace(wish, image=wish.image or NO_IMAGE, namespace=wish.namespace or "default")
 
 
-def _manifest(job: Object) -> Object:
+def _manifest(job: JsonObject) -> JsonObject:
     """The Job for a file: without `suspend`, which would restart the running Job whenever the file is applied again."""
     return {**job, "spec": {key: value for key, value in job["spec"].items() if key != "suspend"}}
 
 
-def _print(job: Object, afterwards: SubmitFollowUp) -> None:
+def _print(job: JsonObject, afterwards: SubmitFollowUp) -> None:
     named = shown(Job.resource, job["metadata"].get("name") or f"{job['metadata']['generateName']}…")
     if afterwards.output in (OutputFormat.JSON, OutputFormat.YAML):
         metadata = {key: value for key, value in job["metadata"].items() if key != "managedFields"}
@@ -285,7 +283,7 @@ class _Submission:
         is_here = urlsplit(self._access.server).hostname in _LOOPBACK and "process" in runtimes
         return replace(wish, image=NO_IMAGE, workdir=wish.workdir or (str(Path.cwd()) if is_here else ""))
 
-    async def _create(self, client: Client, job: Object) -> Object:
+    async def _create(self, client: Client, job: JsonObject) -> JsonObject:
         options = WriteOptions(FIELD_MANAGER, dry_run=self._afterwards.dry_run == "server")
         try:
             return await client.of(Job.resource).create(job, options=options)
@@ -295,7 +293,7 @@ class _Submission:
             name = job["metadata"].get("name", "")
             raise SubmitError(f"Job {name} is there already: choose another --name, or leave it out") from None
 
-    async def _attend(self, client: Client, job: Object) -> int:
+    async def _attend(self, client: Client, job: JsonObject) -> int:
         diary = ProgressPrinter(client.clock)
         if not self._afterwards.is_following:
             async with watching_job(client, job, diary.tell) as waiter:
@@ -307,7 +305,7 @@ class _Submission:
         return await exit_code(client, job, end)
 
 
-def _streams(client: Client, job: Object) -> LogStreams:
+def _streams(client: Client, job: JsonObject) -> LogStreams:
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     prefixes = Prefixes(screen().style, name, is_shown=pod_count(job) > 1)
     scope = ListScope(namespace, labels=f"batch.kubernetes.io/job-name={name}")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kohort.api.codec import JsonObject
 from kohort.api.core.apps import Deployment, ReplicaSet, StatefulSet
 from kohort.api.core.batch import CronJob, Job
 from kohort.api.core.pods import Pod
@@ -21,8 +22,6 @@ from kohort.kube.errors import StatusError
 from kohort.kube.options import ListScope
 from kohort.kube.rest_mapper import RestMapper
 from kohort.terminal.nearest import did_you_mean
-
-Object = dict[str, Any]
 
 LOCAL_QUEUE: Final = LocalQueue.info.resource
 CLUSTER_QUEUE: Final = ClusterQueue.info.resource
@@ -75,7 +74,7 @@ class TargetObject:
     """One object."""
 
     resource: Resource
-    obj: Object
+    obj: JsonObject
 
     @property
     def name(self) -> str:
@@ -161,7 +160,7 @@ class Finder:
                 return await self._target(TargetObject(resource, found))
         raise TargetError(await self._unknown(reference))
 
-    async def object(self, resource: Resource, name: str) -> Object | None:
+    async def object(self, resource: Resource, name: str) -> JsonObject | None:
         """An object, None where there is none of that name."""
         namespace = self.namespace if resource.namespaced else ""
         try:
@@ -176,7 +175,7 @@ class Finder:
         scope = ListScope(self.namespace if resource.namespaced else "")
         return [str(each["metadata"]["name"]) for each in (await self.client.of(resource).list(scope)).items]
 
-    async def expect(self, resource: Resource, name: str) -> Object:
+    async def expect(self, resource: Resource, name: str) -> JsonObject:
         """An object that must be there; raises TargetError with the name that was probably meant."""
         found = await self.object(resource, name)
         if found is None:
@@ -233,7 +232,7 @@ class Finder:
         return f"no {kind} {reference.name!r}{place}: {hint}"
 
 
-def owner_of(pod: Object) -> str:
+def owner_of(pod: JsonObject) -> str:
     """`Job train` for a pod that a Job made; empty for one that nobody did."""
     owners = pod["metadata"].get("ownerReferences") or ()
     return next((f"{each['kind']} {each['name']}" for each in owners if each.get("controller")), "")

@@ -22,7 +22,7 @@ from kohort.api.meta import ObjectKey
 from kohort.controllers.workloads.assume_cache import WorkloadAssumeCache
 from kohort.controllers.workloads.variants import becomes_parent
 from kohort.engine.engine import Engine
-from kohort.engine.events import Event, Object, ObjectDeleted, ObjectUpserted
+from kohort.engine.events import EngineObject, Event, ObjectDeleted, ObjectUpserted
 from kohort.engine.lifecycle.conditions import is_finished
 from kohort.kube.clock import Clock
 from kohort.kube.informer import SharedInformerFactory
@@ -98,7 +98,7 @@ class EngineFeed:
         return self._cluster_queues.cache.get(("", local.spec.cluster_queue or "")) if local else None
 
     def _handler(self, kind: str) -> Handler[Any]:
-        def tell(old: Object | None, new: Object | None) -> None:
+        def tell(old: EngineObject | None, new: EngineObject | None) -> None:
             if new is not None:
                 self.tell(ObjectUpserted(new))
             elif old is not None:

@@ -16,7 +16,7 @@ from kohort.api.kueue.v1beta2 import (
 from kohort.api.meta import ObjectKey
 from kohort.engine.records import PodSetDevices
 
-Object = (
+EngineObject = (
     AdmissionCheck
     | ClusterQueue
     | Cohort
@@ -34,7 +34,7 @@ Object = (
 class ObjectUpserted:
     """An object is there, new or changed."""
 
-    object: Object
+    object: EngineObject
 
 
 @dataclass(frozen=True, slots=True)

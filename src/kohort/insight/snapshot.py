@@ -20,7 +20,7 @@ from kohort.api.resource import Resource
 from kohort.controllers.devices.claims import TEMPLATES
 from kohort.engine.decisions import Reserve
 from kohort.engine.engine import Engine
-from kohort.engine.events import Object, ObjectUpserted
+from kohort.engine.events import EngineObject, ObjectUpserted
 from kohort.engine.settings import EngineSettings
 from kohort.insight.devices import DeviceClaims, name_templates
 from kohort.insight.listing import Asked, IncompleteKind, KindListing, read_kind, read_kinds, resource_asked
@@ -31,7 +31,7 @@ from kohort.kube.resource_types import UndecodableObject
 
 T = TypeVar("T")
 
-DECIDING: Final[tuple[type[Any], ...]] = (Workload, *(kind for kind in get_args(Object) if kind is not Workload))
+DECIDING: Final[tuple[type[Any], ...]] = (Workload, *(kind for kind in get_args(EngineObject) if kind is not Workload))
 """What decisions depend on: all that an engine takes; the longest list first, so that the others go beside it."""
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 

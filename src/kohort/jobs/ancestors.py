@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from kohort.jobs.effects import Object, record_event
+from kohort.api.codec import JsonObject
+from kohort.jobs.effects import record_event
 from kohort.jobs.errors import RetryError
 from kohort.jobs.objects import metadata, queue_name, uid
 from kohort.jobs.ownership import claimed_controller, controls
@@ -11,15 +12,15 @@ from kohort.jobs.registry import FrameworkRegistry, group_kind
 
 DEEPEST = 10
 
-Fetch = Callable[[str, str, str, str, str], Awaitable[Object | None]]
+Fetch = Callable[[str, str, str, str, str], Awaitable[JsonObject | None]]
 """From apiVersion, kind, namespace, name and UID to the object of that name; None where there is none."""
 
 
 async def managed_ancestor(
-    obj: Object, registry: FrameworkRegistry, fetch: Fetch, *, without_queue_name: bool
-) -> Object | None:
+    obj: JsonObject, registry: FrameworkRegistry, fetch: Fetch, *, without_queue_name: bool
+) -> JsonObject | None:
     """The owner that is queued in the job's place; raises RetryError where that can't be told (JOB-3)."""
-    found: Object | None = None
+    found: JsonObject | None = None
     seen, current = {uid(obj)}, obj
     for _ in range(DEEPEST):
         owner = await _owner(current, registry, fetch)
@@ -37,7 +38,7 @@ async def managed_ancestor(
     raise RetryError(why, (record_event(obj, "JobNestingTooDeep", why, "Warning"),))
 
 
-async def _owner(obj: Object, registry: FrameworkRegistry, fetch: Fetch) -> Object | None:
+async def _owner(obj: JsonObject, registry: FrameworkRegistry, fetch: Fetch) -> JsonObject | None:
     """The controller of an object: of a known kind, with the UID of the reference, and really its own (DEV-9)."""
     reference = known_controller(obj, registry)
     if reference is None:
@@ -51,7 +52,7 @@ async def _owner(obj: Object, registry: FrameworkRegistry, fetch: Fetch) -> Obje
     return owner if uid(owner) == reference.get("uid") and controls(owner, obj) else None
 
 
-def known_controller(obj: Object, registry: FrameworkRegistry) -> Mapping[str, Any] | None:
+def known_controller(obj: JsonObject, registry: FrameworkRegistry) -> Mapping[str, Any] | None:
     """The reference to an object's controller, if the walk would follow it (JOB-3, DEV-9)."""
     reference = claimed_controller(obj)
     if reference is None or not registry.is_known(group_kind(reference["apiVersion"], reference["kind"])):
@@ -59,7 +60,7 @@ def known_controller(obj: Object, registry: FrameworkRegistry) -> Mapping[str, A
     return reference
 
 
-def _qualifies(owner: Object, registry: FrameworkRegistry, *, without_queue_name: bool) -> bool:
+def _qualifies(owner: JsonObject, registry: FrameworkRegistry, *, without_queue_name: bool) -> bool:
     kind = group_kind(owner.get("apiVersion", ""), owner.get("kind", ""))
     if not registry.is_managed(kind) or not (without_queue_name or queue_name(owner)):
         return False
@@ -67,7 +68,7 @@ def _qualifies(owner: Object, registry: FrameworkRegistry, *, without_queue_name
     return framework is None or framework.claims(owner)
 
 
-def owner_is_managed_kind(obj: Object, registry: FrameworkRegistry) -> bool:
+def owner_is_managed_kind(obj: JsonObject, registry: FrameworkRegistry) -> bool:
     """Whether the direct owner is of a kind that is queued, whatever its labels (JOB-8)."""
     reference = claimed_controller(obj)
     return reference is not None and registry.is_managed(group_kind(reference["apiVersion"], reference["kind"]))

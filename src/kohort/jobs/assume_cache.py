@@ -12,10 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from kohort.api.codec import decode_json, encode
+from kohort.api.codec import JsonObject, decode_json, encode
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.jobs.effects import Object
 from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.options import EVERYTHING, ListScope
 from kohort.kube.resource_types import Data, ObjectIdentity, ResourceType, UnstructuredResource
@@ -35,9 +34,9 @@ class CachedObject:
     created: str
     raw: bytes
 
-    def json(self) -> Object:
+    def json(self) -> JsonObject:
         """The object, free to change."""
-        obj: Object = decode_json(self.raw)
+        obj: JsonObject = decode_json(self.raw)
         return obj
 
 
@@ -49,7 +48,7 @@ class CachedResource(ResourceType[CachedObject]):
         """Take in an object."""
         return self.keep(UnstructuredResource(self.resource).read(data))
 
-    def keep(self, obj: Object) -> CachedObject:
+    def keep(self, obj: JsonObject) -> CachedObject:
         """The object as it is kept, with the head that items of lists lack."""
         metadata = {name: value for name, value in (obj.get("metadata") or {}).items() if name != "managedFields"}
         notes = metadata.get("annotations") or {}
@@ -83,7 +82,7 @@ def is_newer(one: str, other: str) -> bool:
 
 
 @cache
-def _of_kept(values: Callable[[Object], Iterable[Any]]) -> Callable[[CachedObject], Iterable[Any]]:
+def _of_kept(values: Callable[[JsonObject], Iterable[Any]]) -> Callable[[CachedObject], Iterable[Any]]:
     """The index function over what is kept; one for each, by which a cache knows that it has the index already."""
     return lambda kept: set(values(kept.json()))
 
@@ -98,16 +97,16 @@ class ObjectAssumeCache:
         self._ahead: OrderedDict[ObjectKey, CachedObject] = OrderedDict()
         self.informer.subscribe(self._see)
 
-    def index(self, name: str, values: Callable[[Object], Iterable[Any]]) -> None:
+    def index(self, name: str, values: Callable[[JsonObject], Iterable[Any]]) -> None:
         """Make objects findable under the values that a function gives."""
         self.informer.index(name, _of_kept(values))
 
-    def get(self, key: ObjectKey) -> Object | None:
+    def get(self, key: ObjectKey) -> JsonObject | None:
         """The newest state that is known of an object."""
         kept = self._ahead.get(key) or self.informer.cache.get(key)
         return kept.json() if kept is not None else None
 
-    def find(self, index: str, value: Any) -> Sequence[Object]:
+    def find(self, index: str, value: Any) -> Sequence[JsonObject]:
         """Objects under a value of an index, oldest first (DEV-2)."""
         found = sorted(self.informer.cache.find(index, value), key=lambda kept: (kept.created, kept.identity.key.name))
         return [self._ahead.get(kept.identity.key, kept).json() for kept in found]
@@ -116,7 +115,7 @@ class ObjectAssumeCache:
         """The places of objects under a value of an index."""
         return [kept.identity.key for kept in self.informer.cache.find(index, value)]
 
-    def wrote(self, obj: Object) -> None:
+    def wrote(self, obj: JsonObject) -> None:
         """An own write was answered with this; it counts until the watch shows it or something later."""
         kept = self.kind.keep(obj)
         key = kept.identity.key

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from kohort.api.codec import JsonObject
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.nodes import PriorityClass
 from kohort.api.gates import FeatureGates
@@ -13,7 +14,6 @@ from kohort.api.resource import Resource
 from kohort.controllers.context import ControllerContext
 from kohort.jobs.assume_cache import ObjectAssumeCache
 from kohort.jobs.contract import Framework
-from kohort.jobs.effects import Object
 from kohort.jobs.expectations import UidExpectations
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer
@@ -76,15 +76,15 @@ class CacheReader:
         """The resource of an object that came from here."""
         return next(each for each in self.known if (each.api_version, each.kind) == (api_version, kind))
 
-    def wrote(self, obj: Object) -> None:
+    def wrote(self, obj: JsonObject) -> None:
         """An own write was answered with this."""
         self.known[self.resource(obj["apiVersion"], obj["kind"])].wrote(obj)
 
-    def get(self, resource: Resource, key: ObjectKey) -> Object | None:
+    def get(self, resource: Resource, key: ObjectKey) -> JsonObject | None:
         """An object of a framework's kind, or of one that it watches."""
         return self.known[resource].get(key)
 
-    def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
+    def find(self, resource: Resource, index: str, value: str) -> Sequence[JsonObject]:
         """Objects under a value of an index, oldest first."""
         return self.known[resource].find(index, value)
 
@@ -135,7 +135,7 @@ class CacheReader:
         listed = await self._world.client.of(Workload).list(ListScope(namespace, labels=f"{JOB_UID_LABEL}={job_uid}"))
         return listed.items
 
-    async def fetch(self, api_version: str, kind: str, namespace: str, name: str, uid: str) -> Object | None:
+    async def fetch(self, api_version: str, kind: str, namespace: str, name: str, uid: str) -> JsonObject | None:
         """An owner: from the cache where that has the object with this UID, else from the server (JOB-3)."""
         resource = await self._mapping.resource(api_version, kind)
         cached = self.known[resource].get(ObjectKey(namespace, name)) if resource in self.known else None

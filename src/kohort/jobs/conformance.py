@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
+from kohort.api.codec import JsonObject
 from kohort.api.names import check_label
 from kohort.jobs.contract import ClusterReader, Composable, Framework
-from kohort.jobs.effects import Object
 from kohort.jobs.errors import PermanentError
 from kohort.jobs.normalising import containers_of, tolerations_of
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, info_of, merge_info
@@ -23,14 +23,14 @@ MOST_POD_SETS = 18
 class Samples:
     """Objects of one framework in the states of their lives."""
 
-    suspended: Object
+    suspended: JsonObject
     """Waiting, as a webhook leaves it."""
-    running: Object
+    running: JsonObject
     """Told to run, with pods at work."""
-    succeeded: Object
-    failed: Object
+    succeeded: JsonObject
+    failed: JsonObject
 
-    def all(self) -> tuple[Object, ...]:
+    def all(self) -> tuple[JsonObject, ...]:
         """Every one of them."""
         return self.suspended, self.running, self.succeeded, self.failed
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import Enum
 from typing import ClassVar, NamedTuple, Protocol
 
+from kohort.api.codec import JsonObject
 from kohort.api.conditions import truncate_note
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.fields import FieldError
@@ -19,7 +20,7 @@ from kohort.api.gates import FeatureGates
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import Condition, ObjectKey
 from kohort.api.resource import Resource
-from kohort.jobs.effects import Effect, Object, PatchObject, key_of, record_event
+from kohort.jobs.effects import Effect, PatchObject, key_of, record_event
 from kohort.jobs.podsets import JobPodSet, PodSetInfo
 
 
@@ -92,10 +93,10 @@ class ClusterReader(Protocol):
     def now(self) -> datetime:
         """The time of this pass."""
 
-    def get(self, resource: Resource, key: ObjectKey) -> Object | None:
+    def get(self, resource: Resource, key: ObjectKey) -> JsonObject | None:
         """An object of a framework's own kind, or of one that some framework's `watches` name."""
 
-    def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
+    def find(self, resource: Resource, index: str, value: str) -> Sequence[JsonObject]:
         """Objects under a value of an index, oldest first (DEV-2)."""
 
     def workload(self, key: ObjectKey) -> Workload | None:
@@ -116,13 +117,13 @@ class WatchedKind:
     """Another kind whose events concern jobs of a framework (JOB-26)."""
 
     resource: Resource
-    jobs: Callable[[Object, ClusterReader], Iterable[JobKey]]
+    jobs: Callable[[JsonObject, ClusterReader], Iterable[JobKey]]
     """The jobs to look at again when such an object comes, changes or goes."""
     delay: float = 0.0
     """Seconds by which events are gathered."""
 
 
-IndexValues = Callable[[Object], Iterable[str]]
+IndexValues = Callable[[JsonObject], Iterable[str]]
 
 
 class Framework(ABC):
@@ -161,11 +162,11 @@ class Framework(ABC):
 
     # Which object
 
-    def key(self, obj: Object) -> JobKey | None:
+    def key(self, obj: JsonObject) -> JobKey | None:
         """The job that an object belongs to; None where it is not ours to reconcile."""
         return JobKey(*key_of(obj))
 
-    def load(self, key: JobKey, reads: ClusterReader) -> Object | None:
+    def load(self, key: JobKey, reads: ClusterReader) -> JsonObject | None:
         """The job; where it consists of several objects, see `Composable`."""
         return reads.get(self.resource, ObjectKey(key.namespace, key.name))
 
@@ -176,41 +177,41 @@ class Framework(ABC):
     # Mandatory
 
     @abstractmethod
-    def is_suspended(self, obj: Object) -> bool:
+    def is_suspended(self, obj: JsonObject) -> bool:
         """Whether the native controller is told to run no pods, and no stop is half done (JOB-222)."""
 
     @abstractmethod
-    def suspend(self, obj: Object) -> None:
+    def suspend(self, obj: JsonObject) -> None:
         """Tell the native controller to run no pods, in place (JOB-223)."""
 
     @abstractmethod
-    def pod_sets(self, obj: Object, reads: ClusterReader) -> list[JobPodSet]:
+    def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
         """The pods of the job at full size (JOB-224)."""
 
     @abstractmethod
-    def start(self, obj: Object, infos: Sequence[PodSetInfo]) -> None:
+    def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:
         """Let the job run with what it was given, in place; raises PermanentError (JOB-225)."""
 
     @abstractmethod
-    def restore(self, obj: Object, originals: Sequence[PodSetInfo]) -> bool:
+    def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
         """Undo what `start` added, in place; False where the pod sets do not match (JOB-226)."""
 
     @abstractmethod
-    def finished(self, obj: Object) -> Finish | None:
+    def finished(self, obj: JsonObject) -> Finish | None:
         """How the job ended; None while it has not (JOB-227)."""
 
     @abstractmethod
-    def is_active(self, obj: Object) -> bool:
+    def is_active(self, obj: JsonObject) -> bool:
         """Whether pods may still hold resources (JOB-228)."""
 
     @abstractmethod
-    def pods_ready(self, obj: Object, reads: ClusterReader) -> bool:
+    def pods_ready(self, obj: JsonObject, reads: ClusterReader) -> bool:
         """Whether all pods of the admitted size are ready or have succeeded (JOB-229)."""
 
     # Optional
 
     def stop(
-        self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: ClusterReader
+        self, obj: JsonObject, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: ClusterReader
     ) -> tuple[Effect, ...]:
         """Stop the job, and restore it where its originals are known; ends in an event once it is stopped (JOB-49)."""
         if self.is_suspended(obj):
@@ -221,66 +222,66 @@ class Framework(ABC):
             self.restore(stopped, originals)
         return PatchObject(obj, stopped), stopped_event(obj, stop)
 
-    def waits_for_pods(self, obj: Object) -> bool:
+    def waits_for_pods(self, obj: JsonObject) -> bool:
         """Whether a stop can't be finished before pods have gone; Workloads keep the originals until then (JOB-101)."""
         return False
 
-    def is_stopping(self, obj: Object) -> bool:
+    def is_stopping(self, obj: JsonObject) -> bool:
         """Whether a stop has begun and is not finished (JOB-98)."""
         return False
 
-    def reclaimable(self, obj: Object) -> dict[str, int] | None:
+    def reclaimable(self, obj: JsonObject) -> dict[str, int] | None:
         """Pods per set that no longer need quota; None where the kind can't say (JOB-57)."""
         return None
 
-    def priority_class(self, obj: Object) -> str | None:
+    def priority_class(self, obj: JsonObject) -> str | None:
         """Name of the PriorityClass, final even if empty; None to take that of the first template (JOB-43)."""
         return None
 
-    def skips(self, obj: Object) -> bool:
+    def skips(self, obj: JsonObject) -> bool:
         """Whether the object is not ours right now (JOB-10)."""
         return False
 
-    def on_hold(self, obj: Object) -> bool:
+    def on_hold(self, obj: JsonObject) -> bool:
         """Whether the job is in a state that a user has to mend first (JOB-18)."""
         return False
 
-    def claims(self, obj: Object) -> bool:
+    def claims(self, obj: JsonObject) -> bool:
         """Whether what the object owns is queued with it (JOB-189)."""
         return True
 
-    def gate_templates(self, obj: Object) -> None:  # noqa: B027
+    def gate_templates(self, obj: JsonObject) -> None:  # noqa: B027
         """Gate the pods of an elastic job, in place (JOB-83)."""
 
-    def name_extra(self, obj: Object) -> str:
+    def name_extra(self, obj: JsonObject) -> str:
         """What tells the slices of one elastic job apart in their names (JOB-40)."""
         return str(obj["metadata"].get("generation", 0))
 
-    def default(self, obj: Object, reads: ClusterReader) -> None:  # noqa: B027
+    def default(self, obj: JsonObject, reads: ClusterReader) -> None:  # noqa: B027
         """Kind-specific defaults after the common ones, in place (JOB-66)."""
 
-    def validate_create(self, obj: Object, reads: ClusterReader) -> list[FieldError]:
+    def validate_create(self, obj: JsonObject, reads: ClusterReader) -> list[FieldError]:
         """Kind-specific problems of a new object."""
         return []
 
-    def validate_update(self, old: Object, new: Object, reads: ClusterReader) -> list[FieldError]:
+    def validate_update(self, old: JsonObject, new: JsonObject, reads: ClusterReader) -> list[FieldError]:
         """Kind-specific problems of a change."""
         return []
 
-    def finalize(self, obj: Object) -> tuple[Effect, ...]:
+    def finalize(self, obj: JsonObject) -> tuple[Effect, ...]:
         """Remove own finalizers (JOB-11)."""
         return ()
 
-    def pod_selector(self, obj: Object) -> str | None:
+    def pod_selector(self, obj: JsonObject) -> str | None:
         """Label selector of all pods of the job."""
         return None
 
-    def conditions(self, obj: Object, workload: Workload, reads: ClusterReader) -> Sequence[Condition]:
+    def conditions(self, obj: JsonObject, workload: Workload, reads: ClusterReader) -> Sequence[Condition]:
         """Further conditions of the Workload; only what differs is written (JOB-14)."""
         return ()
 
 
-def stopped_event(obj: Object, stop: Stop) -> Effect:
+def stopped_event(obj: JsonObject, stop: Stop) -> Effect:
     """The event that tells of a stop (JOB-49)."""
     return record_event(obj, "Stopped", truncate_note(stop.message))
 
@@ -313,27 +314,29 @@ class Composable(ABC):
     """
 
     @abstractmethod
-    def is_composed(self, obj: Object) -> bool:
+    def is_composed(self, obj: JsonObject) -> bool:
         """Whether the job consists of several objects."""
 
     @abstractmethod
-    def match(self, obj: Object, workloads: Sequence[Workload], reads: ClusterReader) -> Match:
+    def match(self, obj: JsonObject, workloads: Sequence[Workload], reads: ClusterReader) -> Match:
         """The Workload that stands for the members; raises UnretryableError where that can't be said (JOB-160)."""
 
     @abstractmethod
-    def compose(self, obj: Object, reads: ClusterReader) -> Composed:
+    def compose(self, obj: JsonObject, reads: ClusterReader) -> Composed:
         """The Workload of the members; raises UnretryableError where there are not enough (JOB-157)."""
 
     @abstractmethod
-    def run(self, obj: Object, infos: Sequence[PodSetInfo], started: str, reads: ClusterReader) -> tuple[Effect, ...]:
+    def run(
+        self, obj: JsonObject, infos: Sequence[PodSetInfo], started: str, reads: ClusterReader
+    ) -> tuple[Effect, ...]:
         """Start members that wait, each with the event `Started` and this message (JOB-163)."""
 
     @abstractmethod
-    def owners(self, obj: Object) -> Sequence[Object]:
+    def owners(self, obj: JsonObject) -> Sequence[JsonObject]:
         """The members that own the Workload (JOB-29)."""
 
 
-def members(obj: Object) -> list[Object]:
+def members(obj: JsonObject) -> list[JsonObject]:
     """The objects of a job, which may be one."""
     items = obj.get("items")
     return list(items) if items is not None else [obj]

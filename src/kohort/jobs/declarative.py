@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from kohort.api.codec import JsonObject
 from kohort.api.resource import Resource
 from kohort.jobs.contract import ClusterReader, Finish, Framework, ManagedBy
-from kohort.jobs.effects import Object
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, Template, expect_count, merge_info, restore_info
 from kohort.jobs.registry import RegistryError
 from kohort.jobs.topology import topology_request
@@ -109,7 +109,7 @@ def value_at(value: Any, path: str) -> Any:
     return value
 
 
-def _put(obj: Object, path: str, value: Any) -> None:
+def _put(obj: JsonObject, path: str, value: Any) -> None:
     *steps, last = path.split(".")
     for step in steps:
         obj = obj.setdefault(step, {})
@@ -121,7 +121,7 @@ class DeclaredFramework(Framework):
 
     _declared: ClassVar[Declaration]
 
-    def _places(self, obj: Object) -> list[_Place]:
+    def _places(self, obj: JsonObject) -> list[_Place]:
         return [_Place(each, item) for each in self._declared.podsets for item in _items(obj, each)]
 
     @property
@@ -129,15 +129,15 @@ class DeclaredFramework(Framework):
         """The path of the switch."""
         return self._declared.suspend
 
-    def is_suspended(self, obj: Object) -> bool:
+    def is_suspended(self, obj: JsonObject) -> bool:
         """Whether the switch says so."""
         return value_at(obj, self._declared.suspend) is True
 
-    def suspend(self, obj: Object) -> None:
+    def suspend(self, obj: JsonObject) -> None:
         """Set the switch."""
         _put(obj, self._declared.suspend, value=True)
 
-    def pod_sets(self, obj: Object, reads: ClusterReader) -> list[JobPodSet]:
+    def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
         """The templates at their paths."""
         label = self._declared.tas.pod_index_label if self._declared.tas else None
         return [
@@ -151,7 +151,7 @@ class DeclaredFramework(Framework):
             for each in self._places(obj)
         ]
 
-    def start(self, obj: Object, infos: Sequence[PodSetInfo]) -> None:
+    def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:
         """Clear the switch, and add to each template what it is given."""
         self._fill(obj)
         places = self._places(obj)
@@ -160,7 +160,7 @@ class DeclaredFramework(Framework):
         for place, info in zip(places, infos, strict=True):
             merge_info(place.template, info)
 
-    def restore(self, obj: Object, originals: Sequence[PodSetInfo]) -> bool:
+    def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
         """Put each template back as it was."""
         places = self._places(obj)
         if len(places) != len(originals):
@@ -169,7 +169,7 @@ class DeclaredFramework(Framework):
             restore_info(place.template, original)
         return True
 
-    def finished(self, obj: Object) -> Finish | None:
+    def finished(self, obj: JsonObject) -> Finish | None:
         """The first end whose condition is True."""
         true = {
             each.get("type"): each for each in value_at(obj, "status.conditions") or () if each.get("status") == "True"
@@ -180,20 +180,20 @@ class DeclaredFramework(Framework):
                 return Finish(end.success, str(message or ""))
         return None
 
-    def is_active(self, obj: Object) -> bool:
+    def is_active(self, obj: JsonObject) -> bool:
         """What the status says; a kind that does not say is never active."""
         return self._holds(self._declared.active, obj)
 
-    def pods_ready(self, obj: Object, reads: ClusterReader) -> bool:
+    def pods_ready(self, obj: JsonObject, reads: ClusterReader) -> bool:
         """What the status says."""
         return self._holds(self._declared.ready, obj)
 
-    def priority_class(self, obj: Object) -> str | None:
+    def priority_class(self, obj: JsonObject) -> str | None:
         """What stands at the path, final even if empty; that of the first template where there is no path."""
         path = self._declared.priority_class
         return str(value_at(obj, path) or "") if path else None
 
-    def _holds(self, comparison: Comparison | None, obj: Object) -> bool:
+    def _holds(self, comparison: Comparison | None, obj: JsonObject) -> bool:
         if comparison is None:
             return False
         wanted: Any = comparison.value
@@ -204,7 +204,7 @@ class DeclaredFramework(Framework):
             found = "" if isinstance(wanted, str) else 0
         return type(found) is type(wanted) and _COMPARISONS[comparison.op](found, wanted)
 
-    def _fill(self, obj: Object) -> None:
+    def _fill(self, obj: JsonObject) -> None:
         """Give templates a place that have none yet, so that something can be added to them."""
         for each in self._declared.podsets:
             for item in _items(obj, each):
@@ -230,7 +230,7 @@ def declared_framework(text: str) -> DeclaredFramework:
     return made()
 
 
-def _items(obj: Object, declared: PodSetDeclaration) -> list[Any]:
+def _items(obj: JsonObject, declared: PodSetDeclaration) -> list[Any]:
     if not declared.foreach:
         return [obj]
     return list(value_at(obj, declared.foreach.removesuffix("[*]")) or ())

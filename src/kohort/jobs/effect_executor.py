@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.validation.workload_update import workload_create_errors
 from kohort.api.merge import difference
@@ -21,7 +22,6 @@ from kohort.jobs.effects import (
     DeleteWorkload,
     Effect,
     GateOpened,
-    Object,
     PatchObject,
     PatchWorkload,
     RecordEvent,
@@ -153,5 +153,5 @@ class EffectExecutor:
             return workload
         return replace(workload, metadata=replace(workload.metadata, resource_version=version))
 
-    def _objects(self, obj: Object) -> ResourceClient[Object]:
+    def _objects(self, obj: JsonObject) -> ResourceClient[JsonObject]:
         return self.world.client.of(self.reads.resource(obj["apiVersion"], obj["kind"]))

@@ -4,8 +4,8 @@ Whoever carries them out stops at the first that fails, so an event after a writ
 """
 
 from dataclasses import dataclass
-from typing import Any
 
+from kohort.api.codec import JsonObject
 from kohort.api.core.objects import ObjectReference
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
@@ -14,16 +14,13 @@ from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.kube.events import EventToRecord, EventType
 from kohort.kube.options import AS_USUAL, DeletionOptions
 
-Object = dict[str, Any]
-"""An object of a framework: plain JSON. Nobody changes one that came from a cache."""
-
 
 @dataclass(frozen=True, slots=True)
 class PatchObject:
     """Change an object of a framework: only what differs is sent, with the resourceVersion of `before` (JOB-54)."""
 
-    before: Object
-    after: Object
+    before: JsonObject
+    after: JsonObject
     part: WriteTarget = WriteTarget.OBJECT
 
 
@@ -31,7 +28,7 @@ class PatchObject:
 class DeleteObject:
     """Delete an object of a framework."""
 
-    obj: Object
+    obj: JsonObject
     how: DeletionOptions = AS_USUAL
     expected_by: str = ""
     """The job's key as text, under which its UID is expected to go, so that nothing is deleted twice (JOB-27)."""
@@ -42,7 +39,7 @@ class CreateWorkload:
     """Create a Workload; one of that name that exists already ends the pass (JOB-36, DEV-7)."""
 
     workload: Workload
-    owner: Object
+    owner: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +78,12 @@ class GateOpened:
 Effect = PatchObject | DeleteObject | CreateWorkload | PatchWorkload | DeleteWorkload | RecordEvent | GateOpened
 
 
-def record_event(obj: Object, reason: str, message: str, kind: EventType = "Normal") -> RecordEvent:
+def record_event(obj: JsonObject, reason: str, message: str, kind: EventType = "Normal") -> RecordEvent:
     """An event about an object of a framework (§14)."""
     return RecordEvent(reference(obj), EventToRecord(kind, reason, message))
 
 
-def reference(obj: Object) -> ObjectReference:
+def reference(obj: JsonObject) -> ObjectReference:
     """The object as events name it."""
     metadata = obj.get("metadata", {})
     return ObjectReference(
@@ -102,7 +99,7 @@ workload_reference = workload_events.reference
 """The Workload as events name it."""
 
 
-def key_of(obj: Object) -> ObjectKey:
+def key_of(obj: JsonObject) -> ObjectKey:
     """Namespace and name of an object of a framework."""
     metadata = obj.get("metadata", {})
     return ObjectKey(metadata.get("namespace", ""), metadata.get("name", ""))

@@ -6,10 +6,10 @@ Both sides go through one normaliser, because an API server fills in defaults on
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from kohort.api.codec import JsonObject
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.conditions import is_admitted, is_reserved
-from kohort.jobs.effects import Object
 from kohort.jobs.errors import JobError
 from kohort.jobs.normalising import containers_of, tolerations_of
 from kohort.jobs.objects import maximum_execution_time, metadata, uid
@@ -22,12 +22,12 @@ from kohort.jobs.workload_builder import sanitised
 class JobComparison:
     """A job as far as it is compared."""
 
-    obj: Object
+    obj: JsonObject
     pod_sets: Sequence[JobPodSet]
     is_suspended: bool
 
 
-def is_controlled_by(workload: Workload, obj: Object) -> bool:
+def is_controlled_by(workload: Workload, obj: JsonObject) -> bool:
     """Whether the job is the controller of the Workload, in this life of it (JOB-32)."""
     owners = workload.metadata.owner_references
     owner = next((each for each in owners if each.controller), None)

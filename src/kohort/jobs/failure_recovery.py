@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from kohort.api.codec import JsonObject
 from kohort.api.core.nodes import Node
 from kohort.api.core.pods import Pod
 from kohort.api.gates import Gate
@@ -15,7 +16,7 @@ from kohort.api.meta import ObjectKey
 from kohort.api.times import format_duration, format_time, from_timedelta, parse_time
 from kohort.controllers.context import RETRIES, ControllerContext
 from kohort.jobs.assume_cache import CachedObject, ObjectAssumeCache
-from kohort.jobs.effects import Object, key_of, reference
+from kohort.jobs.effects import key_of, reference
 from kohort.jobs.objects import annotations, metadata, uid
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
@@ -37,29 +38,29 @@ WORKERS: Final = 4
 ENDING: Final = "ending on node"
 
 
-def is_eligible(pod: Object) -> bool:
+def is_eligible(pod: JsonObject) -> bool:
     """Whether a pod that is being deleted may be ended by force."""
     return annotations(pod).get(ANNOTATION) == "true" and bool(metadata(pod).get("deletionTimestamp"))
 
 
-def ending_on(pod: Object) -> Iterable[str]:
+def ending_on(pod: JsonObject) -> Iterable[str]:
     """The node of a pod that may be ended by force."""
     return (_node_of(pod),) if is_eligible(pod) else ()
 
 
-def due_at(pod: Object) -> datetime:
+def due_at(pod: JsonObject) -> datetime:
     """From when on an eligible pod may be ended by force; its deletion is stamped with the end of its grace period."""
     return parse_time(metadata(pod)["deletionTimestamp"]) + PATIENCE
 
 
-def message(pod: Object) -> str:
+def message(pod: JsonObject) -> str:
     """What is told of a pod that was ended by force."""
     grace = timedelta(seconds=metadata(pod).get("deletionGracePeriodSeconds") or 0) + PATIENCE
     why = f"due to unreachable node `{_node_of(pod)}` (triggered by `{ANNOTATION}` annotation)"
     return f"Pod forcefully terminated after {format_duration(from_timedelta(grace))} grace period {why}"
 
 
-def failed_status(pod: Object, now: datetime) -> dict[str, Any] | None:
+def failed_status(pod: JsonObject, now: datetime) -> dict[str, Any] | None:
     """What changes in the status of a pod that is ended by force; None where that is written already."""
     status = pod.get("status") or {}
     conditions = status.get("conditions") or []
@@ -119,7 +120,7 @@ class FailureRecovery:
             await self._end(pod)
         return None
 
-    async def _end(self, pod: Object) -> None:
+    async def _end(self, pod: JsonObject) -> None:
         """Fail the pod, so that its job counts it, and delete it; a crash in between is caught up with."""
         key, pods = key_of(pod), self._world.client.of(Pod.resource)
         changed = failed_status(pod, self._world.now())
@@ -137,7 +138,7 @@ class FailureRecovery:
                 raise
 
 
-def _node_of(pod: Object) -> str:
+def _node_of(pod: JsonObject) -> str:
     return (pod.get("spec") or {}).get("nodeName") or ""
 
 

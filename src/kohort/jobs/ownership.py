@@ -7,13 +7,12 @@ request came from a user who has the rights of the owner's controller.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kohort.api.codec import from_json
+from kohort.api.codec import JsonObject, from_json
 from kohort.api.core.reviews import UserInfo
 from kohort.api.errors import ApiError
 from kohort.api.meta import LabelSelector
 from kohort.api.resource import Resource
 from kohort.api.selectors import compile_selector
-from kohort.jobs.effects import Object
 from kohort.jobs.objects import controller_owner, labels
 from kohort.jobs.registry import GroupKind, group_kind
 from kohort.kube.reviews import Act, Reviews, User
@@ -35,19 +34,19 @@ PROOFS: Final = ("finalizers", "status")
 FORGED_CONTROLLER: Final = "controller: true may be set only by a user who may update the owner's status or finalizers"
 
 
-def creates_kind(owner: GroupKind, child: Object) -> bool:
+def creates_kind(owner: GroupKind, child: JsonObject) -> bool:
     """Whether the controller of a kind of owners creates objects such as this one; of other groups, all may."""
     creators = CREATORS.get(_kind(child))
     return creators is None or owner in creators or owner[0] not in BUILT_IN_GROUPS
 
 
-def controls(owner: Object, child: Object) -> bool:
+def controls(owner: JsonObject, child: JsonObject) -> bool:
     """Whether an owner would keep the child: Kubernetes' controllers release what their selector does not match."""
     creators = CREATORS.get(_kind(child), frozenset())
     return creates_kind(_kind(owner), child) and (_kind(owner) not in creators or _selects(owner, child))
 
 
-def claimed_controller(obj: Object) -> Mapping[str, Any] | None:
+def claimed_controller(obj: JsonObject) -> Mapping[str, Any] | None:
     """The reference to a controller that may have created an object of this kind."""
     reference = controller_owner(obj)
     if reference is None or not creates_kind(group_kind(reference["apiVersion"], reference["kind"]), obj):
@@ -55,18 +54,18 @@ def claimed_controller(obj: Object) -> Mapping[str, Any] | None:
     return reference
 
 
-def without_controller(obj: Object) -> Object:
+def without_controller(obj: JsonObject) -> JsonObject:
     """The object with the same owners, none of which controls it; garbage collection treats it as before."""
     head = obj["metadata"]
     owners = [{**each, "controller": False} if each.get("controller") else each for each in head["ownerReferences"]]
     return {**obj, "metadata": {**head, "ownerReferences": owners}}
 
 
-def _kind(obj: Object) -> GroupKind:
+def _kind(obj: JsonObject) -> GroupKind:
     return group_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
 
 
-def _selects(owner: Object, child: Object) -> bool:
+def _selects(owner: JsonObject, child: JsonObject) -> bool:
     selector = (owner.get("spec") or {}).get("selector")
     if selector is None:
         return False

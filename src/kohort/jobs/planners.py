@@ -7,12 +7,12 @@ to owners and the requests are the reconciler's.
 from abc import abstractmethod
 from typing import ClassVar
 
+from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.controllers.context import ControllerContext
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import JobKey
 from kohort.jobs.defaulting.webhook_only import WebhookOnly
-from kohort.jobs.effects import Object
 from kohort.jobs.errors import JobError
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.reconcile_pass import PassPlan, PassReader
@@ -27,7 +27,7 @@ class Planner(WebhookOnly):
     """Whether an object is looked at again when a Workload changes that it owns, with others or alone."""
 
     @abstractmethod
-    def plan(self, obj: Object, ancestor: Object | None, reads: PassReader) -> PassPlan:
+    def plan(self, obj: JsonObject, ancestor: JsonObject | None, reads: PassReader) -> PassPlan:
         """What is to be done about an object; `ancestor` is the owner that is queued in its place."""
 
 

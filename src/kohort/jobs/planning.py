@@ -1,9 +1,9 @@
 """One pass over one job, from its key to a plan (§4): pure, so that it can be tried, repeated and cut short at will."""
 
+from kohort.api.codec import JsonObject
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.finishing import finish, without_finalizer
 from kohort.jobs.contract import Framework, JobKey
-from kohort.jobs.effects import Object
 from kohort.jobs.errors import JobError
 from kohort.jobs.objects import is_terminating
 from kohort.jobs.reconcile_pass import DONE, EndPass, PassPlan, PassReader, ReconcilePass
@@ -14,7 +14,7 @@ ORPHANED = "The workload's owner no longer exists"
 
 
 def plan_pass(
-    framework: Framework, key: JobKey, obj: Object | None, ancestor: Object | None, reads: PassReader
+    framework: Framework, key: JobKey, obj: JsonObject | None, ancestor: JsonObject | None, reads: PassReader
 ) -> PassPlan:
     """What to do about a job now; `ancestor` is the owner that is queued in its place (JOB-9 to JOB-25)."""
     this = ReconcilePass(framework, key, obj if obj is not None else {}, reads)
@@ -25,7 +25,7 @@ def plan_pass(
     return PassPlan(tuple(this.effects), requeue_after=end.requeue_after)
 
 
-def _run(this: ReconcilePass, obj: Object | None, ancestor: Object | None) -> EndPass:
+def _run(this: ReconcilePass, obj: JsonObject | None, ancestor: JsonObject | None) -> EndPass:
     if obj is not None and this.framework.skips(obj):
         return DONE
     if obj is None or is_terminating(obj):
@@ -38,7 +38,7 @@ def _run(this: ReconcilePass, obj: Object | None, ancestor: Object | None) -> En
     return end or DONE
 
 
-def _finalize(this: ReconcilePass, obj: Object | None) -> EndPass:
+def _finalize(this: ReconcilePass, obj: JsonObject | None) -> EndPass:
     """S2: the job is gone or going, and its Workloads end with it (JOB-11, JOB-58)."""
     for each in this.framework.workloads(this.key, this.reads):
         current = each

@@ -5,12 +5,13 @@ from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
+from kohort.api.codec import JsonObject
 from kohort.api.core.nodes import PriorityClass
 from kohort.api.kueue.v1beta2 import Workload, WorkloadPriorityClass
 from kohort.api.kueue.v1beta2.workload import PriorityClassRef
 from kohort.engine.lifecycle.conditions import is_reserved
 from kohort.jobs.contract import Framework
-from kohort.jobs.effects import Object, record_event
+from kohort.jobs.effects import record_event
 from kohort.jobs.errors import RetryError
 from kohort.jobs.keys import PRIORITY_CLASS_LABEL
 from kohort.jobs.objects import labels
@@ -39,7 +40,9 @@ class Classes(Protocol):
         """The PriorityClasses that are meant for pods that name none."""
 
 
-def resolve_priority(framework: Framework, obj: Object, pod_sets: Sequence[JobPodSet], classes: Classes) -> JobPriority:
+def resolve_priority(
+    framework: Framework, obj: JsonObject, pod_sets: Sequence[JobPodSet], classes: Classes
+) -> JobPriority:
     """The priority of a job; raises RetryError for a class that is not there (JOB-43)."""
     named = labels(obj).get(PRIORITY_CLASS_LABEL)
     if named:
@@ -49,7 +52,7 @@ def resolve_priority(framework: Framework, obj: Object, pod_sets: Sequence[JobPo
     return _of_class(name, classes) if name else _default(classes)
 
 
-def _of_workload_class(obj: Object, name: str, classes: Classes) -> JobPriority:
+def _of_workload_class(obj: JsonObject, name: str, classes: Classes) -> JobPriority:
     found = classes.workload_priority_class(name)
     if found is None:
         why = f'WorkloadPriorityClass "{name}" not found'
@@ -82,7 +85,7 @@ def _pod_class(name: str) -> PriorityClassRef:
     return PriorityClassRef(group="scheduling.k8s.io", kind="PriorityClass", name=name)
 
 
-def out_of_line(obj: Object, workloads: Iterable[Workload]) -> list[Workload]:
+def out_of_line(obj: JsonObject, workloads: Iterable[Workload]) -> list[Workload]:
     """The Workloads whose class may follow the job's, where one of them does not yet (JOB-35)."""
     named = labels(obj).get(PRIORITY_CLASS_LABEL, "")
     may_follow = [each for each in workloads if _may_follow(each)]

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload
 from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.contract import ClusterReader, Framework, JobKey, Stop
-from kohort.jobs.effects import Effect, Object, PatchWorkload, record_event
+from kohort.jobs.effects import Effect, PatchWorkload, record_event
 from kohort.jobs.errors import JobError
 from kohort.jobs.podset_infos import originals
 from kohort.jobs.priority import Classes
@@ -59,7 +60,7 @@ class ReconcilePass:
 
     framework: Framework
     key: JobKey
-    obj: Object
+    obj: JsonObject
     """The job; of several members, their first with all of them under `items`."""
     reads: PassReader
     effects: list[Effect] = field(default_factory=list)

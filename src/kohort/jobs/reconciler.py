@@ -7,12 +7,12 @@ import asyncio
 import logging
 from typing import Final
 
+from kohort.api.codec import JsonObject
 from kohort.controllers.context import ControllerContext
 from kohort.jobs.ancestors import managed_ancestor
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import Framework, JobKey
 from kohort.jobs.effect_executor import EffectExecutor, WorkloadNameConflictError
-from kohort.jobs.effects import Object
 from kohort.jobs.errors import JobError, RetryError, UnretryableError
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.planning import plan_pass
@@ -90,7 +90,7 @@ class JobReconciler:
         obj = self._framework.load(key, self._reads) if ancestor is not None else obj
         return plan_pass(self._framework, key, obj, ancestor, self._reads)
 
-    async def _ancestor(self, obj: Object | None) -> Object | None:
+    async def _ancestor(self, obj: JsonObject | None) -> JsonObject | None:
         if obj is None or self._framework.is_top_level:
             return None
         manages_all = self._reads.configuration.manage_jobs_without_queue_name

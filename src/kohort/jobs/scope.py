@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from copy import deepcopy
 from functools import lru_cache
 
-from kohort.api.codec import decode, encode
+from kohort.api.codec import JsonObject, decode, encode
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import LabelSelector
 from kohort.api.selectors import Selector, compile_selector
 from kohort.engine.lifecycle.conditions import is_admitted, is_evicted, is_finished
 from kohort.jobs.contract import ClusterReader
-from kohort.jobs.effects import Object, PatchObject
+from kohort.jobs.effects import PatchObject
 from kohort.jobs.keys import SLICE_REPLACEMENT_ANNOTATION
 from kohort.jobs.objects import asks_for_slices, metadata, queue_name, uid
 from kohort.jobs.reconcile_pass import DONE, EndPass, ReconcilePass
@@ -28,7 +28,7 @@ def _compiled(selector: bytes) -> Selector:
     return compile_selector(decode(selector, LabelSelector))
 
 
-def in_scope(this: ReconcilePass, ancestor: Object | None) -> EndPass | None:
+def in_scope(this: ReconcilePass, ancestor: JsonObject | None) -> EndPass | None:
     """End the pass where the job is none of ours, or its owner's affair (JOB-12)."""
     labels = this.reads.namespace_labels(this.key.namespace)
     if labels is None or not selects_namespace(this.reads.configuration, labels):
@@ -41,7 +41,7 @@ def in_scope(this: ReconcilePass, ancestor: Object | None) -> EndPass | None:
     return None
 
 
-def _follow_ancestor(this: ReconcilePass, ancestor: Object) -> None:
+def _follow_ancestor(this: ReconcilePass, ancestor: JsonObject) -> None:
     """Suspend a child whose owner may not run (JOB-6)."""
     framework, obj = this.framework, this.obj
     if framework.is_suspended(obj) or framework.finished(obj) is not None:
@@ -54,7 +54,7 @@ def _follow_ancestor(this: ReconcilePass, ancestor: Object) -> None:
     this.tell("Suspended", "Kueue managed child job suspended")
 
 
-def _must_wait(this: ReconcilePass, workload: Workload | None, ancestor: Object) -> bool:
+def _must_wait(this: ReconcilePass, workload: Workload | None, ancestor: JsonObject) -> bool:
     if workload is None:
         return True
     gates = this.reads.gates
@@ -63,13 +63,13 @@ def _must_wait(this: ReconcilePass, workload: Workload | None, ancestor: Object)
     return not is_admitted(workload)
 
 
-def _newest(this: ReconcilePass, ancestor: Object) -> Workload | None:
+def _newest(this: ReconcilePass, ancestor: JsonObject) -> Workload | None:
     """The ancestor's newest Workload that is not finished."""
     living = [each for each in workloads_of(ancestor, this.reads) if not is_finished(each)]
     return living[-1] if living else None
 
 
-def workloads_of(ancestor: Object, reads: ClusterReader) -> list[Workload]:
+def workloads_of(ancestor: JsonObject, reads: ClusterReader) -> list[Workload]:
     """The Workloads of an ancestor that are cached, oldest first."""
     head = metadata(ancestor)
     version, kind = ancestor.get("apiVersion", ""), ancestor.get("kind", "")
@@ -77,7 +77,7 @@ def workloads_of(ancestor: Object, reads: ClusterReader) -> list[Workload]:
     return [each for each in owned if is_owned_by(each, ancestor)]
 
 
-def is_owned_by(workload: Workload, ancestor: Object) -> bool:
+def is_owned_by(workload: Workload, ancestor: JsonObject) -> bool:
     """Whether the ancestor itself owns the Workload, not an earlier object of its name."""
     return any(owner.uid == uid(ancestor) for owner in workload.metadata.owner_references)
 

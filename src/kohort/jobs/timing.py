@@ -6,10 +6,11 @@ Each is told by whoever made the write, so that what was refused or lost is not 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.times import parse_time
 from kohort.engine.lifecycle.conditions import ADMITTED, condition
-from kohort.jobs.effects import Effect, GateOpened, Object, PatchObject
+from kohort.jobs.effects import Effect, GateOpened, PatchObject
 from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION
 from kohort.jobs.objects import gates, metadata, queue_name
 from kohort.metrics import KueueMetrics
@@ -26,7 +27,7 @@ def with_openings(effects: Iterable[Effect], workload: Workload) -> Iterator[Eff
             yield from (GateOpened(gate, workload) for gate in _opened(effect))
 
 
-def time_creation(metrics: KueueMetrics, owner: Object, now: datetime) -> None:
+def time_creation(metrics: KueueMetrics, owner: JsonObject, now: datetime) -> None:
     """A Workload was created for a job: how long after the job itself."""
     head = metadata(owner)
     if head.get("generation") != FIRST or not head.get("creationTimestamp"):

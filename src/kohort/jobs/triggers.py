@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable
 
+from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.jobs.assume_cache import CachedObject, ObjectAssumeCache
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import Composable, Framework, JobKey, WatchedKind
-from kohort.jobs.effects import Object
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION
 from kohort.jobs.objects import controller_owner, is_terminating
@@ -18,7 +18,7 @@ Wake = Callable[[JobKey, float], None]
 """Have a job looked at, so many seconds from now."""
 
 
-def owner_uids(obj: Object) -> Iterable[str]:
+def owner_uids(obj: JsonObject) -> Iterable[str]:
     """The UID of an object's controller."""
     owner = controller_owner(obj)
     return (owner["uid"],) if owner and owner.get("uid") else ()

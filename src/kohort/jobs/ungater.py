@@ -6,6 +6,7 @@ Pods are watched from the first elastic job on, and only those that were started
 from collections.abc import Iterable
 from typing import Final
 
+from kohort.api.codec import JsonObject
 from kohort.api.core.pods import Pod
 from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
@@ -14,7 +15,7 @@ from kohort.controllers.context import ControllerContext
 from kohort.controllers.workloads.assume_cache import key_of as workload_key
 from kohort.jobs.assume_cache import CachedObject, ObjectAssumeCache
 from kohort.jobs.effect_executor import merge_patch
-from kohort.jobs.effects import Object, PatchObject, key_of
+from kohort.jobs.effects import PatchObject, key_of
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.keys import ELASTIC_GATE, PODSET_LABEL
 from kohort.jobs.objects import metadata, uid
@@ -39,7 +40,7 @@ def chains(workload: Workload) -> Iterable[tuple[str, str]]:
     return ((workload.metadata.namespace, chain_of(workload)),) if is_slice(workload) else ()
 
 
-def slices_of_pod(pod: Object) -> Iterable[tuple[str, str]]:
+def slices_of_pod(pod: JsonObject) -> Iterable[tuple[str, str]]:
     """The chain or Workload that a pod was started for."""
     named = slice_named_by(pod)
     return ((metadata(pod).get("namespace", ""), named),) if named else ()
@@ -112,7 +113,7 @@ class Ungater:
         known = (self._world.known.get(workload_key(each)) for each in shown)
         return sorted((each for each in known if each is not None), key=_age)
 
-    def _pods_of(self, key: ObjectKey, slices: Iterable[Workload]) -> list[Object]:
+    def _pods_of(self, key: ObjectKey, slices: Iterable[Workload]) -> list[JsonObject]:
         """Pods that name the chain, or any Workload of it."""
         if self._pods is None:
             return []

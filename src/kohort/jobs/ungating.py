@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
+from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.conditions import is_admitted, is_evicted, is_finished
-from kohort.jobs.effects import Object, PatchObject
+from kohort.jobs.effects import PatchObject
 from kohort.jobs.keys import (
     ELASTIC_GATE,
     ELASTIC_JOB_ANNOTATION,
@@ -29,13 +30,13 @@ def chain_of(workload: Workload) -> str:
     return workload.metadata.annotations.get(SLICE_NAME_ANNOTATION) or workload.metadata.name
 
 
-def slice_named_by(pod: Object) -> str:
+def slice_named_by(pod: JsonObject) -> str:
     """The chain, or else the Workload, that a pod was started for; empty where it is none of ours."""
     notes = annotations(pod)
     return notes.get(SLICE_NAME_ANNOTATION) or notes.get(WORKLOAD_ANNOTATION) or ""
 
 
-def is_gated(pod: Object) -> bool:
+def is_gated(pod: JsonObject) -> bool:
     """Whether the pod waits for its place in an elastic job."""
     return ELASTIC_GATE in gates(pod)
 
@@ -46,13 +47,13 @@ def serving_slice(slices: Iterable[Workload]) -> Workload | None:
     return fit[-1] if fit else None
 
 
-def ungate(workload: Workload, pods: Sequence[Object]) -> list[PatchObject]:
+def ungate(workload: Workload, pods: Sequence[JsonObject]) -> list[PatchObject]:
     """The pods to be placed, by name, as far as each pod set has room (JOB-84)."""
     living = [pod for pod in pods if not _is_over(pod)]
     return [patch for pod_set in workload.spec.pod_sets for patch in _ungate_set(workload, pod_set, living)]
 
 
-def _ungate_set(workload: Workload, pod_set: Any, pods: Sequence[Object]) -> list[PatchObject]:
+def _ungate_set(workload: Workload, pod_set: Any, pods: Sequence[JsonObject]) -> list[PatchObject]:
     mine = [pod for pod in pods if labels(pod).get(PODSET_LABEL) == pod_set.name]
     gated = sorted((pod for pod in mine if is_gated(pod)), key=lambda pod: str(metadata(pod).get("name")))
     room = pod_set.count - (len(mine) - len(gated))
@@ -60,11 +61,11 @@ def _ungate_set(workload: Workload, pod_set: Any, pods: Sequence[Object]) -> lis
     return [PatchObject(pod, after) for pod, after in zip(gated, freed, strict=False) if after is not None]
 
 
-def _is_over(pod: Object) -> bool:
+def _is_over(pod: JsonObject) -> bool:
     return is_terminating(pod) or (pod.get("status") or {}).get("phase") in OVER
 
 
-def _freed(pod: Object, workload: Workload, pod_set: str) -> Object | None:
+def _freed(pod: JsonObject, workload: Workload, pod_set: str) -> JsonObject | None:
     """The pod without its gate, with what admission checks add; None where that contradicts what it has."""
     freed = deepcopy(pod)
     spec = freed["spec"]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from kohort.api.codec import encode
+from kohort.api.codec import JsonObject, encode
 from kohort.api.config.v1beta2 import Configuration, CustomLabel
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
@@ -17,7 +17,6 @@ from kohort.api.kueue.v1beta2.workload import WorkloadSpec
 from kohort.api.meta import ObjectMeta, OwnerReference
 from kohort.api.names import check_label_value
 from kohort.jobs.contract import Framework
-from kohort.jobs.effects import Object
 from kohort.jobs.keys import ADMISSION_GATED_BY_ANNOTATION, JOB_UID_LABEL, PROVISIONING_PREFIX
 from kohort.jobs.names import workload_name
 from kohort.jobs.objects import annotations, labels, maximum_execution_time, metadata, queue_name, uid
@@ -26,7 +25,7 @@ from kohort.jobs.podsets import JobPodSet, Template
 
 def build_workload(
     framework: Framework,
-    obj: Object,
+    obj: JsonObject,
     pod_sets: Sequence[JobPodSet],
     configuration: Configuration,
     gates: FeatureGates,
@@ -53,7 +52,7 @@ def build_workload(
     return with_demand(Workload(metadata=head, spec=WorkloadSpec(pod_sets=stored(pod_sets, gates))), obj)
 
 
-def with_demand(workload: Workload, obj: Object) -> Workload:
+def with_demand(workload: Workload, obj: JsonObject) -> Workload:
     """The Workload with the queue and the time limit that the job asks for (JOB-38)."""
     spec = replace(
         workload.spec,
@@ -79,7 +78,7 @@ def _measured(configuration: Configuration, gates: FeatureGates) -> Iterator[Cus
     return (each for each in wanted if each.source_kind == "Workload")
 
 
-def copied_labels(obj: Object, configuration: Configuration, gates: FeatureGates) -> dict[str, str]:
+def copied_labels(obj: JsonObject, configuration: Configuration, gates: FeatureGates) -> dict[str, str]:
     """The job's labels that its Workload gets too, and the job's UID (JOB-37)."""
     own = labels(obj)
     copied = {key: own[key] for key in label_keys(configuration, gates) if key in own}
@@ -88,7 +87,7 @@ def copied_labels(obj: Object, configuration: Configuration, gates: FeatureGates
     return copied
 
 
-def copied_annotations(obj: Object, configuration: Configuration, gates: FeatureGates) -> dict[str, str]:
+def copied_annotations(obj: JsonObject, configuration: Configuration, gates: FeatureGates) -> dict[str, str]:
     """The job's annotations that its Workload gets too (JOB-37)."""
     wanted, own = annotation_keys(configuration, gates), annotations(obj)
     copied = {key: value for key, value in own.items() if key.startswith(PROVISIONING_PREFIX) or key in wanted}

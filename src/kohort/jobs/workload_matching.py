@@ -5,6 +5,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from kohort.api.codec import JsonObject
 from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey, OwnerReference
@@ -12,7 +13,7 @@ from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.conditions import is_reserved
 from kohort.engine.lifecycle.finishing import finish, without_finalizer
 from kohort.jobs.contract import Composable, Stop, StopReason
-from kohort.jobs.effects import DeleteWorkload, Object
+from kohort.jobs.effects import DeleteWorkload
 from kohort.jobs.equivalence import JobComparison, is_controlled_by, is_equivalent
 from kohort.jobs.errors import RetryError, UnretryableError
 from kohort.jobs.keys import (
@@ -80,7 +81,7 @@ def _references(this: ReconcilePass) -> list[OwnerReference]:
     return [replace(reference, controller=True, block_owner_deletion=True)]
 
 
-def _reference(this: ReconcilePass, obj: Object) -> OwnerReference:
+def _reference(this: ReconcilePass, obj: JsonObject) -> OwnerReference:
     resource = this.framework.resource
     name = metadata(obj).get("name", "")
     return OwnerReference(api_version=resource.api_version, kind=resource.kind, name=name, uid=uid(obj))

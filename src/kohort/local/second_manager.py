@@ -6,7 +6,8 @@ manager answers; the Deployment of a second manager, which would decide on the s
 
 from typing import Any, Final
 
-from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object, is_write_of
+from kohort.api.codec import JsonObject
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, is_write_of
 from kohort.kube.errors import forbidden
 
 _DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
@@ -16,7 +17,7 @@ _CONFIGURATIONS: Final = (
     "validatingwebhookconfigurations.admissionregistration.k8s.io",
 )
 _UNCLAIMED: Final = (_DEFINITIONS, *_CONFIGURATIONS, "services")
-_NOTHING: Final[Object] = {"f:metadata": {}}
+_NOTHING: Final[JsonObject] = {"f:metadata": {}}
 _GROUP: Final = "kueue.x-k8s.io"
 _MANAGERS: Final = ("kohort", "kueue")
 _REASON: Final = (
@@ -31,7 +32,7 @@ class BuiltInManager(NoopPlugin):
         self._user = user
         """As whom the built-in manager writes: it alone may change where it is called."""
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
         """The object with the addresses of the built-in manager."""
         new, old = attributes.object, attributes.old
         if new is not None and attributes.user.name == self._user:
@@ -51,7 +52,7 @@ class BuiltInManager(NoopPlugin):
             raise forbidden(attributes.about, _REASON)
 
 
-def _unclaimed(found: Object) -> Object | None:
+def _unclaimed(found: JsonObject) -> JsonObject | None:
     """An object of the built-in manager that claims none of its fields: an apply over it meets no conflicts.
 
     The entries stay, since an object without any is taken to be owned by whoever wrote it before the first apply.
@@ -61,7 +62,7 @@ def _unclaimed(found: Object) -> Object | None:
     return {**found, "metadata": {**metadata, "managedFields": entries}} if entries else None
 
 
-def _with_conversion_of(new: Object, old: Object) -> Object | None:
+def _with_conversion_of(new: JsonObject, old: JsonObject) -> JsonObject | None:
     """A definition with the former conversion, where that is a webhook of the built-in manager."""
     spec, former = new.get("spec") or {}, (old.get("spec") or {}).get("conversion") or {}
     client = (former.get("webhook") or {}).get("clientConfig") or {}
@@ -70,7 +71,7 @@ def _with_conversion_of(new: Object, old: Object) -> Object | None:
     return {**new, "spec": {**spec, "conversion": former}}
 
 
-def _with_clients_of(new: Object, old: Object) -> Object | None:
+def _with_clients_of(new: JsonObject, old: JsonObject) -> JsonObject | None:
     """A webhook configuration with the former addresses of those webhooks that the built-in manager serves."""
     clients = {each.get("name"): each.get("clientConfig") or {} for each in old.get("webhooks") or ()}
     kept = {name: client for name, client in clients.items() if _is_of_kueue(name) and client.get("url")}
@@ -87,7 +88,7 @@ def _is_of_kueue(name: Any) -> bool:
     return str(name).endswith(".kb.io")
 
 
-def _is_manager(deployment: Object) -> bool:
+def _is_manager(deployment: JsonObject) -> bool:
     """Whether the Deployment runs Kohort's or Kueue's manager, as their manifests and charts label it."""
     labels = (deployment.get("metadata") or {}).get("labels") or {}
     is_controller = labels.get("control-plane") == "controller-manager"

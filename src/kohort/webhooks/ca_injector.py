@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kohort.api.codec import JsonObject
 from kohort.kube.client import Client
 from kohort.kube.errors import ConfigError, KubeError, StatusError
 from kohort.kube.informer import Informer, SharedInformerFactory
@@ -18,7 +19,6 @@ from kohort.webhooks.ca_targets import (
     API_SERVICES,
     DEFINITIONS,
     LeanKind,
-    Object,
     Patch,
     WebhookTrust,
     api_service_patch,
@@ -35,7 +35,7 @@ MANAGER = WriteOptions(field_manager="kohort-webhooks")
 _BURST, _RATE = 40, 0.2
 """Writes at once, and then per second: enough for every step of a renewal, and a bound for quarrels."""
 _QUARREL = "somebody else keeps changing it: let all managers use one webhook URL"
-Mend = Callable[[Object, WebhookTrust], Patch | None]
+Mend = Callable[[JsonObject, WebhookTrust], Patch | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class CaInjector:
                     failures += await self._patched(informer, found, patch)
         return failures
 
-    async def _patched(self, informer: Informer[Any], found: Object, patch: Patch) -> list[KubeError]:
+    async def _patched(self, informer: Informer[Any], found: JsonObject, patch: Patch) -> list[KubeError]:
         identity = informer.objects.kind.identity(found)
         if not self._bucket.try_take():
             return [ConfigError(f"{found['kind']} {identity.key}: {_QUARREL}")]

@@ -5,9 +5,8 @@ In a cluster only the bundle is ours, the rest is the administrator's. A manager
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.api.kueue.conversion import converts_by_webhook
 from kohort.api.kueue.group import GROUP
 from kohort.api.resource import Resource
@@ -25,7 +24,6 @@ from kohort.webhooks.configurations import (
 )
 from kohort.webhooks.registrations import AnyRegistration, WebhookType, acting
 
-Object = dict[str, Any]
 Patch = dict[str, Json]
 
 DEFINITIONS = Resource(
@@ -47,7 +45,7 @@ class WebhookTrust:
 class LeanKind(UnstructuredResource):
     """Definitions without their schemas, which are large and none of our concern here."""
 
-    def read(self, data: Data) -> Object:
+    def read(self, data: Data) -> JsonObject:
         """Keep what tells how objects are converted."""
         found = super().read(data)
         metadata = {name: value for name, value in found.get("metadata", {}).items() if name != "managedFields"}
@@ -56,7 +54,7 @@ class LeanKind(UnstructuredResource):
         return {**found, "metadata": metadata, "spec": kept, "status": {}}
 
 
-def configuration_patch(act: WebhookType, found: Object, trust: WebhookTrust) -> Patch | None:
+def configuration_patch(act: WebhookType, found: JsonObject, trust: WebhookTrust) -> Patch | None:
     """What a webhook configuration lacks; None where nothing."""
     entries = found.get("webhooks") or []
     place = trust.manager.place
@@ -68,7 +66,7 @@ def configuration_patch(act: WebhookType, found: Object, trust: WebhookTrust) ->
     return {"webhooks": mended} if mended != entries else None
 
 
-def _states(found: Sequence[Object], wanted: Sequence[Object]) -> bool:
+def _states(found: Sequence[JsonObject], wanted: Sequence[JsonObject]) -> bool:
     """Whether the entries say what they should; what a server added as a default is no matter."""
     by_name = {each.get("name"): each for each in found}
     if len(by_name) != len(wanted):
@@ -76,19 +74,19 @@ def _states(found: Sequence[Object], wanted: Sequence[Object]) -> bool:
     return all({**by_name.get(each["name"], {}), **each} == by_name.get(each["name"]) for each in wanted)
 
 
-def _mended(entry: Object, place: InCluster, bundle: bytes) -> Object:
+def _mended(entry: JsonObject, place: InCluster, bundle: bytes) -> JsonObject:
     client_config = entry.get("clientConfig") or {}
     if not _leads_to(client_config, place):
         return entry
     return {**entry, "clientConfig": trusting(client_config, bundle)}
 
 
-def _leads_to(holder: Object, place: InCluster) -> bool:
+def _leads_to(holder: JsonObject, place: InCluster) -> bool:
     service = holder.get("service") or {}
     return (service.get("namespace"), service.get("name")) == (place.namespace, place.name)
 
 
-def missing_configurations(names: frozenset[str], trust: WebhookTrust) -> list[tuple[WebhookType, Object]]:
+def missing_configurations(names: frozenset[str], trust: WebhookTrust) -> list[tuple[WebhookType, JsonObject]]:
     """The configurations that a manager outside has to create, given those that are there."""
     if not isinstance(trust.manager.place, AtUrl):
         return []
@@ -99,7 +97,7 @@ def missing_configurations(names: frozenset[str], trust: WebhookTrust) -> list[t
     ]
 
 
-def definition_patch(found: Object, trust: WebhookTrust) -> Patch | None:
+def definition_patch(found: JsonObject, trust: WebhookTrust) -> Patch | None:
     """What the conversion of a definition lacks; None where nothing."""
     conversion = found["spec"].get("conversion") or {}
     client_config = (conversion.get("webhook") or {}).get("clientConfig") or {}
@@ -112,7 +110,7 @@ def definition_patch(found: Object, trust: WebhookTrust) -> Patch | None:
     return _conversion(wanted) if wanted != client_config else None
 
 
-def _pointed_patch(found: Object, client_config: Object, wanted: Json) -> Patch | None:
+def _pointed_patch(found: JsonObject, client_config: JsonObject, wanted: Json) -> Patch | None:
     spec = found["spec"]
     converts = spec.get("group") == GROUP and converts_by_webhook((spec.get("names") or {}).get("kind", ""))
     if not converts or client_config == wanted:
@@ -126,7 +124,7 @@ def _conversion(client_config: Json) -> Patch:
     return {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
 
 
-def api_service_patch(found: Object, service: InCluster, bundle: bytes) -> Patch | None:
+def api_service_patch(found: JsonObject, service: InCluster, bundle: bytes) -> Patch | None:
     """What an aggregated API of ours lacks; one that is not to be verified is left alone."""
     spec = found.get("spec") or {}
     if not _leads_to(spec, service) or spec.get("insecureSkipTLSVerify"):

@@ -5,13 +5,12 @@ from typing import Protocol
 
 import msgspec
 
-from kohort.api.codec import decode_json, without_nulls
+from kohort.api.codec import JsonObject, decode_json, without_nulls
 from kohort.api.core.reviews import UserInfo
 from kohort.api.errors import ApiError, DecodeError
 from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting import default_job
 from kohort.jobs.defaulting.job_context import JobContext
-from kohort.jobs.effects import Object
 from kohort.jobs.objects import controller_owner
 from kohort.jobs.registry import FrameworkRegistry
 from kohort.jobs.validation import validate_job
@@ -25,7 +24,7 @@ from kohort.webhooks.shapes import check_shape
 class JobContextProvider(Protocol):
     """What knows the surroundings of a job."""
 
-    async def gather(self, obj: Object, *, is_new: bool, author: UserInfo | None) -> JobContext:
+    async def gather(self, obj: JsonObject, *, is_new: bool, author: UserInfo | None) -> JobContext:
         """The facts of one request; raises ApiError or KubeError."""
 
 
@@ -94,7 +93,7 @@ async def _validated(framework: Framework, request: AdmissionRequest, gatherer: 
     return validation_response(*validate_job(framework, job, old, facts))
 
 
-def _author(job: Object, old: Object | None, request: AdmissionRequest) -> UserInfo | None:
+def _author(job: JsonObject, old: JsonObject | None, request: AdmissionRequest) -> UserInfo | None:
     """The user who sets the controller of the job; None where the request leaves it as it was."""
     controller = controller_owner(job)
     if controller is None or (old is not None and controller_owner(old) == controller):
@@ -102,7 +101,7 @@ def _author(job: Object, old: Object | None, request: AdmissionRequest) -> UserI
     return request.user_info
 
 
-def _object(data: msgspec.Raw, request: AdmissionRequest) -> Object:
+def _object(data: msgspec.Raw, request: AdmissionRequest) -> JsonObject:
     """The job, which knows its namespace even where it was not written down; a null counts as absent."""
     found = decode_json(data)
     if bytes(data).count(b"null") > bytes(data).count(_UNSET_TIME):

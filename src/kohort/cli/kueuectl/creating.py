@@ -1,10 +1,10 @@
 """`create clusterqueue|localqueue|resourceflavor`."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import click
 
+from kohort.api.codec import JsonObject
 from kohort.api.errors import ApiError
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor
 from kohort.api.meta import TAINT_EFFECTS
@@ -18,8 +18,6 @@ from kohort.cli.name_completion import names_of
 from kohort.cli.options import running
 from kohort.cli.targets import Finder
 from kohort.kube.options import WriteOptions
-
-Object = dict[str, Any]
 
 CLUSTER_QUEUE_EXAMPLES = """\b
 Examples:
@@ -156,7 +154,12 @@ def resourceflavor(
 
 
 async def _create(
-    resource: Resource, obj: Object, printer: Printer, dry_run: DryRun, connection: ConnectionFlags, needed: str = ""
+    resource: Resource,
+    obj: JsonObject,
+    printer: Printer,
+    dry_run: DryRun,
+    connection: ConnectionFlags,
+    needed: str = "",
 ) -> None:
     """Create and print; `needed` names a ClusterQueue that must be there."""
     made = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
@@ -166,8 +169,8 @@ async def _create(
 
 
 async def _created(
-    resource: Resource, made: Object, dry_run: DryRun, connection: ConnectionFlags, needed: str
-) -> Object:
+    resource: Resource, made: JsonObject, dry_run: DryRun, connection: ConnectionFlags, needed: str
+) -> JsonObject:
     access = connection.access()
     if resource.namespaced:
         made = {**made, "metadata": {**made["metadata"], "namespace": access.namespace}}
@@ -196,9 +199,9 @@ def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def taints(texts: Iterable[str]) -> list[Object]:
+def taints(texts: Iterable[str]) -> list[JsonObject]:
     """`key[=value]:effect` as taints, each key and effect once; raises CreateError."""
-    found = dict[tuple[str, str], Object]()
+    found = dict[tuple[str, str], JsonObject]()
     for text in texts:
         key, value, effect = _parted("--node-taints", text)
         if not key or not effect:
@@ -209,7 +212,7 @@ def taints(texts: Iterable[str]) -> list[Object]:
     return list(found.values())
 
 
-def toleration(text: str) -> Object:
+def toleration(text: str) -> JsonObject:
     """`key[=value][:effect]` or `:effect` as a toleration; raises CreateError."""
     key, value, effect = _parted("--tolerations", text)
     return {

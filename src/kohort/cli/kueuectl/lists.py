@@ -1,11 +1,10 @@
 """`list clusterqueue|localqueue|resourceflavor|pods`; `list workload` has a module of its own."""
 
 from datetime import datetime
-from typing import Any
 
 import click
 
-from kohort.api.codec import decode_json
+from kohort.api.codec import JsonObject, decode_json
 from kohort.api.conditions import is_true
 from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor
@@ -39,8 +38,6 @@ from kohort.kube.transport import Request
 from kohort.terminal.ages import age
 
 AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-
-Object = dict[str, Any]
 
 
 list_ = verb("list", "List queues, flavors, workloads and their pods.")
@@ -194,15 +191,15 @@ def _selected(job: TargetObject) -> ListScope:
         raise LogError(f"unsupported kind: {job.resource.kind} does not say which pods are its own") from None
 
 
-async def _table(client: Client, scope: ListScope) -> Object:
+async def _table(client: Client, scope: ListScope) -> JsonObject:
     """Pods as the server's own table."""
     path = Pod.resource.path(scope.namespace)
     body = await client.call(Request("GET", path, scope.query(), {"Accept": f"{AS_TABLE},application/json"}))
-    found: Object = decode_json(body)
+    found: JsonObject = decode_json(body)
     return found
 
 
-def _print_pods(answer: Object, namespace: str, *, is_wide: bool) -> None:
+def _print_pods(answer: JsonObject, namespace: str, *, is_wide: bool) -> None:
     rows = answer.get("rows") or []
     if not rows:
         say_nothing_found(namespace)

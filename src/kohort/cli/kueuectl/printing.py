@@ -10,14 +10,13 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.api.errors import ApiError
 from kohort.api.resource import Resource
 from kohort.cli.options import OutputFormat, data_text
 from kohort.cli.targets import shown
 
 R = TypeVar("R")
-Object = dict[str, Any]
 
 GO_TEMPLATES: Final = frozenset({"go-template", "go-template-file", "template", "templatefile"})
 _FORMS: Final = "json, yaml, name, jsonpath=TEMPLATE, jsonpath-as-json=TEMPLATE, jsonpath-file=FILE"
@@ -82,7 +81,7 @@ class Printer:
         """Print an object, or a List of them; templates say themselves where lines end."""
         click.echo(self.text(document), nl=not self.output.startswith(("jsonpath=", "jsonpath-file=")))
 
-    def print(self, resource: Resource, obj: Object, done: str, dry_run: DryRun) -> None:
+    def print(self, resource: Resource, obj: JsonObject, done: str, dry_run: DryRun) -> None:
         """An object in the form asked for, else a line that says what was done with it."""
         if self.is_asked_for:
             self.echo(obj)
@@ -98,7 +97,7 @@ def _without_managed_fields(document: Json) -> Json:
     return {**document, "metadata": metadata}
 
 
-def _name(obj: Object) -> str:
+def _name(obj: JsonObject) -> str:
     group, slash, _ = obj["apiVersion"].partition("/")
     kind = obj["kind"].lower()
     return f"{kind}.{group}/{obj['metadata']['name']}" if slash else f"{kind}/{obj['metadata']['name']}"

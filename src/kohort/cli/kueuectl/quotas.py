@@ -1,12 +1,11 @@
 """Quotas of the command line, `flavor:cpu=9;memory=36Gi`, as resource groups: pure (§14, `create clusterqueue`)."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
+from kohort.api.codec import JsonObject
 from kohort.api.errors import ApiError
 from kohort.api.quantity import Quantity, QuantityError
 
-Object = dict[str, Any]
 Amounts = dict[str, str]
 
 FIELDS = {"--nominal-quota": "nominalQuota", "--borrowing-limit": "borrowingLimit", "--lending-limit": "lendingLimit"}
@@ -16,9 +15,9 @@ class QuotaError(ApiError):
     """Quotas that can't be read, or do not go together."""
 
 
-def resource_groups(given: Mapping[str, Iterable[str]]) -> list[Object]:
+def resource_groups(given: Mapping[str, Iterable[str]]) -> list[JsonObject]:
     """The groups that the three flags make together: flavors with the same resources share one."""
-    flavors = dict[str, dict[str, Object]]()
+    flavors = dict[str, dict[str, JsonObject]]()
     for option, texts in given.items():
         for flavor, amounts in _parsed(option, texts):
             _add(flavors, flavor, option, amounts)
@@ -47,7 +46,7 @@ def _is_quantity(text: str) -> bool:
     return True
 
 
-def _add(flavors: dict[str, dict[str, Object]], flavor: str, option: str, amounts: Amounts) -> None:
+def _add(flavors: dict[str, dict[str, JsonObject]], flavor: str, option: str, amounts: Amounts) -> None:
     known = flavors.setdefault(flavor, {name: {"name": name, "nominalQuota": "0"} for name in amounts})
     if known.keys() != amounts.keys():
         wanted = ", ".join(sorted(known))
@@ -56,8 +55,8 @@ def _add(flavors: dict[str, dict[str, Object]], flavor: str, option: str, amount
         known[name][FIELDS[option]] = amount
 
 
-def _grouped(flavors: Mapping[str, Mapping[str, Object]]) -> list[Object]:
-    groups = dict[frozenset[str], Object]()
+def _grouped(flavors: Mapping[str, Mapping[str, JsonObject]]) -> list[JsonObject]:
+    groups = dict[frozenset[str], JsonObject]()
     for flavor, resources in flavors.items():
         covered = frozenset(resources)
         if covered not in groups:
@@ -68,7 +67,7 @@ def _grouped(flavors: Mapping[str, Mapping[str, Object]]) -> list[Object]:
     return list(groups.values())
 
 
-def _refuse_contained(covered: frozenset[str], groups: Mapping[frozenset[str], Object]) -> None:
+def _refuse_contained(covered: frozenset[str], groups: Mapping[frozenset[str], JsonObject]) -> None:
     if any(covered <= other for other in groups):
         names = ", ".join(sorted(covered))
         raise QuotaError(f"{names}: another flavor has these resources among others: give both flavors the same ones")

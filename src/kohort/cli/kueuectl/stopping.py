@@ -1,9 +1,8 @@
 """`stop` and `resume`: queues by their stopPolicy, Workloads by their activity."""
 
-from typing import Any
-
 import click
 
+from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.resource import Resource
 from kohort.cli.hold_resume import StopPolicy
@@ -15,8 +14,6 @@ from kohort.cli.options import running
 from kohort.cli.targets import Finder
 from kohort.kube.options import WriteOptions
 from kohort.kube.patches import MergePatch
-
-Object = dict[str, Any]
 
 CLUSTER_QUEUES = ClusterQueue.info.resource
 LOCAL_QUEUES = LocalQueue.info.resource
@@ -84,14 +81,14 @@ def resume_workload(*, name: str, printer: Printer, dry_run: DryRun, connection:
     running(_change(WORKLOADS, name, {"active": True}, "resumed", printer, dry_run, connection))
 
 
-def _policy(policy: StopPolicy) -> Object:
+def _policy(policy: StopPolicy) -> JsonObject:
     return {"stopPolicy": policy.value}
 
 
 async def _change(
     resource: Resource,
     name: str,
-    spec: Object,
+    spec: JsonObject,
     done: str,
     printer: Printer,
     dry_run: DryRun,

@@ -1,6 +1,7 @@
 """Every pod runs as a service account that exists; it is `default` unless the pod says otherwise."""
 
-from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object, is_write_of
+from kohort.api.codec import JsonObject
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, is_write_of
 from kohort.embedded.storage import StorageKey, Store
 from kohort.kube.errors import forbidden
 
@@ -13,7 +14,7 @@ class ServiceAccountPlugin(NoopPlugin):
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
         """Fill in the account and its pull secrets."""
         pod = attributes.object
         if pod is None or not is_write_of(attributes, "pods", "CREATE"):
@@ -31,7 +32,7 @@ class ServiceAccountPlugin(NoopPlugin):
         if attributes.object is not None and is_write_of(attributes, "pods", "CREATE"):
             self._account(attributes, (attributes.object.get("spec") or {}).get("serviceAccountName") or DEFAULT)
 
-    def _account(self, attributes: AdmissionAttributes, name: str) -> Object:
+    def _account(self, attributes: AdmissionAttributes, name: str) -> JsonObject:
         found = self._store.get(StorageKey("serviceaccounts", attributes.namespace, name))
         if found is None:
             place = f"{attributes.namespace}/{name}"

@@ -3,13 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from kohort.api.codec import Json
+from kohort.api.codec import JsonObject
 from kohort.embedded.auth.users import User
 from kohort.embedded.resources import ServedResource
 from kohort.kube.errors import ErrorSubject
 
 Verb = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
-Object = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +21,11 @@ class AdmissionAttributes:
     name: str
     user: User
     subresource: str = ""
-    object: Object | None = None
+    object: JsonObject | None = None
     """The state to be; None when the object is to go."""
-    old: Object | None = None
+    old: JsonObject | None = None
     dry_run: bool = False
-    options: Object = field(default_factory=dict)
+    options: JsonObject = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     """Plugins add what the client should be told."""
 
@@ -35,7 +34,7 @@ class AdmissionAttributes:
         """What errors call the object."""
         return ErrorSubject(self.resource.plural, self.resource.group, self.name)
 
-    def changed(self, found: Object) -> "AdmissionAttributes":
+    def changed(self, found: JsonObject) -> "AdmissionAttributes":
         """The same write of a changed object; spelled out, since every plugin may do this to every write."""
         return AdmissionAttributes(
             self.verb,
@@ -55,7 +54,7 @@ class AdmissionAttributes:
 class AdmissionPlugin(Protocol):
     """One admission plugin; both questions have an answer that changes and refuses nothing."""
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
         """The object as it should be; None leaves it as it is. Raises `StatusError` to refuse."""
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
@@ -71,7 +70,7 @@ class AdmissionPlugin(Protocol):
 class NoopPlugin:
     """A plugin that changes and refuses nothing; others say only what they do differently."""
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
         """Leave the object as it is."""
 
     async def validate(self, attributes: AdmissionAttributes) -> None:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from kohort.embedded.admission.attributes import AdmissionAttributes, AdmissionPlugin, Object
+from kohort.api.codec import JsonObject
+from kohort.embedded.admission.attributes import AdmissionAttributes, AdmissionPlugin
 
 
 class AdmissionChain:
@@ -11,7 +12,7 @@ class AdmissionChain:
     def __init__(self, plugins: Sequence[AdmissionPlugin] = ()) -> None:
         self._plugins = tuple(plugins)
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
         """The object after all plugins had their say."""
         for plugin in self._plugins:
             changed = await plugin.mutate(attributes)

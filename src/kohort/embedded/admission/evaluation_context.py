@@ -3,8 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kohort.api.codec import Json
-from kohort.embedded.admission.attributes import Object
+from kohort.api.codec import Json, JsonObject
 from kohort.embedded.auth.attributes import AuthorizationAttributes as Asked
 from kohort.embedded.auth.rbac import RbacAuthorizer
 from kohort.embedded.auth.users import User, account_user
@@ -24,7 +23,7 @@ class AdmissionContext:
     """All served versions of a resource."""
     find_kind: Callable[[str, str], ServedResource | None]
     """The resource of a kind, by apiVersion and kind."""
-    convert: Callable[[Mapping[str, Json], ServedResource], Awaitable[Object]]
+    convert: Callable[[Mapping[str, Json], ServedResource], Awaitable[JsonObject]]
     """An object in another version."""
 
     def namespace(self, name: str) -> Mapping[str, Json] | None:

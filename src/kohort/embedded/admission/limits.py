@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kohort.api.codec import JsonObject
 from kohort.api.quantity import Quantity
-from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object, is_write_of
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, is_write_of
 from kohort.embedded.storage import Store
 from kohort.kube.errors import forbidden
 
@@ -21,11 +22,11 @@ class LimitRanger(NoopPlugin):
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def _items(self, namespace: str, kind: str) -> list[Object]:
+    def _items(self, namespace: str, kind: str) -> list[JsonObject]:
         ranges = (entry.object for entry in self._store.list(RANGES, namespace).entries)
         return [item for each in ranges for item in each["spec"].get("limits") or () if item.get("type") == kind]
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
         """Give a new pod's containers the namespace's defaults."""
         pod = attributes.object
         if pod is None or not is_write_of(attributes, "pods", "CREATE"):
@@ -48,28 +49,28 @@ class LimitRanger(NoopPlugin):
             listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
             raise forbidden(attributes.about, listed)
 
-    def _container_problems(self, attributes: AdmissionAttributes, pod: Object) -> Iterator[str]:
+    def _container_problems(self, attributes: AdmissionAttributes, pod: JsonObject) -> Iterator[str]:
         for item in self._items(attributes.namespace, "Container"):
             for name in _LISTS:
                 for container in pod["spec"].get(name) or ():
                     resources = container.get("resources") or {}
                     yield from _problems(item, resources.get("requests") or {}, resources.get("limits") or {})
 
-    def _pod_problems(self, attributes: AdmissionAttributes, pod: Object) -> Iterator[str]:
+    def _pod_problems(self, attributes: AdmissionAttributes, pod: JsonObject) -> Iterator[str]:
         items = self._items(attributes.namespace, "Pod")
         if items:
             requests, limits = (_total(pod, kind) for kind in ("requests", "limits"))
             for item in items:
                 yield from _problems(item, requests, limits)
 
-    def _claim_problems(self, attributes: AdmissionAttributes, claim: Object) -> Iterator[str]:
+    def _claim_problems(self, attributes: AdmissionAttributes, claim: JsonObject) -> Iterator[str]:
         requests = ((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}
         for item in self._items(attributes.namespace, "PersistentVolumeClaim"):
-            bounded: Object = {name: item[name] for name in ("min", "max", "type") if name in item}
+            bounded: JsonObject = {name: item[name] for name in ("min", "max", "type") if name in item}
             yield from _problems(bounded, requests, requests)
 
 
-def _with_defaults(pod: Object, item: Object) -> Object:
+def _with_defaults(pod: JsonObject, item: JsonObject) -> JsonObject:
     defaults, requests = item.get("default") or {}, item.get("defaultRequest") or {}
     notes: list[str] = []
     spec = dict(pod["spec"])
@@ -84,7 +85,7 @@ def _with_defaults(pod: Object, item: Object) -> Object:
     return {**pod, "metadata": {**pod["metadata"], "annotations": annotations}, "spec": spec}
 
 
-def _filled(container: Object, limits: Amounts, requests: Amounts, kind: str, notes: list[str]) -> Object:
+def _filled(container: JsonObject, limits: Amounts, requests: Amounts, kind: str, notes: list[str]) -> JsonObject:
     resources = container.get("resources") or {}
     given_limits, given_requests = resources.get("limits") or {}, resources.get("requests") or {}
     new_limits = sorted(limits.keys() - given_limits.keys())
@@ -101,7 +102,7 @@ def _filled(container: Object, limits: Amounts, requests: Amounts, kind: str, no
     return {**container, "resources": filled}
 
 
-def _total(pod: Object, kind: str) -> dict[str, Quantity]:
+def _total(pod: JsonObject, kind: str) -> dict[str, Quantity]:
     """What a pod takes as a whole: the sum of its containers, or an init container that is larger."""
     total: dict[str, Quantity] = {}
     for container in pod["spec"].get("containers") or ():
@@ -118,7 +119,7 @@ def _quantity(value: Any) -> Quantity:
     return value if isinstance(value, Quantity) else Quantity.parse(value)
 
 
-def _problems(item: Object, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _problems(item: JsonObject, requests: Amounts, limits: Amounts) -> Iterator[str]:
     kind = item["type"]
     for name, bound in sorted((item.get("min") or {}).items()):
         yield from _too_little(name, bound, kind, requests, limits)

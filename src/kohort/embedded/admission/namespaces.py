@@ -1,6 +1,7 @@
 """Nothing is created in a namespace that is not there, or that is about to go; some namespaces stay for ever."""
 
-from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object
+from kohort.api.codec import JsonObject
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin
 from kohort.embedded.storage import StorageKey, Store
 from kohort.kube.errors import ErrorSubject, StatusError, forbidden, not_found
 
@@ -13,7 +14,7 @@ class NamespaceLifecycle(NoopPlugin):
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
         """Refuse before others do work for nothing."""
         self.confirm(attributes)
         return None

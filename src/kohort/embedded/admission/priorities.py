@@ -1,6 +1,7 @@
 """Pod priority: the number behind a PriorityClass's name, filled in once and never given by hand."""
 
-from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object, is_write_of
+from kohort.api.codec import JsonObject
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, is_write_of
 from kohort.embedded.storage import StorageKey, Store
 from kohort.kube.errors import forbidden
 
@@ -14,7 +15,7 @@ class PriorityPlugin(NoopPlugin):
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
         """Fill in a new pod's priority."""
         pod = attributes.object
         if pod is None or not is_write_of(attributes, "pods", "CREATE"):
@@ -36,7 +37,7 @@ class PriorityPlugin(NoopPlugin):
         default = self._default()
         return (default["metadata"]["name"], *_meaning(default)) if default else ("", 0, _DEFAULT_POLICY)
 
-    def _default(self) -> Object | None:
+    def _default(self) -> JsonObject | None:
         """The class for pods that name none; of several, the lowest, so that nobody gains by accident."""
         classes = [entry.object for entry in self._store.list(CLASSES).entries]
         return min((each for each in classes if each.get("globalDefault")), key=lambda one: one["value"], default=None)
@@ -53,11 +54,11 @@ class PriorityPlugin(NoopPlugin):
             raise forbidden(attributes.about, why)
 
 
-def _meaning(found: Object) -> tuple[int, str]:
+def _meaning(found: JsonObject) -> tuple[int, str]:
     return int(found["value"]), str(found.get("preemptionPolicy") or _DEFAULT_POLICY)
 
 
-def _check_given(attributes: AdmissionAttributes, spec: Object, value: int, policy: str) -> None:
+def _check_given(attributes: AdmissionAttributes, spec: JsonObject, value: int, policy: str) -> None:
     given = spec.get("priority")
     if given is not None and given != value:
         raise forbidden(

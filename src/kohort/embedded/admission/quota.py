@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from kohort.api.codec import JsonObject
 from kohort.api.quantity import Quantity
-from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin
 from kohort.embedded.admission.usage import (
     NOTHING,
     Usage,
@@ -35,7 +36,7 @@ _COMPUTED = ("requests.", "limits.", "cpu", "memory")
 class _Account:
     """What one quota allows, what is used of it, and what is set aside for writes under way."""
 
-    quota: Object
+    quota: JsonObject
     since: int
     """The revision at which the usage was counted; later changes are added to it."""
     hard: dict[str, Quantity]
@@ -50,13 +51,13 @@ class _Account:
             total = added(total, amounts)
         return total
 
-    def part(self, resource: str, found: Object) -> Usage:
+    def part(self, resource: str, found: JsonObject) -> Usage:
         """What an object takes of this quota."""
         if not is_in_scope(self.quota, resource, found):
             return {}
         return {name: amount for name, amount in usage_of(resource, found).items() if name in self.hard}
 
-    def demand(self, attributes: AdmissionAttributes, new: Object) -> Usage:
+    def demand(self, attributes: AdmissionAttributes, new: JsonObject) -> Usage:
         """What a write takes more than is taken already."""
         resource, old = attributes.resource.key, attributes.old
         return grown(self.part(resource, old) if old else {}, self.part(resource, new))
@@ -99,7 +100,7 @@ class QuotaAdmission(NoopPlugin):
         for account in self._accounts.get(attributes.namespace, {}).values():
             account.reserved.pop(id(attributes), None)
 
-    def _check(self, account: _Account, attributes: AdmissionAttributes, new: Object) -> None:
+    def _check(self, account: _Account, attributes: AdmissionAttributes, new: JsonObject) -> None:
         name = account.quota["metadata"]["name"]
         demand = account.demand(attributes, new)
         if attributes.resource.key == "pods" and is_in_scope(account.quota, "pods", new):
@@ -192,7 +193,7 @@ class QuotaAdmission(NoopPlugin):
             await asyncio.gather(self._publisher, return_exceptions=True)
 
 
-def _is_charged(attributes: AdmissionAttributes, new: Object) -> bool:
+def _is_charged(attributes: AdmissionAttributes, new: JsonObject) -> bool:
     """Whether quotas look at the write: at all that is new, and at changes that may take more."""
     if attributes.subresource or attributes.verb not in ("CREATE", "UPDATE"):
         return False
@@ -216,7 +217,7 @@ def _listed(amounts: Usage, names: list[str]) -> str:
     return ",".join(f"{name}={amounts.get(name, NOTHING)}" for name in names)
 
 
-def _unspecified(hard: dict[str, Quantity], pod: Object) -> str:
+def _unspecified(hard: dict[str, Quantity], pod: JsonObject) -> str:
     """What every container must say under such a quota, and which of them do not."""
     found: dict[str, list[str]] = {}
     for name in sorted(hard):
@@ -234,7 +235,7 @@ def _unspecified(hard: dict[str, Quantity], pod: Object) -> str:
     return "; ".join(f"{name} for: {','.join(names)}" for name, names in found.items())
 
 
-def _spoken(container: Object, kind: str) -> set[str]:
+def _spoken(container: JsonObject, kind: str) -> set[str]:
     resources = container.get("resources") or {}
     given = set(resources.get(kind) or ())
     return given | set(resources.get("limits") or ()) if kind == "requests" else given

@@ -1,7 +1,7 @@
 """Pods stay for five minutes on a node that is not ready or not reachable, unless they say otherwise."""
 
-from kohort.api.codec import Json
-from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object, is_write_of
+from kohort.api.codec import Json, JsonObject
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, is_write_of
 
 _SECONDS = 300
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -10,7 +10,7 @@ _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 class DefaultTolerationSeconds(NoopPlugin):
     """Adds the two tolerations that every pod has."""
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
         """Add what is missing to a new pod."""
         pod = attributes.object
         if pod is None or not is_write_of(attributes, "pods", "CREATE"):
@@ -22,9 +22,9 @@ class DefaultTolerationSeconds(NoopPlugin):
         return {**pod, "spec": {**pod["spec"], "tolerations": [*present, *missing]}}
 
 
-def _toleration(taint: str) -> Object:
+def _toleration(taint: str) -> JsonObject:
     return {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _SECONDS}
 
 
-def _covers(toleration: Object, taint: str) -> bool:
+def _covers(toleration: JsonObject, taint: str) -> bool:
     return toleration.get("key") in (None, "", taint) and toleration.get("effect") in (None, "", "NoExecute")

@@ -1,12 +1,12 @@
 """What an object takes of a ResourceQuota: one of a count, and for pods and claims what they ask for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from kohort.api.codec import JsonMapping
 from kohort.api.quantity import Quantity
 from kohort.embedded.kinds.qos import quality_of_service
 
-Object = Mapping[str, Any]
 Usage = dict[str, Quantity]
 
 ONE, NOTHING = Quantity(10**9), Quantity(0)
@@ -24,7 +24,7 @@ _PLAIN_COUNTS = frozenset(
 _STANDARD = ("cpu", "memory", "ephemeral-storage")
 
 
-def usage_of(resource: str, found: Object) -> Usage:
+def usage_of(resource: str, found: JsonMapping) -> Usage:
     """What the object takes, by the names that quotas use; `resource` is the store's name of its kind."""
     used: Usage = {f"count/{resource}": ONE}
     if resource in _PLAIN_COUNTS:
@@ -56,12 +56,12 @@ def grown(before: Usage, after: Usage) -> Usage:
     return {name: amount for name, amount in subtracted(after, before).items() if amount.nanos > 0}
 
 
-def is_counted(resource: str, found: Object) -> bool:
+def is_counted(resource: str, found: JsonMapping) -> bool:
     """Whether the object takes anything: a pod that ended holds nothing but its count."""
     return resource != "pods" or (found.get("status") or {}).get("phase") not in _TERMINAL
 
 
-def _pod_usage(pod: Object) -> Usage:
+def _pod_usage(pod: JsonMapping) -> Usage:
     used: Usage = {}
     if not is_counted("pods", pod):
         return used
@@ -81,7 +81,7 @@ def _quota_names(kind: str, name: str) -> Iterator[str]:
         yield f"requests.{name}"
 
 
-def pod_total(spec: Object, kind: str) -> Usage:
+def pod_total(spec: JsonMapping, kind: str) -> Usage:
     """Requests or limits of a pod as a whole: all containers together, or an init container that needs more."""
     total: Usage = {}
     for container in spec.get("containers") or ():
@@ -102,7 +102,7 @@ def pod_total(spec: Object, kind: str) -> Usage:
     return added(merged, overhead) if merged or kind == "requests" else merged
 
 
-def _amounts(container: Object, kind: str) -> Usage:
+def _amounts(container: JsonMapping, kind: str) -> Usage:
     resources = container.get("resources") or {}
     amounts = dict(resources.get(kind) or {})
     if kind == "requests":
@@ -110,7 +110,7 @@ def _amounts(container: Object, kind: str) -> Usage:
     return {name: Quantity.parse(amount) for name, amount in amounts.items()}
 
 
-def _claim_usage(claim: Object) -> Usage:
+def _claim_usage(claim: JsonMapping) -> Usage:
     spec = claim.get("spec") or {}
     storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     amount = Quantity.parse(storage) if storage is not None else NOTHING
@@ -122,7 +122,7 @@ def _claim_usage(claim: Object) -> Usage:
     return used
 
 
-def _service_usage(service: Object) -> Usage:
+def _service_usage(service: JsonMapping) -> Usage:
     spec = service.get("spec") or {}
     ports = Quantity(len(spec.get("ports") or ()) * 10**9)
     if spec.get("type") == "NodePort":
@@ -133,7 +133,7 @@ def _service_usage(service: Object) -> Usage:
     return {}
 
 
-def is_in_scope(quota: Object, resource: str, found: Object) -> bool:
+def is_in_scope(quota: JsonMapping, resource: str, found: JsonMapping) -> bool:
     """Whether a quota with scopes looks at the object: scopes are about pods, and all of them must fit."""
     spec = quota.get("spec") or {}
     demands = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
@@ -143,12 +143,12 @@ def is_in_scope(quota: Object, resource: str, found: Object) -> bool:
     return resource == "pods" and all(_fits(demand, found.get("spec") or {}) for demand in demands)
 
 
-def is_terminating(pod: Object) -> bool:
+def is_terminating(pod: JsonMapping) -> bool:
     """Whether a pod ends by itself, in the words of quota scopes."""
     return (pod.get("spec") or {}).get("activeDeadlineSeconds") is not None
 
 
-def _fits(demand: Object, spec: Object) -> bool:
+def _fits(demand: JsonMapping, spec: JsonMapping) -> bool:
     name, operator = demand.get("scopeName"), demand.get("operator")
     if name == "PriorityClass":
         return _priority_fits(operator, demand.get("values") or (), spec.get("priorityClassName"))

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.api.selectors import SelectorError
-from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, Object
+from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin
 from kohort.embedded.admission.evaluation_context import AdmissionContext
 from kohort.embedded.admission.webhook_client import WebhookCallError, WebhookClient
 from kohort.embedded.cel import CelError
@@ -24,7 +24,7 @@ from kohort.kube.errors import StatusError, forbidden, internal
 _GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = f"mutatingwebhookconfigurations.{_GROUP}", f"validatingwebhookconfigurations.{_GROUP}"
 _DEFAULT_SECONDS = 10
-Default = Callable[[ServedResource, Object], Object]
+Default = Callable[[ServedResource, JsonObject], JsonObject]
 """An object with the defaults of its kind."""
 
 
@@ -108,19 +108,19 @@ class WebhookDispatcher:
         }
 
     async def _in_version(
-        self, found: Object | None, attributes: AdmissionAttributes, resource: ServedResource
-    ) -> Object | None:
+        self, found: JsonObject | None, attributes: AdmissionAttributes, resource: ServedResource
+    ) -> JsonObject | None:
         if found is None or resource.version == attributes.resource.version:
             return found
         return await self._surroundings.convert(found, resource)
 
-    async def back(self, found: Object, attributes: AdmissionAttributes, concerned: _Concerned) -> Object:
+    async def back(self, found: JsonObject, attributes: AdmissionAttributes, concerned: _Concerned) -> JsonObject:
         """An object that a webhook saw, in the version of the write."""
         if concerned.resource.version == attributes.resource.version:
             return found
         return await self._surroundings.convert(found, attributes.resource)
 
-    async def seen(self, concerned: _Concerned, attributes: AdmissionAttributes) -> Object:
+    async def seen(self, concerned: _Concerned, attributes: AdmissionAttributes) -> JsonObject:
         """The object as the webhook saw it."""
         return await self._in_version(attributes.object, attributes, concerned.resource) or {}
 
@@ -157,12 +157,12 @@ class MutatingWebhooks(NoopPlugin):
         self._webhooks = webhooks
         self._default = default
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Object | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
         """The object after all of them."""
         concerned = list(self._webhooks.concerned(attributes))
         if not concerned:
             return None
-        seen: dict[int, Object | None] = {}
+        seen: dict[int, JsonObject | None] = {}
         for index, each in enumerate(concerned):
             attributes = await self._called(each, attributes)
             seen[index] = attributes.object
@@ -183,7 +183,7 @@ class MutatingWebhooks(NoopPlugin):
         return attributes.changed(self._default(attributes.resource, changed))
 
 
-def _patched(found: Object, response: Mapping[str, Json], concerned: _Concerned) -> Object:
+def _patched(found: JsonObject, response: Mapping[str, Json], concerned: _Concerned) -> JsonObject:
     if response.get("patchType") != "JSONPatch":
         raise internal(f'webhook "{concerned.name}" answered with a patch that is no JSONPatch')
     try:

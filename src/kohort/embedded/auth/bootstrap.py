@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.embedded.auth.rbac import GROUP
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, SERVICE_ACCOUNTS, UNAUTHENTICATED
 
@@ -21,7 +21,6 @@ TRUST = "extension-apiserver-authentication"
 _TRUST_READER = f"{TRUST}-reader"
 _TRUST_READERS = ("system:kube-controller-manager", "system:kube-scheduler")
 
-Object = dict[str, Json]
 
 _VIEWED = {
     "": (
@@ -93,18 +92,18 @@ def _admin_rules() -> list[Json]:
     ]
 
 
-def _role(name: str, rules: list[Json], **labels: str) -> Object:
+def _role(name: str, rules: list[Json], **labels: str) -> JsonObject:
     metadata = {"name": name, "labels": {**_LABEL, **labels}, "annotations": _AUTO_UPDATE}
     return {"apiVersion": f"{GROUP}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules}
 
 
-def _part(target: str, rules: list[Json]) -> Object:
+def _part(target: str, rules: list[Json]) -> JsonObject:
     role = _role(f"system:aggregate-to-{target}", rules)
     role["metadata"]["labels"][f"{_AGGREGATE}{target}"] = "true"
     return role
 
 
-def _aggregated(name: str, part_of: str = "") -> Object:
+def _aggregated(name: str, part_of: str = "") -> JsonObject:
     role = _role(name, [])
     if part_of:
         role["metadata"]["labels"][f"{_AGGREGATE}{part_of}"] = "true"
@@ -112,7 +111,7 @@ def _aggregated(name: str, part_of: str = "") -> Object:
     return role
 
 
-def _binding(name: str, role: str, *groups: str) -> Object:
+def _binding(name: str, role: str, *groups: str) -> JsonObject:
     subjects = [{"apiGroup": GROUP, "kind": "Group", "name": group} for group in groups]
     return {
         "apiVersion": f"{GROUP}/v1",
@@ -123,12 +122,12 @@ def _binding(name: str, role: str, *groups: str) -> Object:
     }
 
 
-def _in_system(kind: str, name: str, **members: Json) -> Object:
+def _in_system(kind: str, name: str, **members: Json) -> JsonObject:
     metadata = {"name": name, "namespace": "kube-system", "labels": dict(_LABEL), "annotations": dict(_AUTO_UPDATE)}
     return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, **members}
 
 
-def _trust_readers() -> Iterator[Object]:
+def _trust_readers() -> Iterator[JsonObject]:
     """Whoever runs a server behind an APIService is bound to this role, too."""
     yield _in_system("Role", _TRUST_READER, rules=[{**_rule("", "configmaps", *_READ), "resourceNames": [TRUST]}])
     role = {"apiGroup": GROUP, "kind": "Role", "name": _TRUST_READER}
@@ -136,7 +135,7 @@ def _trust_readers() -> Iterator[Object]:
     yield _in_system("RoleBinding", f"system::{_TRUST_READER}", roleRef=role, subjects=readers)
 
 
-def bootstrap_objects() -> Iterator[Object]:
+def bootstrap_objects() -> Iterator[JsonObject]:
     """Everything, in an order in which it can be created."""
     everything: list[Json] = [
         {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},

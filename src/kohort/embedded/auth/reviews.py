@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from kohort.api.codec import Json
+from kohort.api.codec import JsonObject
 from kohort.api.fields import ROOT
 from kohort.api.fields import invalid as field_invalid
 from kohort.api.times import format_time
@@ -15,9 +15,8 @@ from kohort.embedded.auth.service_account_tokens import ServiceAccountTokens
 from kohort.embedded.auth.users import User
 from kohort.kube.errors import ErrorSubject, bad_request, invalid
 
-Object = dict[str, Json]
 _EXACTLY_ONE = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-_Answer = Callable[[Object, User, str], Object]
+_Answer = Callable[[JsonObject, User, str], JsonObject]
 
 
 class ReviewHandlers:
@@ -40,7 +39,7 @@ class ReviewHandlers:
         """Whether this is a kind that is answered here."""
         return kind in self._answers
 
-    def answer(self, review: Object, user: User, namespace: str) -> Object:
+    def answer(self, review: JsonObject, user: User, namespace: str) -> JsonObject:
         """The review with its status."""
         status = self._answers[review["kind"]](review, user, namespace)
         metadata = {name: value for name, value in (review.get("metadata") or {}).items() if value is not None}
@@ -48,10 +47,10 @@ class ReviewHandlers:
             metadata["creationTimestamp"] = format_time(self._now())
         return {**review, "metadata": metadata, "status": status}
 
-    def _own_access(self, review: Object, user: User, _: str) -> Object:
+    def _own_access(self, review: JsonObject, user: User, _: str) -> JsonObject:
         return self._decided(user, _attributes(review.get("spec") or {}))
 
-    def _access(self, review: Object, _: User, namespace: str) -> Object:
+    def _access(self, review: JsonObject, _: User, namespace: str) -> JsonObject:
         spec = review.get("spec") or {}
         if not spec.get("user") and not spec.get("groups"):
             raise bad_request("spec.user: Required value: at least one of user or group must be specified")
@@ -61,17 +60,17 @@ class ReviewHandlers:
             raise bad_request("spec.resourceAttributes.namespace: Invalid value: must match metadata.namespace")
         return self._decided(User(str(spec.get("user") or ""), groups), asked)
 
-    def _local_access(self, review: Object, user: User, namespace: str) -> Object:
+    def _local_access(self, review: JsonObject, user: User, namespace: str) -> JsonObject:
         return self._access(review, user, namespace)
 
-    def _decided(self, user: User, asked: AuthorizationAttributes) -> Object:
+    def _decided(self, user: User, asked: AuthorizationAttributes) -> JsonObject:
         decision = self._authorizer.decide(user, asked)
-        status: Object = {"allowed": decision.allowed}
+        status: JsonObject = {"allowed": decision.allowed}
         if decision.reason:
             status["reason"] = decision.reason
         return status
 
-    def _rules(self, review: Object, user: User, _: str) -> Object:
+    def _rules(self, review: JsonObject, user: User, _: str) -> JsonObject:
         namespace = (review.get("spec") or {}).get("namespace")
         if not namespace:
             raise bad_request("no namespace on request")
@@ -82,10 +81,10 @@ class ReviewHandlers:
             "incomplete": False,
         }
 
-    def _self(self, _: Object, user: User, __: str) -> Object:
+    def _self(self, _: JsonObject, user: User, __: str) -> JsonObject:
         return {"userInfo": user.to_user_info()}
 
-    def _token(self, review: Object, _: User, __: str) -> Object:
+    def _token(self, review: JsonObject, _: User, __: str) -> JsonObject:
         spec = review.get("spec") or {}
         audiences = tuple(map(str, spec.get("audiences") or ()))
         try:
@@ -107,9 +106,9 @@ def _attributes(spec: Mapping[str, Any]) -> AuthorizationAttributes:
     return AuthorizationAttributes(str(resource.get("verb") or ""), **asked)
 
 
-def _resource_part(rule: Object) -> Object:
+def _resource_part(rule: JsonObject) -> JsonObject:
     return {name: value for name, value in rule.items() if name != "nonResourceURLs"}
 
 
-def _path_part(rule: Object) -> Object:
+def _path_part(rule: JsonObject) -> JsonObject:
     return {"verbs": rule["verbs"], "nonResourceURLs": rule["nonResourceURLs"]}

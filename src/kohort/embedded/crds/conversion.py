@@ -7,7 +7,7 @@ only as far as a webhook may change things: an object keeps its identity.
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kohort.api.codec import Json, encode
+from kohort.api.codec import Json, JsonMapping, encode
 from kohort.api.fields import ROOT
 from kohort.api.names import annotation_errors, label_errors
 
@@ -17,7 +17,6 @@ _BATCH_BYTES = 2 * 2**20
 _BATCH_OBJECTS = 500
 """Per review: a page of a list as client-go reads it, of objects of some 4 KiB each."""
 
-Object = Mapping[str, Any]
 Call = Callable[[dict[str, Json]], Awaitable[Json]]
 """Sends a ConversionReview to the definition's webhook and gives what it answers."""
 
@@ -27,8 +26,8 @@ class WebhookConversionError(Exception):
 
 
 async def convert(
-    crd: Mapping[str, Any], objects: Sequence[Object], api_version: str, call: Call, uid: str
-) -> list[Object]:
+    crd: Mapping[str, Any], objects: Sequence[JsonMapping], api_version: str, call: Call, uid: str
+) -> list[JsonMapping]:
     """The objects in the wanted version, in their order; those that have it already stay as they are."""
     conversion = crd["spec"].get("conversion") or {}
     foreign = [each for each in objects if each["apiVersion"] != api_version]
@@ -36,7 +35,7 @@ async def convert(
         return list(objects)
     if conversion.get("strategy") != "Webhook":
         return [{**each, "apiVersion": api_version} for each in objects]
-    answered: list[Object] = []
+    answered: list[JsonMapping] = []
     for batch in _batches(foreign):
         review = conversion_review(conversion.get("webhook") or {}, batch, api_version, uid)
         try:
@@ -47,9 +46,9 @@ async def convert(
     return [each if each["apiVersion"] == api_version else next(converted) for each in objects]
 
 
-def _batches(objects: Sequence[Object]) -> Iterator[list[Object]]:
+def _batches(objects: Sequence[JsonMapping]) -> Iterator[list[JsonMapping]]:
     """Objects in order, as many at a time as a webhook can be expected to take in one review."""
-    batch: list[Object] = []
+    batch: list[JsonMapping] = []
     size = 0
     for each in objects:
         size += len(encode(each))
@@ -60,7 +59,9 @@ def _batches(objects: Sequence[Object]) -> Iterator[list[Object]]:
     yield batch
 
 
-def conversion_review(webhook: Object, objects: Sequence[Object], api_version: str, uid: str) -> dict[str, Json]:
+def conversion_review(
+    webhook: JsonMapping, objects: Sequence[JsonMapping], api_version: str, uid: str
+) -> dict[str, Json]:
     """What the webhook is asked, in the first form that both sides know."""
     known = [each for each in webhook.get("conversionReviewVersions") or () if each in REVIEW_VERSIONS]
     if not known:
@@ -69,11 +70,11 @@ def conversion_review(webhook: Object, objects: Sequence[Object], api_version: s
     return {"apiVersion": f"{REVIEW_GROUP}/{known[0]}", "kind": "ConversionReview", "request": request}
 
 
-def _kind(obj: Object) -> str:
+def _kind(obj: JsonMapping) -> str:
     return f"{obj['apiVersion']}, Kind={obj['kind']}"
 
 
-def _converted(review: Object, answer: Json, originals: Sequence[Object]) -> list[Object]:
+def _converted(review: JsonMapping, answer: Json, originals: Sequence[JsonMapping]) -> list[JsonMapping]:
     """The objects of an answer, checked; raises `ConversionError`."""
     response = _response(review, answer)
     found = response.get("convertedObjects")
@@ -87,7 +88,7 @@ def _converted(review: Object, answer: Json, originals: Sequence[Object]) -> lis
     ]
 
 
-def _response(review: Object, answer: Json) -> Object:
+def _response(review: JsonMapping, answer: Json) -> JsonMapping:
     if not isinstance(answer, dict) or answer.get("kind") != "ConversionReview":
         raise WebhookConversionError("the answer is no ConversionReview")
     if answer.get("apiVersion") != review["apiVersion"]:
@@ -111,7 +112,7 @@ _IDENTITY = ("name", "namespace", "uid")
 _CHANGEABLE = ("labels", "annotations")
 
 
-def _checked(index: int, original: Object, converted: Json, version: str) -> Object:
+def _checked(index: int, original: JsonMapping, converted: Json, version: str) -> JsonMapping:
     problem = _problem(original, converted, version)
     if problem:
         raise WebhookConversionError(f"returned invalid converted object at index {index}: {problem}")
@@ -120,7 +121,7 @@ def _checked(index: int, original: Object, converted: Json, version: str) -> Obj
     return {**converted, "metadata": {**kept, **changed}}
 
 
-def _problem(original: Object, converted: Json, version: str) -> str:
+def _problem(original: JsonMapping, converted: Json, version: str) -> str:
     """What makes the converted object another one than it was."""
     if not isinstance(converted, dict):
         return "invalid type"
@@ -137,7 +138,7 @@ def _problem(original: Object, converted: Json, version: str) -> str:
     return _metadata_problem(metadata)
 
 
-def _metadata_problem(metadata: Object) -> str:
+def _metadata_problem(metadata: JsonMapping) -> str:
     for name in _CHANGEABLE:
         texts = metadata.get(name) or {}
         if not isinstance(texts, dict) or not all(isinstance(each, str) for each in texts.values()):

@@ -8,26 +8,24 @@ from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonMapping
 from kohort.embedded.crds.content_cache import ContentCache
 from kohort.embedded.crds.embedded import with_heads
 from kohort.embedded.crds.shaping import Shape, kept, shape_of
 from kohort.embedded.crds.value_paths import START
 
-Object = Mapping[str, Any]
 
-
-def prune(crd: Object, obj: Object) -> dict[str, Json]:
+def prune(crd: JsonMapping, obj: JsonMapping) -> dict[str, Json]:
     """The object without what its version of the definition does not know."""
     return _shaped(crd, obj, _pruning)
 
 
-def prune_and_default(crd: Object, obj: Object) -> dict[str, Json]:
+def prune_and_default(crd: JsonMapping, obj: JsonMapping) -> dict[str, Json]:
     """The same, with the defaults of its version."""
     return _shaped(crd, obj, _shaping)
 
 
-def _shaped(crd: Object, obj: Object, compiled: Callable[["_Entry"], Shape]) -> dict[str, Json]:
+def _shaped(crd: JsonMapping, obj: JsonMapping, compiled: Callable[["_Entry"], Shape]) -> dict[str, Json]:
     name = str(obj["apiVersion"]).rpartition("/")[2]
     entry = next((each for each in crd["spec"]["versions"] if each["name"] == name), None)
     if entry is None:
@@ -41,7 +39,7 @@ class _Entry:
 
     __slots__ = ("version",)
 
-    def __init__(self, version: Object) -> None:
+    def __init__(self, version: JsonMapping) -> None:
         self.version = version
 
     def __hash__(self) -> int:
@@ -65,19 +63,19 @@ def _shaping(entry: _Entry) -> Shape:
     return _SHAPING.get(_schema(entry), _defaulting_shape)
 
 
-def _schema(entry: _Entry) -> Object:
+def _schema(entry: _Entry) -> JsonMapping:
     return (entry.version.get("schema") or {}).get("openAPIV3Schema") or {}
 
 
-def _pruning_shape(schema: Object) -> Shape:
+def _pruning_shape(schema: JsonMapping) -> Shape:
     return shape_of(_without_defaults(with_heads(deepcopy(schema)))) if schema else kept
 
 
-def _defaulting_shape(schema: Object) -> Shape:
+def _defaulting_shape(schema: JsonMapping) -> Shape:
     return shape_of(with_heads(deepcopy(schema))) if schema else kept
 
 
-def _without_defaults(schema: Object) -> dict[str, Any]:
+def _without_defaults(schema: JsonMapping) -> dict[str, Any]:
     made = {name: part for name, part in schema.items() if name != "default"}
     if schema.get("properties"):
         made["properties"] = {name: _without_defaults(below) for name, below in schema["properties"].items()}

@@ -5,12 +5,10 @@ A function gets a copy of its own, one level deep: what lies deeper it replaces 
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 
-Object = dict[str, Any]
-Rule = Callable[[Object], None]
+Rule = Callable[[JsonObject], None]
 
 MAX_INT32 = 2**31 - 1
 _RBAC_SUBJECTS = ("User", "Group")
@@ -22,7 +20,7 @@ def is_absent(obj: Mapping[str, Json], name: str) -> bool:
     return bool(obj.get(name, "") == "")
 
 
-def fill(obj: Object, values: Mapping[str, Json]) -> None:
+def fill(obj: JsonObject, values: Mapping[str, Json]) -> None:
     """Give each absent field its value."""
     for name, value in values.items():
         if is_absent(obj, name):
@@ -36,32 +34,32 @@ def _pull_policy(image: str) -> str:
     return "Always" if tag == "latest" or not (tag or digest) else "IfNotPresent"
 
 
-def container(obj: Object) -> None:
+def container(obj: JsonObject) -> None:
     """The pull policy follows the image's tag."""
     if is_absent(obj, "imagePullPolicy"):
         obj["imagePullPolicy"] = _pull_policy(obj.get("image", ""))
 
 
-def image_volume(obj: Object) -> None:
+def image_volume(obj: JsonObject) -> None:
     """As for containers."""
     if is_absent(obj, "pullPolicy"):
         obj["pullPolicy"] = _pull_policy(obj.get("reference", ""))
 
 
-def volume(obj: Object) -> None:
+def volume(obj: JsonObject) -> None:
     """A volume without a source is an empty directory."""
     if not obj.keys() - {"name"}:
         obj["emptyDir"] = {}
 
 
-def pod_spec(obj: Object) -> None:
+def pod_spec(obj: JsonObject) -> None:
     """The service account has two names, an old one and a new one, which say the same."""
     account = obj.get("serviceAccountName") or obj.get("serviceAccount")
     if account:
         obj["serviceAccountName"] = obj["serviceAccount"] = account
 
 
-def node_spec(obj: Object) -> None:
+def node_spec(obj: JsonObject) -> None:
     """The range of a node's pods stands in two fields, an old one and the first of a list, which say the same."""
     listed: list[str] = obj.get("podCIDRs") or []
     first = obj.get("podCIDR") or next(iter(listed), "")
@@ -69,16 +67,16 @@ def node_spec(obj: Object) -> None:
         obj["podCIDR"], obj["podCIDRs"] = first, listed if listed[:1] == [first] else [first]
 
 
-def pod_status(obj: Object) -> None:
+def pod_status(obj: JsonObject) -> None:
     """So does the address of a pod."""
-    listed: list[Object] = obj.get("podIPs") or []
+    listed: list[JsonObject] = obj.get("podIPs") or []
     first = obj.get("podIP") or next((one.get("ip", "") for one in listed), "")
     if first:
         is_same = [one.get("ip") for one in listed[:1]] == [first]
         obj["podIP"], obj["podIPs"] = first, listed if is_same else [{"ip": first}]
 
 
-def pod(obj: Object) -> None:
+def pod(obj: JsonObject) -> None:
     """What only a pod itself gets, and no template: requests from limits, service links, ports on the host."""
     spec = dict(obj.get("spec") or {})
     spec.setdefault("enableServiceLinks", True)
@@ -90,7 +88,7 @@ def pod(obj: Object) -> None:
     obj["spec"] = spec
 
 
-def _pod_container(one: Object, spec: Object) -> Object:
+def _pod_container(one: JsonObject, spec: JsonObject) -> JsonObject:
     limits = (one.get("resources") or {}).get("limits")
     if limits:
         requests = {**limits, **(one["resources"].get("requests") or {})}
@@ -100,11 +98,11 @@ def _pod_container(one: Object, spec: Object) -> Object:
     return one
 
 
-def _host_port(port: Object) -> Object:
+def _host_port(port: JsonObject) -> JsonObject:
     return port if port.get("hostPort") else {**port, "hostPort": port.get("containerPort", 0)}
 
 
-def service(obj: Object) -> None:
+def service(obj: JsonObject) -> None:
     """Traffic policies and affinity by the service's type."""
     spec = dict(obj.get("spec") or {})
     fill(spec, {"sessionAffinity": "None", "type": "ClusterIP"})
@@ -119,13 +117,13 @@ def service(obj: Object) -> None:
     obj["spec"] = spec
 
 
-def service_port(obj: Object) -> None:
+def service_port(obj: JsonObject) -> None:
     """Traffic goes to the same port of the pod."""
     if obj.get("targetPort") in (None, "", 0):
         obj["targetPort"] = obj.get("port", 0)
 
 
-def limit_range_item(obj: Object) -> None:
+def limit_range_item(obj: JsonObject) -> None:
     """A container's limit defaults to the most it may have, its request to that limit or to the least."""
     if obj.get("type") != "Container":
         return
@@ -137,7 +135,7 @@ def limit_range_item(obj: Object) -> None:
         obj["defaultRequest"] = requests
 
 
-def namespace(obj: Object) -> None:
+def namespace(obj: JsonObject) -> None:
     """A namespace carries its name as a label, so that selectors can find it."""
     metadata = obj.get("metadata") or {}
     if metadata.get("name"):
@@ -145,13 +143,13 @@ def namespace(obj: Object) -> None:
         obj["metadata"] = {**metadata, "labels": labels}
 
 
-def node_status(obj: Object) -> None:
+def node_status(obj: JsonObject) -> None:
     """All of a node can be allocated unless it says otherwise."""
     if "capacity" in obj:
         obj.setdefault("allocatable", obj["capacity"])
 
 
-def replication_controller(obj: Object) -> None:
+def replication_controller(obj: JsonObject) -> None:
     """Selector and labels come from the template."""
     spec = obj.get("spec") or {}
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
@@ -160,14 +158,14 @@ def replication_controller(obj: Object) -> None:
         _label(obj, labels)
 
 
-def _label(obj: Object, labels: Object) -> None:
+def _label(obj: JsonObject, labels: JsonObject) -> None:
     """An object without labels takes those of its template."""
     metadata = obj.get("metadata") or {}
     if not metadata.get("labels"):
         obj["metadata"] = {**metadata, "labels": labels}
 
 
-def job(obj: Object) -> None:
+def job(obj: JsonObject) -> None:
     """One pod, six retries, no suspension unless said otherwise; the template inside a CronJob gets none of it."""
     spec = dict(obj.get("spec") or {})
     if "completions" not in spec and "parallelism" not in spec:
@@ -181,17 +179,17 @@ def job(obj: Object) -> None:
         _label(obj, labels)
 
 
-def deployment(obj: Object) -> None:
+def deployment(obj: JsonObject) -> None:
     """A quarter may be missing, and a quarter too many, while pods are replaced."""
     _rolling(obj, "strategy", {"maxUnavailable": "25%", "maxSurge": "25%"})
 
 
-def daemon_set(obj: Object) -> None:
+def daemon_set(obj: JsonObject) -> None:
     """One node at a time."""
     _rolling(obj, "updateStrategy", {"maxUnavailable": 1, "maxSurge": 0})
 
 
-def _rolling(spec: Object, name: str, values: Object) -> None:
+def _rolling(spec: JsonObject, name: str, values: JsonObject) -> None:
     strategy = dict(spec.get(name) or {})
     fill(strategy, {"type": "RollingUpdate"})
     if strategy["type"] == "RollingUpdate":
@@ -199,7 +197,7 @@ def _rolling(spec: Object, name: str, values: Object) -> None:
     spec[name] = strategy
 
 
-def stateful_set(obj: Object) -> None:
+def stateful_set(obj: JsonObject) -> None:
     """All pods are replaced, in order; claims stay."""
     strategy = dict(obj.get("updateStrategy") or {})
     if is_absent(strategy, "type"):
@@ -212,14 +210,14 @@ def stateful_set(obj: Object) -> None:
     obj["persistentVolumeClaimRetentionPolicy"] = {**policy, **(obj.get("persistentVolumeClaimRetentionPolicy") or {})}
 
 
-def autoscaler(obj: Object) -> None:
+def autoscaler(obj: JsonObject) -> None:
     """Without metrics, processor use decides."""
     if not obj.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": 80}
         obj["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
 
 
-def secret(obj: Object) -> None:
+def secret(obj: JsonObject) -> None:
     """Texts given in the clear join the encoded ones, over which they win."""
     clear = obj.pop("stringData", None)
     if clear:
@@ -227,19 +225,19 @@ def secret(obj: Object) -> None:
         obj["data"] = {**(obj.get("data") or {}), **encoded}
 
 
-def subject(obj: Object) -> None:
+def subject(obj: JsonObject) -> None:
     """Users and groups belong to the group of RBAC itself, service accounts to the core."""
     if obj.get("kind") in _RBAC_SUBJECTS:
         fill(obj, {"apiGroup": "rbac.authorization.k8s.io"})
 
 
-def network_policy(obj: Object) -> None:
+def network_policy(obj: JsonObject) -> None:
     """Traffic in, and traffic out where there are rules for it."""
     if not obj.get("policyTypes"):
         obj["policyTypes"] = ["Ingress", "Egress"] if obj.get("egress") else ["Ingress"]
 
 
-def device_request(obj: Object) -> None:
+def device_request(obj: JsonObject) -> None:
     """One device."""
     fill(obj, {"allocationMode": "ExactCount"})
     if obj["allocationMode"] == "ExactCount" and not obj.get("count"):

@@ -4,14 +4,11 @@ Custom kinds follow the same rules by whether they have a status subresource, so
 """
 
 from collections.abc import Callable
-from typing import Any
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.embedded.kinds.defaults import empty_status
 from kohort.embedded.kinds.qos import quality_of_service
 from kohort.embedded.resources import ServedResource
-
-Object = dict[str, Any]
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 _JOB_NAME = "batch.kubernetes.io/job-name"
@@ -61,7 +58,7 @@ _IDENTITY = ("apiVersion", "kind", "metadata")
 # Create
 
 
-def prepare_create(resource: ServedResource, obj: Object) -> Object:
+def prepare_create(resource: ServedResource, obj: JsonObject) -> JsonObject:
     """The object as it is first stored; name and uid are in its metadata already."""
     prepared = dict(obj)
     if resource.subresource("status") and resource.key not in _STATUS_MAY_COME_WITH_CREATE:
@@ -88,14 +85,14 @@ def _counts(resource: ServedResource) -> bool:
     return resource.is_custom or resource.key in _COUNTED
 
 
-def _new_namespace(obj: Object) -> Object:
+def _new_namespace(obj: JsonObject) -> JsonObject:
     """The server itself has to let go of a namespace, after everything in it."""
     spec = obj.get("spec") or {}
     finalizers = list(dict.fromkeys([*(spec.get("finalizers") or ()), "kubernetes"]))
     return {**obj, "spec": {**spec, "finalizers": finalizers}}
 
 
-def _new_pod(obj: Object) -> Object:
+def _new_pod(obj: JsonObject) -> JsonObject:
     spec = obj.get("spec") or {}
     status = {**obj["status"], "qosClass": quality_of_service(spec)}
     if spec.get("schedulingGates"):
@@ -103,7 +100,7 @@ def _new_pod(obj: Object) -> Object:
     return {**obj, "status": status}
 
 
-def _new_job(obj: Object) -> Object:
+def _new_job(obj: JsonObject) -> JsonObject:
     """A Job finds its pods by its uid, unless its author wants to choose the selector."""
     spec = obj.get("spec") or {}
     if spec.get("manualSelector"):
@@ -122,23 +119,23 @@ def _new_job(obj: Object) -> Object:
     return {**obj, "metadata": metadata, "spec": spec}
 
 
-def _new_daemon_set(obj: Object) -> Object:
+def _new_daemon_set(obj: JsonObject) -> JsonObject:
     return _with_template_generation(obj, 1)
 
 
-def _with_template_generation(obj: Object, generation: int) -> Object:
+def _with_template_generation(obj: JsonObject, generation: int) -> JsonObject:
     """Old clients of DaemonSets look for changes of the template in an annotation."""
     metadata = obj.get("metadata") or {}
     annotations = {**(metadata.get("annotations") or {}), _TEMPLATE_GENERATION: str(generation)}
     return {**obj, "metadata": {**metadata, "annotations": annotations}}
 
 
-def _job_labels(metadata: Object) -> dict[str, Json]:
+def _job_labels(metadata: JsonObject) -> dict[str, Json]:
     uid, name = metadata.get("uid", ""), metadata.get("name", "")
     return {CONTROLLER_UID: uid, _OLD_CONTROLLER_UID: uid, _JOB_NAME: name, _OLD_JOB_NAME: name}
 
 
-_ON_CREATE: dict[str, Callable[[Object], Object]] = {
+_ON_CREATE: dict[str, Callable[[JsonObject], JsonObject]] = {
     "daemonsets.apps": _new_daemon_set,
     "jobs.batch": _new_job,
     "namespaces": _new_namespace,
@@ -149,13 +146,13 @@ _ON_CREATE: dict[str, Callable[[Object], Object]] = {
 # Update
 
 
-def prepare_update(resource: ServedResource, new: Object, old: Object, subresource: str = "") -> Object:
+def prepare_update(resource: ServedResource, new: JsonObject, old: JsonObject, subresource: str = "") -> JsonObject:
     """The object as it is stored over an old one: only what the endpoint may change comes from the new one."""
     touch = _ENDPOINTS.get(subresource, _update)
     return touch(resource, new, old)
 
 
-def _update(resource: ServedResource, new: Object, old: Object) -> Object:
+def _update(resource: ServedResource, new: JsonObject, old: JsonObject) -> JsonObject:
     prepared = dict(new)
     if resource.subresource("status"):
         _take(prepared, old, "status")
@@ -172,14 +169,14 @@ def _update(resource: ServedResource, new: Object, old: Object) -> Object:
     return prepared
 
 
-def _template_generation(new: Object, old: Object) -> int:
+def _template_generation(new: JsonObject, old: JsonObject) -> int:
     annotations = (old.get("metadata") or {}).get("annotations") or {}
     known = annotations.get(_TEMPLATE_GENERATION, "")
     count = int(known) if known.isdecimal() else 1
     return count + ((new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template"))
 
 
-def _take(target: Object, source: Object, name: str) -> None:
+def _take(target: JsonObject, source: JsonObject, name: str) -> None:
     """One member as it stands in another object, or not at all."""
     if name in source:
         target[name] = source[name]
@@ -187,7 +184,7 @@ def _take(target: Object, source: Object, name: str) -> None:
         target.pop(name, None)
 
 
-def _wants(resource: ServedResource, obj: Object) -> Object:
+def _wants(resource: ServedResource, obj: JsonObject) -> JsonObject:
     """Everything but identity and, where it has an endpoint of its own, status."""
     beside = (*_IDENTITY, "status") if resource.subresource("status") else _IDENTITY
     wanted = {name: value for name, value in obj.items() if name not in beside}
@@ -196,14 +193,14 @@ def _wants(resource: ServedResource, obj: Object) -> Object:
     return wanted
 
 
-def _update_status(resource: ServedResource, new: Object, old: Object) -> Object:
+def _update_status(resource: ServedResource, new: JsonObject, old: JsonObject) -> JsonObject:
     prepared = dict(old)
     _take(prepared, new, "status")
     prepared["metadata"] = _status_metadata(resource, new.get("metadata") or {}, old.get("metadata") or {})
     return prepared
 
 
-def _status_metadata(resource: ServedResource, new: Object, old: Object) -> Object:
+def _status_metadata(resource: ServedResource, new: JsonObject, old: JsonObject) -> JsonObject:
     """Of a custom object only the owners of fields; of built-in ones most of it, as ever."""
     if resource.is_custom:
         metadata = dict(old)
@@ -217,24 +214,24 @@ def _status_metadata(resource: ServedResource, new: Object, old: Object) -> Obje
     return metadata
 
 
-def _update_finalizers(resource: ServedResource, new: Object, old: Object) -> Object:
+def _update_finalizers(resource: ServedResource, new: JsonObject, old: JsonObject) -> JsonObject:
     spec = dict(old.get("spec") or {})
     _take(spec, new.get("spec") or {}, "finalizers")
     return {**old, "spec": spec, "metadata": new.get("metadata") or old.get("metadata") or {}}
 
 
-def _update_approval(resource: ServedResource, new: Object, old: Object) -> Object:
+def _update_approval(resource: ServedResource, new: JsonObject, old: JsonObject) -> JsonObject:
     status = dict(old.get("status") or {})
     _take(status, new.get("status") or {}, "conditions")
     return {**old, "status": status}
 
 
-def _bind(resource: ServedResource, new: Object, old: Object) -> Object:
+def _bind(resource: ServedResource, new: JsonObject, old: JsonObject) -> JsonObject:
     """The server itself made the change: a node, and the condition that says so."""
     return new
 
 
-_ENDPOINTS: dict[str, Callable[[ServedResource, Object, Object], Object]] = {
+_ENDPOINTS: dict[str, Callable[[ServedResource, JsonObject, JsonObject], JsonObject]] = {
     "approval": _update_approval,
     "binding": _bind,
     "finalize": _update_finalizers,

@@ -5,8 +5,8 @@ owns what this changes is in conflict, or loses it when the apply is forced, 4. 
 """
 
 from datetime import datetime
-from typing import Any
 
+from kohort.api.codec import JsonObject
 from kohort.api.times import format_time
 from kohort.embedded.managed_fields.comparison import Changes, applied_fields, same
 from kohort.embedded.managed_fields.configurations import check_configuration
@@ -33,13 +33,11 @@ from kohort.embedded.patches.depth import refusing_depth
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 
-Object = dict[str, Any]
-
 
 @refusing_depth
 def apply(
-    live: Object | None,
-    config: Object,
+    live: JsonObject | None,
+    config: JsonObject,
     manager: str,
     force: bool,  # noqa: FBT001  the name and meaning of the request's own parameter
     node: SchemaNode | None,
@@ -47,7 +45,7 @@ def apply(
     now: datetime,
     subresource: str = "",
     reset: FieldSet = EMPTY,
-) -> Object:
+) -> JsonObject:
     """The live object (none: a new one) with a manager's configuration applied, and its managedFields."""
     shape = shape_of(node)
     check_configuration(config, api_version, (live or config).get("kind", ""), shape)
@@ -72,7 +70,7 @@ def apply(
     return with_last_applied(done, config) if manager == KUBECTL and not subresource else done
 
 
-def _starting(live: Object | None, api_version: str, node: SchemaNode | None, now: datetime) -> Managers:
+def _starting(live: JsonObject | None, api_version: str, node: SchemaNode | None, now: datetime) -> Managers:
     """Who owns what so far; all of an object that nobody tracked belongs to its past."""
     if not live:
         return {}

@@ -4,9 +4,8 @@ When kubectl itself moves to server-side apply, what its annotation says is no c
 """
 
 import json
-from typing import Any
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.embedded.managed_fields.comparison import applied_fields
 from kohort.embedded.managed_fields.field_schema import FieldSchema, NoKeyError
 from kohort.embedded.managed_fields.field_sets import EMPTY, FieldSet
@@ -15,10 +14,8 @@ ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 KUBECTL = "kubectl"
 MAX_ANNOTATION_BYTES = 256 * 1024
 
-Object = dict[str, Any]
 
-
-def last_applied_fields(live: Object, shape: FieldSchema) -> FieldSet:
+def last_applied_fields(live: JsonObject, shape: FieldSchema) -> FieldSet:
     """The fields in the live object's annotation; none when there is no readable one."""
     text = _annotations(live).get(ANNOTATION)
     if not isinstance(text, str) or not text:
@@ -30,7 +27,7 @@ def last_applied_fields(live: Object, shape: FieldSchema) -> FieldSet:
         return EMPTY
 
 
-def with_last_applied(obj: Object, config: Object) -> Object:
+def with_last_applied(obj: JsonObject, config: JsonObject) -> JsonObject:
     """The object with the annotation brought up to date, if it carries one."""
     annotations = _annotations(obj)
     if ANNOTATION not in annotations:
@@ -43,7 +40,7 @@ def with_last_applied(obj: Object, config: Object) -> Object:
     return {**obj, "metadata": {**obj["metadata"], "annotations": {**annotations, ANNOTATION: noted}}}
 
 
-def _encoded(config: Object) -> str:
+def _encoded(config: JsonObject) -> str:
     metadata = dict(config.get("metadata") or {})
     annotations = {name: value for name, value in (metadata.get("annotations") or {}).items() if name != ANNOTATION}
     metadata.pop("annotations", None)
@@ -54,6 +51,6 @@ def _encoded(config: Object) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e") + "\n"
 
 
-def _annotations(obj: Object) -> dict[str, Json]:
+def _annotations(obj: JsonObject) -> dict[str, Json]:
     found = (obj.get("metadata") or {}).get("annotations")
     return found if isinstance(found, dict) else {}

@@ -3,14 +3,12 @@
 A container goes with the last thing in it; what lies in it and was never anybody's keeps it.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.embedded.managed_fields.comparison import claims
 from kohort.embedded.managed_fields.field_schema import FieldSchema, NoKeyError
 from kohort.embedded.managed_fields.field_sets import FieldSet, Tree, is_member
-
-Object = dict[str, Any]
 
 
 class _Step(NamedTuple):
@@ -49,12 +47,12 @@ _EMPTIED: Json = object()
 class Pruned(NamedTuple):
     """The object after pruning, as it will be stored and as ownership sees it."""
 
-    obj: Object
-    seen: Object
+    obj: JsonObject
+    seen: JsonObject
     """As `obj`, but a container that lost all it held is null here: its owners still own the place."""
 
 
-def pruned(obj: Object, last: FieldSet, owned: FieldSet, shape: FieldSchema) -> Pruned:
+def pruned(obj: JsonObject, last: FieldSet, owned: FieldSet, shape: FieldSchema) -> Pruned:
     """The object without what was applied last time and is nobody's now."""
     if not last:
         return Pruned(obj, obj)
@@ -72,8 +70,8 @@ def _pruned(value: Json, place: _Place, shape: FieldSchema) -> Json:
     return value
 
 
-def _pruned_object(value: Object, place: _Place, shape: FieldSchema) -> Object:
-    left: Object = {}
+def _pruned_object(value: JsonObject, place: _Place, shape: FieldSchema) -> JsonObject:
+    left: JsonObject = {}
     for name, one in value.items():
         kept = _pruned_child(one, place, _Step("f:" + name, shape.is_named(name)), shape.member(name))
         if kept is not _GONE:

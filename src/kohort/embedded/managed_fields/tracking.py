@@ -6,7 +6,7 @@ Nothing is computed that did not change: equal parts are skipped, and untouched 
 from datetime import datetime
 from typing import Any
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.api.times import format_time
 from kohort.embedded.managed_fields.comparison import Changes, compare
 from kohort.embedded.managed_fields.empty_objects import blank
@@ -26,8 +26,6 @@ from kohort.embedded.managed_fields.managers import (
 from kohort.embedded.openapi import SchemaNode
 from kohort.embedded.patches.depth import refusing_depth
 
-Object = dict[str, Any]
-
 NEVER_OWNED = FieldSet.of(
     "apiVersion",
     "kind",
@@ -46,8 +44,8 @@ NEVER_OWNED = FieldSet.of(
 
 @refusing_depth
 def track_update(
-    old: Object | None,
-    new: Object,
+    old: JsonObject | None,
+    new: JsonObject,
     manager: str,
     operation: str,
     subresource: str,
@@ -55,7 +53,7 @@ def track_update(
     node: SchemaNode | None,
     now: datetime,
     reset: FieldSet = EMPTY,
-) -> Object:
+) -> JsonObject:
     """The new state with its managedFields; `reset` are fields that a write through this door can't change."""
     live = trusted(entries_of(old)) if old else {}
     managers = _starting(live, old, new, subresource)
@@ -70,7 +68,7 @@ def track_update(
     return with_entries(new, encoded(capped(_updated(managers, who, changes, time))))
 
 
-def _starting(live: Managers, old: Object | None, new: Object, subresource: str) -> Managers:
+def _starting(live: Managers, old: JsonObject | None, new: JsonObject, subresource: str) -> Managers:
     """Who owns what before this write: a client may also rewrite that, or reset it with an empty list."""
     given = new["metadata"].get("managedFields")
     if subresource or given is None or (old and given == old["metadata"].get("managedFields")):
@@ -92,7 +90,7 @@ def _updated(managers: Managers, who: ManagerId, changes: Changes, time: str) ->
     return {other: owner for other, owner in updated.items() if owner.fields}
 
 
-def changes_between(old: Object, new: Object, node: SchemaNode | None) -> Changes:
+def changes_between(old: JsonObject, new: JsonObject, node: SchemaNode | None) -> Changes:
     """What differs, but for what the server writes anew each time."""
     return compare(_comparable(old), _comparable(new), shape_of(node))
 
@@ -102,7 +100,7 @@ def ownable(changes: Changes, reset: FieldSet) -> Changes:
     return Changes((changes.changed - NEVER_OWNED).without(reset), changes.removed.without(reset))
 
 
-def _comparable(obj: Object) -> Object:
+def _comparable(obj: JsonObject) -> JsonObject:
     """The object without its ownership and version."""
     metadata = dict(obj.get("metadata") or {})
     metadata.pop("managedFields", None)
@@ -110,13 +108,13 @@ def _comparable(obj: Object) -> Object:
     return {**obj, "metadata": metadata}
 
 
-def entries_of(obj: Object) -> list[Any]:
+def entries_of(obj: JsonObject) -> list[Any]:
     """The managedFields of an object that is stored."""
     found: list[Any] = (obj.get("metadata") or {}).get("managedFields") or []
     return found
 
 
-def with_entries(obj: Object, entries: Json) -> Object:
+def with_entries(obj: JsonObject, entries: Json) -> JsonObject:
     """The object with these managedFields; without any when there are none."""
     metadata = obj["metadata"]
     if metadata.get("managedFields") is entries:

@@ -4,9 +4,7 @@ Directives in the patch (`$patch`, `$retainKeys`, `$deleteFromPrimitiveList/x`, 
 merging can't. A null in a patch means absent, so no null of a patch gets into an object.
 """
 
-from collections.abc import Mapping
-
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonMapping
 from kohort.embedded.openapi import SchemaNode
 from kohort.embedded.patches.failures import go_text, go_type, unexplained
 from kohort.embedded.patches.strategic_lists import ListRule, check_order, in_order, merge_items, plain, remove_values
@@ -17,10 +15,8 @@ RETAIN_KEYS = "$retainKeys"
 DELETE_VALUES = "$deleteFromPrimitiveList/"
 SET_ORDER = "$setElementOrder/"
 
-Object = Mapping[str, Json]
 
-
-def apply_strategic_patch(original: Object, patch: Object, node: SchemaNode | None) -> dict[str, Json]:
+def apply_strategic_patch(original: JsonMapping, patch: JsonMapping, node: SchemaNode | None) -> dict[str, Json]:
     """The object with the patch merged in as its schema says."""
     if PATCH in patch:
         return _directed(patch)
@@ -39,7 +35,7 @@ def _deletions_last(change: tuple[str, Json]) -> bool:
     return change[0].startswith(DELETE_VALUES)
 
 
-def _directed(patch: Object) -> dict[str, Json]:
+def _directed(patch: JsonMapping) -> dict[str, Json]:
     directive = patch[PATCH]
     if directive == "replace":
         return {name: plain(value) for name, value in patch.items() if name != PATCH and value is not None}
@@ -48,7 +44,7 @@ def _directed(patch: Object) -> dict[str, Json]:
     raise unexplained(f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}")
 
 
-def _retained(original: Object, patch: Object) -> dict[str, Json]:
+def _retained(original: JsonMapping, patch: JsonMapping) -> dict[str, Json]:
     """What is left of the original when the patch lists all members that may stay."""
     if RETAIN_KEYS not in patch:
         return dict(original)
@@ -97,7 +93,7 @@ def _rule(node: SchemaNode | None) -> ListRule:
     return ListRule(key, lambda original, change: apply_strategic_patch(original, change, items))
 
 
-def _reorder(merged: dict[str, Json], name: str, order: Json, patch: Object, node: SchemaNode | None) -> None:
+def _reorder(merged: dict[str, Json], name: str, order: Json, patch: JsonMapping, node: SchemaNode | None) -> None:
     """Merge a list that comes with the order its items shall have."""
     if not isinstance(order, list):
         raise unexplained(f"expected a []interface {{}}, but received a {_received(order)}")

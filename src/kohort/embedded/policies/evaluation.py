@@ -9,7 +9,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonMapping
 from kohort.api.selectors import SelectorError
 from kohort.embedded.admission.attributes import AdmissionAttributes
 from kohort.embedded.cel.library.authorization import Ask
@@ -21,20 +21,20 @@ from kohort.embedded.matching import (
     matched_version,
 )
 from kohort.embedded.policies.params import ParamError, Params, collect_params
-from kohort.embedded.policies.policy_evaluator import FailedValidation, Object, PolicyEvaluator, PolicyInput
+from kohort.embedded.policies.policy_evaluator import FailedValidation, PolicyEvaluator, PolicyInput
 from kohort.embedded.resources import ServedResource
 from kohort.kube.errors import StatusError, forbidden
 
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
 
-Convert = Callable[[Object, ServedResource], Awaitable[Object]]
+Convert = Callable[[JsonMapping, ServedResource], Awaitable[JsonMapping]]
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyContext:
     """What policies need to know besides the write."""
 
-    namespace: Callable[[str], Object | None]
+    namespace: Callable[[str], JsonMapping | None]
     """A stored namespace."""
     params: Params
     ask: Ask
@@ -75,13 +75,13 @@ class PolicyResult:
 
 
 async def evaluate(
-    policies: Iterable[Object], bindings: Iterable[Object], write: AdmissionAttributes, world: PolicyContext
+    policies: Iterable[JsonMapping], bindings: Iterable[JsonMapping], write: AdmissionAttributes, world: PolicyContext
 ) -> PolicyResult:
     """Judge a write."""
     outcome = PolicyResult()
     if is_exempt(write):
         return outcome
-    bound: dict[str, list[Object]] = {}
+    bound: dict[str, list[JsonMapping]] = {}
     for binding in bindings:
         bound.setdefault(str((binding.get("spec") or {}).get("policyName")), []).append(binding)
     for policy in policies:
@@ -101,7 +101,7 @@ def refusal(outcome: PolicyResult, write: AdmissionAttributes) -> StatusError | 
 
 
 async def _apply(
-    policy: Object, binding: Object, write: AdmissionAttributes, world: PolicyContext, outcome: PolicyResult
+    policy: JsonMapping, binding: JsonMapping, write: AdmissionAttributes, world: PolicyContext, outcome: PolicyResult
 ) -> None:
     names = (str(policy["metadata"]["name"]), str(binding["metadata"]["name"]))
     try:
@@ -127,7 +127,7 @@ async def _apply(
 
 
 def _concerned(
-    policy: Object, binding: Object, write: AdmissionAttributes, world: PolicyContext
+    policy: JsonMapping, binding: JsonMapping, write: AdmissionAttributes, world: PolicyContext
 ) -> ServedResource | None:
     """The version of the object that policy and binding look at, if they concern the write."""
     found = _matched((policy.get("spec") or {}).get("matchConstraints") or {}, write, world)
@@ -137,7 +137,7 @@ def _concerned(
     return found if _is_narrowed(narrower, write, world) else None
 
 
-def _matched(constraints: Object, write: AdmissionAttributes, world: PolicyContext) -> ServedResource | None:
+def _matched(constraints: JsonMapping, write: AdmissionAttributes, world: PolicyContext) -> ServedResource | None:
     versions = list(world.versions(write.resource))
     match_policy = str(constraints.get("matchPolicy") or "Equivalent")
     found = matched_version(constraints.get("resourceRules") or (), match_policy, write, versions)
@@ -147,13 +147,13 @@ def _matched(constraints: Object, write: AdmissionAttributes, world: PolicyConte
 
 
 def _is_excluded(
-    constraints: Object, write: AdmissionAttributes, match_policy: str, versions: list[ServedResource]
+    constraints: JsonMapping, write: AdmissionAttributes, match_policy: str, versions: list[ServedResource]
 ) -> bool:
     excluded = constraints.get("excludeResourceRules") or ()
     return matched_version(excluded, match_policy, write, versions) is not None
 
 
-def _is_narrowed(constraints: Object, write: AdmissionAttributes, world: PolicyContext) -> bool:
+def _is_narrowed(constraints: JsonMapping, write: AdmissionAttributes, world: PolicyContext) -> bool:
     if constraints.get("resourceRules"):
         return _matched(constraints, write, world) is not None
     excluded = any(applies(rule, write, write.resource) for rule in constraints.get("excludeResourceRules") or ())
@@ -170,7 +170,9 @@ async def _in_version(
     return replace(write, object=new, old=old)
 
 
-def _record(findings: list[FailedValidation], binding: Object, names: tuple[str, str], outcome: PolicyResult) -> None:
+def _record(
+    findings: list[FailedValidation], binding: JsonMapping, names: tuple[str, str], outcome: PolicyResult
+) -> None:
     actions = (binding.get("spec") or {}).get("validationActions") or ("Deny",)
     for finding in findings:
         if "Deny" in actions:

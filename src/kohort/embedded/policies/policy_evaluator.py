@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kohort.api.codec import JsonMapping
 from kohort.embedded.admission.attributes import AdmissionAttributes
 from kohort.embedded.cel import CelError, CostBudget, compile_expression
 from kohort.embedded.cel.budget import STEPS_PER_OBJECT
@@ -13,8 +14,6 @@ from kohort.embedded.policies.definitions import VARIABLES
 from kohort.embedded.resources import ServedResource
 
 MAX_MESSAGE = 5 * 1024
-
-Object = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,8 @@ class PolicyInput:
 
     write: AdmissionAttributes
     resource: ServedResource
-    params: Object | None
-    namespace: Object | None
+    params: JsonMapping | None
+    namespace: JsonMapping | None
     ask: Ask
 
 
@@ -55,7 +54,7 @@ class _Variables(dict[str, Any]):
 class PolicyEvaluator:
     """One policy with one parameter before one write."""
 
-    def __init__(self, spec: Object, case: PolicyInput) -> None:
+    def __init__(self, spec: JsonMapping, case: PolicyInput) -> None:
         self.spec, write = spec, case.write
         self.budget = CostBudget(STEPS_PER_OBJECT)
         expressions = {str(each.get("name")): str(each.get("expression")) for each in spec.get("variables") or ()}
@@ -93,7 +92,7 @@ class PolicyEvaluator:
     def _meets_conditions(self) -> bool:
         return all_hold(self.spec.get("matchConditions") or (), self._value)
 
-    def _finding(self, validation: Object, index: int) -> Iterator[FailedValidation]:
+    def _finding(self, validation: JsonMapping, index: int) -> Iterator[FailedValidation]:
         expression = str(validation.get("expression")).strip()
         try:
             holds = self._value(expression)
@@ -104,7 +103,7 @@ class PolicyEvaluator:
         if holds is not True:
             yield FailedValidation(self._message(validation), str(validation.get("reason") or "Invalid"), index)
 
-    def _message(self, validation: Object) -> str:
+    def _message(self, validation: JsonMapping) -> str:
         expression = str(validation.get("messageExpression") or "").strip()
         if expression:
             try:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from kohort.api.codec import JsonObject
 from kohort.embedded.managed_fields import apply, reset_fields
 from kohort.embedded.server.operations import WriteOperation
 from kohort.embedded.server.resource_strategy import ResourceStrategy
-from kohort.embedded.server.versions import Object
 from kohort.embedded.server.write_pipeline import MAX_ATTEMPTS, WritePipeline, WriteResult
 from kohort.kube.errors import MODIFIED, StatusError, bad_request, conflict
 
@@ -18,7 +18,7 @@ class Applier:
         self._writer = writer
         self._semantics = semantics
 
-    async def apply(self, operation: WriteOperation, config: Object) -> WriteResult:
+    async def apply(self, operation: WriteOperation, config: JsonObject) -> WriteResult:
         """Apply a configuration; two that create the same object at once meet in the second round."""
         wanted = self._semantics.configuration(operation, _checked(operation, config))
         for _ in range(MAX_ATTEMPTS):
@@ -38,13 +38,13 @@ class Applier:
                     raise
         raise conflict(operation.about, MODIFIED)
 
-    async def _update(self, operation: WriteOperation, wanted: Object) -> WriteResult:
-        async def merged(old: Object) -> Object:
+    async def _update(self, operation: WriteOperation, wanted: JsonObject) -> WriteResult:
+        async def merged(old: JsonObject) -> JsonObject:
             return self._merged(operation, old, wanted)
 
         return await self._writer.update(operation, merged)
 
-    def _merged(self, operation: WriteOperation, live: Object | None, wanted: Object) -> Object:
+    def _merged(self, operation: WriteOperation, live: JsonObject | None, wanted: JsonObject) -> JsonObject:
         options, resource = operation.options, operation.resource
         return apply(
             live,
@@ -59,7 +59,7 @@ class Applier:
         )
 
 
-def _checked(operation: WriteOperation, config: Mapping[str, Any]) -> Object:
+def _checked(operation: WriteOperation, config: Mapping[str, Any]) -> JsonObject:
     metadata = config.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
         raise bad_request("metadata must be an object")

@@ -2,12 +2,12 @@
 
 from typing import Final
 
+from kohort.api.codec import JsonObject
 from kohort.embedded.auth.bootstrap import TRUST
 from kohort.embedded.auth.users import LOOPBACK
 from kohort.embedded.server.operations import Method, WriteOperation
 from kohort.embedded.server.options import WriteRequestOptions
 from kohort.embedded.server.resource_catalog import ResourceCatalog
-from kohort.embedded.server.versions import Object
 from kohort.embedded.server.write_pipeline import WritePipeline
 from kohort.embedded.storage import StorageEvent, StorageKey, Store
 from kohort.kube.clock import Clock
@@ -33,7 +33,7 @@ class AuthenticationConfigMap:
         entry = self._store.get(CONFIG_MAP)
         if entry is None:
             metadata = {"name": CONFIG_MAP.name, "namespace": CONFIG_MAP.namespace}
-            body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": self._data}
+            body: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": self._data}
             await self._writer.create(self._operation("create", ""), body)
         elif self._mended(entry.object) != entry.object:
             await self._writer.update(self._operation("patch", CONFIG_MAP.name), self._mend)
@@ -43,10 +43,10 @@ class AuthenticationConfigMap:
         if change.entry.key == CONFIG_MAP and change.kind is not WatchEventType.ADDED:
             await self.place()
 
-    async def _mend(self, found: Object) -> Object:
+    async def _mend(self, found: JsonObject) -> JsonObject:
         return self._mended(found)
 
-    def _mended(self, found: Object) -> Object:
+    def _mended(self, found: JsonObject) -> JsonObject:
         return {**found, "data": {**(found.get("data") or {}), **self._data}}
 
     def _operation(self, method: Method, name: str) -> WriteOperation:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kohort.api.codec import Json
+from kohort.api.codec import JsonObject
 from kohort.embedded.auth.bootstrap import bootstrap_objects
 from kohort.embedded.auth.users import LOOPBACK
 from kohort.embedded.server.operations import WriteOperation
@@ -14,7 +14,6 @@ from kohort.kube.clock import Clock
 from kohort.kube.errors import StatusError
 from kohort.kube.watch_events import WatchEventType
 
-Object = dict[str, Json]
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _MANAGER = WriteRequestOptions(manager="kube-apiserver")
 _TRUST = (
@@ -24,16 +23,16 @@ _TRUST = (
 )
 
 
-def _namespace(name: str) -> Object:
+def _namespace(name: str) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-def _priority(name: str, value: int, purpose: str) -> Object:
+def _priority(name: str, value: int, purpose: str) -> JsonObject:
     head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
     return {**head, "value": value, "description": purpose}
 
 
-def _service() -> Object:
+def _service() -> JsonObject:
     labels = {"component": "apiserver", "provider": "kubernetes"}
     metadata = {"name": "kubernetes", "namespace": "default", "labels": labels}
     port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}
@@ -41,7 +40,7 @@ def _service() -> Object:
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
-def initial_objects() -> Iterator[Object]:
+def initial_objects() -> Iterator[JsonObject]:
     """Everything, in an order in which it can be created."""
     for name in NAMESPACES:
         yield _namespace(name)
@@ -80,8 +79,8 @@ class BootstrapObjects:
 
     async def furnish(self, namespace: str) -> None:
         """The default service account of a namespace, and the certificate that pods trust."""
-        account: Object = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
-        trust: Object = {
+        account: JsonObject = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        trust: JsonObject = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": "kube-root-ca.crt", "annotations": {"kubernetes.io/description": _TRUST}},
@@ -90,7 +89,7 @@ class BootstrapObjects:
         for found in (account, trust):
             await self._ensure({**found, "metadata": {**found["metadata"], "namespace": namespace}})
 
-    async def _ensure(self, found: Object) -> None:
+    async def _ensure(self, found: JsonObject) -> None:
         resource = self._catalogue.find_kind(found["apiVersion"], found["kind"])
         if resource is None:
             return

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.embedded.admission.accounts import ServiceAccountPlugin
 from kohort.embedded.admission.attributes import AdmissionPlugin
 from kohort.embedded.admission.chain import AdmissionChain
@@ -57,7 +57,7 @@ from kohort.embedded.server.service_resolver import ServiceResolver
 from kohort.embedded.server.services import SERVICES, ServiceAddresses
 from kohort.embedded.server.store_writer import EVERYTHING, StoreWriter
 from kohort.embedded.server.subresources import Subresources
-from kohort.embedded.server.versions import Object, VersionConverter
+from kohort.embedded.server.versions import VersionConverter
 from kohort.embedded.server.watch_handler import WatchHandler
 from kohort.embedded.server.write_pipeline import WritePipeline
 from kohort.embedded.storage import StorageEvent, Store
@@ -135,7 +135,7 @@ class ServerCore:
             self.quota,
         ]
 
-    async def _converted(self, found: Mapping[str, Json], resource: ServedResource) -> Object:
+    async def _converted(self, found: Mapping[str, Json], resource: ServedResource) -> JsonObject:
         return (await self.versions.converted(resource, [dict(found)]))[0]
 
     def _router(self, parts: ServerCoreParts) -> Router:

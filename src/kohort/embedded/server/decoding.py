@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from kohort.api.codec import Json, decode_json
+from kohort.api.codec import Json, JsonObject, decode_json
 from kohort.api.documents import read_documents
 from kohort.api.errors import ApiError, DecodeError
 from kohort.api.fields import ROOT
@@ -19,10 +19,8 @@ YAML_TYPE = "application/yaml"
 PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf"
 _OFFERED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 
-Object = dict[str, Json]
 
-
-def read_body(request: ServerRequest, kind: str = "") -> Object:
+def read_body(request: ServerRequest, kind: str = "") -> JsonObject:
     """The object that a request carries; `kind` is what it should be, for errors."""
     if request.content_type == PROTOBUF_TYPE:
         return _protobuf(request.body)
@@ -34,7 +32,7 @@ def read_body(request: ServerRequest, kind: str = "") -> Object:
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {error}") from None
 
 
-def check_head(request: ServerRequest, resource: ServedResource, found: Object) -> None:
+def check_head(request: ServerRequest, resource: ServedResource, found: JsonObject) -> None:
     """A custom object must say what it is; built-in ones may leave it out."""
     for name, word in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not found.get(name):
@@ -50,14 +48,14 @@ def check_head(request: ServerRequest, resource: ServedResource, found: Object) 
         raise invalid(ErrorSubject("", resource.group, name, str(found["kind"])), [problem])
 
 
-def as_object(value: Json) -> Object:
+def as_object(value: Json) -> JsonObject:
     """The value, which must be an object."""
     if not isinstance(value, dict):
         raise bad_request("couldn't get version/kind; json parse error: the body must be a JSON object")
     return value
 
 
-def _protobuf(body: bytes) -> Object:
+def _protobuf(body: bytes) -> JsonObject:
     try:
         return decode_protobuf(body)
     except ApiError as error:
@@ -107,8 +105,8 @@ def duplicate_fields(request: ServerRequest) -> list[str]:
         return []
     found: list[str] = []
 
-    def members(pairs: Iterable[tuple[str, Any]]) -> Object:
-        seen: Object = {}
+    def members(pairs: Iterable[tuple[str, Any]]) -> JsonObject:
+        seen: JsonObject = {}
         for name, value in pairs:
             if name in seen:
                 found.append(f'json: duplicate field "{name}"')

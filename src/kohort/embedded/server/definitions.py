@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.api.times import format_time
 from kohort.embedded.admission.webhook_client import WebhookCallError, WebhookClient
 from kohort.embedded.auth.users import LOOPBACK
@@ -14,7 +14,6 @@ from kohort.embedded.server.operations import WriteOperation
 from kohort.embedded.server.options import DeleteRequestOptions
 from kohort.embedded.server.resource_catalog import CRDS, ResourceCatalog
 from kohort.embedded.server.store_writer import StoreWriter
-from kohort.embedded.server.versions import Object
 from kohort.embedded.server.write_pipeline import is_released
 from kohort.embedded.storage import RevisionConflictError, StorageEvent, StorageKey, Store
 from kohort.kube.clock import Clock
@@ -52,7 +51,7 @@ class Definitions:
         """Clear away what is to go."""
         self._clearing.start()
 
-    def complete(self, new: Object, _: Object | None, operation: WriteOperation) -> Object:
+    def complete(self, new: JsonObject, _: JsonObject | None, operation: WriteOperation) -> JsonObject:
         """A definition with the status that its names earn it."""
         if not _is_whole(new):
             return new
@@ -127,7 +126,9 @@ class Conversion:
     def __init__(self, remote: WebhookClient) -> None:
         self._remote = remote
 
-    async def convert(self, crd: Mapping[str, Any], objects: Sequence[Object], api_version: str) -> list[Object]:
+    async def convert(
+        self, crd: Mapping[str, Any], objects: Sequence[JsonObject], api_version: str
+    ) -> list[JsonObject]:
         """The objects in the wanted version."""
         client = ((crd["spec"].get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
 

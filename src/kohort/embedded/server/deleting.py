@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import NamedTuple
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.api.times import format_time, parse_time
 from kohort.embedded.admission.attributes import AdmissionAttributes
 from kohort.embedded.admission.chain import AdmissionChain
@@ -12,7 +12,7 @@ from kohort.embedded.server.operations import WriteOperation
 from kohort.embedded.server.options import DeleteRequestOptions
 from kohort.embedded.server.resource_catalog import CRDS
 from kohort.embedded.server.store_writer import StoreWriter
-from kohort.embedded.server.versions import EncodedObject, Object, VersionConverter, rendered
+from kohort.embedded.server.versions import EncodedObject, VersionConverter, rendered
 from kohort.embedded.server.write_pipeline import MAX_ATTEMPTS, is_released
 from kohort.embedded.storage import RevisionConflictError, Store, StoredObject
 from kohort.kube.errors import MODIFIED, ErrorSubject, conflict, not_found
@@ -96,14 +96,14 @@ class Deleter:
         return DeleteResult(shown, gone)
 
 
-def _shown_options(operation: WriteOperation, options: DeleteRequestOptions, found: Object) -> Object:
+def _shown_options(operation: WriteOperation, options: DeleteRequestOptions, found: JsonObject) -> JsonObject:
     """What webhooks see: pods get time even where nobody asked for it."""
     if operation.resource.key != "pods":
         return options.shown()
     return options.shown(gracePeriodSeconds=_grace_period(operation, options, found))
 
 
-def with_deletion_timestamp(operation: WriteOperation, options: DeleteRequestOptions, found: Object) -> Object:
+def with_deletion_timestamp(operation: WriteOperation, options: DeleteRequestOptions, found: JsonObject) -> JsonObject:
     """The object on its way out: when it is to be gone, and who has to let go of it first."""
     metadata = dict(found["metadata"])
     finalizers = _finalizers(operation, options, metadata.get("finalizers") or ())
@@ -118,7 +118,7 @@ def with_deletion_timestamp(operation: WriteOperation, options: DeleteRequestOpt
     return _marked(operation, {**found, "metadata": metadata})
 
 
-def _set_deadline(operation: WriteOperation, metadata: Object, grace: int) -> None:
+def _set_deadline(operation: WriteOperation, metadata: JsonObject, grace: int) -> None:
     """A second delete may shorten the time that is left, never lengthen it."""
     if not metadata.get("deletionTimestamp"):
         metadata["deletionTimestamp"] = format_time(operation.now + timedelta(seconds=grace))
@@ -134,7 +134,7 @@ def _set_deadline(operation: WriteOperation, metadata: Object, grace: int) -> No
         metadata["deletionGracePeriodSeconds"] = grace
 
 
-def _marked(operation: WriteOperation, leaving: Object) -> Object:
+def _marked(operation: WriteOperation, leaving: JsonObject) -> JsonObject:
     if operation.resource.key != "namespaces":
         return leaving
     status = {**(leaving.get("status") or {}), "phase": "Terminating"}
@@ -157,7 +157,7 @@ def _finalizers(operation: WriteOperation, options: DeleteRequestOptions, presen
     return kept
 
 
-def _grace_period(operation: WriteOperation, options: DeleteRequestOptions, found: Object) -> int:
+def _grace_period(operation: WriteOperation, options: DeleteRequestOptions, found: JsonObject) -> int:
     """Only pods that run somewhere are given time; a node that knows nothing of a pod need not be waited for."""
     if operation.resource.key != "pods":
         return 0
@@ -170,7 +170,7 @@ def _grace_period(operation: WriteOperation, options: DeleteRequestOptions, foun
     return 30 if given is None else max(int(given), 0)
 
 
-def check_preconditions(operation: WriteOperation, options: DeleteRequestOptions, found: Object) -> None:
+def check_preconditions(operation: WriteOperation, options: DeleteRequestOptions, found: JsonObject) -> None:
     """Raise a conflict unless the object has the identity and the state that the client insists on."""
     metadata, resource = found["metadata"], operation.resource
     about = ErrorSubject(resource.kind, resource.group, operation.name)

@@ -4,9 +4,9 @@ import asyncio
 import logging
 from datetime import datetime, timedelta
 
+from kohort.api.codec import JsonObject
 from kohort.api.times import TimeError, parse_time
 from kohort.embedded.server.store_writer import StoreWriter
-from kohort.embedded.server.versions import Object
 from kohort.embedded.storage import RevisionConflictError, Store
 from kohort.kube.clock import Clock
 from kohort.kube.errors import StatusError
@@ -57,7 +57,7 @@ class EventExpiration:
             await asyncio.gather(self._task, return_exceptions=True)
 
 
-def _last_heard_of(event: Object, now: datetime) -> datetime:
+def _last_heard_of(event: JsonObject, now: datetime) -> datetime:
     """When it was made or, if it was told again since, when that was.
 
     Whoever writes an event says when it happened, which may be long ago, or never: its life begins with its creation.

@@ -4,11 +4,11 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
+from kohort.api.codec import JsonObject
 from kohort.api.fields import ROOT, FieldError, forbidden
 from kohort.api.times import format_time
 from kohort.embedded.server.operations import WriteOperation
 from kohort.embedded.server.uids import UIDS
-from kohort.embedded.server.versions import Object
 from kohort.kube.errors import bad_request
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -24,7 +24,7 @@ def generated_name(base: str) -> str:
     return base[:_MAX_BASE] + "".join(secrets.choice(_ALPHABET) for _ in range(_SUFFIX))
 
 
-def stamp_new(operation: WriteOperation, found: Object) -> Object:
+def stamp_new(operation: WriteOperation, found: JsonObject) -> JsonObject:
     """A new object with the identity that the server gives it; what only the server may say is dropped."""
     given = found.get("metadata") or {}
     metadata = {name: value for name, value in given.items() if name not in _OF_THE_SERVER}
@@ -55,7 +55,7 @@ def check_named(name: str, found: Mapping[str, Any]) -> None:
         raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
 
 
-def update_problems(new: Object, old: Object) -> list[FieldError]:
+def update_problems(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """What is to go can't be held by anybody new."""
     if not old["metadata"].get("deletionTimestamp"):
         return []
@@ -68,7 +68,7 @@ def update_problems(new: Object, old: Object) -> list[FieldError]:
     return [forbidden(ROOT / "metadata" / "finalizers", why)]
 
 
-def carry_over(old: Object, new: Object) -> Object:
+def carry_over(old: JsonObject, new: JsonObject) -> JsonObject:
     """The new state with all that only the server may say taken from the old one."""
     before, given = old["metadata"], dict(new.get("metadata") or {})
     for name in _FIXED:
@@ -79,7 +79,7 @@ def carry_over(old: Object, new: Object) -> Object:
     return {**new, "metadata": _without_empties(given)}
 
 
-def _without_empties(metadata: Object) -> Object:
+def _without_empties(metadata: JsonObject) -> JsonObject:
     """Lists and maps that came to be empty are as good as absent, and are not stored."""
     for name in _NOTHING_WHEN_EMPTY:
         if name in metadata and not metadata[name]:
@@ -87,16 +87,16 @@ def _without_empties(metadata: Object) -> Object:
     return metadata
 
 
-def same_content(old: Object, new: Object) -> bool:
+def same_content(old: JsonObject, new: JsonObject) -> bool:
     """Whether nothing changed but perhaps since when somebody owns a field."""
     return _without_ownership(old) == _without_ownership(new) and _owners(old) == _owners(new)
 
 
-def _without_ownership(found: Object) -> Object:
+def _without_ownership(found: JsonObject) -> JsonObject:
     metadata = {name: value for name, value in found["metadata"].items() if name != "managedFields"}
     return {**found, "metadata": metadata}
 
 
-def _owners(found: Object) -> list[Any]:
+def _owners(found: JsonObject) -> list[Any]:
     entries = found["metadata"].get("managedFields") or ()
     return [{name: value for name, value in entry.items() if name != "time"} for entry in entries]

@@ -1,6 +1,6 @@
 """The verbs on objects themselves: get, list, watch, create, update, patch, delete."""
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.api.fields import ROOT
 from kohort.api.fields import invalid as field_invalid
 from kohort.embedded.patches import PatchKind, apply_patch
@@ -14,15 +14,14 @@ from kohort.embedded.server.options import DeleteRequestOptions, WriteRequestOpt
 from kohort.embedded.server.resource_request import ResourceRequest
 from kohort.embedded.server.resource_strategy import ResourceStrategy
 from kohort.embedded.server.responses import ServerResponse, encode
-from kohort.embedded.server.versions import Object
 from kohort.embedded.server.watch_handler import WatchHandler
 from kohort.embedded.server.write_pipeline import WritePipeline
 from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid
 
 
-def success(details: dict[str, Json]) -> Object:
+def success(details: dict[str, Json]) -> JsonObject:
     """The `Status` of a thing done, when there is no object to show."""
-    done: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    done: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return {**done, "details": details} if details else done
 
 
@@ -86,13 +85,13 @@ class ResourceHandlers:
         operation = call.operation("patch", subresource)
         patch = read_value(call.request)
 
-        async def patched(old: Object) -> Object:
+        async def patched(old: JsonObject) -> JsonObject:
             return self._read_patched(operation, apply_patch(kind, old, patch, call.resource.schema), old)
 
         written = await self.writer.update(operation, patched)
         return call.shown(written.shown)
 
-    def _read_patched(self, operation: WriteOperation, found: Object, former: Object) -> Object:
+    def _read_patched(self, operation: WriteOperation, found: JsonObject, former: JsonObject) -> JsonObject:
         """The patched object, read by its kind; what it does not take is the patch's fault, not the body's."""
         try:
             return self._semantics.read(operation, found, former)
@@ -155,7 +154,7 @@ class ResourceHandlers:
             raise bad_request("the body of a delete must be DeleteOptions")
         return body
 
-    def body(self, call: ResourceRequest, operation: WriteOperation) -> Object:
+    def body(self, call: ResourceRequest, operation: WriteOperation) -> JsonObject:
         """The object that the request carries, read by its kind."""
         duplicates = duplicate_fields(call.request) if operation.options.field_validation == "Strict" else []
         found = read_body(call.request, call.resource.kind)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.api.selectors import SelectorError
 from kohort.api.times import format_time
 from kohort.embedded.matching import read_selector
@@ -12,7 +12,6 @@ from kohort.embedded.server.operations import WriteOperation
 from kohort.embedded.server.options import DeleteRequestOptions
 from kohort.embedded.server.resource_request import ResourceRequest
 from kohort.embedded.server.store_writer import StoreWriter
-from kohort.embedded.server.versions import Object
 from kohort.embedded.server.write_pipeline import MAX_ATTEMPTS, Transform
 from kohort.embedded.storage import RevisionConflictError, Store, StoredObject
 from kohort.kube.errors import MODIFIED, ErrorSubject, StatusError, bad_request, conflict, not_found
@@ -22,7 +21,7 @@ BUDGETS = "poddisruptionbudgets.policy"
 _DONE = ("Succeeded", "Failed")
 
 
-def bound(operation: WriteOperation, binding: Object) -> Transform:
+def bound(operation: WriteOperation, binding: JsonObject) -> Transform:
     """The change that puts a pod on the node that a binding names."""
     target = binding.get("target") or {}
     node = target.get("name")
@@ -31,7 +30,7 @@ def bound(operation: WriteOperation, binding: Object) -> Transform:
     meant = binding.get("metadata") or {}
     annotations = meant.get("annotations") or {}
 
-    async def change(pod: Object) -> Object:
+    async def change(pod: JsonObject) -> JsonObject:
         _check_same(operation, pod, meant.get("uid"))
         _check_unbound(operation, pod)
         metadata = pod["metadata"]
@@ -43,14 +42,14 @@ def bound(operation: WriteOperation, binding: Object) -> Transform:
     return change
 
 
-def _check_same(operation: WriteOperation, pod: Object, uid: str | None) -> None:
+def _check_same(operation: WriteOperation, pod: JsonObject, uid: str | None) -> None:
     """A binding that names the pod's uid must not reach another pod of the same name."""
     if uid and uid != pod["metadata"]["uid"]:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"
         raise conflict(ErrorSubject("pods/binding", "", operation.name), why)
 
 
-def _check_unbound(operation: WriteOperation, pod: Object) -> None:
+def _check_unbound(operation: WriteOperation, pod: JsonObject) -> None:
     about = ErrorSubject("pods/binding", "", operation.name)
     if pod["metadata"].get("deletionTimestamp"):
         raise conflict(about, f"pod {operation.name} is being deleted, cannot be assigned to a host")
@@ -60,10 +59,10 @@ def _check_unbound(operation: WriteOperation, pod: Object) -> None:
         raise conflict(about, f"pod {operation.name} has non-empty .spec.schedulingGates")
 
 
-def _disrupted(pod: Object, now: str) -> Object:
+def _disrupted(pod: JsonObject, now: str) -> JsonObject:
     status = pod.get("status") or {}
     conditions = status.get("conditions") or []
-    present: Object = next((each for each in conditions if each["type"] == DISRUPTION_TARGET), {})
+    present: JsonObject = next((each for each in conditions if each["type"] == DISRUPTION_TARGET), {})
     since = present.get("lastTransitionTime", now) if present.get("status") == "True" else now
     told = {
         "type": DISRUPTION_TARGET,
@@ -77,7 +76,7 @@ def _disrupted(pod: Object, now: str) -> Object:
     return {**pod, "status": {**status, "conditions": [*others, told]}}
 
 
-def _scheduled(status: Object, now: str) -> Object:
+def _scheduled(status: JsonObject, now: str) -> JsonObject:
     condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     others = [each for each in status.get("conditions") or () if each["type"] != "PodScheduled"]
     # A pod that has its node waits for no other.
@@ -92,7 +91,7 @@ class Evictions:
         self._store = store
         self._commits = commits
 
-    async def admit(self, call: ResourceRequest, pod: Object, *, dry_run: bool) -> None:
+    async def admit(self, call: ResourceRequest, pod: JsonObject, *, dry_run: bool) -> None:
         """Take the eviction into account, or raise 429."""
         phase = (pod.get("status") or {}).get("phase")
         if phase in _DONE or phase == "Pending" or pod["metadata"].get("deletionTimestamp"):
@@ -133,7 +132,7 @@ class Evictions:
             return replace(options, resource_version=stored.object["metadata"]["resourceVersion"])
         raise conflict(operation.about, MODIFIED)
 
-    def _budgets(self, pod: Object) -> Iterator[StoredObject]:
+    def _budgets(self, pod: JsonObject) -> Iterator[StoredObject]:
         labels = pod["metadata"].get("labels") or {}
         for entry in self._store.list(BUDGETS, pod["metadata"]["namespace"]).entries:
             selector = (entry.object.get("spec") or {}).get("selector")
@@ -141,14 +140,14 @@ class Evictions:
                 yield entry
 
 
-def _selects(selector: Object, labels: Mapping[str, str]) -> bool:
+def _selects(selector: JsonObject, labels: Mapping[str, str]) -> bool:
     try:
         return read_selector(selector).matches(labels)
     except SelectorError:
         return False
 
 
-def _spent(budget: Object, pod: str, now: str) -> Object:
+def _spent(budget: JsonObject, pod: str, now: str) -> JsonObject:
     status = budget.get("status") or {}
     name = budget["metadata"]["name"]
     if (status.get("observedGeneration") or 0) < budget["metadata"].get("generation", 0):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from kohort.api.codec import JsonObject
 from kohort.embedded.auth.users import User
 from kohort.embedded.resources import ServedResource
 from kohort.embedded.server.operations import Method, WriteOperation
@@ -11,7 +12,7 @@ from kohort.embedded.server.options import WriteRequestOptions, write_options
 from kohort.embedded.server.requests import RequestInfo, ServerRequest
 from kohort.embedded.server.responses import ServerResponse, encode, warning_headers
 from kohort.embedded.server.serialization import ResponseFormat, presentation
-from kohort.embedded.server.versions import EncodedObject, Object
+from kohort.embedded.server.versions import EncodedObject
 
 _OPTION_KINDS: dict[Method, str] = {
     "create": "CreateOptions",
@@ -66,6 +67,6 @@ class ResourceRequest:
         shape = self.shape
         return shape.answer(shape.one(self.resource, shown), status).with_headers(warning_headers(self.warnings))
 
-    def plain(self, found: Object, status: int = 200) -> ServerResponse:
+    def plain(self, found: JsonObject, status: int = 200) -> ServerResponse:
         """An object of another kind as the answer: it has no other form."""
         return ServerResponse(status, encode(found)).with_headers(warning_headers(self.warnings))

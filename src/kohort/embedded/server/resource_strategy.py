@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from kohort.api.codec import JsonObject
 from kohort.api.fields import FieldError
 from kohort.embedded.admission.policies import POLICIES
 from kohort.embedded.crds import default_crd, validate_crd
@@ -14,11 +15,10 @@ from kohort.embedded.server.aggregation import API_SERVICES, api_service_problem
 from kohort.embedded.server.custom import custom_problems, default_custom, read_custom
 from kohort.embedded.server.operations import WriteOperation
 from kohort.embedded.server.resource_catalog import CRDS
-from kohort.embedded.server.versions import Object
 from kohort.kube.errors import StatusError, bad_request
 
-Check = Callable[[Object, Object | None], list[FieldError]]
-Completion = Callable[[Object, Object | None, WriteOperation], Object]
+Check = Callable[[JsonObject, JsonObject | None], list[FieldError]]
+Completion = Callable[[JsonObject, JsonObject | None, WriteOperation], JsonObject]
 """What the server adds to an object of one kind that is about to be stored; the former state is None for a new one."""
 
 
@@ -38,8 +38,12 @@ class ResourceStrategy:
         self._completions[resource] = completion
 
     def read(
-        self, operation: WriteOperation, found: Object, former: Object | None = None, duplicates: Sequence[str] = ()
-    ) -> Object:
+        self,
+        operation: WriteOperation,
+        found: JsonObject,
+        former: JsonObject | None = None,
+        duplicates: Sequence[str] = (),
+    ) -> JsonObject:
         """The object as its kind understands it; what it does not know is dropped, told of or refused."""
         headed = _with_head(operation.resource, found)
         if operation.resource.is_custom:
@@ -50,7 +54,7 @@ class ResourceStrategy:
         self._tell_unknown(operation, (*duplicates, *unknown))
         return known
 
-    def configuration(self, operation: WriteOperation, found: Object) -> Object:
+    def configuration(self, operation: WriteOperation, found: JsonObject) -> JsonObject:
         """What is to be applied, as its kind understands it: the author's fields alone, without any default."""
         headed = _with_head(operation.resource, found)
         if not operation.resource.is_custom:
@@ -69,19 +73,19 @@ class ResourceStrategy:
         if operation.options.field_validation == "Warn":
             operation.warnings.extend(text for text in unknown if text not in operation.warnings)
 
-    def default(self, resource: ServedResource, found: Object) -> Object:
+    def default(self, resource: ServedResource, found: JsonObject) -> JsonObject:
         """The object with the defaults of its kind."""
         if resource.is_custom:
             return default_custom(resource, found)
         filled = apply_defaults(resource, found)
         return default_crd(filled) if resource.key == CRDS and found.get("spec") else filled
 
-    def completed(self, new: Object, old: Object | None, operation: WriteOperation) -> Object:
+    def completed(self, new: JsonObject, old: JsonObject | None, operation: WriteOperation) -> JsonObject:
         """The object with what only the server can add."""
         completion = self._completions.get(operation.resource.key)
         return completion(new, old, operation) if completion else new
 
-    def problems(self, operation: WriteOperation, new: Object, old: Object | None) -> list[FieldError]:
+    def problems(self, operation: WriteOperation, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """Everything that is wrong with the object."""
         if operation.resource.is_custom:
             return custom_problems(operation, new, old)
@@ -92,12 +96,12 @@ class ResourceStrategy:
         return [*found, *further(new, old)] if further else found
 
 
-def _with_node_of(pod: Object, bound: Object) -> Object:
+def _with_node_of(pod: JsonObject, bound: JsonObject) -> JsonObject:
     """The former state of a pod with the node that a binding gives it: the only change of a node that is allowed."""
     return {**pod, "spec": {**pod["spec"], "nodeName": bound["spec"]["nodeName"]}}
 
 
-def _policy_problems(new: Object, _: Object | None) -> list[FieldError]:
+def _policy_problems(new: JsonObject, _: JsonObject | None) -> list[FieldError]:
     return policy_problems(new)
 
 
@@ -111,7 +115,7 @@ def _untyped(operation: WriteOperation, unknown: Sequence[str]) -> StatusError:
     return StatusError(500, "", f"failed to create typed patch object ({where}): {why}")
 
 
-def _with_head(resource: ServedResource, found: Object) -> Object:
+def _with_head(resource: ServedResource, found: JsonObject) -> JsonObject:
     """The object with its kind and version, which clients may leave out and must not get wrong."""
     version, kind = found.get("apiVersion") or "", found.get("kind") or ""
     if version and version != resource.api_version:

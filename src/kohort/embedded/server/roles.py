@@ -3,12 +3,11 @@
 import contextlib
 from collections.abc import Iterable
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.api.selectors import Selector, SelectorError
 from kohort.embedded.auth.rbac import CLUSTER_ROLES
 from kohort.embedded.matching import labels_of, read_selector
 from kohort.embedded.server.store_writer import StoreWriter
-from kohort.embedded.server.versions import Object
 from kohort.embedded.storage import RevisionConflictError, StorageEvent, Store, StoredObject
 
 
@@ -43,7 +42,7 @@ class RoleAggregation:
         return rules
 
 
-def _selectors(raw: Iterable[Object]) -> list[Selector]:
+def _selectors(raw: Iterable[JsonObject]) -> list[Selector]:
     """The selectors that can be understood; one that can't selects nothing."""
     found = []
     for each in raw:
@@ -52,6 +51,6 @@ def _selectors(raw: Iterable[Object]) -> list[Selector]:
     return found
 
 
-def _rules_of(role: Object) -> list[Json]:
+def _rules_of(role: JsonObject) -> list[Json]:
     rules: list[Json] = role.get("rules") or []
     return rules

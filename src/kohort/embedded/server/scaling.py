@@ -1,8 +1,7 @@
 """`scale`: one replica count and one selector, wherever a kind keeps them."""
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.embedded.resources import ScalePaths, ServedResource
-from kohort.embedded.server.versions import Object
 from kohort.kube.errors import StatusError, bad_request, internal
 
 _BUILT_IN = ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector")
@@ -19,18 +18,18 @@ def _at(found: Json, path: str) -> Json:
     return found
 
 
-def _with(found: Object, steps: list[str], value: Json) -> Object:
+def _with(found: JsonObject, steps: list[str], value: Json) -> JsonObject:
     step, *rest = steps
     below = found.get(step)
     return {**found, step: _with(below if isinstance(below, dict) else {}, rest, value) if rest else value}
 
 
-def scale_of(resource: ServedResource, found: Object) -> Object:
+def scale_of(resource: ServedResource, found: JsonObject) -> JsonObject:
     """The Scale that an object shows."""
     paths = resource.scale or _BUILT_IN
     metadata = found["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    status: Object = {"replicas": _number(_at(found, paths.status_replicas))}
+    status: JsonObject = {"replicas": _number(_at(found, paths.status_replicas))}
     selector = _selector_text(_at(found, paths.label_selector)) if paths.label_selector else ""
     if selector:
         status["selector"] = selector
@@ -46,7 +45,7 @@ def scale_of(resource: ServedResource, found: Object) -> Object:
     }
 
 
-def with_replicas(resource: ServedResource, found: Object, scale: Object) -> Object:
+def with_replicas(resource: ServedResource, found: JsonObject, scale: JsonObject) -> JsonObject:
     """The object with the replica count that a Scale asks for."""
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if type(replicas) is not int or not 0 <= replicas <= _MAX_REPLICAS:
@@ -59,7 +58,7 @@ def with_replicas(resource: ServedResource, found: Object, scale: Object) -> Obj
     return scaled
 
 
-def _bad_replicas(scale: Object, replicas: Json) -> StatusError:
+def _bad_replicas(scale: JsonObject, replicas: Json) -> StatusError:
     if type(replicas) is not int:
         return bad_request("Scale: spec.replicas must be a whole number")
     name = (scale.get("metadata") or {}).get("name", "")
@@ -86,7 +85,7 @@ def _selector_text(selector: Json) -> str:
     return ",".join(sorted([*equal, *map(_expression_text, selector.get("matchExpressions") or ())]))
 
 
-def _expression_text(expression: Object) -> str:
+def _expression_text(expression: JsonObject) -> str:
     key, operator = expression["key"], expression["operator"]
     values = ",".join(sorted(expression.get("values") or ()))
     forms = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key, "DoesNotExist": f"!{key}"}

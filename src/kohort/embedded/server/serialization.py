@@ -7,12 +7,12 @@ from datetime import datetime
 import msgspec
 import yaml
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.embedded.resources import ServedResource
 from kohort.embedded.server.negotiation import NegotiatedFormat, Representation, chosen_form
 from kohort.embedded.server.requests import ServerRequest
 from kohort.embedded.server.responses import ServerResponse, encode
-from kohort.embedded.server.versions import EncodedObject, Object, head_bytes
+from kohort.embedded.server.versions import EncodedObject, head_bytes
 from kohort.embedded.tables import Include, table
 from kohort.kube.errors import bad_request
 
@@ -66,12 +66,12 @@ class ResponseFormat:
         return b'{"type":"BOOKMARK","object":%b}\n' % encode(rows)
 
     def rows(
-        self, resource: ServedResource, objects: Sequence[Object], metadata: Mapping[str, Json]
+        self, resource: ServedResource, objects: Sequence[JsonObject], metadata: Mapping[str, Json]
     ) -> dict[str, Json]:
         """A Table of objects."""
         return table(resource, objects, self.now(), self.include, self.form.version, metadata)
 
-    def _partial(self, found: Object) -> Object:
+    def _partial(self, found: JsonObject) -> JsonObject:
         version = f"meta.k8s.io/{self.form.version}"
         return {"kind": Representation.METADATA.value, "apiVersion": version, "metadata": found["metadata"]}
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from ipaddress import IPv4Address, ip_network
 from zlib import crc32
 
+from kohort.api.codec import JsonObject
 from kohort.embedded.server.operations import WriteOperation
-from kohort.embedded.server.versions import Object
 from kohort.embedded.storage import Store
 from kohort.kube.errors import StatusError
 
@@ -21,7 +21,7 @@ class ServiceAddresses:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def complete(self, new: Object, old: Object | None, _: WriteOperation) -> Object:
+    def complete(self, new: JsonObject, old: JsonObject | None, _: WriteOperation) -> JsonObject:
         """The service with its address and node ports; both stay over updates."""
         spec = dict(new.get("spec") or {})
         if spec.get("type") == "ExternalName":
@@ -36,7 +36,7 @@ class ServiceAddresses:
             spec["ports"] = self._ports(spec.get("ports") or (), former.get("ports") or (), others)
         return {**new, "spec": spec}
 
-    def _address(self, service: Object, others: Iterable[Object]) -> str:
+    def _address(self, service: JsonObject, others: Iterable[JsonObject]) -> str:
         taken = {(each.get("spec") or {}).get("clusterIP") for each in others}
         size = _ADDRESSES.num_addresses - 2
         start = crc32(service["metadata"]["uid"].encode()) % size
@@ -46,7 +46,9 @@ class ServiceAddresses:
                 return address
         raise StatusError(500, "InternalError", "failed to allocate IP for Service: range is full")
 
-    def _ports(self, ports: Iterable[Object], former: Iterable[Object], others: Iterable[Object]) -> list[Object]:
+    def _ports(
+        self, ports: Iterable[JsonObject], former: Iterable[JsonObject], others: Iterable[JsonObject]
+    ) -> list[JsonObject]:
         kept = {(each.get("port"), each.get("protocol")): each.get("nodePort") for each in former}
         taken = {port.get("nodePort") for each in others for port in (each.get("spec") or {}).get("ports") or ()}
         given = []

@@ -7,7 +7,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 
-from kohort.embedded.server.versions import Object
+from kohort.api.codec import JsonObject
 from kohort.embedded.storage import (
     StorageEvent,
     StorageKey,
@@ -36,13 +36,13 @@ class StoreWriter:
         """Be told of every change to a resource (or to `EVERYTHING`), before its writer is."""
         self._listeners[resource].append(listener)
 
-    async def create(self, key: StorageKey, found: Object) -> StoredObject:
+    async def create(self, key: StorageKey, found: JsonObject) -> StoredObject:
         """Store a new object."""
         entry = await self._guarded(self._store.create(key, found))
         await self._tell(StorageEvent(WatchEventType.ADDED, entry, None))
         return entry
 
-    async def update(self, previous: StoredObject, found: Object) -> StoredObject:
+    async def update(self, previous: StoredObject, found: JsonObject) -> StoredObject:
         """Store the next state of an object."""
         entry = await self._guarded(self._store.update(previous.key, found, previous.revision))
         await self._tell(StorageEvent(WatchEventType.MODIFIED, entry, previous))

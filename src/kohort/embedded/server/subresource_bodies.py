@@ -2,12 +2,12 @@
 
 from functools import cache
 
+from kohort.api.codec import JsonObject
 from kohort.embedded.kinds.definitions import definition_name, node_of
 from kohort.embedded.kinds.reading import read_object
 from kohort.embedded.resources import ServedResource
 from kohort.embedded.server.decoding import read_body
 from kohort.embedded.server.requests import ServerRequest
-from kohort.embedded.server.versions import Object
 
 
 @cache
@@ -16,11 +16,11 @@ def _resource(group: str, version: str, kind: str) -> ServedResource:
     return ServedResource(group, version, f"{kind.lower()}s", kind, namespaced=True, schema=schema)
 
 
-def read_subresource_body(request: ServerRequest, group: str, version: str, kind: str) -> Object:
+def read_subresource_body(request: ServerRequest, group: str, version: str, kind: str) -> JsonObject:
     """The body as an object of a kind that only accompanies others; raises 400 where it is none."""
     return prune_subresource_body(read_body(request, kind), group, version, kind)
 
 
-def prune_subresource_body(found: Object, group: str, version: str, kind: str) -> Object:
+def prune_subresource_body(found: JsonObject, group: str, version: str, kind: str) -> JsonObject:
     """The object without what its kind does not know; raises 400 on values of a wrong type."""
     return read_object(_resource(group, version, kind), found).object

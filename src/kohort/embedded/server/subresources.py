@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from uuid import uuid4
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonObject
 from kohort.api.fields import ROOT
 from kohort.api.fields import invalid as field_invalid
 from kohort.api.times import format_time
@@ -20,7 +20,7 @@ from kohort.embedded.server.resource_request import ResourceRequest
 from kohort.embedded.server.responses import TEXT, ServerResponse
 from kohort.embedded.server.scaling import scale_of, with_replicas
 from kohort.embedded.server.subresource_bodies import prune_subresource_body, read_subresource_body
-from kohort.embedded.server.versions import Object, VersionConverter
+from kohort.embedded.server.versions import VersionConverter
 from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid, not_found
 
 Handler = Callable[[ResourceRequest], Awaitable[ServerResponse]]
@@ -73,7 +73,7 @@ class Subresources:
 
     # scale
 
-    async def _current(self, call: ResourceRequest) -> Object:
+    async def _current(self, call: ResourceRequest) -> JsonObject:
         entry = self._objects.reader.entry(call.resource, call.namespace, call.target.name)
         return await self._versions.served_object(call.resource, entry.object)
 
@@ -84,7 +84,7 @@ class Subresources:
         scale = read_subresource_body(call.request, *_SCALE)
         check_named(call.target.name, scale)
 
-        async def wanted(_: Object) -> Object:
+        async def wanted(_: JsonObject) -> JsonObject:
             return scale
 
         return await self._write_scale(call, wanted)
@@ -94,7 +94,7 @@ class Subresources:
         kind = PatchKind.MERGE if kind is PatchKind.STRATEGIC else kind
         patch = read_value(call.request)
 
-        async def wanted(current: Object) -> Object:
+        async def wanted(current: JsonObject) -> JsonObject:
             patched = prune_subresource_body(apply_patch(kind, current, patch, None), *_SCALE)
             if patched.get("metadata") == current["metadata"]:
                 patched = {**patched, "metadata": {**patched["metadata"], "resourceVersion": ""}}
@@ -103,9 +103,9 @@ class Subresources:
         return await self._write_scale(call, wanted)
 
     async def _write_scale(
-        self, call: ResourceRequest, wanted: Callable[[Object], Awaitable[Object]]
+        self, call: ResourceRequest, wanted: Callable[[JsonObject], Awaitable[JsonObject]]
     ) -> ServerResponse:
-        async def scaled(old: Object) -> Object:
+        async def scaled(old: JsonObject) -> JsonObject:
             return with_replicas(call.resource, old, await wanted(scale_of(call.resource, old)))
 
         written = await self._objects.writer.update(call.operation("patch", "scale"), scaled)

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from kohort.api.codec import Json
+from kohort.api.codec import JsonObject
 from kohort.embedded.crds import prune, prune_and_default
 from kohort.embedded.kinds.events import from_stored, to_stored
 from kohort.embedded.resources import ServedResource
 
-Object = dict[str, Json]
-Convert = Callable[[Mapping[str, Any], Sequence[Object], str], Awaitable[list[Object]]]
+Convert = Callable[[Mapping[str, Any], Sequence[JsonObject], str], Awaitable[list[JsonObject]]]
 """Custom objects by their definition to another apiVersion."""
 
 _encode = msgspec.json.Encoder().encode
@@ -27,7 +26,7 @@ class EncodedObject(Protocol):
     """An object with its bytes, as it is shown."""
 
     @property
-    def object(self) -> Object:
+    def object(self) -> JsonObject:
         """The object as JSON values."""
 
     @property
@@ -38,11 +37,11 @@ class EncodedObject(Protocol):
 class ConvertedObject(NamedTuple):
     """An object that was converted for showing."""
 
-    object: Object
+    object: JsonObject
     data: bytes
 
 
-def headed(resource: ServedResource, found: Object) -> Object:
+def headed(resource: ServedResource, found: JsonObject) -> JsonObject:
     """The object with kind and version first: so that the bytes alone tell in which version an object is stored."""
     rest = {name: value for name, value in found.items() if name not in ("kind", "apiVersion")}
     return {"kind": resource.kind, "apiVersion": found["apiVersion"], **rest}
@@ -58,7 +57,7 @@ def head_bytes(resource: ServedResource) -> bytes:
     return _head(resource.kind, resource.api_version)
 
 
-def rendered(found: Object) -> ConvertedObject:
+def rendered(found: JsonObject) -> ConvertedObject:
     """An object with its bytes."""
     return ConvertedObject(found, _encode(found))
 
@@ -101,17 +100,17 @@ class VersionConverter:
             known = self._known[place] = (state, {})
         return known[1]
 
-    async def served_object(self, resource: ServedResource, stored: Object) -> Object:
+    async def served_object(self, resource: ServedResource, stored: JsonObject) -> JsonObject:
         """One stored object in the version of the resource."""
         if stored["apiVersion"] == resource.api_version:
             return stored
         return (await self._read(resource, [stored]))[0]
 
-    async def converted(self, resource: ServedResource, objects: Sequence[Object]) -> list[Object]:
+    async def converted(self, resource: ServedResource, objects: Sequence[JsonObject]) -> list[JsonObject]:
         """Objects of any version in the version of the resource, for those who only look at them on their way."""
         return await self._to(resource, objects, resource.api_version)
 
-    async def stored(self, resource: ServedResource, found: Object) -> Object:
+    async def stored(self, resource: ServedResource, found: JsonObject) -> JsonObject:
         """An object in the version in which it is to be stored."""
         if resource.stored_as:
             return to_stored(resource, found)
@@ -122,12 +121,12 @@ class VersionConverter:
         definition = self._definition(resource.key)
         return converted if definition is None else prune_and_default(definition, converted)
 
-    async def _read(self, resource: ServedResource, objects: Sequence[Object]) -> list[Object]:
+    async def _read(self, resource: ServedResource, objects: Sequence[JsonObject]) -> list[JsonObject]:
         converted = await self.converted(resource, objects)
         definition = self._definition(resource.key)
         return converted if definition is None else [prune(definition, each) for each in converted]
 
-    async def _to(self, resource: ServedResource, objects: Sequence[Object], api_version: str) -> list[Object]:
+    async def _to(self, resource: ServedResource, objects: Sequence[JsonObject], api_version: str) -> list[JsonObject]:
         if resource.stored_as:
             return [from_stored(resource, each) for each in objects]
         definition = self._definition(resource.key)

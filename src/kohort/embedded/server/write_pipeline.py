@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from kohort.api.codec import JsonObject
 from kohort.api.fields import ROOT, invalid
 from kohort.embedded.admission.attributes import AdmissionAttributes, Verb
 from kohort.embedded.admission.chain import AdmissionChain
@@ -20,7 +21,7 @@ from kohort.embedded.server.get_list import about
 from kohort.embedded.server.operations import WriteOperation
 from kohort.embedded.server.resource_strategy import ResourceStrategy
 from kohort.embedded.server.store_writer import StoreWriter
-from kohort.embedded.server.versions import EncodedObject, Object, VersionConverter, headed, rendered
+from kohort.embedded.server.versions import EncodedObject, VersionConverter, headed, rendered
 from kohort.embedded.storage import KeyExistsError, RevisionConflictError, Store, StoredObject
 from kohort.kube.errors import MODIFIED, already_exists, conflict, not_found
 from kohort.kube.errors import invalid as invalid_object
@@ -29,7 +30,7 @@ MAX_ATTEMPTS = 8
 """How often a patch is computed anew before its sender is asked to try again."""
 _MAX_NAME_ATTEMPTS = 8
 
-Transform = Callable[[Object], Awaitable[Object]]
+Transform = Callable[[JsonObject], Awaitable[JsonObject]]
 """The state that is wanted, from the state that is there."""
 
 _CREATED_BY_UPDATE = frozenset(
@@ -88,7 +89,7 @@ class WritePipeline:
 
     # Create
 
-    async def create(self, operation: WriteOperation, body: Object) -> WriteResult:
+    async def create(self, operation: WriteOperation, body: JsonObject) -> WriteResult:
         """A new object; a generated name that is taken is drawn again."""
         metadata.check_place(operation, body)
         drawn = not (body.get("metadata") or {}).get("name") and (body.get("metadata") or {}).get("generateName")
@@ -104,7 +105,7 @@ class WritePipeline:
                 self._admission.settle(attributes)
         raise already_exists(about(operation.resource, taken))
 
-    async def create_missing(self, operation: WriteOperation, body: Object) -> WriteResult:
+    async def create_missing(self, operation: WriteOperation, body: JsonObject) -> WriteResult:
         """An object that an update or an apply did not find: its author needs the right to create it, too."""
         resource = operation.resource
         namespace = operation.name if resource.key == "namespaces" else operation.namespace
@@ -116,7 +117,7 @@ class WritePipeline:
             raise refusal(asked, operation.user, decision.reason)
         return await self.create(operation, body)
 
-    async def _prepared_new(self, operation: WriteOperation, body: Object) -> Object:
+    async def _prepared_new(self, operation: WriteOperation, body: JsonObject) -> JsonObject:
         resource = operation.resource
         new = metadata.stamp_new(operation, body)
         new = self._semantics.default(resource, new)
@@ -126,7 +127,9 @@ class WritePipeline:
         self._check(operation, new, None)
         return new
 
-    async def _store_new(self, operation: WriteOperation, new: Object, attributes: AdmissionAttributes) -> WriteResult:
+    async def _store_new(
+        self, operation: WriteOperation, new: JsonObject, attributes: AdmissionAttributes
+    ) -> WriteResult:
         stored = headed(operation.resource, await self._versions.stored(operation.resource, new))
         self._admission.confirm(attributes)
         key = operation.key(new["metadata"]["name"])
@@ -139,14 +142,14 @@ class WritePipeline:
 
     # Update
 
-    async def replace(self, operation: WriteOperation, body: Object) -> WriteResult:
+    async def replace(self, operation: WriteOperation, body: JsonObject) -> WriteResult:
         """A state that the client wrote as a whole."""
         metadata.check_named(operation.name, body)
         metadata.check_place(operation, body)
         if self._store.get(operation.key()) is None and operation.resource.key in _CREATED_BY_UPDATE:
             return await self.create_missing(operation, body)
 
-        async def wanted(_: Object) -> Object:
+        async def wanted(_: JsonObject) -> JsonObject:
             return body
 
         return await self.update(operation, wanted)
@@ -174,7 +177,7 @@ class WritePipeline:
                 self._admission.settle(attributes)
         raise conflict(operation.about, MODIFIED)
 
-    def _check_identity(self, operation: WriteOperation, old: Object, wanted: Object) -> None:
+    def _check_identity(self, operation: WriteOperation, old: JsonObject, wanted: JsonObject) -> None:
         given, kept = wanted.get("metadata") or {}, old["metadata"]
         metadata.check_place(operation, wanted)
         if given.get("uid") and given["uid"] != kept["uid"]:
@@ -196,7 +199,7 @@ class WritePipeline:
             return True
         return not operation.resource.is_custom and operation.resource.key not in _NEVER_UNCONDITIONAL
 
-    async def _prepared_update(self, operation: WriteOperation, old: Object, wanted: Object) -> Object:
+    async def _prepared_update(self, operation: WriteOperation, old: JsonObject, wanted: JsonObject) -> JsonObject:
         resource = operation.resource
         new = prepare_update(resource, metadata.carry_over(old, wanted), old, operation.subresource)
         new = self._semantics.default(resource, new)
@@ -208,7 +211,7 @@ class WritePipeline:
         return new
 
     async def _store_update(
-        self, operation: WriteOperation, entry: StoredObject, old: Object, new: Object
+        self, operation: WriteOperation, entry: StoredObject, old: JsonObject, new: JsonObject
     ) -> WriteResult:
         stored = headed(operation.resource, await self._versions.stored(operation.resource, new))
         # Another version may show no change and store one: what it does not know goes.
@@ -224,7 +227,7 @@ class WritePipeline:
 
     # Steps
 
-    def _owned(self, operation: WriteOperation, old: Object | None, new: Object) -> Object:
+    def _owned(self, operation: WriteOperation, old: JsonObject | None, new: JsonObject) -> JsonObject:
         """Who owns which field, unless the change came by apply, which settles that itself."""
         if operation.method == "apply":
             return new
@@ -240,12 +243,14 @@ class WritePipeline:
             reset_fields(operation.resource, operation.subresource),
         )
 
-    async def _mutated(self, operation: WriteOperation, verb: Verb, new: Object, old: Object | None) -> Object:
+    async def _mutated(
+        self, operation: WriteOperation, verb: Verb, new: JsonObject, old: JsonObject | None
+    ) -> JsonObject:
         changed = await self._admission.mutate(self._attributes(operation, verb, new, old))
         return new if changed is None else changed
 
     def _attributes(
-        self, operation: WriteOperation, verb: Verb, new: Object, old: Object | None
+        self, operation: WriteOperation, verb: Verb, new: JsonObject, old: JsonObject | None
     ) -> AdmissionAttributes:
         return AdmissionAttributes(
             verb,
@@ -261,7 +266,7 @@ class WritePipeline:
             operation.warnings,
         )
 
-    def _check(self, operation: WriteOperation, new: Object, old: Object | None) -> None:
+    def _check(self, operation: WriteOperation, new: JsonObject, old: JsonObject | None) -> None:
         problems = metadata.update_problems(new, old) if old else []
         problems += self._semantics.problems(operation, new, old)
         if problems:
@@ -272,12 +277,12 @@ class WritePipeline:
         return WriteResult(shown, is_new)
 
 
-def _is_conditional(operation: WriteOperation, wanted: Object) -> bool:
+def _is_conditional(operation: WriteOperation, wanted: JsonObject) -> bool:
     """Whether the client insists on the state that it saw; a patch that does so fails when it is computed anew."""
     return operation.method == "update" and bool((wanted.get("metadata") or {}).get("resourceVersion"))
 
 
-def is_released(found: Object) -> bool:
+def is_released(found: JsonObject) -> bool:
     """Whether an object that is to go has nothing left that holds it."""
     kept = found["metadata"]
     if not kept.get("deletionTimestamp") or kept.get("finalizers"):

@@ -5,14 +5,12 @@ The bytes are the object; the decoded form is kept only for those used lately, b
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from kohort.api.codec import Json, decode_json
+from kohort.api.codec import Json, JsonObject, decode_json
 from kohort.kube.watch_events import WatchEventType
-
-Object = dict[str, Any]
 
 
 class StorageKey(NamedTuple):
@@ -33,7 +31,7 @@ class DecodedCache:
         self._entries: deque[StoredObject] = deque()
         self._bytes = 0
 
-    def admit(self, entry: "StoredObject", value: Object) -> None:
+    def admit(self, entry: "StoredObject", value: JsonObject) -> None:
         """Keep the decoded object beside its entry, and let go of those kept longest."""
         entry.decoded = value
         self._entries.append(entry)
@@ -51,14 +49,14 @@ class StoredObject(msgspec.Struct, gc=False, eq=False):
     revision: int
     data: bytes
     keep: DecodedCache
-    decoded: Object | None = None
+    decoded: JsonObject | None = None
 
     @property
-    def object(self) -> Object:
+    def object(self) -> JsonObject:
         """The object as plain JSON, decoded when it is not at hand."""
         if self.decoded is not None:
             return self.decoded
-        value: Object = decode_json(self.data)
+        value: JsonObject = decode_json(self.data)
         self.keep.admit(self, value)
         return value
 
@@ -96,7 +94,7 @@ class StorageList(msgspec.Struct, gc=False, frozen=True):
     remaining: int
 
 
-def stamped(obj: Mapping[str, Json], revision: int) -> Object:
+def stamped(obj: Mapping[str, Json], revision: int) -> JsonObject:
     """The object with its revision in it; what was handed over stays as it was."""
     metadata = {**(obj.get("metadata") or {}), "resourceVersion": str(revision)}
     return {**obj, "metadata": metadata}

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonMapping
 from kohort.embedded.resources import TableColumn
 from kohort.embedded.tables.durations import time_since
 
-Object = Mapping[str, Any]
 Cells = tuple[Json, ...]
 
 NONE = "<none>"
@@ -22,10 +21,10 @@ class TableLayout:
     """The columns of a kind, and how an object fills them."""
 
     columns: tuple[TableColumn, ...]
-    cells: Callable[[Object, datetime], Cells]
+    cells: Callable[[JsonMapping, datetime], Cells]
 
 
-def layout(columns: str, cells: Callable[[Object, datetime], Cells]) -> TableLayout:
+def layout(columns: str, cells: Callable[[JsonMapping, datetime], Cells]) -> TableLayout:
     """A layout from its columns, `|` between them; `:type` unless text, `+` for those that only a wide table shows."""
     return TableLayout(tuple(_column(text) for text in columns.split("|")), cells)
 
@@ -47,33 +46,33 @@ def dig(obj: Any, *path: str) -> Any:
     return obj
 
 
-def number(obj: Object, *path: str) -> int:
+def number(obj: JsonMapping, *path: str) -> int:
     """A count some members down; nothing counts as none."""
     return int(dig(obj, *path) or 0)
 
 
-def name_of(obj: Object) -> str:
+def name_of(obj: JsonMapping) -> str:
     """The object's name."""
     return str(dig(obj, "metadata", "name") or "")
 
 
-def default_marked(obj: Object, annotation: str) -> str:
+def default_marked(obj: JsonMapping, annotation: str) -> str:
     """The name, and whether an annotation makes the object the default of its kind."""
     is_default = (dig(obj, "metadata", "annotations") or {}).get(annotation) == "true"
     return f"{name_of(obj)} (default)" if is_default else name_of(obj)
 
 
-def age(obj: Object, now: datetime) -> str:
+def age(obj: JsonMapping, now: datetime) -> str:
     """Time since the object was created."""
     return time_since(dig(obj, "metadata", "creationTimestamp"), now)
 
 
-def is_deleted(obj: Object) -> bool:
+def is_deleted(obj: JsonMapping) -> bool:
     """Whether the object only waits for its finalizers or its processes."""
     return bool(dig(obj, "metadata", "deletionTimestamp"))
 
 
-def is_true(obj: Object, condition: str) -> bool:
+def is_true(obj: JsonMapping, condition: str) -> bool:
     """Whether the status has that condition with status True."""
     conditions = dig(obj, "status", "conditions") or ()
     return any(one.get("type") == condition and one.get("status") == "True" for one in conditions)
@@ -90,7 +89,7 @@ def labels_text(labels: Mapping[str, str] | None) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
 
 
-def selector_text(selector: Object | None) -> str:
+def selector_text(selector: JsonMapping | None) -> str:
     """A label selector as people type it."""
     given = selector or {}
     parts = [(key, f"{key}={value}") for key, value in (given.get("matchLabels") or {}).items()]
@@ -98,7 +97,7 @@ def selector_text(selector: Object | None) -> str:
     return ",".join(text for _, text in sorted(parts)) or NONE
 
 
-def _expression(each: Object) -> str:
+def _expression(each: JsonMapping) -> str:
     key, values = str(each.get("key", "")), ",".join(sorted(each.get("values") or ()))
     forms = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}
     return forms.get(str(each.get("operator")), f"!{key}")

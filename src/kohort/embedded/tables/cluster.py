@@ -2,11 +2,11 @@
 
 from datetime import datetime, timedelta
 
+from kohort.api.codec import JsonMapping
 from kohort.embedded.tables.cells import (
     NONE,
     UNSET,
     Cells,
-    Object,
     TableLayout,
     age,
     containers,
@@ -25,7 +25,7 @@ _ROLE = "node-role.kubernetes.io/"
 _UNKNOWN = "<unknown>"
 
 
-def _node(node: Object, now: datetime) -> Cells:
+def _node(node: JsonMapping, now: datetime) -> Cells:
     info = dig(node, "status", "nodeInfo") or {}
     kernel = info.get("kernelVersion") or _UNKNOWN
     architecture = f" ({info['architecture']})" if info.get("architecture") else ""
@@ -43,25 +43,25 @@ def _node(node: Object, now: datetime) -> Cells:
     )
 
 
-def _node_status(node: Object) -> str:
+def _node_status(node: JsonMapping) -> str:
     ready = [one for one in dig(node, "status", "conditions") or () if one.get("type") == "Ready"]
     word = "Unknown" if not ready else "Ready" if ready[-1].get("status") == "True" else "NotReady"
     return f"{word},SchedulingDisabled" if dig(node, "spec", "unschedulable") else word
 
 
-def _node_roles(node: Object) -> str:
+def _node_roles(node: JsonMapping) -> str:
     labels = dig(node, "metadata", "labels") or {}
     roles = {key.removeprefix(_ROLE) for key in labels if key.startswith(_ROLE)}
     roles.add(labels.get("kubernetes.io/role", ""))
     return ",".join(sorted(roles - {""})) or NONE
 
 
-def _node_address(node: Object, kind: str) -> str:
+def _node_address(node: JsonMapping, kind: str) -> str:
     addresses = dig(node, "status", "addresses") or ()
     return next((one.get("address", "") for one in addresses if one.get("type") == kind), NONE)
 
 
-def _event(event: Object, now: datetime) -> Cells:
+def _event(event: JsonMapping, now: datetime) -> Cells:
     first = time_since(event.get("firstTimestamp") or event.get("eventTime"), now)
     last = time_since(event["lastTimestamp"], now) if event.get("lastTimestamp") else first
     count = event.get("count") or 1
@@ -84,39 +84,39 @@ def _event(event: Object, now: datetime) -> Cells:
     )
 
 
-def _event_source(event: Object) -> str:
+def _event_source(event: JsonMapping) -> str:
     source = event.get("source") or {}
     component = source.get("component") or event.get("reportingComponent") or ""
     host = source.get("host") or event.get("reportingInstance") or ""
     return ", ".join(part for part in (component, host) if part)
 
 
-def _namespace(obj: Object, now: datetime) -> Cells:
+def _namespace(obj: JsonMapping, now: datetime) -> Cells:
     return (name_of(obj), dig(obj, "status", "phase") or "", age(obj, now))
 
 
-def _secret(obj: Object, now: datetime) -> Cells:
+def _secret(obj: JsonMapping, now: datetime) -> Cells:
     return (name_of(obj), obj.get("type", ""), len(obj.get("data") or ()), age(obj, now))
 
 
-def _config_map(obj: Object, now: datetime) -> Cells:
+def _config_map(obj: JsonMapping, now: datetime) -> Cells:
     return (name_of(obj), len(obj.get("data") or ()) + len(obj.get("binaryData") or ()), age(obj, now))
 
 
-def _named(obj: Object, now: datetime) -> Cells:
+def _named(obj: JsonMapping, now: datetime) -> Cells:
     return (name_of(obj), age(obj, now))
 
 
-def _lease(obj: Object, now: datetime) -> Cells:
+def _lease(obj: JsonMapping, now: datetime) -> Cells:
     return (name_of(obj), dig(obj, "spec", "holderIdentity") or "", age(obj, now))
 
 
-def _priority_class(obj: Object, now: datetime) -> Cells:
+def _priority_class(obj: JsonMapping, now: datetime) -> Cells:
     is_default = bool(obj.get("globalDefault"))
     return (name_of(obj), number(obj, "value"), is_default, age(obj, now), obj.get("preemptionPolicy", ""))
 
 
-def _quota(obj: Object, now: datetime) -> Cells:
+def _quota(obj: JsonMapping, now: datetime) -> Cells:
     hard, used = dig(obj, "status", "hard") or {}, dig(obj, "status", "used") or {}
     texts = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
     limits = [text for name, text in texts.items() if name.startswith("limits.")]
@@ -124,7 +124,7 @@ def _quota(obj: Object, now: datetime) -> Cells:
     return (name_of(obj), ", ".join(requests), ", ".join(limits), age(obj, now))
 
 
-def _binding(obj: Object, now: datetime) -> Cells:
+def _binding(obj: JsonMapping, now: datetime) -> Cells:
     role = obj.get("roleRef") or {}
     subjects: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
     for one in obj.get("subjects") or ():
@@ -135,30 +135,30 @@ def _binding(obj: Object, now: datetime) -> Cells:
     return (name_of(obj), f"{role.get('kind', '')}/{role.get('name', '')}", age(obj, now), *listed)
 
 
-def _webhooks(obj: Object, now: datetime) -> Cells:
+def _webhooks(obj: JsonMapping, now: datetime) -> Cells:
     return (name_of(obj), len(obj.get("webhooks") or ()), age(obj, now))
 
 
-def _policy(obj: Object, now: datetime) -> Cells:
+def _policy(obj: JsonMapping, now: datetime) -> Cells:
     kind = dig(obj, "spec", "paramKind")
     parameter = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else UNSET
     return (name_of(obj), len(dig(obj, "spec", "validations") or ()), parameter, age(obj, now))
 
 
-def _policy_binding(obj: Object, now: datetime) -> Cells:
+def _policy_binding(obj: JsonMapping, now: datetime) -> Cells:
     reference = dig(obj, "spec", "paramRef") or {}
     name = reference.get("name")
     parameter = f"{reference.get('namespace') or '*'}/{name}" if name else UNSET
     return (name_of(obj), dig(obj, "spec", "policyName") or "", parameter, age(obj, now))
 
 
-def _api_service(obj: Object, now: datetime) -> Cells:
+def _api_service(obj: JsonMapping, now: datetime) -> Cells:
     service = dig(obj, "spec", "service")
     place = f"{service.get('namespace', '')}/{service.get('name', '')}" if service else "Local"
     return (name_of(obj), place, _availability(obj), age(obj, now))
 
 
-def _availability(obj: Object) -> str:
+def _availability(obj: JsonMapping) -> str:
     found = [one for one in dig(obj, "status", "conditions") or () if one.get("type") == "Available"]
     if not found:
         return "Unknown"
@@ -166,7 +166,7 @@ def _availability(obj: Object) -> str:
     return status if status == "True" else f"{status} ({reason})"
 
 
-def _signing_request(obj: Object, now: datetime) -> Cells:
+def _signing_request(obj: JsonMapping, now: datetime) -> Cells:
     spec = obj.get("spec") or {}
     seconds = spec.get("expirationSeconds")
     wanted = NONE if seconds is None else duration(timedelta(seconds=seconds))
@@ -174,7 +174,7 @@ def _signing_request(obj: Object, now: datetime) -> Cells:
     return (name_of(obj), age(obj, now), spec.get("signerName") or NONE, who, wanted, _signing_status(obj))
 
 
-def _signing_status(obj: Object) -> str:
+def _signing_status(obj: JsonMapping) -> str:
     found = {one.get("type") for one in dig(obj, "status", "conditions") or ()}
     words = ["Denied" if "Denied" in found else "Approved" if "Approved" in found else "Pending"]
     words += ["Failed"] if "Failed" in found else []
@@ -182,22 +182,22 @@ def _signing_status(obj: Object) -> str:
     return ",".join(words)
 
 
-def _revision(obj: Object, now: datetime) -> Cells:
+def _revision(obj: JsonMapping, now: datetime) -> Cells:
     owners = [one for one in dig(obj, "metadata", "ownerReferences") or () if one.get("controller")]
     return (name_of(obj), _owner(owners[0]) if owners else NONE, number(obj, "revision"), age(obj, now))
 
 
-def _owner(owner: Object) -> str:
+def _owner(owner: JsonMapping) -> str:
     group, _, _ = owner.get("apiVersion", "").rpartition("/")
     kind = owner.get("kind", "").lower()
     return f"{kind}.{group}/{owner.get('name', '')}" if group else f"{kind}/{owner.get('name', '')}"
 
 
-def _runtime_class(obj: Object, now: datetime) -> Cells:
+def _runtime_class(obj: JsonMapping, now: datetime) -> Cells:
     return (name_of(obj), obj.get("handler", ""), age(obj, now))
 
 
-def _resource_claim(obj: Object, now: datetime) -> Cells:
+def _resource_claim(obj: JsonMapping, now: datetime) -> Cells:
     states = ["deleted"] if is_deleted(obj) else []
     if dig(obj, "status", "allocation"):
         states.append("allocated")
@@ -207,7 +207,7 @@ def _resource_claim(obj: Object, now: datetime) -> Cells:
     return (name_of(obj), ",".join(states), age(obj, now))
 
 
-def _resource_slice(obj: Object, now: datetime) -> Cells:
+def _resource_slice(obj: JsonMapping, now: datetime) -> Cells:
     spec = obj.get("spec") or {}
     return (
         name_of(obj),
@@ -218,12 +218,12 @@ def _resource_slice(obj: Object, now: datetime) -> Cells:
     )
 
 
-def _pod_template(obj: Object, now: datetime) -> Cells:
+def _pod_template(obj: JsonMapping, now: datetime) -> Cells:
     template = obj.get("template") or {}
     return (name_of(obj), *containers(template), labels_text(dig(template, "metadata", "labels")))
 
 
-def _definition(obj: Object, now: datetime) -> Cells:
+def _definition(obj: JsonMapping, now: datetime) -> Cells:
     spec, names = obj.get("spec") or {}, dig(obj, "spec", "names") or {}
     served = [one for one in spec.get("versions") or () if one.get("served")]
     return (

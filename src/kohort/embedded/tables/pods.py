@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kohort.api.codec import Json
-from kohort.embedded.tables.cells import NONE, Cells, Object, age, dig, is_deleted, is_true, layout, name_of
+from kohort.api.codec import Json, JsonMapping
+from kohort.embedded.tables.cells import NONE, Cells, age, dig, is_deleted, is_true, layout, name_of
 from kohort.embedded.tables.durations import time_since
 
 _TERMINAL = ("Succeeded", "Failed")
@@ -26,13 +26,13 @@ class _Tally:
     has_running: bool = False
     failure: str = ""
 
-    def count_restarts(self, status: Object) -> None:
+    def count_restarts(self, status: JsonMapping) -> None:
         self.restarts += int(status.get("restartCount") or 0)
         finished = dig(status, "lastState", "terminated", "finishedAt") or ""
         self.last_restart = max(self.last_restart, finished)
 
 
-def pod_cells(pod: Object, now: datetime) -> Cells:
+def pod_cells(pod: JsonMapping, now: datetime) -> Cells:
     """Name, ready, status, restarts, age; where it runs and what it waits for."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     sidecars = {one.get("name") for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"}
@@ -52,7 +52,7 @@ def pod_cells(pod: Object, now: datetime) -> Cells:
     )
 
 
-def _tally(pod: Object, sidecars: set[Any]) -> _Tally:
+def _tally(pod: JsonMapping, sidecars: set[Any]) -> _Tally:
     status = pod.get("status") or {}
     reason = status.get("reason") or status.get("phase") or ""
     if any(one.get("reason") == "SchedulingGated" for one in status.get("conditions") or ()):
@@ -71,7 +71,7 @@ def _tally(pod: Object, sidecars: set[Any]) -> _Tally:
     return running
 
 
-def _look_at_init(pod: Object, tally: _Tally, sidecars: set[Any]) -> bool:
+def _look_at_init(pod: JsonMapping, tally: _Tally, sidecars: set[Any]) -> bool:
     """Go through init containers up to the first that is not done; whether there is one."""
     total = len(dig(pod, "spec", "initContainers") or ())
     for index, one in enumerate(dig(pod, "status", "initContainerStatuses") or ()):
@@ -87,20 +87,20 @@ def _look_at_init(pod: Object, tally: _Tally, sidecars: set[Any]) -> bool:
     return False
 
 
-def _init_reason(one: Object, ended: Object | None, index: int, total: int) -> str:
+def _init_reason(one: JsonMapping, ended: JsonMapping | None, index: int, total: int) -> str:
     if ended is not None:
         return _ending(ended)
     waiting = dig(one, "state", "waiting", "reason")
     return str(waiting) if waiting and waiting != "PodInitializing" else f"{index}/{total}"
 
 
-def _ending(ended: Object) -> str:
+def _ending(ended: JsonMapping) -> str:
     if ended.get("reason"):
         return str(ended["reason"])
     return f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode', 0)}"
 
 
-def _look_at(one: Object, tally: _Tally) -> None:
+def _look_at(one: JsonMapping, tally: _Tally) -> None:
     tally.count_restarts(one)
     waiting, ended = dig(one, "state", "waiting", "reason"), dig(one, "state", "terminated")
     if waiting:
@@ -114,7 +114,7 @@ def _look_at(one: Object, tally: _Tally) -> None:
         tally.ready += 1
 
 
-def _settled(pod: Object, tally: _Tally) -> str:
+def _settled(pod: JsonMapping, tally: _Tally) -> str:
     """A pod of which some containers are done is still whatever the others make of it."""
     if tally.reason != "Completed":
         return tally.reason
@@ -123,7 +123,7 @@ def _settled(pod: Object, tally: _Tally) -> str:
     return tally.failure or ("NotReady" if tally.has_running else tally.reason)
 
 
-def _word(pod: Object, reason: str) -> str:
+def _word(pod: JsonMapping, reason: str) -> str:
     if not is_deleted(pod):
         return reason
     if dig(pod, "status", "reason") == "NodeLost":
@@ -137,12 +137,12 @@ def _restarts(tally: _Tally, now: datetime) -> str:
     return str(tally.restarts)
 
 
-def _gates(pod: Object) -> str:
+def _gates(pod: JsonMapping) -> str:
     gates = [one.get("conditionType", "") for one in dig(pod, "spec", "readinessGates") or ()]
     return f"{sum(is_true(pod, gate) for gate in gates)}/{len(gates)}" if gates else NONE
 
 
-def pod_row_conditions(pod: Object) -> list[Json]:
+def pod_row_conditions(pod: JsonMapping) -> list[Json]:
     """What a row says of a pod that is done, so that clients may grey it out."""
     finished = _FINISHED.get(str(dig(pod, "status", "phase")))
     return [{"type": "Completed", "status": "True", **finished}] if finished else []

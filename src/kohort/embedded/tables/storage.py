@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
+from kohort.api.codec import JsonMapping
 from kohort.embedded.tables.cells import (
     UNSET,
     Cells,
-    Object,
     TableLayout,
     age,
     default_marked,
@@ -23,11 +23,11 @@ def _access(modes: Any) -> str:
     return ",".join(short for mode, short in _MODES.items() if mode in (modes or ()))
 
 
-def _phase(obj: Object) -> str:
+def _phase(obj: JsonMapping) -> str:
     return "Terminating" if is_deleted(obj) else dig(obj, "status", "phase") or ""
 
 
-def _volume(obj: Object, now: datetime) -> Cells:
+def _volume(obj: JsonMapping, now: datetime) -> Cells:
     spec, claim = obj.get("spec") or {}, dig(obj, "spec", "claimRef")
     return (
         name_of(obj),
@@ -44,7 +44,7 @@ def _volume(obj: Object, now: datetime) -> Cells:
     )
 
 
-def _claim(obj: Object, now: datetime) -> Cells:
+def _claim(obj: JsonMapping, now: datetime) -> Cells:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     is_bound = bool(spec.get("volumeName"))
     return (
@@ -60,7 +60,7 @@ def _claim(obj: Object, now: datetime) -> Cells:
     )
 
 
-def _storage_class(obj: Object, now: datetime) -> Cells:
+def _storage_class(obj: JsonMapping, now: datetime) -> Cells:
     return (
         default_marked(obj, "storageclass.kubernetes.io/is-default-class"),
         obj.get("provisioner", ""),

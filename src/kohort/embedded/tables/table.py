@@ -8,10 +8,10 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal
 
-from kohort.api.codec import Json, encode
+from kohort.api.codec import Json, JsonMapping, encode
 from kohort.embedded.kinds import to_stored
 from kohort.embedded.resources import ServedResource, TableColumn
-from kohort.embedded.tables.cells import Cells, Object, TableLayout, dig, name_of
+from kohort.embedded.tables.cells import Cells, TableLayout, dig, name_of
 from kohort.embedded.tables.cluster import CLUSTER
 from kohort.embedded.tables.durations import time_since
 from kohort.embedded.tables.jsonpath import JsonPath, JsonPathError, compile_path
@@ -32,7 +32,7 @@ _AGE = TableColumn("Age", "date", path=".metadata.creationTimestamp")
 
 def table(
     resource: ServedResource,
-    objects: Iterable[Object],
+    objects: Iterable[JsonMapping],
     now: datetime,
     include: Include = "Metadata",
     version: TableVersion = "v1",
@@ -64,7 +64,7 @@ def _definition(column: TableColumn) -> dict[str, Json]:
 
 
 def _row(
-    resource: ServedResource, view: TableLayout, obj: Object, now: datetime, include: Include, group_version: str
+    resource: ServedResource, view: TableLayout, obj: JsonMapping, now: datetime, include: Include, group_version: str
 ) -> dict[str, Json]:
     cells = view.cells(to_stored(resource, obj) if resource.stored_as else obj, now)
     row: dict[str, Json] = {"cells": list(cells)}
@@ -81,7 +81,7 @@ def _row(
     return row
 
 
-def _plain(obj: Object, now: datetime) -> Cells:
+def _plain(obj: JsonMapping, now: datetime) -> Cells:
     return (name_of(obj), dig(obj, "metadata", "creationTimestamp"))
 
 
@@ -92,7 +92,7 @@ def _plain(obj: Object, now: datetime) -> Cells:
 def _custom(columns: tuple[TableColumn, ...]) -> TableLayout:
     paths = [(column, _path(column)) for column in columns]
 
-    def cells(obj: Object, now: datetime) -> Cells:
+    def cells(obj: JsonMapping, now: datetime) -> Cells:
         return (name_of(obj), *(_cell(column, path, obj, now) for column, path in paths))
 
     return TableLayout((_NAME, *columns), cells)
@@ -106,7 +106,7 @@ def _path(column: TableColumn) -> JsonPath | None:
         return None
 
 
-def _cell(column: TableColumn, path: JsonPath | None, obj: Object, now: datetime) -> Json:
+def _cell(column: TableColumn, path: JsonPath | None, obj: JsonMapping, now: datetime) -> Json:
     found = path.find(obj) if path else []
     if not found:
         return None

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
+from kohort.api.codec import JsonMapping
 from kohort.embedded.tables.cells import (
     NONE,
     UNSET,
     Cells,
-    Object,
     TableLayout,
     age,
     default_marked,
@@ -21,7 +21,7 @@ from kohort.embedded.tables.cells import (
 _UNKNOWN = "<unknown>"
 
 
-def _service(service: Object, now: datetime) -> Cells:
+def _service(service: JsonMapping, now: datetime) -> Cells:
     spec = service.get("spec") or {}
     inside = (spec.get("clusterIPs") or [spec.get("clusterIP") or NONE])[0]
     ports = ",".join(_service_port(port) for port in spec.get("ports") or ()) or NONE
@@ -37,12 +37,12 @@ def _service(service: Object, now: datetime) -> Cells:
     )
 
 
-def _service_port(port: Object) -> str:
+def _service_port(port: JsonMapping) -> str:
     node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
     return f"{port.get('port', 0)}{node_port}/{port.get('protocol', '')}"
 
 
-def _outside(service: Object, kind: str) -> str:
+def _outside(service: JsonMapping, kind: str) -> str:
     given = dig(service, "spec", "externalIPs") or []
     match kind:
         case "ClusterIP" | "NodePort":
@@ -54,30 +54,30 @@ def _outside(service: Object, kind: str) -> str:
     return _UNKNOWN
 
 
-def _balancers(obj: Object) -> list[str]:
+def _balancers(obj: JsonMapping) -> list[str]:
     found = dig(obj, "status", "loadBalancer", "ingress") or ()
     return sorted({one.get("ip") or one.get("hostname") or "" for one in found} - {""})
 
 
-def _endpoints(obj: Object, now: datetime) -> Cells:
+def _endpoints(obj: JsonMapping, now: datetime) -> Cells:
     found = [text for subset in obj.get("subsets") or () for text in _addresses(subset)]
     return (name_of(obj), first_few(found), age(obj, now))
 
 
-def _addresses(subset: Object) -> list[str]:
+def _addresses(subset: JsonMapping) -> list[str]:
     addresses = [one.get("ip", "") for one in subset.get("addresses") or ()]
     ports = subset.get("ports") or ()
     return [f"{address}:{port.get('port', 0)}" for port in ports for address in addresses] if ports else addresses
 
 
-def _endpoint_slice(obj: Object, now: datetime) -> Cells:
+def _endpoint_slice(obj: JsonMapping, now: datetime) -> Cells:
     ports = [str(port.get("port") or port.get("name") or "*") for port in obj.get("ports") or ()]
     addresses = [address for one in obj.get("endpoints") or () for address in one.get("addresses") or ()]
     shown = tuple(first_few(texts) if texts else UNSET for texts in (ports, addresses))
     return (name_of(obj), obj.get("addressType", ""), *shown, age(obj, now))
 
 
-def _ingress(obj: Object, now: datetime) -> Cells:
+def _ingress(obj: JsonMapping, now: datetime) -> Cells:
     spec = obj.get("spec") or {}
     hosts = [rule["host"] for rule in spec.get("rules") or () if rule.get("host")]
     ports = "80, 443" if spec.get("tls") else "80"
@@ -85,7 +85,7 @@ def _ingress(obj: Object, now: datetime) -> Cells:
     return (name_of(obj), spec.get("ingressClassName") or NONE, shown, ",".join(_balancers(obj)), ports, age(obj, now))
 
 
-def _ingress_class(obj: Object, now: datetime) -> Cells:
+def _ingress_class(obj: JsonMapping, now: datetime) -> Cells:
     parameters, text = dig(obj, "spec", "parameters"), NONE
     if parameters:
         group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") else ""
@@ -94,7 +94,7 @@ def _ingress_class(obj: Object, now: datetime) -> Cells:
     return (name, dig(obj, "spec", "controller") or "", text, age(obj, now))
 
 
-def _network_policy(obj: Object, now: datetime) -> Cells:
+def _network_policy(obj: JsonMapping, now: datetime) -> Cells:
     return (name_of(obj), selector_text(dig(obj, "spec", "podSelector")), age(obj, now))
 
 

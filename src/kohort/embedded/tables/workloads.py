@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any
 
+from kohort.api.codec import JsonMapping
 from kohort.api.times import TimeError, parse_time
 from kohort.embedded.tables.cells import (
     NONE,
     UNSET,
     Cells,
-    Object,
     TableLayout,
     age,
     bool_text,
@@ -29,7 +29,7 @@ from kohort.terminal.ages import duration
 _UNKNOWN = "<unknown>"
 
 
-def _job(job: Object, now: datetime) -> Cells:
+def _job(job: JsonMapping, now: datetime) -> Cells:
     template = dig(job, "spec", "template")
     selector = selector_text(dig(job, "spec", "selector"))
     return (
@@ -43,7 +43,7 @@ def _job(job: Object, now: datetime) -> Cells:
     )
 
 
-def _job_status(job: Object) -> str:
+def _job_status(job: JsonMapping) -> str:
     for condition, word in (("Complete", "Complete"), ("Failed", "Failed")):
         if is_true(job, condition):
             return word
@@ -52,7 +52,7 @@ def _job_status(job: Object) -> str:
     return next((one for one in ("Suspended", "FailureTarget", "SuccessCriteriaMet") if is_true(job, one)), "Running")
 
 
-def _completions(job: Object) -> str:
+def _completions(job: JsonMapping) -> str:
     done, wanted = number(job, "status", "succeeded"), dig(job, "spec", "completions")
     if wanted is not None:
         return f"{done}/{wanted}"
@@ -60,7 +60,7 @@ def _completions(job: Object) -> str:
     return f"{done}/1 of {parallelism}" if parallelism > 1 else f"{done}/1"
 
 
-def _job_duration(job: Object, now: datetime) -> str:
+def _job_duration(job: JsonMapping, now: datetime) -> str:
     start, end = dig(job, "status", "startTime"), dig(job, "status", "completionTime")
     if not start or not end:
         return time_since(start, now) if start else ""
@@ -70,7 +70,7 @@ def _job_duration(job: Object, now: datetime) -> str:
         return _UNKNOWN
 
 
-def _cron_job(cron: Object, now: datetime) -> Cells:
+def _cron_job(cron: JsonMapping, now: datetime) -> Cells:
     spec, last = cron.get("spec") or {}, dig(cron, "status", "lastScheduleTime")
     return (
         name_of(cron),
@@ -85,7 +85,7 @@ def _cron_job(cron: Object, now: datetime) -> Cells:
     )
 
 
-def _deployment(obj: Object, now: datetime) -> Cells:
+def _deployment(obj: JsonMapping, now: datetime) -> Cells:
     return (
         name_of(obj),
         f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}",
@@ -97,22 +97,22 @@ def _deployment(obj: Object, now: datetime) -> Cells:
     )
 
 
-def _replicas(obj: Object) -> Cells:
+def _replicas(obj: JsonMapping) -> Cells:
     status = (number(obj, "status", "replicas"), number(obj, "status", "readyReplicas"))
     return (name_of(obj), number(obj, "spec", "replicas"), *status)
 
 
-def _replica_set(obj: Object, now: datetime) -> Cells:
+def _replica_set(obj: JsonMapping, now: datetime) -> Cells:
     shown = containers(dig(obj, "spec", "template"))
     return (*_replicas(obj), age(obj, now), *shown, selector_text(dig(obj, "spec", "selector")))
 
 
-def _replication_controller(obj: Object, now: datetime) -> Cells:
+def _replication_controller(obj: JsonMapping, now: datetime) -> Cells:
     shown = containers(dig(obj, "spec", "template"))
     return (*_replicas(obj), age(obj, now), *shown, labels_text(dig(obj, "spec", "selector")))
 
 
-def _stateful_set(obj: Object, now: datetime) -> Cells:
+def _stateful_set(obj: JsonMapping, now: datetime) -> Cells:
     ready = f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
     return (name_of(obj), ready, age(obj, now), *containers(dig(obj, "spec", "template")))
 
@@ -122,7 +122,7 @@ _DAEMON_COUNTS = (
 )  # fmt: skip
 
 
-def _daemon_set(obj: Object, now: datetime) -> Cells:
+def _daemon_set(obj: JsonMapping, now: datetime) -> Cells:
     template = dig(obj, "spec", "template")
     return (
         name_of(obj),
@@ -134,13 +134,13 @@ def _daemon_set(obj: Object, now: datetime) -> Cells:
     )
 
 
-def _disruption_budget(obj: Object, now: datetime) -> Cells:
+def _disruption_budget(obj: JsonMapping, now: datetime) -> Cells:
     bounds = (dig(obj, "spec", name) for name in ("minAvailable", "maxUnavailable"))
     texts = ("N/A" if bound is None else str(bound) for bound in bounds)
     return (name_of(obj), *texts, number(obj, "status", "disruptionsAllowed"), age(obj, now))
 
 
-def _autoscaler(obj: Object, now: datetime) -> Cells:
+def _autoscaler(obj: JsonMapping, now: datetime) -> Cells:
     spec = obj.get("spec") or {}
     target, least = spec.get("scaleTargetRef") or {}, spec.get("minReplicas")
     return (
@@ -154,13 +154,13 @@ def _autoscaler(obj: Object, now: datetime) -> Cells:
     )
 
 
-def _metrics(obj: Object) -> list[str]:
+def _metrics(obj: JsonMapping) -> list[str]:
     statuses = dig(obj, "status", "currentMetrics") or []
     wanted = dig(obj, "spec", "metrics") or []
     return [_metric(one, statuses[index] if index < len(statuses) else {}) for index, one in enumerate(wanted)]
 
 
-def _metric(wanted: Object, status: Object) -> str:
+def _metric(wanted: JsonMapping, status: JsonMapping) -> str:
     """`cpu: 20%/80%`: what is, and what should be."""
     kind = str(wanted.get("type", ""))
     member = kind[:1].lower() + kind[1:]

@@ -28,9 +28,9 @@ from kohort.engine.decisions import (
 from kohort.engine.event_log.model import EventApplied, LoggedDecision, ScheduleCall, ScheduleMode, Step
 from kohort.engine.events import (
     DeviceClaimsCounted,
+    EngineObject,
     Event,
     EvictionFailed,
-    Object,
     ObjectDeleted,
     ObjectUpserted,
     ReservationFailed,
@@ -143,7 +143,7 @@ def _event_line(event: Event, now: datetime) -> Any:
             return _EvictionFailed(t=now, workload=key)
 
 
-def _object(thing: Object) -> msgspec.Raw:
+def _object(thing: EngineObject) -> msgspec.Raw:
     """The object with its kind, on one line: what it holds unread may have been written on several."""
     if isinstance(thing, ObjectView):
         thing = structs.replace(thing, api_version=thing.API_VERSION, kind=thing.KIND)
@@ -210,16 +210,16 @@ def _names(kind: Any) -> tuple[str, str]:
     return resource.api_version, resource.kind
 
 
-_KINDS: Final[dict[tuple[str, str], Any]] = {_names(kind): kind for kind in get_args(Object)}
+_KINDS: Final[dict[tuple[str, str], Any]] = {_names(kind): kind for kind in get_args(EngineObject)}
 
 
-def _thing(raw: msgspec.Raw) -> Object:
+def _thing(raw: msgspec.Raw) -> EngineObject:
     head = decode(raw, _Head)
     kind = _KINDS.get((head.api_version, head.kind))
     if kind is None:
         known = ", ".join(sorted(name for _, name in _KINDS))
         raise DecodeError(f"the engine is never told of {head.api_version} {head.kind}, only of {known}")
-    thing: Object = decode(raw, kind)
+    thing: EngineObject = decode(raw, kind)
     return thing
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import structs
 
-from kohort.api.codec import from_json
+from kohort.api.codec import JsonObject, from_json
 from kohort.api.documents import Document
 from kohort.api.errors import ApiError, DecodeError
 from kohort.api.kueue.conversion import V1BETA2, convert
@@ -23,7 +23,6 @@ from kohort.jobs.builtin import built_in_frameworks
 from kohort.jobs.contract import Composable, Framework, JobKey
 from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, DEFAULT_QUEUE, default_job
 from kohort.jobs.defaulting.job_context import JobContext, set_label
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.members import group_name
 from kohort.jobs.keys import QUEUE_NAME_LABEL
 from kohort.jobs.objects import metadata, queue_name
@@ -84,13 +83,13 @@ class CandidateReader:
                 found[f"{name} at {place}" if name in found else name] = self._candidate(obj, name, place, reads)
         return list(found.values())
 
-    def _subject(self, obj: Object) -> str:
+    def _subject(self, obj: JsonObject) -> str:
         if _kind_of(obj) == POD and group_name(obj):
             return f"pod group {group_name(obj)}"
         name = metadata(obj).get("name") or f"{metadata(obj).get('generateName', '')}…"
         return f"{str(obj.get('kind', '')).lower()}/{name}"
 
-    def _candidate(self, obj: Object, subject: str, place: str, reads: SnapshotReader) -> FitCandidate:
+    def _candidate(self, obj: JsonObject, subject: str, place: str, reads: SnapshotReader) -> FitCandidate:
         try:
             workloads = tuple(self._workloads(obj, reads))
         except ApiError as error:
@@ -100,7 +99,7 @@ class CandidateReader:
         name = workloads[0].spec.queue_name or "" if workloads else ""
         return FitCandidate(subject, place, ObjectKey(namespace, name), workloads)
 
-    def _workloads(self, obj: Object, reads: SnapshotReader) -> Iterator[Workload]:
+    def _workloads(self, obj: JsonObject, reads: SnapshotReader) -> Iterator[Workload]:
         group, kind = _kind_of(obj)
         if (group, kind) == WORKLOAD:
             yield self._own(obj)
@@ -117,7 +116,7 @@ class CandidateReader:
             known = ", ".join(sorted(kind for _, kind in self._frameworks))
             raise ApiError(f"Kohort does not queue {obj.get('apiVersion')} {kind}: it knows {known}, and Workload")
 
-    def _own(self, obj: Object) -> Workload:
+    def _own(self, obj: JsonObject) -> Workload:
         try:
             found = from_json(convert(obj, V1BETA2), Workload)
         except DecodeError as error:
@@ -125,7 +124,7 @@ class CandidateReader:
         spec = structs.replace(found.spec, queue_name=self._queue) if self._queue else found.spec
         return structs.replace(found, spec=spec)
 
-    def _of(self, framework: Framework, job: Object, reads: SnapshotReader) -> Workload:
+    def _of(self, framework: Framework, job: JsonObject, reads: SnapshotReader) -> Workload:
         if isinstance(framework, Composable) and group_name(job):
             key = JobKey(metadata(job).get("namespace", ""), group_name(job), is_group=True)
             group = framework.load(key, reads)
@@ -137,12 +136,12 @@ class CandidateReader:
         return self._built(framework, job, framework.pod_sets(job, reads), reads)
 
     def _built(
-        self, framework: Framework, job: Object, pod_sets: Sequence[JobPodSet], reads: SnapshotReader
+        self, framework: Framework, job: JsonObject, pod_sets: Sequence[JobPodSet], reads: SnapshotReader
     ) -> Workload:
         built = build_workload(framework, job, pod_sets, reads.configuration, reads.gates)
         return with_priority(built, resolve_priority(framework, job, pod_sets, reads))
 
-    def _pods_of(self, obj: Object, reads: SnapshotReader) -> Iterator[Workload]:
+    def _pods_of(self, obj: JsonObject, reads: SnapshotReader) -> Iterator[Workload]:
         parent = self._defaulted(obj, reads)
         template = (parent.get("spec") or {}).get("template") or {}
         pods = self._frameworks[POD]
@@ -152,7 +151,7 @@ class CandidateReader:
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": deepcopy(template.get("spec") or {})}
             yield self._of(pods, pod, reads)
 
-    def _defaulted(self, obj: Object, reads: SnapshotReader) -> Object:
+    def _defaulted(self, obj: JsonObject, reads: SnapshotReader) -> JsonObject:
         """The object as the webhook would leave it, in the queue that was asked for."""
         framework = self._frameworks[_kind_of(obj)]
         if self._queue:
@@ -168,7 +167,7 @@ class CandidateReader:
         return default_job(framework, obj, facts)[0]
 
 
-def placed_object(document: Document, namespace: str) -> tuple[Object, str]:
+def placed_object(document: Document, namespace: str) -> tuple[JsonObject, str]:
     """A document as an object in a namespace, and where it stands; raises ApiError for what is no object."""
     place = f"{document.file}:{document.line}"
     value = document.value
@@ -183,11 +182,11 @@ def _kind(framework: Framework) -> tuple[str, str]:
     return framework.resource.group, framework.resource.kind
 
 
-def _kind_of(obj: Object) -> tuple[str, str]:
+def _kind_of(obj: JsonObject) -> tuple[str, str]:
     return group_kind(str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
 
 
-def _next_job(obj: Object) -> Object:
+def _next_job(obj: JsonObject) -> JsonObject:
     """The Job that a CronJob makes next, with the queue that it hands down."""
     template = (obj.get("spec") or {}).get("jobTemplate") or {}
     own = metadata(template)
@@ -197,11 +196,11 @@ def _next_job(obj: Object) -> Object:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": head, "spec": template.get("spec") or {}}
 
 
-def _replica_count(obj: Object) -> int:
+def _replica_count(obj: JsonObject) -> int:
     count = (obj.get("spec") or {}).get("replicas")
     return 1 if count is None else int(count)
 
 
-def _replicas(obj: Object) -> JobPodSet:
+def _replicas(obj: JsonObject) -> JobPodSet:
     template = (obj.get("spec") or {}).get("template") or {}
     return JobPodSet("main", _replica_count(obj), {"spec": deepcopy(template.get("spec") or {})})

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from kohort.api.codec import JsonObject
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.nodes import PriorityClass
 from kohort.api.gates import FeatureGates
@@ -11,7 +12,6 @@ from kohort.api.kueue.v1beta2 import AdmissionCheck, Workload, WorkloadPriorityC
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.insight.snapshot import Snapshot
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.loading import group_values
 
 ALSO_READ: Final[tuple[type[Any], ...]] = (WorkloadPriorityClass, PriorityClass)
@@ -21,7 +21,7 @@ ALSO_READ: Final[tuple[type[Any], ...]] = (WorkloadPriorityClass, PriorityClass)
 class SnapshotReader:
     """The cluster as it was, and pods that are about to be submitted."""
 
-    def __init__(self, snapshot: Snapshot, pods: Sequence[Object]) -> None:
+    def __init__(self, snapshot: Snapshot, pods: Sequence[JsonObject]) -> None:
         self._snapshot = snapshot
         self._pods = pods
 
@@ -40,11 +40,11 @@ class SnapshotReader:
         """When the look was taken."""
         return self._snapshot.taken
 
-    def get(self, resource: Resource, key: ObjectKey) -> Object | None:
+    def get(self, resource: Resource, key: ObjectKey) -> JsonObject | None:
         """Nothing that is there already is asked about."""
         return None
 
-    def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
+    def find(self, resource: Resource, index: str, value: str) -> Sequence[JsonObject]:
         """The pods of a group, among those at hand."""
         return [pod for pod in self._pods if value in group_values(pod)]
 

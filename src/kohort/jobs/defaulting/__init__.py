@@ -5,12 +5,12 @@ The order is fixed: queue, priority class, suspension, managedBy, and last what 
 
 from copy import deepcopy
 
+from kohort.api.codec import JsonObject
 from kohort.api.gates import Gate
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
 from kohort.jobs.contract import Framework, ManagedBy
 from kohort.jobs.defaulting.job_context import JobContext, set_label, should_manage
 from kohort.jobs.defaulting.webhook_only import Propagator, WebhookOnly
-from kohort.jobs.effects import Object
 from kohort.jobs.keys import MANAGED_LABEL, MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, asks_for_slices, controller_owner, labels, queue_name
 from kohort.jobs.ownership import FORGED_CONTROLLER, without_controller
@@ -29,21 +29,21 @@ FORGED_CONTROLLER_WARNING = (
 )
 
 
-def default_job(framework: Framework, obj: Object, facts: JobContext) -> tuple[Object, list[str]]:
+def default_job(framework: Framework, obj: JsonObject, facts: JobContext) -> tuple[JsonObject, list[str]]:
     """The job as it is stored, and warnings for whoever sent it (JOB-66)."""
     job, claims = _without_forged_controller(deepcopy(obj), facts)
     defaulted, warnings = _defaulted(framework, job, facts)
     return defaulted, [*claims, *warnings]
 
 
-def _without_forged_controller(job: Object, facts: JobContext) -> tuple[Object, list[str]]:
+def _without_forged_controller(job: JsonObject, facts: JobContext) -> tuple[JsonObject, list[str]]:
     """A job that its sender wants to pass off as somebody else's is queued on its own (DEV-9)."""
     if not facts.has_forged_controller:
         return job, []
     return without_controller(job), [FORGED_CONTROLLER_WARNING]
 
 
-def _defaulted(framework: Framework, job: Object, facts: JobContext) -> tuple[Object, list[str]]:
+def _defaulted(framework: Framework, job: JsonObject, facts: JobContext) -> tuple[JsonObject, list[str]]:
     if not (facts.is_new or framework.defaults_on_update) or _is_foreign(framework, job):
         return job, []
     if _is_held_by_parent(framework, job):
@@ -64,16 +64,16 @@ def _defaulted(framework: Framework, job: Object, facts: JobContext) -> tuple[Ob
     return job, warnings
 
 
-def _is_foreign(framework: Framework, job: Object) -> bool:
+def _is_foreign(framework: Framework, job: JsonObject) -> bool:
     return isinstance(framework, WebhookOnly) and framework.is_foreign(job)
 
 
-def _is_held_by_parent(framework: Framework, job: Object) -> bool:
+def _is_held_by_parent(framework: Framework, job: JsonObject) -> bool:
     """Whether a parent made the pod wait, whatever its labels say (JOB-145)."""
     return framework.is_top_level and SUSPENDING_PARENT_ANNOTATION in annotations(job)
 
 
-def _held_by_parent(framework: Framework, job: Object, facts: JobContext) -> Object:
+def _held_by_parent(framework: Framework, job: JsonObject, facts: JobContext) -> JsonObject:
     """The pod at its gate; without a controller no parent will ever queue it, so it is queued itself (DEV-9)."""
     framework.suspend(job)
     if controller_owner(job) is None:
@@ -89,7 +89,7 @@ def _is_queued_with_owner(framework: Framework, facts: JobContext) -> bool:
     return facts.has_managed_owner if framework.is_top_level else facts.has_owner_of_managed_kind
 
 
-def _take_queue_from_annotation(job: Object, framework: Framework, facts: JobContext) -> list[str]:
+def _take_queue_from_annotation(job: JsonObject, framework: Framework, facts: JobContext) -> list[str]:
     """Older guides name the queue in an annotation, which nothing else would look at."""
     annotated = annotations(job).get(QUEUE_NAME_LABEL, "")
     if not annotated or QUEUE_NAME_LABEL in labels(job) or not (facts.is_new and facts.in_scope):
@@ -100,7 +100,7 @@ def _take_queue_from_annotation(job: Object, framework: Framework, facts: JobCon
     return [QUEUE_ANNOTATION_WARNING]
 
 
-def _default_queue(job: Object, framework: Framework, facts: JobContext) -> None:
+def _default_queue(job: JsonObject, framework: Framework, facts: JobContext) -> None:
     """JOB-67."""
     if not facts.has_default_queue or not facts.in_scope or queue_name(job):
         return
@@ -108,7 +108,7 @@ def _default_queue(job: Object, framework: Framework, facts: JobContext) -> None
         set_label(job, QUEUE_NAME_LABEL, DEFAULT_QUEUE)
 
 
-def _default_priority_class(job: Object, facts: JobContext) -> None:
+def _default_priority_class(job: JsonObject, facts: JobContext) -> None:
     """JOB-68."""
     if not facts.has_default_priority_class or labels(job).get(PRIORITY_CLASS_LABEL):
         return
@@ -116,13 +116,13 @@ def _default_priority_class(job: Object, facts: JobContext) -> None:
         set_label(job, PRIORITY_CLASS_LABEL, DEFAULT_PRIORITY_CLASS)
 
 
-def _gate_elastic(job: Object, framework: Framework, facts: JobContext) -> None:
+def _gate_elastic(job: JsonObject, framework: Framework, facts: JobContext) -> None:
     """JOB-83; a job that nobody queues would wait at such a gate for ever."""
     if framework.is_elastic and asks_for_slices(job, facts.gates):
         framework.gate_templates(job)
 
 
-def _default_managed_by(job: Object, managed_by: ManagedBy | None, facts: JobContext) -> None:
+def _default_managed_by(job: JsonObject, managed_by: ManagedBy | None, facts: JobContext) -> None:
     """JOB-70."""
     if managed_by is None or not facts.gates.enabled(Gate.MultiKueue) or not queue_name(job):
         return

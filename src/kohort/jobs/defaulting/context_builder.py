@@ -5,6 +5,7 @@ Only the namespace and owners may cost a request: either can be younger than wha
 
 from collections.abc import Mapping
 
+from kohort.api.codec import JsonObject
 from kohort.api.core.namespaces import Namespace
 from kohort.api.core.reviews import UserInfo
 from kohort.api.gates import Gate
@@ -13,7 +14,6 @@ from kohort.jobs.ancestors import known_controller, managed_ancestor, owner_is_m
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, DEFAULT_QUEUE
 from kohort.jobs.defaulting.job_context import JobContext
-from kohort.jobs.effects import Object
 from kohort.jobs.errors import RetryError
 from kohort.jobs.keys import MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, is_terminating, metadata, uid
@@ -33,7 +33,7 @@ class JobContextBuilder:
         self._reads = reads
         self._rights = ControllerRights(Reviews(world.client))
 
-    async def gather(self, obj: Object, *, is_new: bool, author: UserInfo | None) -> JobContext:
+    async def gather(self, obj: JsonObject, *, is_new: bool, author: UserInfo | None) -> JobContext:
         """The facts of one request; raises RetryError where an owner can't be found (JOB-3).
 
         `author` is the user whose request sets the object's controller; None where it leaves that as it was.
@@ -66,7 +66,7 @@ class JobContextBuilder:
             return {}
         return found.metadata.labels
 
-    def _depends_on_owners(self, obj: Object, *, is_new: bool) -> bool:
+    def _depends_on_owners(self, obj: JsonObject, *, is_new: bool) -> bool:
         """Whether anything is decided by who owns the object; a walk costs requests, and must not hinder an update."""
         if is_terminating(obj) and self._reads.gates.enabled(Gate.SkipAncestorCheckForDeletedWorkloads):
             return False
@@ -77,7 +77,7 @@ class JobContextBuilder:
             return not (framework.is_top_level and SUSPENDING_PARENT_ANNOTATION in annotations(obj))
         return framework.defaults_on_update
 
-    async def _has_managed_owner(self, obj: Object, *, is_new: bool) -> bool:
+    async def _has_managed_owner(self, obj: JsonObject, *, is_new: bool) -> bool:
         manages_all = self._reads.configuration.manage_jobs_without_queue_name
         try:
             found = await managed_ancestor(obj, self._registry, self._reads.fetch, without_queue_name=manages_all)
@@ -88,7 +88,7 @@ class JobContextBuilder:
             return False
         return found is not None and (not self._is_top_level(obj) or await self._may_have_pods(found))
 
-    async def _is_forged(self, obj: Object, author: UserInfo) -> bool:
+    async def _is_forged(self, obj: JsonObject, author: UserInfo) -> bool:
         """Whether the author names a controller whose rights he does not have (DEV-9)."""
         claimed = known_controller(obj, self._registry)
         if claimed is None:
@@ -96,11 +96,11 @@ class JobContextBuilder:
         owner = await self._reads.resource_of(claimed["apiVersion"], claimed["kind"])
         return not await self._rights.includes(author, owner, metadata(obj).get("namespace", ""))
 
-    def _is_top_level(self, obj: Object) -> bool:
+    def _is_top_level(self, obj: JsonObject) -> bool:
         framework = self._registry.framework(group_kind(obj.get("apiVersion", ""), obj.get("kind", "")))
         return framework is not None and framework.is_top_level
 
-    async def _may_have_pods(self, ancestor: Object) -> bool:
+    async def _may_have_pods(self, ancestor: JsonObject) -> bool:
         """Whether the ancestor is admitted, by the server's word where the caches do not have it yet (DEV-9)."""
         if any(map(may_run, workloads_of(ancestor, self._reads))):
             return True

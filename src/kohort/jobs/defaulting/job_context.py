@@ -6,9 +6,9 @@ The caller gathers it, so that defaulting and validation are plain functions and
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kohort.api.codec import JsonObject
 from kohort.api.gates import FeatureGates
 from kohort.jobs.contract import ClusterReader
-from kohort.jobs.effects import Object
 from kohort.jobs.objects import is_terminating, queue_name
 
 
@@ -45,23 +45,23 @@ class JobContext:
         return self.reads.configuration.manage_jobs_without_queue_name
 
 
-def should_manage(obj: Object, facts: JobContext) -> bool:
+def should_manage(obj: JsonObject, facts: JobContext) -> bool:
     """Whether the job is to be queued on its own (JOB-2, DEV-1)."""
     if is_terminating(obj) or facts.has_managed_owner or not facts.in_scope:
         return False
     return bool(queue_name(obj)) or facts.manages_without_queue
 
 
-def set_label(obj: Object, name: str, value: str) -> None:
+def set_label(obj: JsonObject, name: str, value: str) -> None:
     """Give an object a label, in place."""
     _set(obj, "labels", name, value)
 
 
-def set_annotation(obj: Object, name: str, value: str) -> None:
+def set_annotation(obj: JsonObject, name: str, value: str) -> None:
     """Give an object an annotation, in place."""
     _set(obj, "annotations", name, value)
 
 
-def _set(obj: Object, table: str, name: str, value: str) -> None:
+def _set(obj: JsonObject, table: str, name: str, value: str) -> None:
     metadata = obj["metadata"] = obj.get("metadata") or {}
     metadata[table] = {**(metadata.get(table) or {}), name: value}

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
+from kohort.api.codec import JsonObject
 from kohort.api.resource import Resource
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.parents import PodParent
 
 
@@ -13,6 +13,6 @@ class DeploymentFramework(PodParent):
     name: ClassVar[str] = "deployment"
     resource: ClassVar[Resource] = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
 
-    def is_foreign(self, obj: Object) -> bool:
+    def is_foreign(self, obj: JsonObject) -> bool:
         """Nobody else gates the pods of a Deployment."""
         return False

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
+from kohort.api.codec import JsonObject
 from kohort.api.gates import Gate
 from kohort.api.resource import Resource
 from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.contract import ClusterReader, Finish, Framework, ManagedBy, Stop, stopped_event
-from kohort.jobs.effects import Effect, Object, PatchObject
+from kohort.jobs.effects import Effect, PatchObject
 from kohort.jobs.frameworks.indexes import indexes_below
 from kohort.jobs.keys import (
     COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION,
@@ -41,22 +42,22 @@ class BatchJobFramework(Framework):
     implies: ClassVar[tuple[str, ...]] = ("batch/cronjob",)
     managed_by: ClassVar[ManagedBy | None] = ManagedBy(("spec", "managedBy"), "kubernetes.io/job-controller")
 
-    def is_suspended(self, obj: Object) -> bool:
+    def is_suspended(self, obj: JsonObject) -> bool:
         """Suspended, and not half-way through a stop (JOB-98)."""
         return obj["spec"].get("suspend") is True and annotations(obj).get(STOPPING_ANNOTATION) != "true"
 
-    def suspend(self, obj: Object) -> None:
+    def suspend(self, obj: JsonObject) -> None:
         """Set the switch."""
         obj["spec"]["suspend"] = True
 
-    def pod_sets(self, obj: Object, reads: ClusterReader) -> list[JobPodSet]:
+    def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
         """One set, of as many pods as run at once (JOB-99)."""
         template = deepcopy(obj["spec"].get("template") or {})
         _drop_labels(template)
         request = topology_request(template, reads.gates, INDEX_LABEL)
         return [JobPodSet(MAIN, pod_count(obj), template, _min_count(obj, reads), request)]
 
-    def start(self, obj: Object, infos: Sequence[PodSetInfo]) -> None:
+    def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:
         """Clear the switch, with as many pods as were admitted (JOB-100)."""
         expect_count(infos, 1)
         info = infos[0]
@@ -65,7 +66,7 @@ class BatchJobFramework(Framework):
             _set_parallelism(obj, info.count)
         merge_info(_template(obj), info)
 
-    def restore(self, obj: Object, originals: Sequence[PodSetInfo]) -> bool:
+    def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
         """Put counts and template back; labels of the Job controller stay (JOB-101)."""
         if len(originals) != 1:
             return False
@@ -80,7 +81,7 @@ class BatchJobFramework(Framework):
         return True
 
     def stop(
-        self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: ClusterReader
+        self, obj: JsonObject, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: ClusterReader
     ) -> tuple[Effect, ...]:
         """Suspend; when no pod is active any more, clear the start time, restore, and tell (JOB-101)."""
         stops_now = not self.is_suspended(obj)
@@ -98,32 +99,32 @@ class BatchJobFramework(Framework):
         )
         return (*changes, stopped_event(obj, stop)) if stops_now else changes
 
-    def waits_for_pods(self, obj: Object) -> bool:
+    def waits_for_pods(self, obj: JsonObject) -> bool:
         """Whether pods are active: since Kubernetes 1.36 the template is fixed until they are not."""
         return self.is_active(obj)
 
-    def is_stopping(self, obj: Object) -> bool:
+    def is_stopping(self, obj: JsonObject) -> bool:
         """Whether the mark of a stop is there (JOB-98)."""
         return obj["spec"].get("suspend") is True and annotations(obj).get(STOPPING_ANNOTATION) == "true"
 
-    def finished(self, obj: Object) -> Finish | None:
+    def finished(self, obj: JsonObject) -> Finish | None:
         """The first condition that says so (JOB-102)."""
         for each in _status(obj).get("conditions") or ():
             if each.get("type") in ("Complete", "Failed") and each.get("status") == "True":
                 return Finish(success=each["type"] != "Failed", message=each.get("message", ""))
         return None
 
-    def is_active(self, obj: Object) -> bool:
+    def is_active(self, obj: JsonObject) -> bool:
         """Whether pods are counted as active (JOB-103)."""
         return bool(_status(obj).get("active"))
 
-    def pods_ready(self, obj: Object, reads: ClusterReader) -> bool:
+    def pods_ready(self, obj: JsonObject, reads: ClusterReader) -> bool:
         """Whether as many pods are ready or done as the set has (JOB-103)."""
         status = _status(obj)
         uncounted = (status.get("uncountedTerminatedPods") or {}).get("succeeded") or ()
         return (status.get("succeeded") or 0) + (status.get("ready") or 0) + len(uncounted) >= pod_count(obj)
 
-    def reclaimable(self, obj: Object) -> dict[str, int]:
+    def reclaimable(self, obj: JsonObject) -> dict[str, int]:
         """Pods that no further completion needs (JOB-104)."""
         parallelism, done = _parallelism(obj), _terminal(obj)
         if parallelism <= 1 or done == 0:
@@ -131,50 +132,50 @@ class BatchJobFramework(Framework):
         remaining = max(_completions(obj) - done, 0)
         return {MAIN: parallelism - remaining} if remaining < parallelism else {}
 
-    def gate_templates(self, obj: Object) -> None:
+    def gate_templates(self, obj: JsonObject) -> None:
         """Have new pods wait for their place in an admitted slice (JOB-106)."""
         spec = _template(obj).setdefault("spec", {})
         gates = spec.get("schedulingGates") or []
         if not any(gate.get("name") == ELASTIC_GATE for gate in gates):
             spec["schedulingGates"] = [*gates, {"name": ELASTIC_GATE}]
 
-    def pod_selector(self, obj: Object) -> str:
+    def pod_selector(self, obj: JsonObject) -> str:
         """All pods of the Job."""
         return f"batch.kubernetes.io/job-name={obj['metadata']['name']}"
 
 
-def pod_count(obj: Object) -> int:
+def pod_count(obj: JsonObject) -> int:
     """How many pods run at once (JOB-99)."""
     completions = obj["spec"].get("completions")
     return _parallelism(obj) if completions is None else min(_parallelism(obj), completions)
 
 
-def min_parallelism(obj: Object) -> int | None:
+def min_parallelism(obj: JsonObject) -> int | None:
     """The lowest parallelism that the Job accepts, if it says one (JOB-99)."""
     return whole_number(annotations(obj).get(MIN_PARALLELISM_ANNOTATION))
 
 
-def _min_count(obj: Object, reads: ClusterReader) -> int | None:
+def _min_count(obj: JsonObject, reads: ClusterReader) -> int | None:
     return min_parallelism(obj) if reads.gates.enabled(Gate.PartialAdmission) else None
 
 
-def _parallelism(obj: Object) -> int:
+def _parallelism(obj: JsonObject) -> int:
     parallelism = obj["spec"].get("parallelism")
     return 1 if parallelism is None else int(parallelism)
 
 
-def _completions(obj: Object) -> int:
+def _completions(obj: JsonObject) -> int:
     completions = obj["spec"].get("completions")
     return _parallelism(obj) if completions is None else int(completions)
 
 
-def _set_parallelism(obj: Object, count: int) -> None:
+def _set_parallelism(obj: JsonObject, count: int) -> None:
     obj["spec"]["parallelism"] = count
     if annotations(obj).get(COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION) in TRUE_VALUES:
         obj["spec"]["completions"] = count
 
 
-def _terminal(obj: Object) -> int:
+def _terminal(obj: JsonObject) -> int:
     """Pods that have come to their end for good (JOB-104)."""
     status = _status(obj)
     if obj["spec"].get("completionMode") != "Indexed":
@@ -184,12 +185,12 @@ def _terminal(obj: Object) -> int:
     return len(set().union(*(indexes_below(text, completions) for text in texts)))
 
 
-def _template(obj: Object) -> Template:
+def _template(obj: JsonObject) -> Template:
     template: Template = obj["spec"].setdefault("template", {})
     return template
 
 
-def _status(obj: Object) -> dict[str, Any]:
+def _status(obj: JsonObject) -> dict[str, Any]:
     return obj.get("status") or {}
 
 
@@ -210,7 +211,7 @@ def _changes(*steps: PatchObject) -> tuple[Effect, ...]:
     return tuple(each for each in steps if each.before != each.after)
 
 
-def _marked(obj: Object) -> Object:
+def _marked(obj: JsonObject) -> JsonObject:
     """The Job suspended, with the mark that its stop is not finished."""
     marked = deepcopy(obj)
     marked["spec"]["suspend"] = True
@@ -218,13 +219,13 @@ def _marked(obj: Object) -> Object:
     return marked
 
 
-def _without_start_time(obj: Object) -> Object:
+def _without_start_time(obj: JsonObject) -> JsonObject:
     if not _status(obj).get("startTime"):
         return obj
     return {**obj, "status": {key: value for key, value in _status(obj).items() if key != "startTime"}}
 
 
-def _unmarked(obj: Object) -> Object:
+def _unmarked(obj: JsonObject) -> JsonObject:
     unmarked = deepcopy(obj)
     notes = unmarked["metadata"].get("annotations") or {}
     if notes.pop(STOPPING_ANNOTATION, None) is not None and not notes:

@@ -5,8 +5,8 @@ One that a Deployment made carries the Deployment's labels and is left to it; so
 
 from typing import ClassVar
 
+from kohort.api.codec import JsonObject
 from kohort.api.resource import Resource
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.parents import PodParent
 
 
@@ -17,7 +17,7 @@ class ReplicaSetFramework(PodParent):
     resource: ClassVar[Resource] = Resource("apps", "v1", "ReplicaSet", "replicasets", namespaced=True)
     is_propagator: ClassVar[bool] = True
 
-    def is_foreign(self, obj: Object) -> bool:
+    def is_foreign(self, obj: JsonObject) -> bool:
         """Whether the ReplicaSet has a controller, or another framework gates its pods (JOB-197)."""
         owners = (obj.get("metadata") or {}).get("ownerReferences") or ()
         return any(owner.get("controller") for owner in owners) or super().is_foreign(obj)

@@ -5,13 +5,13 @@ Rules that hold for all kinds come first, then what the framework adds; all prob
 
 from collections.abc import Iterator
 
+from kohort.api.codec import JsonObject
 from kohort.api.fields import FieldError, forbidden
 from kohort.api.gates import Gate
 from kohort.api.objects import METADATA
 from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting.job_context import JobContext, should_manage
 from kohort.jobs.defaulting.webhook_only import Propagator, WebhookOnly
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.frameworks.pods.parents import PodParent
 from kohort.jobs.objects import asks_for_slices
@@ -23,7 +23,7 @@ from kohort.jobs.validation.warnings import managed_pod_warnings, suspension_war
 
 
 def validate_job(
-    framework: Framework, new: Object, old: Object | None, facts: JobContext
+    framework: Framework, new: JsonObject, old: JsonObject | None, facts: JobContext
 ) -> tuple[list[FieldError], list[str]]:
     """Problems of a new job, or of a change where there is an old one; and warnings for whoever sent it."""
     if isinstance(framework, WebhookOnly) and framework.is_foreign(new):
@@ -44,7 +44,7 @@ def _controller_errors(facts: JobContext) -> Iterator[FieldError]:
         yield forbidden(METADATA / "ownerReferences", FORGED_CONTROLLER, "DEV-9")
 
 
-def _own_errors(framework: Framework, new: Object, old: Object | None, facts: JobContext) -> list[FieldError]:
+def _own_errors(framework: Framework, new: JsonObject, old: JsonObject | None, facts: JobContext) -> list[FieldError]:
     if isinstance(framework, PodParent) and not should_manage(new, facts):
         return []
     if old is None:
@@ -52,7 +52,9 @@ def _own_errors(framework: Framework, new: Object, old: Object | None, facts: Jo
     return framework.validate_update(old, new, facts.reads)
 
 
-def _common_errors(framework: Framework, new: Object, old: Object | None, facts: JobContext) -> Iterator[FieldError]:
+def _common_errors(
+    framework: Framework, new: JsonObject, old: JsonObject | None, facts: JobContext
+) -> Iterator[FieldError]:
     if isinstance(framework, PodParent | Propagator):
         yield from _serving_errors(framework, new, old, facts)
         return
@@ -67,7 +69,9 @@ def _common_errors(framework: Framework, new: Object, old: Object | None, facts:
         yield from template_errors(framework, new, facts.reads)
 
 
-def _serving_errors(framework: Framework, new: Object, old: Object | None, facts: JobContext) -> Iterator[FieldError]:
+def _serving_errors(
+    framework: Framework, new: JsonObject, old: JsonObject | None, facts: JobContext
+) -> Iterator[FieldError]:
     """JOB-73: what has no Workload of its own is checked for what it hands to its pods."""
     yield from labels.label_errors(new, old, labels.OF_SERVING, facts.gates)
     yield from labels.elastic_errors(framework, new, facts.gates)

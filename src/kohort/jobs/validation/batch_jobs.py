@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from kohort.api.codec import JsonObject
 from kohort.api.fields import ROOT, FieldError, forbidden, invalid
 from kohort.api.gates import FeatureGates, Gate
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.job import BatchJobFramework, pod_count
 from kohort.jobs.keys import (
     COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION,
@@ -24,7 +24,7 @@ SPEC = ROOT / "spec"
 TEMPLATE_ANNOTATIONS = SPEC / "template" / "metadata" / "annotations"
 
 
-def batch_job_errors(new: Object, old: Object | None, gates: FeatureGates) -> Iterator[FieldError]:
+def batch_job_errors(new: JsonObject, old: JsonObject | None, gates: FeatureGates) -> Iterator[FieldError]:
     """Problems of a new Job, or of a change of one."""
     before = None if old is None else annotations(old).get(MIN_PARALLELISM_ANNOTATION)
     if before != annotations(new).get(MIN_PARALLELISM_ANNOTATION):
@@ -36,7 +36,7 @@ def batch_job_errors(new: Object, old: Object | None, gates: FeatureGates) -> It
         yield from _change_errors(new, old)
 
 
-def _min_parallelism_errors(new: Object, gates: FeatureGates) -> Iterator[FieldError]:
+def _min_parallelism_errors(new: JsonObject, gates: FeatureGates) -> Iterator[FieldError]:
     text = annotations(new).get(MIN_PARALLELISM_ANNOTATION)
     if text is None:
         return
@@ -49,7 +49,7 @@ def _min_parallelism_errors(new: Object, gates: FeatureGates) -> Iterator[FieldE
         yield invalid(MIN_PARALLELISM, text, "partial admission and elastic job cannot be used together", RULE)
 
 
-def _in_step_errors(new: Object) -> Iterator[FieldError]:
+def _in_step_errors(new: JsonObject) -> Iterator[FieldError]:
     text = annotations(new).get(COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION)
     if text is None:
         return
@@ -65,14 +65,14 @@ def _in_step_errors(new: Object) -> Iterator[FieldError]:
         yield invalid(SPEC / "completions", completions, why, RULE)
 
 
-def _elastic_topology_errors(new: Object) -> Iterator[FieldError]:
+def _elastic_topology_errors(new: JsonObject) -> Iterator[FieldError]:
     notes = annotations(new["spec"].get("template") or {})
     for name in (REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION):
         if name in notes:
             yield forbidden(TEMPLATE_ANNOTATIONS[name], "an elastic job can be unconstrained only", "JOB-86")
 
 
-def _change_errors(new: Object, old: Object) -> Iterator[FieldError]:
+def _change_errors(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     runs = not old["spec"].get("suspend")
     if MIN_PARALLELISM_ANNOTATION in annotations(old) and runs and _parallelism(old) != _parallelism(new):
         why = "cannot change when partial admission is enabled and the job is not suspended"
@@ -82,10 +82,10 @@ def _change_errors(new: Object, old: Object) -> Iterator[FieldError]:
         yield forbidden(IN_STEP, "field is immutable while the job is not suspended", RULE)
 
 
-def _is_in_step(job: Object) -> bool:
+def _is_in_step(job: JsonObject) -> bool:
     return annotations(job).get(COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION) in TRUE_VALUES
 
 
-def _parallelism(job: Object) -> int:
+def _parallelism(job: JsonObject) -> int:
     count = job["spec"].get("parallelism")
     return 1 if count is None else int(count)

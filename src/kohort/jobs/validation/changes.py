@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
+from kohort.api.codec import JsonObject
 from kohort.api.fields import FieldError, Path, invalid
 from kohort.api.gates import Gate
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL
 from kohort.api.kueue.validation.admission_gates import admission_gate_update_errors
 from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting.job_context import JobContext
-from kohort.jobs.effects import Object
 from kohort.jobs.keys import MAX_EXEC_TIME_LABEL
 from kohort.jobs.objects import annotations, asks_for_slices, labels, prebuilt_name, queue_name
 from kohort.jobs.validation.labels import ELASTIC, LABELS, MAX_EXEC_TIME, QUEUE_NAME, prebuilt_path
@@ -18,7 +18,9 @@ IMMUTABLE = "field is immutable"
 PRIORITY_CLASS = LABELS[PRIORITY_CLASS_LABEL]
 
 
-def job_change_errors(framework: Framework, new: Object, old: Object, facts: JobContext) -> Iterator[FieldError]:
+def job_change_errors(
+    framework: Framework, new: JsonObject, old: JsonObject, facts: JobContext
+) -> Iterator[FieldError]:
     """Problems of a change of a job that has a Workload."""
     waits, waited = framework.is_suspended(new), framework.is_suspended(old)
     if not waits:
@@ -38,7 +40,9 @@ def job_change_errors(framework: Framework, new: Object, old: Object, facts: Job
     yield from _gated_by_errors(new, old, facts)
 
 
-def serving_change_errors(framework: Framework, new: Object, old: Object, facts: JobContext) -> Iterator[FieldError]:
+def serving_change_errors(
+    framework: Framework, new: JsonObject, old: JsonObject, facts: JobContext
+) -> Iterator[FieldError]:
     """Problems of a change of a kind that serves: it waits as long as no replica was ready (JOB-174)."""
     waited = framework.is_suspended(old)
     if not waited or not queue_name(new):
@@ -52,7 +56,7 @@ def _fixed(new: str, old: str, path: Path) -> Iterator[FieldError]:
         yield invalid(path, new, IMMUTABLE, RULE)
 
 
-def _priority_class_errors(new: Object, old: Object, *, waits: bool) -> Iterator[FieldError]:
+def _priority_class_errors(new: JsonObject, old: JsonObject, *, waits: bool) -> Iterator[FieldError]:
     name, former = (labels(obj).get(PRIORITY_CLASS_LABEL, "") for obj in (new, old))
     if name and not former and not waits:
         yield invalid(PRIORITY_CLASS, name, "WorkloadPriorityClass cannot be added to a non-suspended workload", RULE)
@@ -60,6 +64,6 @@ def _priority_class_errors(new: Object, old: Object, *, waits: bool) -> Iterator
         yield invalid(PRIORITY_CLASS, name, "WorkloadPriorityClass cannot be removed from a workload", RULE)
 
 
-def _gated_by_errors(new: Object, old: Object, facts: JobContext) -> Iterator[FieldError]:
+def _gated_by_errors(new: JsonObject, old: JsonObject, facts: JobContext) -> Iterator[FieldError]:
     if facts.gates.enabled(Gate.AdmissionGatedBy):
         yield from admission_gate_update_errors(annotations(new), annotations(old))

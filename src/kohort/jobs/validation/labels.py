@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kohort.api.codec import from_json
+from kohort.api.codec import JsonObject, from_json
 from kohort.api.fields import FieldError, Path, forbidden, invalid
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.keys import ELASTIC_JOB_ANNOTATION, QUEUE_NAME_LABEL
@@ -12,7 +12,6 @@ from kohort.api.meta import ObjectMeta
 from kohort.api.names import check_subdomain
 from kohort.api.objects import METADATA
 from kohort.jobs.contract import Framework
-from kohort.jobs.effects import Object
 from kohort.jobs.keys import MAX_EXEC_TIME_LABEL, PREBUILT_WORKLOAD
 from kohort.jobs.objects import annotations, asks_for_slices, prebuilt_name
 
@@ -26,7 +25,7 @@ OF_SERVING = frozenset({QUEUE_NAME, GATED_BY})
 
 
 def label_errors(
-    new: Object, old: Object | None, checked: frozenset[Path], gates: FeatureGates
+    new: JsonObject, old: JsonObject | None, checked: frozenset[Path], gates: FeatureGates
 ) -> Iterator[FieldError]:
     """Problems at the places to be checked; what stood there before a change is not brought up again."""
     known = {} if old is None else {error.path: error.value for error in _label_errors(old)}
@@ -36,24 +35,24 @@ def label_errors(
             yield error
 
 
-def _label_errors(obj: Object) -> list[FieldError]:
+def _label_errors(obj: JsonObject) -> list[FieldError]:
     return job_label_errors(from_json(obj.get("metadata") or {}, ObjectMeta))
 
 
-def elastic_errors(framework: Framework, new: Object, gates: FeatureGates) -> Iterator[FieldError]:
+def elastic_errors(framework: Framework, new: JsonObject, gates: FeatureGates) -> Iterator[FieldError]:
     """Only some kinds can be resized."""
     if asks_for_slices(new, gates) and not framework.is_elastic:
         detail = f"a {framework.resource.kind} can't be elastic: remove the annotation"
         yield forbidden(ELASTIC, detail, "JOB-71")
 
 
-def prebuilt_path(obj: Object, gates: FeatureGates) -> Path:
+def prebuilt_path(obj: JsonObject, gates: FeatureGates) -> Path:
     """Where the name of the prebuilt Workload stands."""
     annotated = gates.enabled(Gate.WorkloadIdentifierAnnotations) and annotations(obj).get(PREBUILT_WORKLOAD)
     return (ANNOTATIONS if annotated else LABELS)[PREBUILT_WORKLOAD]
 
 
-def prebuilt_errors(framework: Framework, new: Object, gates: FeatureGates) -> Iterator[FieldError]:
+def prebuilt_errors(framework: Framework, new: JsonObject, gates: FeatureGates) -> Iterator[FieldError]:
     """The name must be one, and the kind must be able to use a Workload that others made."""
     name = prebuilt_name(new, gates)
     if not name:

@@ -1,16 +1,16 @@
 """What is allowed and probably not meant."""
 
+from kohort.api.codec import JsonObject
 from kohort.api.unsupported import notices
 from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.defaulting.webhook_only import WebhookOnly
-from kohort.jobs.effects import Object
 from kohort.jobs.keys import MANAGED_LABEL, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, labels, queue_name
 from kohort.jobs.scope import may_run, workloads_of
 
 
-def managed_pod_warnings(framework: Framework, new: Object, old: Object | None, facts: JobContext) -> list[str]:
+def managed_pod_warnings(framework: Framework, new: JsonObject, old: JsonObject | None, facts: JobContext) -> list[str]:
     """A pod that is marked as queued by itself although its owner may be queued (JOB-147)."""
     if not framework.is_top_level or labels(new).get(MANAGED_LABEL) != "true":
         return []
@@ -20,7 +20,7 @@ def managed_pod_warnings(framework: Framework, new: Object, old: Object | None, 
     return [f"pod owner is managed by kueue, label '{MANAGED_LABEL}=true' might lead to unexpected behaviour"]
 
 
-def suspension_warnings(framework: Framework, new: Object, old: Object | None, facts: JobContext) -> list[str]:
+def suspension_warnings(framework: Framework, new: JsonObject, old: JsonObject | None, facts: JobContext) -> list[str]:
     """A job that a user suspends while it is admitted: its pods stop, and the reconciler starts it again (JOB-24)."""
     if old is None or isinstance(framework, WebhookOnly) or framework.is_top_level:
         return []
@@ -37,7 +37,9 @@ def suspension_warnings(framework: Framework, new: Object, old: Object | None, f
     ]
 
 
-def unsupported_warnings(_framework: Framework, new: Object, old: Object | None, facts: JobContext) -> list[str]:
+def unsupported_warnings(
+    _framework: Framework, new: JsonObject, old: JsonObject | None, facts: JobContext
+) -> list[str]:
     """What a new job requests that this version does not support; objects of an owner repeat what that one has."""
     if old is not None or not queue_name(new) or facts.has_owner_of_managed_kind:
         return []

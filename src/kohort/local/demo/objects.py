@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from kohort.api.codec import JsonObject
 from kohort.api.core.batch import Job
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor
 from kohort.api.resource import Resource
 from kohort.jobs.keys import QUEUE_NAME_LABEL
 from kohort.manager.crds import NAMESPACES
-
-Object = dict[str, Any]
 
 QUOTA: Final = 2
 """CPUs of each team."""
@@ -33,7 +32,7 @@ PRODUCT: Final = Team("product", ("report-1", "report-2"), 5.0)
 TEAMS: Final = (RESEARCH, PRODUCT)
 
 
-def queues(teams: tuple[Team, ...] = TEAMS) -> Iterator[tuple[Resource, Object]]:
+def queues(teams: tuple[Team, ...] = TEAMS) -> Iterator[tuple[Resource, JsonObject]]:
     """A namespace and queues for each team, in the order in which they are created."""
     yield ResourceFlavor.info.resource, {"metadata": {"name": FLAVOR}, "spec": {}}
     for team in teams:
@@ -43,7 +42,7 @@ def queues(teams: tuple[Team, ...] = TEAMS) -> Iterator[tuple[Resource, Object]]
         yield LocalQueue.info.resource, {"metadata": metadata, "spec": {"clusterQueue": team.name}}
 
 
-def _cluster_queue() -> Object:
+def _cluster_queue() -> JsonObject:
     flavor = {"name": FLAVOR, "resources": [{"name": "cpu", "nominalQuota": QUOTA}]}
     return {
         "cohortName": _COHORT,
@@ -53,7 +52,7 @@ def _cluster_queue() -> Object:
     }
 
 
-def jobs(team: Team) -> Iterator[tuple[Resource, Object]]:
+def jobs(team: Team) -> Iterator[tuple[Resource, JsonObject]]:
     """The jobs of a team."""
     requests = {"cpu": "1"}
     container = {

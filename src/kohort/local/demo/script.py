@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from kohort.api.codec import JsonObject
 from kohort.api.conditions import find, is_true
 from kohort.api.errors import ApiError
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.resource import Resource
 from kohort.controllers.context import ControllerContext
 from kohort.kube.client import Client
-from kohort.local.demo.objects import PRODUCT, QUOTA, RESEARCH, TEAMS, Object, Team, jobs, queues
+from kohort.local.demo.objects import PRODUCT, QUOTA, RESEARCH, TEAMS, Team, jobs, queues
 
 STEP_SECONDS: Final = 120.0
 """How long a step may take on a busy machine."""
@@ -67,7 +68,7 @@ class Script:
         self.narrate(FINISHED)
         await asyncio.sleep(min(look_seconds, 1.0))
 
-    async def _create(self, objects: Iterable[tuple[Resource, Object]]) -> None:
+    async def _create(self, objects: Iterable[tuple[Resource, JsonObject]]) -> None:
         for resource, wanted in objects:
             await self.client.of(resource).create({"apiVersion": resource.api_version, "kind": resource.kind, **wanted})
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from kohort.api.codec import JsonMapping
 from kohort.api.fields import ROOT, FieldError, Path, too_long
 from kohort.embedded.kinds.validation import name_formats
-from kohort.embedded.kinds.validation.problems import Object, Problems, bad, missing
+from kohort.embedded.kinds.validation.problems import Problems, bad, missing
 from kohort.embedded.resources import ServedResource
 
 _MAX_ANNOTATIONS = 256 * 1024
@@ -22,7 +23,7 @@ _PATH = ROOT / "metadata"
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
-def name_problems(resource: ServedResource, obj: Object) -> Problems:
+def name_problems(resource: ServedResource, obj: JsonMapping) -> Problems:
     """What is wrong with the object's own name; reviews have none."""
     if not resource.is_served_by_store:
         return
@@ -38,7 +39,7 @@ def name_problems(resource: ServedResource, obj: Object) -> Problems:
     yield from (bad(_PATH / "name", name, text) for text in check(name))
 
 
-def metadata_problems(metadata: Object, path: Path) -> Iterator[FieldError]:
+def metadata_problems(metadata: JsonMapping, path: Path) -> Iterator[FieldError]:
     """Labels and annotations of an object or a template, its owners and finalizers."""
     yield from label_problems(metadata.get("labels") or {}, path / "labels")
     annotations = metadata.get("annotations") or {}
@@ -58,14 +59,14 @@ def metadata_problems(metadata: Object, path: Path) -> Iterator[FieldError]:
             yield bad((path / "finalizers")[index], finalizer, why)
 
 
-def label_problems(labels: Object, path: Path) -> Problems:
+def label_problems(labels: JsonMapping, path: Path) -> Problems:
     """Labels whose key or value Kubernetes does not take."""
     for key, value in labels.items():
         yield from (bad(path, key, text) for text in name_formats.qualified_name(key))
         yield from (bad(path, value, text) for text in name_formats.label_value(value))
 
 
-def _owner_problems(owner: Object, path: Path) -> Problems:
+def _owner_problems(owner: JsonMapping, path: Path) -> Problems:
     for name in ("apiVersion", "kind", "name", "uid"):
         if not owner.get(name):
             yield missing(path / name, "must not be empty")

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping, Set
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonMapping
 from kohort.api.fields import ROOT, FieldError, Path, not_supported
 from kohort.embedded.kinds.shapes import SchemaReach, ValueShape, shape_of
 from kohort.embedded.kinds.validation import others, pods, workloads
 from kohort.embedded.kinds.validation.metadata import metadata_problems, name_problems
-from kohort.embedded.kinds.validation.problems import Object, Problems, missing
+from kohort.embedded.kinds.validation.problems import Problems, missing
 from kohort.embedded.kinds.validation.updates import update_problems
 from kohort.embedded.resources import ServedResource
 
-Rule = Callable[[Object, Path], Problems]
+Rule = Callable[[JsonMapping, Path], Problems]
 
 _RULES: dict[str, Rule] = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": metadata_problems,
@@ -168,7 +168,7 @@ def _members(shape: ValueShape, path: Path) -> Iterator[tuple[str, ValueShape]]:
             yield name, below
 
 
-def _object(value: Object, shape: ValueShape, path: Path) -> Problems:
+def _object(value: JsonMapping, shape: ValueShape, path: Path) -> Problems:
     for name in _NEEDED.get(shape.name, ()):
         if value.get(name) in (None, "", {}, []):
             yield missing(path / name)

@@ -2,18 +2,11 @@
 
 from collections.abc import Mapping
 
+from kohort.api.codec import JsonMapping
 from kohort.api.fields import Path, forbidden, not_supported, too_long
 from kohort.api.quantity import Quantity
 from kohort.embedded.kinds.validation import name_formats
-from kohort.embedded.kinds.validation.problems import (
-    Object,
-    Problems,
-    bad,
-    duplicates,
-    missing,
-    port,
-    worded,
-)
+from kohort.embedded.kinds.validation.problems import Problems, bad, duplicates, missing, port, worded
 
 _HIGHEST_USER_PRIORITY = 1_000_000_000
 _SYSTEM = "system-"
@@ -26,7 +19,7 @@ _KEYS_OF_TYPE = {
 }
 
 
-def service_spec(spec: Object, path: Path) -> Problems:
+def service_spec(spec: JsonMapping, path: Path) -> Problems:
     """Ports, of which more than one need names."""
     ports = spec.get("ports") or ()
     if not ports and spec.get("clusterIP") != "None" and spec.get("type") != "ExternalName":
@@ -42,7 +35,7 @@ def service_spec(spec: Object, path: Path) -> Problems:
     yield from duplicates(ports, path / "ports", "name")
 
 
-def role_binding(obj: Object, path: Path) -> Problems:
+def role_binding(obj: JsonMapping, path: Path) -> Problems:
     """The role and those who get it."""
     role, is_for_cluster = obj.get("roleRef") or {}, obj.get("kind") == "ClusterRoleBinding"
     kinds = ("ClusterRole",) if is_for_cluster else ("Role", "ClusterRole")
@@ -57,7 +50,7 @@ def role_binding(obj: Object, path: Path) -> Problems:
         yield missing(path / "roleRef" / "name")
 
 
-def _subject(one: Object, path: Path) -> Problems:
+def _subject(one: JsonMapping, path: Path) -> Problems:
     kinds = ("ServiceAccount", "User", "Group")
     if one.get("kind") not in kinds:
         yield not_supported(path / "kind", one.get("kind", ""), kinds)
@@ -65,7 +58,7 @@ def _subject(one: Object, path: Path) -> Problems:
         yield missing(path / "name")
 
 
-def policy_rule(rule: Object, path: Path) -> Problems:
+def policy_rule(rule: JsonMapping, path: Path) -> Problems:
     """What may be done, to what."""
     if not rule.get("nonResourceURLs"):
         for name, word in (("apiGroups", "api group"), ("resources", "resource")):
@@ -75,7 +68,7 @@ def policy_rule(rule: Object, path: Path) -> Problems:
         yield missing(path / "verbs")
 
 
-def priority_class(obj: Object, path: Path) -> Problems:
+def priority_class(obj: JsonMapping, path: Path) -> Problems:
     """Users' priorities stay below the system's."""
     name, value = (obj.get("metadata") or {}).get("name", ""), obj.get("value") or 0
     if name.startswith(_SYSTEM):
@@ -86,7 +79,7 @@ def priority_class(obj: Object, path: Path) -> Problems:
         yield forbidden(path / "value", f"maximum allowed value of a user defined priority is {_HIGHEST_USER_PRIORITY}")
 
 
-def webhook(hook: Object, path: Path) -> Problems:
+def webhook(hook: JsonMapping, path: Path) -> Problems:
     """A name with dots, a place to call, and what it promises about side effects."""
     name = hook.get("name") or ""
     yield from worded(path / "name", name, name_formats.subdomain)
@@ -105,7 +98,7 @@ def webhook(hook: Object, path: Path) -> Problems:
         yield bad(path / "timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds")
 
 
-def _called(client: Object, path: Path) -> Problems:
+def _called(client: JsonMapping, path: Path) -> Problems:
     if (client.get("url") is None) == (client.get("service") is None):
         yield missing(path, "exactly one of url or service is required")
     elif client.get("url") is not None and not str(client["url"]).startswith("https://"):
@@ -114,7 +107,7 @@ def _called(client: Object, path: Path) -> Problems:
         )
 
 
-def config_map(obj: Object, path: Path) -> Problems:
+def config_map(obj: JsonMapping, path: Path) -> Problems:
     """Keys, each in one form only, and the size."""
     for key in sorted({*(obj.get("data") or {})} & {*(obj.get("binaryData") or {})}):
         yield bad((path / "data")[key], key, "duplicate of key present in binaryData")
@@ -125,7 +118,7 @@ def config_map(obj: Object, path: Path) -> Problems:
         yield too_long(Path("[]"), _MAX_SECRET)
 
 
-def secret(obj: Object, path: Path) -> Problems:
+def secret(obj: JsonMapping, path: Path) -> Problems:
     """Keys, those that the type asks for among them, and the size."""
     yield from keyed_data(obj, path)
     if _encoded_size(obj.get("data")) > _MAX_SECRET:
@@ -135,7 +128,7 @@ def secret(obj: Object, path: Path) -> Problems:
             yield missing((path / "data")[key])
 
 
-def keyed_data(obj: Object, path: Path) -> Problems:
+def keyed_data(obj: JsonMapping, path: Path) -> Problems:
     """Keys of a ConfigMap or Secret."""
     for name in ("data", "binaryData"):
         for key in obj.get(name) or {}:
@@ -147,7 +140,7 @@ def _encoded_size(data: Mapping[str, str] | None) -> int:
     return sum(len(value) // 4 * 3 - value[-2:].count("=") for value in (data or {}).values())
 
 
-def amounts(spec: Object, path: Path) -> Problems:
+def amounts(spec: JsonMapping, path: Path) -> Problems:
     """A quota is never less than nothing."""
     for name, amount in (spec.get("hard") or {}).items():
         place = path / "hard"
@@ -167,7 +160,7 @@ _ORDER = (
 """Where an error is told, and which of two bounds may not be above the other."""
 
 
-def limit_range_item(item: Object, path: Path) -> Problems:
+def limit_range_item(item: JsonMapping, path: Path) -> Problems:
     """Least, default and most in this order."""
     for place, lower, upper in _ORDER:
         for name, amount in sorted((item.get(lower) or {}).items()):
@@ -182,7 +175,7 @@ def _spoken(name: str) -> str:
     return {"defaultRequest": "default request"}.get(name, name)
 
 
-def lease_spec(spec: Object, path: Path) -> Problems:
+def lease_spec(spec: JsonMapping, path: Path) -> Problems:
     """Durations and transitions only grow from nothing."""
     seconds = spec.get("leaseDurationSeconds")
     if seconds is not None and seconds <= 0:

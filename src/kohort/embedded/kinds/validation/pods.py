@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
+from kohort.api.codec import JsonMapping
 from kohort.api.fields import Path, forbidden, not_supported
 from kohort.api.quantity import Quantity
 from kohort.embedded.kinds.validation import name_formats
 from kohort.embedded.kinds.validation.metadata import label_problems
 from kohort.embedded.kinds.validation.problems import (
-    Object,
     Problems,
     bad,
     doubled,
@@ -25,7 +25,7 @@ _STANDARD = (*_OVERCOMMIT, "storage")
 _MAX_INT32 = 2**31 - 1
 
 
-def pod_spec(spec: Object, path: Path) -> Problems:
+def pod_spec(spec: JsonMapping, path: Path) -> Problems:
     """Containers, volumes and what ties them together."""
     containers, init = spec.get("containers") or (), spec.get("initContainers") or ()
     yield from duplicates(spec.get("volumes") or (), path / "volumes", "name")
@@ -43,14 +43,14 @@ def pod_spec(spec: Object, path: Path) -> Problems:
     yield from _gates(spec, path / "schedulingGates")
 
 
-def gated_node(pod: Object, path: Path) -> Problems:
+def gated_node(pod: JsonMapping, path: Path) -> Problems:
     """A pod that scheduling gates hold has no node, or its node would start it."""
     spec = pod.get("spec") or {}
     if spec.get("schedulingGates") and spec.get("nodeName"):
         yield forbidden(path / "spec" / "nodeName", "cannot be set until all schedulingGates have been cleared")
 
 
-def _gates(spec: Object, path: Path) -> Problems:
+def _gates(spec: JsonMapping, path: Path) -> Problems:
     seen = set()
     for index, gate in enumerate(spec.get("schedulingGates") or ()):
         if gate.get("name") in seen:
@@ -58,7 +58,7 @@ def _gates(spec: Object, path: Path) -> Problems:
         seen.add(gate.get("name"))
 
 
-def _container_names(containers: Iterable[Object], init: Iterable[Object], path: Path) -> Problems:
+def _container_names(containers: Iterable[JsonMapping], init: Iterable[JsonMapping], path: Path) -> Problems:
     taken = {one.get("name") for one in containers}
     yield from duplicates(containers, path / "containers", "name")
     yield from duplicates(init, path / "initContainers", "name")
@@ -67,7 +67,7 @@ def _container_names(containers: Iterable[Object], init: Iterable[Object], path:
             yield doubled((path / "initContainers")[index] / "name", one["name"])
 
 
-def _mounts(container: Object, known: Iterable[object], path: Path) -> Problems:
+def _mounts(container: JsonMapping, known: Iterable[object], path: Path) -> Problems:
     places = set()
     for index, mount in enumerate(container.get("volumeMounts") or ()):
         place = (path / "volumeMounts")[index]
@@ -79,13 +79,13 @@ def _mounts(container: Object, known: Iterable[object], path: Path) -> Problems:
         places.add(where)
 
 
-def _deadline(spec: Object, path: Path) -> Problems:
+def _deadline(spec: JsonMapping, path: Path) -> Problems:
     seconds = spec.get("activeDeadlineSeconds")
     if seconds is not None and not 1 <= seconds <= _MAX_INT32:
         yield bad(path / "activeDeadlineSeconds", seconds, f"must be between 1 and {_MAX_INT32}, inclusive")
 
 
-def container(one: Object, path: Path) -> Problems:
+def container(one: JsonMapping, path: Path) -> Problems:
     """Name, image, ports and environment."""
     yield from worded(path / "name", one.get("name"), name_formats.label)
     if not one.get("image"):
@@ -98,7 +98,7 @@ def container(one: Object, path: Path) -> Problems:
             yield bad(place / "valueFrom", "", "may not be specified when `value` is not empty")
 
 
-def container_port(one: Object, path: Path) -> Problems:
+def container_port(one: JsonMapping, path: Path) -> Problems:
     """Numbers and name of a port."""
     if not one.get("containerPort"):
         yield missing(path / "containerPort")
@@ -111,7 +111,7 @@ def container_port(one: Object, path: Path) -> Problems:
         yield not_supported(path / "protocol", one["protocol"], _PROTOCOLS)
 
 
-def resources(one: Object, path: Path) -> Problems:
+def resources(one: JsonMapping, path: Path) -> Problems:
     """Requests and limits: names of resources, amounts, and that no request exceeds its limit."""
     limits, requests = one.get("limits") or {}, one.get("requests") or {}
     for name, amounts in (("limits", limits), ("requests", requests)):
@@ -145,7 +145,7 @@ def _within(resource: str, amount: str, limit: str | None, path: Path) -> Proble
         yield bad(path / "requests", amount, f"must be less than or equal to {resource} limit of {limit}")
 
 
-def toleration(one: Object, path: Path) -> Problems:
+def toleration(one: JsonMapping, path: Path) -> Problems:
     """A toleration says what it tolerates in one of two ways."""
     operator = one.get("operator") or "Equal"
     if not one.get("key") and operator != "Exists":
@@ -158,7 +158,7 @@ def toleration(one: Object, path: Path) -> Problems:
         yield bad(path / "operator", one["value"], "value must be empty when `operator` is 'Exists'")
 
 
-def probe(one: Object, path: Path) -> Problems:
+def probe(one: JsonMapping, path: Path) -> Problems:
     """A probe asks in exactly one way, at a bearable rhythm."""
     ways = [way for way in ("exec", "httpGet", "tcpSocket", "grpc") if one.get(way) is not None]
     if not ways:
@@ -169,7 +169,7 @@ def probe(one: Object, path: Path) -> Problems:
     yield from not_negative(one, path, *names)
 
 
-def volume(one: Object, path: Path) -> Problems:
+def volume(one: JsonMapping, path: Path) -> Problems:
     """A volume has a name and one source."""
     yield from worded(path / "name", one.get("name"), name_formats.label)
     for source in sorted(one.keys() - {"name"})[1:]:

@@ -1,13 +1,11 @@
 """Field errors as kube-apiserver words them, and the small judgements that many kinds share."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, JsonMapping
 from kohort.api.fields import FieldError, Path, duplicate, invalid, not_found, required
 from kohort.embedded.kinds.validation.name_formats import IMMUTABLE, NOT_NEGATIVE, PORT_RANGE, Check
 
-Object = Mapping[str, Any]
 Problems = Iterator[FieldError]
 
 
@@ -37,7 +35,7 @@ def worded(path: Path, value: Json, check: Check) -> Problems:
         yield bad(path, value, words)
 
 
-def duplicates(items: Iterable[Object], path: Path, key: str) -> Problems:
+def duplicates(items: Iterable[JsonMapping], path: Path, key: str) -> Problems:
     """Items of a list that share what should tell them apart."""
     seen = set()
     for index, item in enumerate(items):
@@ -47,21 +45,21 @@ def duplicates(items: Iterable[Object], path: Path, key: str) -> Problems:
         seen.add(value)
 
 
-def not_negative(obj: Object, path: Path, *names: str) -> Problems:
+def not_negative(obj: JsonMapping, path: Path, *names: str) -> Problems:
     """Counts that can't be below zero."""
     for name in names:
         if (obj.get(name) or 0) < 0:
             yield bad(path / name, obj[name], NOT_NEGATIVE)
 
 
-def port(obj: Object, path: Path, name: str) -> Problems:
+def port(obj: JsonMapping, path: Path, name: str) -> Problems:
     """A number that must be a port if it is given."""
     value = obj.get(name)
     if value is not None and not 1 <= value <= 65535:
         yield bad(path / name, value, PORT_RANGE)
 
 
-def unchanged(new: Object, old: Object, path: Path, *names: str) -> Problems:
+def unchanged(new: JsonMapping, old: JsonMapping, path: Path, *names: str) -> Problems:
     """Fields that stay as they were when the object was made."""
     for name in names:
         if new.get(name) != old.get(name):

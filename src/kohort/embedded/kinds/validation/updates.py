@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kohort.api.codec import JsonMapping
 from kohort.api.fields import ROOT, forbidden
 from kohort.embedded.kinds.validation.name_formats import IMMUTABLE
-from kohort.embedded.kinds.validation.problems import Object, Problems, bad, unchanged
+from kohort.embedded.kinds.validation.problems import Problems, bad, unchanged
 
 _SPEC = ROOT / "spec"
 _POD_WORDS = (
@@ -22,11 +23,11 @@ _SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
 """What may still change in the template of a Job that waits suspended and has not started."""
 
 
-def _part(obj: Object, name: str) -> Mapping[str, Any]:
+def _part(obj: JsonMapping, name: str) -> Mapping[str, Any]:
     return obj.get(name) or {}
 
 
-def _pod(new: Object, old: Object) -> Problems:
+def _pod(new: JsonMapping, old: JsonMapping) -> Problems:
     now, before = _part(new, "spec"), _part(old, "spec")
     if now == before:
         return
@@ -43,7 +44,7 @@ def _pod(new: Object, old: Object) -> Problems:
         yield forbidden(_SPEC, _POD_WORDS)
 
 
-def _settled(spec: Object, before: Object) -> dict[str, Any]:
+def _settled(spec: JsonMapping, before: JsonMapping) -> dict[str, Any]:
     """A pod's spec without what may change: images, deadline, tolerations and gates."""
     loose = {"activeDeadlineSeconds", "tolerations", "schedulingGates"}
     if before.get("schedulingGates"):
@@ -58,7 +59,7 @@ def _settled(spec: Object, before: Object) -> dict[str, Any]:
     return kept
 
 
-def _deadline(now: Object, before: Object) -> Problems:
+def _deadline(now: JsonMapping, before: JsonMapping) -> Problems:
     new, old = now.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds")
     if new is None and old is not None:
         yield bad(_SPEC / "activeDeadlineSeconds", None, "must not update from a positive integer to nil value")
@@ -66,17 +67,17 @@ def _deadline(now: Object, before: Object) -> Problems:
         yield bad(_SPEC / "activeDeadlineSeconds", new, "must be less than or equal to previous value")
 
 
-def _tolerations(now: Object, before: Object) -> Problems:
+def _tolerations(now: JsonMapping, before: JsonMapping) -> Problems:
     kept = [_essence(one) for one in now.get("tolerations") or ()]
     if any(_essence(one) not in kept for one in before.get("tolerations") or ()):
         yield forbidden(_SPEC / "tolerations", "existing toleration can not be modified except its tolerationSeconds")
 
 
-def _essence(toleration: Object) -> dict[str, Any]:
+def _essence(toleration: JsonMapping) -> dict[str, Any]:
     return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
 
 
-def _gates(now: Object, before: Object) -> Problems:
+def _gates(now: JsonMapping, before: JsonMapping) -> Problems:
     known = {one.get("name") for one in before.get("schedulingGates") or ()}
     for index, one in enumerate(now.get("schedulingGates") or ()):
         if one.get("name") not in known:
@@ -84,7 +85,7 @@ def _gates(now: Object, before: Object) -> Problems:
             yield forbidden((_SPEC / "schedulingGates")[index] / "name", why)
 
 
-def _narrowed(now: Object, before: Object) -> Problems:
+def _narrowed(now: JsonMapping, before: JsonMapping) -> Problems:
     """While a gate holds a pod, its node selector may grow and do nothing else."""
     wanted, former = now.get("nodeSelector") or {}, before.get("nodeSelector") or {}
     if any(wanted.get(key) != value for key, value in former.items()):
@@ -97,7 +98,7 @@ _JOB_FIXED = (
 )  # fmt: skip
 
 
-def _job(new: Object, old: Object) -> Problems:
+def _job(new: JsonMapping, old: JsonMapping) -> Problems:
     now, before = _part(new, "spec"), _part(old, "spec")
     yield from _completions(now, before)
     yield from unchanged(now, before, _SPEC, *_JOB_FIXED)
@@ -110,7 +111,7 @@ def _job(new: Object, old: Object) -> Problems:
         yield bad(_SPEC / "template", now.get("template"), IMMUTABLE)
 
 
-def _completions(now: Object, before: Object) -> Problems:
+def _completions(now: JsonMapping, before: JsonMapping) -> Problems:
     wanted = now.get("completions")
     if wanted == before.get("completions"):
         return
@@ -120,7 +121,7 @@ def _completions(now: Object, before: Object) -> Problems:
         yield bad(_SPEC / "completions", wanted, "can only be modified in tandem with spec.parallelism")
 
 
-def _may_be_steered(old: Object) -> bool:
+def _may_be_steered(old: JsonMapping) -> bool:
     """Whether a Job is suspended and either never started or has no pod left."""
     if not _part(old, "spec").get("suspend"):
         return False
@@ -133,7 +134,7 @@ def _may_be_steered(old: Object) -> bool:
     return suspended and not status.get("active")
 
 
-def _steered(template: Object) -> dict[str, Any]:
+def _steered(template: JsonMapping) -> dict[str, Any]:
     """A template without what steers where its pods run and how much each asks for."""
     spec = {name: value for name, value in _part(template, "spec").items() if name not in _SCHEDULING}
     affinity = {name: value for name, value in (spec.pop("affinity", None) or {}).items() if name != "nodeAffinity"}
@@ -146,11 +147,11 @@ def _steered(template: Object) -> dict[str, Any]:
     return {**template, "metadata": heading, "spec": {**spec, **({"affinity": affinity} if affinity else {})}}
 
 
-def _selector(new: Object, old: Object) -> Problems:
+def _selector(new: JsonMapping, old: JsonMapping) -> Problems:
     yield from unchanged(_part(new, "spec"), _part(old, "spec"), _SPEC, "selector")
 
 
-def _stateful_set(new: Object, old: Object) -> Problems:
+def _stateful_set(new: JsonMapping, old: JsonMapping) -> Problems:
     now, before = _part(new, "spec"), _part(old, "spec")
     yield from unchanged(now, before, _SPEC, *_STATEFUL_FIXED)
     names = (now.keys() | before.keys()) - {*_STATEFUL_FIELDS, *_STATEFUL_FIXED}
@@ -160,13 +161,13 @@ def _stateful_set(new: Object, old: Object) -> Problems:
         yield forbidden(_SPEC, why)
 
 
-def _priority_class(new: Object, old: Object) -> Problems:
+def _priority_class(new: JsonMapping, old: JsonMapping) -> Problems:
     if (new.get("value") or 0) != (old.get("value") or 0):
         yield forbidden(ROOT / "value", "may not be changed in an update.")
     yield from unchanged(new, old, ROOT, "preemptionPolicy")
 
 
-def _sealed(new: Object, old: Object) -> Problems:
+def _sealed(new: JsonMapping, old: JsonMapping) -> Problems:
     if not old.get("immutable"):
         return
     why = "field is immutable when `immutable` is set"
@@ -177,29 +178,29 @@ def _sealed(new: Object, old: Object) -> Problems:
             yield forbidden(ROOT / name, why)
 
 
-def _secret(new: Object, old: Object) -> Problems:
+def _secret(new: JsonMapping, old: JsonMapping) -> Problems:
     yield from unchanged(new, old, ROOT, "type")
     yield from _sealed(new, old)
 
 
-def _binding(new: Object, old: Object) -> Problems:
+def _binding(new: JsonMapping, old: JsonMapping) -> Problems:
     if new.get("roleRef") != old.get("roleRef"):
         role = _part(new, "roleRef")
         shown = {"APIGroup": role.get("apiGroup"), "Kind": role.get("kind"), "Name": role.get("name")}
         yield bad(ROOT / "roleRef", shown, IMMUTABLE)
 
 
-def _storage_class(new: Object, old: Object) -> Problems:
+def _storage_class(new: JsonMapping, old: JsonMapping) -> Problems:
     for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         if new.get(name) != old.get(name):
             yield bad(ROOT / name, None, IMMUTABLE)
 
 
-def _whole_spec(new: Object, old: Object) -> Problems:
+def _whole_spec(new: JsonMapping, old: JsonMapping) -> Problems:
     yield from unchanged(new, old, ROOT, "spec")
 
 
-def _service(new: Object, old: Object) -> Problems:
+def _service(new: JsonMapping, old: JsonMapping) -> Problems:
     now, before = _part(new, "spec"), _part(old, "spec")
     kept = before.get("clusterIP")
     if kept and now.get("type") == before.get("type") != "ExternalName" and now.get("clusterIP") != kept:
@@ -208,7 +209,7 @@ def _service(new: Object, old: Object) -> Problems:
 
 
 _RBAC = "rbac.authorization.k8s.io"
-UPDATES: dict[str, Callable[[Object, Object], Problems]] = {
+UPDATES: dict[str, Callable[[JsonMapping, JsonMapping], Problems]] = {
     f"clusterrolebindings.{_RBAC}": _binding,
     "configmaps": _sealed,
     "daemonsets.apps": _selector,
@@ -227,7 +228,7 @@ UPDATES: dict[str, Callable[[Object, Object], Problems]] = {
 }
 
 
-def update_problems(key: str, new: Object, old: Object) -> Problems:
+def update_problems(key: str, new: JsonMapping, old: JsonMapping) -> Problems:
     """Changes that the kind forbids."""
     rule = UPDATES.get(key)
     if rule:

@@ -1,18 +1,12 @@
 """What makes a Job, a CronJob or a Deployment and its kin impossible."""
 
-from kohort.api.codec import Json, from_json
+from kohort.api.codec import Json, JsonMapping, from_json
 from kohort.api.errors import ApiError
 from kohort.api.fields import Path, not_supported
 from kohort.api.meta import LabelSelector
 from kohort.api.selectors import compile_selector
 from kohort.embedded.kinds.strategies import CONTROLLER_UID
-from kohort.embedded.kinds.validation.problems import (
-    Object,
-    Problems,
-    bad,
-    missing,
-    not_negative,
-)
+from kohort.embedded.kinds.validation.problems import Problems, bad, missing, not_negative
 from kohort.embedded.kinds.validation.schedules import schedule_problem
 
 _JOB_POLICIES = ("OnFailure", "Never")
@@ -23,7 +17,7 @@ _JOB_COUNTS = (
 _MAX_INDEXED = 100_000
 
 
-def job_spec(spec: Object, path: Path) -> Problems:
+def job_spec(spec: JsonMapping, path: Path) -> Problems:
     """Counts, completion mode, and a template whose pods end."""
     yield from not_negative(spec, path, *_JOB_COUNTS)
     if spec.get("completionMode") == "Indexed":
@@ -36,7 +30,7 @@ def job_spec(spec: Object, path: Path) -> Problems:
         yield not_supported(path / "podReplacementPolicy", spec["podReplacementPolicy"], ("Failed",))
 
 
-def _indexed(spec: Object, path: Path) -> Problems:
+def _indexed(spec: JsonMapping, path: Path) -> Problems:
     completions = spec.get("completions")
     if completions is None:
         yield missing(path / "completions", "when completion mode is Indexed")
@@ -49,7 +43,7 @@ def _indexed(spec: Object, path: Path) -> Problems:
         yield missing(path / "backoffLimitPerIndex", "when maxFailedIndexes is specified")
 
 
-def job_policy(spec: Object, path: Path) -> Problems:
+def job_policy(spec: JsonMapping, path: Path) -> Problems:
     """Pods of a Job end, so they are not restarted for ever."""
     path = path / "template" / "spec" / "restartPolicy"
     policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
@@ -61,7 +55,7 @@ def job_policy(spec: Object, path: Path) -> Problems:
         yield bad(path, policy, 'only "Never" is supported when podFailurePolicy is specified')
 
 
-def job(obj: Object, path: Path) -> Problems:
+def job(obj: JsonMapping, path: Path) -> Problems:
     """A Job's selector finds the pods of its template."""
     spec, uid = obj.get("spec") or {}, (obj.get("metadata") or {}).get("uid", "")
     selector = spec.get("selector")
@@ -72,7 +66,7 @@ def job(obj: Object, path: Path) -> Problems:
     yield from _matching(spec, path / "spec")
 
 
-def cron_job_spec(spec: Object, path: Path) -> Problems:
+def cron_job_spec(spec: JsonMapping, path: Path) -> Problems:
     """A schedule that can be read."""
     schedule = spec.get("schedule")
     problem = schedule_problem(schedule) if schedule else ""
@@ -83,7 +77,7 @@ def cron_job_spec(spec: Object, path: Path) -> Problems:
     )
 
 
-def controlled(spec: Object, path: Path) -> Problems:
+def controlled(spec: JsonMapping, path: Path) -> Problems:
     """Replicas, a selector that finds the template's pods, and pods that never end."""
     yield from not_negative(spec, path, "replicas", "minReadySeconds", "revisionHistoryLimit")
     selector = spec.get("selector")
@@ -99,7 +93,7 @@ def controlled(spec: Object, path: Path) -> Problems:
         yield not_supported(path / "template" / "spec" / "restartPolicy", policy, ("Always",))
 
 
-def _matching(spec: Object, path: Path) -> Problems:
+def _matching(spec: JsonMapping, path: Path) -> Problems:
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
     try:
         given = spec.get("selector")
@@ -115,7 +109,7 @@ def _matching(spec: Object, path: Path) -> Problems:
         )
 
 
-def disruption_budget_spec(spec: Object, path: Path) -> Problems:
+def disruption_budget_spec(spec: JsonMapping, path: Path) -> Problems:
     """One bound of two."""
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         shown: Json = {"MinAvailable": spec["minAvailable"], "MaxUnavailable": spec["maxUnavailable"]}

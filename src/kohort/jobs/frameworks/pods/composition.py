@@ -5,6 +5,7 @@ from copy import deepcopy
 
 from msgspec.structs import replace
 
+from kohort.api.codec import JsonObject
 from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadSpec
@@ -12,7 +13,7 @@ from kohort.api.meta import ObjectMeta, OwnerReference
 from kohort.engine.lifecycle.conditions import is_finished
 from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.contract import ClusterReader, Composed, Match
-from kohort.jobs.effects import Effect, Object, PatchWorkload, RecordEvent, record_event, workload_reference
+from kohort.jobs.effects import Effect, PatchWorkload, RecordEvent, record_event, workload_reference
 from kohort.jobs.errors import RetryError, UnretryableError
 from kohort.jobs.frameworks.pods.groups import (
     PodGroup,
@@ -98,7 +99,7 @@ def _room(workload: Workload) -> list[tuple[str, int]]:
     return [(role, ANY_COUNT if over else count) for role, count in wanted_roles(workload)]
 
 
-def _owned(workload: Workload, pods: Sequence[Object]) -> tuple[Workload, tuple[Effect, ...]]:
+def _owned(workload: Workload, pods: Sequence[JsonObject]) -> tuple[Workload, tuple[Effect, ...]]:
     """The Workload with a reference to every pod, and the write that it takes (JOB-160).
 
     A pod that came again under its old name replaces the reference to the former one, or garbage collection would take
@@ -120,7 +121,7 @@ def _owned(workload: Workload, pods: Sequence[Object]) -> tuple[Workload, tuple[
     return owned, (write, told) if missing else (write,)
 
 
-def owner_reference(pod: Object) -> OwnerReference:
+def owner_reference(pod: JsonObject) -> OwnerReference:
     """A member as one of the owners of its group's Workload; none of them controls it (JOB-154)."""
     return OwnerReference(api_version="v1", kind="Pod", name=metadata(pod).get("name", ""), uid=uid(pod))
 
@@ -169,7 +170,7 @@ def _new_workload(group: PodGroup, pod_sets: Sequence[JobPodSet], reads: Cluster
 
 
 def _agreed(
-    group: PodGroup, what: str, keys: Sequence[str], table: Callable[[Object], Mapping[str, str]]
+    group: PodGroup, what: str, keys: Sequence[str], table: Callable[[JsonObject], Mapping[str, str]]
 ) -> dict[str, str]:
     try:
         return common_values(group, keys, table)
@@ -180,7 +181,7 @@ def _agreed(
 # Pod sets
 
 
-def single_pod_set(pod: Object, reads: ClusterReader) -> JobPodSet:
+def single_pod_set(pod: JsonObject, reads: ClusterReader) -> JobPodSet:
     """A pod as a set of its own: its spec as stored, without metadata (JOB-149)."""
     template = {"spec": deepcopy(pod.get("spec") or {})}
     return JobPodSet("main", 1, template, topology_request=topology_request(pod, reads.gates, POD_INDEX_LABEL))
@@ -198,6 +199,6 @@ def group_pod_sets(group: PodGroup, reads: ClusterReader) -> list[JobPodSet]:
     return [_role_pod_set(firsts[role], role, count, reads) for role, count in counts.items()]
 
 
-def _role_pod_set(pod: Object, role: str, count: int, reads: ClusterReader) -> JobPodSet:
+def _role_pod_set(pod: JsonObject, role: str, count: int, reads: ClusterReader) -> JobPodSet:
     single = single_pod_set(pod, reads)
     return JobPodSet(role, count, single.template, topology_request=single.topology_request)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import ClassVar
 
+from kohort.api.codec import JsonObject
 from kohort.api.fields import FieldError
 from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
@@ -22,7 +23,7 @@ from kohort.jobs.contract import (
     StopReason,
 )
 from kohort.jobs.defaulting.job_context import set_annotation, set_label
-from kohort.jobs.effects import Effect, Object, PatchObject, key_of, record_event
+from kohort.jobs.effects import Effect, PatchObject, key_of, record_event
 from kohort.jobs.errors import PermanentError
 from kohort.jobs.frameworks.pods.composition import (
     compose_group,
@@ -86,7 +87,7 @@ class PodFramework(Framework, Composable):
 
     # Which pods
 
-    def key(self, obj: Object) -> JobKey | None:
+    def key(self, obj: JsonObject) -> JobKey | None:
         """The pod, or its group; None for pods that nobody asked to queue (JOB-148)."""
         if labels(obj).get(MANAGED_LABEL) != "true":
             return None
@@ -94,7 +95,7 @@ class PodFramework(Framework, Composable):
         group = group_name(obj)
         return JobKey(namespace, group, is_group=True) if group else JobKey(namespace, name)
 
-    def load(self, key: JobKey, reads: ClusterReader) -> Object | None:
+    def load(self, key: JobKey, reads: ClusterReader) -> JsonObject | None:
         """A pod as it is, or a group as one object (JOB-155)."""
         return load_job(key, reads)
 
@@ -107,25 +108,25 @@ class PodFramework(Framework, Composable):
             return []
         return [found]
 
-    def skips(self, obj: Object) -> bool:
+    def skips(self, obj: JsonObject) -> bool:
         """Whether nobody asked to queue the pod (JOB-148)."""
         return labels(obj).get(MANAGED_LABEL) != "true" or bool(obj.get(NOT_ASKED_FOR))
 
     # One pod, or several
 
-    def is_composed(self, obj: Object) -> bool:
+    def is_composed(self, obj: JsonObject) -> bool:
         """Whether the object stands for a group."""
         return is_group(obj)
 
-    def is_suspended(self, obj: Object) -> bool:
+    def is_suspended(self, obj: JsonObject) -> bool:
         """Whether a pod waits or is over (JOB-149, JOB-163)."""
         return is_group_suspended(counting(obj)) if is_group(obj) else is_suspended(obj)
 
-    def pod_sets(self, obj: Object, reads: ClusterReader) -> list[JobPodSet]:
+    def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
         """A set per pod, or per role of a group (JOB-149, JOB-157)."""
         return group_pod_sets(counting(obj), reads) if is_group(obj) else [single_pod_set(obj, reads)]
 
-    def finished(self, obj: Object) -> Finish | None:
+    def finished(self, obj: JsonObject) -> Finish | None:
         """How the pod or the group ended (JOB-152, JOB-166)."""
         if not is_group(obj):
             message = (obj.get("status") or {}).get("message") or ""
@@ -133,19 +134,19 @@ class PodFramework(Framework, Composable):
         done, message = is_group_finished(counting(obj))
         return Finish(success=True, message=message) if done else None
 
-    def is_active(self, obj: Object) -> bool:
+    def is_active(self, obj: JsonObject) -> bool:
         """Whether members of a group hold resources; quota of a single pod is free at once (JOB-152, JOB-165)."""
         return bool(obj.get(HOLDS_RESOURCES))
 
-    def pods_ready(self, obj: Object, reads: ClusterReader) -> bool:
+    def pods_ready(self, obj: JsonObject, reads: ClusterReader) -> bool:
         """Whether all pods are ready (JOB-152, JOB-169)."""
         return is_group_ready(counting(obj)) if is_group(obj) else is_ready(obj)
 
-    def reclaimable(self, obj: Object) -> dict[str, int] | None:
+    def reclaimable(self, obj: JsonObject) -> dict[str, int] | None:
         """Pods per role that succeeded; a single pod is finished then (JOB-167)."""
         return succeeded_by_role(counting(obj)) if is_group(obj) else None
 
-    def conditions(self, obj: Object, workload: Workload, reads: ClusterReader) -> Sequence[Condition]:
+    def conditions(self, obj: JsonObject, workload: Workload, reads: ClusterReader) -> Sequence[Condition]:
         """Whether the group waits for other pods (JOB-168)."""
         if not is_group(obj) or prebuilt_name(obj, reads.gates):
             return ()
@@ -155,20 +156,22 @@ class PodFramework(Framework, Composable):
 
     # Starting and stopping
 
-    def suspend(self, obj: Object) -> None:
+    def suspend(self, obj: JsonObject) -> None:
         """Make a new pod wait (JOB-145)."""
         gate_pod(obj)
 
-    def start(self, obj: Object, infos: Sequence[PodSetInfo]) -> None:
+    def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:
         """Let a pod run with what it was admitted with (JOB-150)."""
         expect_count(infos, 1)
         ungate_pod(obj, infos[0])
 
-    def restore(self, obj: Object, originals: Sequence[PodSetInfo]) -> bool:
+    def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
         """Pods can't be taken back, they are deleted (JOB-151)."""
         return False
 
-    def run(self, obj: Object, infos: Sequence[PodSetInfo], started: str, reads: ClusterReader) -> tuple[Effect, ...]:
+    def run(
+        self, obj: JsonObject, infos: Sequence[PodSetInfo], started: str, reads: ClusterReader
+    ) -> tuple[Effect, ...]:
         """Let every pod run that waits (JOB-150, JOB-163)."""
         if not is_group(obj):
             expect_count(infos, 1)
@@ -186,7 +189,7 @@ class PodFramework(Framework, Composable):
         return tuple(effects)
 
     def stop(
-        self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: ClusterReader
+        self, obj: JsonObject, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: ClusterReader
     ) -> tuple[Effect, ...]:
         """Delete the pods, with the reason noted on them (JOB-151, JOB-164)."""
         is_end = stop.reason is StopReason.WORKLOAD_DELETED
@@ -195,30 +198,30 @@ class PodFramework(Framework, Composable):
         effects = [effect for pod in stopped for effect in stop_pod(pod, stop, reads.now)]
         return (*effects, *(self.finalize(obj) if is_end and is_group(obj) else ()))
 
-    def finalize(self, obj: Object) -> tuple[Effect, ...]:
+    def finalize(self, obj: JsonObject) -> tuple[Effect, ...]:
         """Let all pods go."""
         pods = whole(obj).members if is_group(obj) else (obj,)
         return tuple(effect for pod in pods for effect in remove_finalizer(pod))
 
     # The Workload of a group
 
-    def match(self, obj: Object, workloads: Sequence[Workload], reads: ClusterReader) -> Match:
+    def match(self, obj: JsonObject, workloads: Sequence[Workload], reads: ClusterReader) -> Match:
         """Whether the Workload of the group's name stands for it (JOB-160)."""
         group = whole(obj)
         found = reads.workload(ObjectKey(metadata(group.first).get("namespace", ""), group.name))
         return match_group(group, found, reads)
 
-    def compose(self, obj: Object, reads: ClusterReader) -> Composed:
+    def compose(self, obj: JsonObject, reads: ClusterReader) -> Composed:
         """The Workload of the group (JOB-157)."""
         return compose_group(whole(obj), reads)
 
-    def owners(self, obj: Object) -> Sequence[Object]:
+    def owners(self, obj: JsonObject) -> Sequence[JsonObject]:
         """None: `match` adds the members that count, and tells of it (JOB-160)."""
         return ()
 
     # Webhooks
 
-    def default(self, obj: Object, reads: ClusterReader) -> None:
+    def default(self, obj: JsonObject, reads: ClusterReader) -> None:
         """What a pod that waits is given besides its gate (JOB-145)."""
         is_parents = SUSPENDING_PARENT_ANNOTATION in annotations(obj)
         if not is_gated(obj) or not (is_parents or labels(obj).get(MANAGED_LABEL) == "true"):
@@ -230,22 +233,22 @@ class PodFramework(Framework, Composable):
             add_gate(obj, TOPOLOGY_GATE)
         set_annotation(obj, ROLE_HASH_ANNOTATION, role_of(obj))
 
-    def validate_create(self, obj: Object, reads: ClusterReader) -> list[FieldError]:
+    def validate_create(self, obj: JsonObject, reads: ClusterReader) -> list[FieldError]:
         """JOB-147."""
         return pod_errors(obj, reads.gates)
 
-    def validate_update(self, old: Object, new: Object, reads: ClusterReader) -> list[FieldError]:
+    def validate_update(self, old: JsonObject, new: JsonObject, reads: ClusterReader) -> list[FieldError]:
         """JOB-147."""
         return pod_change_errors(old, new, reads.gates)
 
 
-def _run(pod: Object, info: PodSetInfo, started: str) -> tuple[Effect, ...]:
+def _run(pod: JsonObject, info: PodSetInfo, started: str) -> tuple[Effect, ...]:
     running = deepcopy(pod)
     ungate_pod(running, info)
     return PatchObject(pod, running), record_event(pod, "Started", started)
 
 
-def _held_back(pod: Object, excess: Sequence[str]) -> tuple[Effect, ...]:
+def _held_back(pod: JsonObject, excess: Sequence[str]) -> tuple[Effect, ...]:
     why = f"asks for more {', '.join(excess)} than pod set {role_of(pod)} of its group: give it the same requests"
     return (record_event(pod, "PodExceedsPodSet", why, "Warning"),)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from kohort.jobs.effects import Object
+from kohort.api.codec import JsonObject
 from kohort.jobs.frameworks.pods.members import (
     created_at,
     group_name,
@@ -33,10 +33,10 @@ from kohort.jobs.objects import annotations, labels, metadata, queue_name
 class PodGroup:
     """Pods of one namespace with one group name, the oldest first (JOB-154, DEV-2)."""
 
-    members: tuple[Object, ...]
+    members: tuple[JsonObject, ...]
 
     @property
-    def first(self) -> Object:
+    def first(self) -> JsonObject:
         """The member that speaks for the group (JOB-155)."""
         return self.members[0]
 
@@ -51,37 +51,37 @@ class PodGroup:
         return total_count(self.first)
 
     @property
-    def runnable(self) -> tuple[Object, ...]:
+    def runnable(self) -> tuple[JsonObject, ...]:
         """Members that run, may run, or have succeeded (JOB-156)."""
         return tuple(filter(is_runnable, self.members))
 
     @property
-    def inactive(self) -> tuple[Object, ...]:
+    def inactive(self) -> tuple[JsonObject, ...]:
         """Members that failed, or were deleted before they ran (JOB-156)."""
         return tuple(pod for pod in self.members if not is_runnable(pod))
 
 
-def group_of(pods: Iterable[Object]) -> PodGroup:
+def group_of(pods: Iterable[JsonObject]) -> PodGroup:
     """The pods as a group."""
     return PodGroup(tuple(sorted(pods, key=_age)))
 
 
-def _age(pod: Object) -> tuple[str, str]:
+def _age(pod: JsonObject) -> tuple[str, str]:
     return created_at(pod), metadata(pod).get("name", "")
 
 
 # Who stays, when there are too many
 
 
-def keep_first(runnable: Iterable[Object]) -> list[Object]:
+def keep_first(runnable: Iterable[JsonObject]) -> list[JsonObject]:
     """Runnable pods, the one to keep longest first: with finalizer, not gated, older (JOB-161)."""
     return sorted(runnable, key=lambda pod: (is_finalized(pod), is_gated(pod), *_age(pod)))
 
 
-def keep_first_inactive(inactive: Iterable[Object], now: datetime) -> list[Object]:
+def keep_first_inactive(inactive: Iterable[JsonObject], now: datetime) -> list[JsonObject]:
     """Inactive pods, the one to keep longest first: with finalizer, alive last, older (JOB-162)."""
 
-    def rank(pod: Object) -> tuple[bool, float, str, str]:
+    def rank(pod: JsonObject) -> tuple[bool, float, str, str]:
         return is_finalized(pod), -last_active_at(pod, now).timestamp(), *_age(pod)
 
     return sorted(inactive, key=rank)
@@ -91,10 +91,10 @@ def keep_first_inactive(inactive: Iterable[Object], now: datetime) -> list[Objec
 class Sorting:
     """Members by what becomes of them under a Workload (JOB-160)."""
 
-    kept: tuple[Object, ...]
-    excess: tuple[Object, ...]
+    kept: tuple[JsonObject, ...]
+    excess: tuple[JsonObject, ...]
     """Runnable members beyond the count of their role: to be deleted."""
-    replaced: tuple[Object, ...]
+    replaced: tuple[JsonObject, ...]
     """Inactive members whose place others have taken: to be let go."""
     absent: int
     """How many pods the Workload waits for (JOB-168)."""
@@ -102,9 +102,9 @@ class Sorting:
 
 def sort_members(group: PodGroup, counts: Sequence[tuple[str, int]], now: datetime) -> Sorting:
     """What becomes of each member, given the Workload's pod sets as (role, count); unknown roles are left out."""
-    kept: list[Object] = []
-    excess: list[Object] = []
-    replaced: list[Object] = []
+    kept: list[JsonObject] = []
+    excess: list[JsonObject] = []
+    replaced: list[JsonObject] = []
     absent = 0
     for role, count in counts:
         runnable = keep_first(_with_role(group.runnable, role))
@@ -117,7 +117,7 @@ def sort_members(group: PodGroup, counts: Sequence[tuple[str, int]], now: dateti
     return Sorting(tuple(kept), tuple(excess), tuple(replaced), absent)
 
 
-def _with_role(pods: Iterable[Object], role: str) -> list[Object]:
+def _with_role(pods: Iterable[JsonObject], role: str) -> list[JsonObject]:
     return [pod for pod in pods if role_of(pod) == role]
 
 
@@ -130,7 +130,7 @@ def _absent(group: PodGroup, count: int, runnable: int) -> int:
 # Roles
 
 
-def role_counts(pods: Iterable[Object]) -> dict[str, int]:
+def role_counts(pods: Iterable[JsonObject]) -> dict[str, int]:
     """How many runnable pods each role has, sorted by role (JOB-157)."""
     counts: dict[str, int] = {}
     for pod in filter(is_runnable, pods):
@@ -165,7 +165,7 @@ def lacks_members(group: PodGroup) -> bool:
     return not is_fast(group.first) and len(group.runnable) < (group.total or 0)
 
 
-def _index_problem(pod: Object, total: int) -> str | None:
+def _index_problem(pod: JsonObject, total: int) -> str | None:
     index = labels(pod).get(POD_INDEX_LABEL)
     if index is None or (index.isascii() and index.isdecimal() and int(index) < total):
         return None
@@ -187,12 +187,14 @@ def _disagreement(group: PodGroup, total: int) -> str | None:
     return None
 
 
-def _name(pod: Object) -> str:
+def _name(pod: JsonObject) -> str:
     name: str = metadata(pod).get("name", "")
     return name
 
 
-def common_values(group: PodGroup, keys: Iterable[str], table: Callable[[Object], Mapping[str, str]]) -> dict[str, str]:
+def common_values(
+    group: PodGroup, keys: Iterable[str], table: Callable[[JsonObject], Mapping[str, str]]
+) -> dict[str, str]:
     """The members' values of labels or annotations to copy; raises ValueError for the key on which they differ."""
     found: dict[str, str] = {}
     for key in keys:

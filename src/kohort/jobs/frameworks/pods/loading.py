@@ -7,13 +7,13 @@ them what depends on time or settings.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kohort.api.codec import JsonObject
 from kohort.api.gates import Gate
 from kohort.api.kueue.keys import QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.contract import ClusterReader, JobKey
-from kohort.jobs.effects import Object
 from kohort.jobs.errors import UnretryableError
 from kohort.jobs.frameworks.pods.composition import is_group_workload, wanted_roles
 from kohort.jobs.frameworks.pods.groups import PodGroup, group_of, sort_members
@@ -28,13 +28,13 @@ NOT_ASKED_FOR = "notAskedFor"
 HOLDS_RESOURCES = "holdsResources"
 
 
-def group_values(pod: Object) -> Iterable[str]:
+def group_values(pod: JsonObject) -> Iterable[str]:
     """The value of a pod in the index of groups."""
     name = group_name(pod)
     return (f"{metadata(pod).get('namespace', '')}/{name}",) if name else ()
 
 
-def load_job(key: JobKey, reads: ClusterReader) -> Object | None:
+def load_job(key: JobKey, reads: ClusterReader) -> JsonObject | None:
     """The pod or the group of that key (JOB-155)."""
     if key.is_group:
         pods = reads.find(PODS, BY_GROUP, f"{key.namespace}/{key.name}")
@@ -45,22 +45,22 @@ def load_job(key: JobKey, reads: ClusterReader) -> Object | None:
     return _noted(pod, reads) if pod is not None else None
 
 
-def is_group(obj: Object) -> bool:
+def is_group(obj: JsonObject) -> bool:
     """Whether a loaded object stands for a group."""
     return "items" in obj
 
 
-def counting(obj: Object) -> PodGroup:
+def counting(obj: JsonObject) -> PodGroup:
     """The members of a loaded group that count."""
     return group_of(obj["items"])
 
 
-def whole(obj: Object) -> PodGroup:
+def whole(obj: JsonObject) -> PodGroup:
     """All members of a loaded group."""
     return group_of([*obj["items"], *obj["aside"]])
 
 
-def _noted(job: Object, reads: ClusterReader) -> Object:
+def _noted(job: JsonObject, reads: ClusterReader) -> JsonObject:
     """The job, marked where pods are only looked at for their parents' sake and it has none (JOB-148)."""
     is_asked_for = "pod" in reads.configuration.integrations.frameworks
     if is_asked_for or annotations(job).get(SUSPENDING_PARENT_ANNOTATION):
@@ -68,7 +68,7 @@ def _noted(job: Object, reads: ClusterReader) -> Object:
     return {**job, NOT_ASKED_FOR: True}
 
 
-def _loaded(group: PodGroup, reads: ClusterReader) -> Object:
+def _loaded(group: PodGroup, reads: ClusterReader) -> JsonObject:
     """A group as one object; members that its Workload has no place for stand aside."""
     namespace = metadata(group.first).get("namespace", "")
     workload = reads.workload(ObjectKey(namespace, group.name))
@@ -98,13 +98,13 @@ def _head(group: PodGroup, workload: Workload | None) -> dict[str, Any]:
     return head
 
 
-def _counting(group: PodGroup, workload: Workload | None, reads: ClusterReader) -> Sequence[Object]:
+def _counting(group: PodGroup, workload: Workload | None, reads: ClusterReader) -> Sequence[JsonObject]:
     if workload is None or not is_group_workload(workload) or prebuilt_name(group.first, reads.gates):
         return group.members
     return sort_members(group, wanted_roles(workload), reads.now).kept or group.members
 
 
-def _holds(pod: Object, reads: ClusterReader) -> bool:
+def _holds(pod: JsonObject, reads: ClusterReader) -> bool:
     if is_terminating(pod) and reads.gates.enabled(Gate.FastQuotaReleaseInPodIntegration):
         return False
     return holds_resources(pod, reads.now)

@@ -6,8 +6,8 @@ Everything here is pure and knows nothing of other pods.
 from datetime import datetime, timedelta
 from typing import Any
 
+from kohort.api.codec import JsonObject
 from kohort.api.times import parse_time
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.shape import shape_hash
 from kohort.jobs.keys import (
     ADMISSION_GATE,
@@ -22,85 +22,85 @@ from kohort.jobs.keys import (
 from kohort.jobs.objects import annotations, gates, is_terminating, labels, metadata
 
 
-def phase(pod: Object) -> str:
+def phase(pod: JsonObject) -> str:
     """The pod's phase, empty before it has one."""
     found: str = (pod.get("status") or {}).get("phase") or ""
     return found
 
 
-def group_name(pod: Object) -> str:
+def group_name(pod: JsonObject) -> str:
     """The group that the pod belongs to, empty for a single pod (JOB-154)."""
     return annotations(pod).get(POD_GROUP_NAME) or labels(pod).get(POD_GROUP_NAME) or ""
 
 
-def total_count(pod: Object) -> int | None:
+def total_count(pod: JsonObject) -> int | None:
     """How many pods the group is to have; None where the annotation is absent or not a count (JOB-147)."""
     text = annotations(pod).get(POD_GROUP_TOTAL_COUNT_ANNOTATION, "")
     count = int(text) if text.isascii() and text.isdecimal() else 0
     return count or None
 
 
-def role_of(pod: Object) -> str:
+def role_of(pod: JsonObject) -> str:
     """The role that the pod was given, or that its spec has (JOB-146)."""
     given = annotations(pod).get(ROLE_HASH_ANNOTATION)
     return shape_hash(pod.get("spec") or {}) if given is None else given
 
 
-def is_fast(pod: Object) -> bool:
+def is_fast(pod: JsonObject) -> bool:
     """Whether the group may be admitted before all of its pods exist (JOB-158)."""
     return annotations(pod).get(POD_GROUP_FAST_ADMISSION_ANNOTATION) == "true"
 
 
-def is_serving(pod: Object) -> bool:
+def is_serving(pod: JsonObject) -> bool:
     """Whether the pod belongs to a group that never finishes (JOB-166)."""
     return bool(group_name(pod)) and annotations(pod).get(POD_GROUP_SERVING_ANNOTATION) == "true"
 
 
-def is_unretriable(pod: Object) -> bool:
+def is_unretriable(pod: JsonObject) -> bool:
     """Whether the pod's failure ends its group (JOB-166)."""
     return annotations(pod).get(RETRIABLE_IN_GROUP_ANNOTATION) == "false"
 
 
-def is_gated(pod: Object) -> bool:
+def is_gated(pod: JsonObject) -> bool:
     """Whether the pod waits for admission."""
     return ADMISSION_GATE in gates(pod)
 
 
-def is_terminated(pod: Object) -> bool:
+def is_terminated(pod: JsonObject) -> bool:
     """Whether the pod has run to its end, good or bad."""
     return phase(pod) in ("Succeeded", "Failed")
 
 
-def is_suspended(pod: Object) -> bool:
+def is_suspended(pod: JsonObject) -> bool:
     """Whether the pod waits, or is over (JOB-149)."""
     return is_gated(pod) or is_terminated(pod)
 
 
-def is_finalized(pod: Object) -> bool:
+def is_finalized(pod: JsonObject) -> bool:
     """Whether no finalizer of ours keeps the pod any more."""
     return MANAGED_FINALIZER not in (metadata(pod).get("finalizers") or ())
 
 
-def is_runnable(pod: Object) -> bool:
+def is_runnable(pod: JsonObject) -> bool:
     """Whether the pod runs, may come to run, or has succeeded (JOB-156)."""
     if is_terminating(pod) and not (pod.get("spec") or {}).get("nodeName"):
         return False
     return phase(pod) != "Failed"
 
 
-def is_ready(pod: Object) -> bool:
+def is_ready(pod: JsonObject) -> bool:
     """Whether the kubelet calls the pod ready (JOB-152)."""
     ready = condition(pod, "Ready")
     return ready is not None and ready.get("status") == "True"
 
 
-def condition(pod: Object, type_: str) -> dict[str, Any] | None:
+def condition(pod: JsonObject, type_: str) -> dict[str, Any] | None:
     """A condition of the pod by its type."""
     found = (pod.get("status") or {}).get("conditions") or ()
     return next((each for each in found if each.get("type") == type_), None)
 
 
-def holds_resources(pod: Object, now: datetime) -> bool:
+def holds_resources(pod: JsonObject, now: datetime) -> bool:
     """Whether the pod runs; one that should have been gone by now is not waited for (JOB-165)."""
     if phase(pod) != "Running":
         return False
@@ -110,19 +110,19 @@ def holds_resources(pod: Object, now: datetime) -> bool:
     return now <= parse_time(metadata(pod)["deletionTimestamp"]) + timedelta(seconds=grace)
 
 
-def created_at(pod: Object) -> str:
+def created_at(pod: JsonObject) -> str:
     """When the pod was created, as the API server writes it: such times sort as texts."""
     return metadata(pod).get("creationTimestamp") or ""
 
 
-def last_active_at(pod: Object, now: datetime) -> datetime:
+def last_active_at(pod: JsonObject, now: datetime) -> datetime:
     """When the pod was last seen alive: until it failed or was deleted, else now (JOB-162)."""
     failed = _failed_at(pod) or now
     deleted = metadata(pod).get("deletionTimestamp")
     return min(failed, parse_time(deleted)) if deleted else failed
 
 
-def _failed_at(pod: Object) -> datetime | None:
+def _failed_at(pod: JsonObject) -> datetime | None:
     ended = condition(pod, "ContainersReady")
     if ended is None or ended.get("status") != "False" or ended.get("reason") not in _FAILURE_REASONS:
         return None

@@ -5,10 +5,10 @@ The webhook marks the pod template; the pods are then queued by the pod framewor
 
 from typing import Any, ClassVar
 
+from kohort.api.codec import JsonObject
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
 from kohort.jobs.defaulting.job_context import set_annotation, set_label
 from kohort.jobs.defaulting.webhook_only import WebhookOnly
-from kohort.jobs.effects import Object
 from kohort.jobs.keys import MANAGED_LABEL, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, labels
 
@@ -19,15 +19,15 @@ class PodParent(WebhookOnly):
     implies: ClassVar[tuple[str, ...]] = ("pod",)
     defaults_on_update: ClassVar[bool] = True
 
-    def is_foreign(self, obj: Object) -> bool:
+    def is_foreign(self, obj: JsonObject) -> bool:
         """Whether another framework has charge of the object's pods (JOB-175, JOB-197)."""
         return is_foreign(obj, self.name)
 
-    def is_suspended(self, obj: Object) -> bool:
+    def is_suspended(self, obj: JsonObject) -> bool:
         """Whether no replica is ready (JOB-174)."""
         return not (obj.get("status") or {}).get("readyReplicas")
 
-    def suspend(self, obj: Object) -> None:
+    def suspend(self, obj: JsonObject) -> None:
         """Mark the template, so that its pods are gated and queued one by one (JOB-173)."""
         template = pod_template(obj)
         set_annotation(template, SUSPENDING_PARENT_ANNOTATION, self.name)
@@ -38,13 +38,13 @@ class PodParent(WebhookOnly):
                 set_label(template, name, value)
 
 
-def is_foreign(obj: Object, framework: str) -> bool:
+def is_foreign(obj: JsonObject, framework: str) -> bool:
     """Whether the pods of an object are gated by another framework than this."""
     template = (obj.get("spec") or {}).get("template") or {}
     return annotations(template).get(SUSPENDING_PARENT_ANNOTATION, framework) != framework
 
 
-def pod_template(obj: Object) -> dict[str, Any]:
+def pod_template(obj: JsonObject) -> dict[str, Any]:
     """The pod template of an object, made where it has none."""
     spec = obj.setdefault("spec", {})
     template: dict[str, Any] = spec.setdefault("template", {})

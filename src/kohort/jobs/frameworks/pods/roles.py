@@ -1,17 +1,16 @@
 """Whether a pod has the size of its role: anybody can write the annotation that names one (DEV-9)."""
 
-from kohort.api.codec import from_json
+from kohort.api.codec import JsonObject, from_json
 from kohort.api.core.pods import QuotaPodSpec
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.requests.pod import pod_amounts
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.members import role_of
 from kohort.jobs.frameworks.pods.shape import shape_hash
 from kohort.jobs.keys import MULTIKUEUE_ORIGIN_LABEL
 from kohort.jobs.objects import controller_owner
 
 
-def resources_beyond_role(pod: Object, workload: Workload) -> tuple[str, ...]:
+def resources_beyond_role(pod: JsonObject, workload: Workload) -> tuple[str, ...]:
     """Resources of which the pod asks for more than the pod set of its role was admitted with.
 
     A role that is the hash of the pod's own shape says the truth; pods of a controller, and copies of pods of another

@@ -3,11 +3,12 @@
 from copy import deepcopy
 from datetime import datetime
 
+from kohort.api.codec import JsonObject
 from kohort.api.times import format_time
 from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.contract import Stop, stopped_event
 from kohort.jobs.defaulting.job_context import set_label
-from kohort.jobs.effects import DeleteObject, Effect, Object, PatchObject, record_event
+from kohort.jobs.effects import DeleteObject, Effect, PatchObject, record_event
 from kohort.jobs.frameworks.pods.members import is_finalized
 from kohort.jobs.keys import (
     ADMISSION_GATE,
@@ -23,7 +24,7 @@ from kohort.kube.options import DeletionOptions
 TERMINATION_TARGET = "TerminationTarget"
 
 
-def gate_pod(pod: Object) -> None:
+def gate_pod(pod: JsonObject) -> None:
     """Make a new pod wait for admission, in place (JOB-145)."""
     if SUSPENDING_PARENT_ANNOTATION not in annotations(pod):
         set_label(pod, MANAGED_LABEL, "true")
@@ -32,14 +33,14 @@ def gate_pod(pod: Object) -> None:
     add_gate(pod, ADMISSION_GATE)
 
 
-def add_gate(pod: Object, gate: str) -> None:
+def add_gate(pod: JsonObject, gate: str) -> None:
     """Give a pod a scheduling gate, in place."""
     if gate not in gates(pod):
         spec = pod["spec"] = pod.get("spec") or {}
         spec["schedulingGates"] = [*(spec.get("schedulingGates") or ()), {"name": gate}]
 
 
-def drop_gates(pod: Object, *names: str) -> None:
+def drop_gates(pod: JsonObject, *names: str) -> None:
     """Take scheduling gates from a pod, in place."""
     kept = [gate for gate in gates(pod) if gate not in names]
     if len(kept) == len(gates(pod)):
@@ -49,24 +50,24 @@ def drop_gates(pod: Object, *names: str) -> None:
         del pod["spec"]["schedulingGates"]
 
 
-def ungate_pod(pod: Object, info: PodSetInfo) -> None:
+def ungate_pod(pod: JsonObject, info: PodSetInfo) -> None:
     """Give a pod what it was admitted with, and open its gate, in place (JOB-150)."""
     merge_info(pod, info)
     brought = (TOPOLOGY_GATE,) if TOPOLOGY_GATE in info.scheduling_gates else ()
     drop_gates(pod, *({ADMISSION_GATE, TOPOLOGY_GATE} - set(brought)))
 
 
-def remove_finalizer(pod: Object) -> tuple[Effect, ...]:
+def remove_finalizer(pod: JsonObject) -> tuple[Effect, ...]:
     """Take our finalizer from a pod."""
     return () if is_finalized(pod) else (PatchObject(pod, _without_finalizer(pod)),)
 
 
-def _without_finalizer(pod: Object) -> Object:
+def _without_finalizer(pod: JsonObject) -> JsonObject:
     kept = [name for name in metadata(pod).get("finalizers") or () if name != MANAGED_FINALIZER]
     return {**pod, "metadata": {**metadata(pod), "finalizers": kept or None}}
 
 
-def stop_pod(pod: Object, stop: Stop, now: datetime) -> tuple[Effect, ...]:
+def stop_pod(pod: JsonObject, stop: Stop, now: datetime) -> tuple[Effect, ...]:
     """Tell a pod why it has to go, and delete it (JOB-151)."""
     marked = _marked(pod, stop, now)
     return (
@@ -76,7 +77,7 @@ def stop_pod(pod: Object, stop: Stop, now: datetime) -> tuple[Effect, ...]:
     )
 
 
-def _marked(pod: Object, stop: Stop, now: datetime) -> Object:
+def _marked(pod: JsonObject, stop: Stop, now: datetime) -> JsonObject:
     marked = deepcopy(pod)
     status = marked["status"] = marked.get("status") or {}
     others = [each for each in status.get("conditions") or () if each.get("type") != TERMINATION_TARGET]
@@ -91,7 +92,7 @@ def _marked(pod: Object, stop: Stop, now: datetime) -> Object:
     return marked
 
 
-def drop_excess(pod: Object) -> tuple[Effect, ...]:
+def drop_excess(pod: JsonObject) -> tuple[Effect, ...]:
     """Delete a pod that its group has no room for (JOB-161).
 
     No expectation guards it: what a cache shows only moves forward and the finalizer goes first, so the next pass can

@@ -2,11 +2,11 @@
 
 from typing import ClassVar
 
+from kohort.api.codec import JsonObject
 from kohort.api.fields import FieldError
 from kohort.api.resource import Resource
 from kohort.jobs.contract import ClusterReader
 from kohort.jobs.defaulting.job_context import set_annotation
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.parents import PodParent, pod_template
 from kohort.jobs.frameworks.statefulset.changes import change_errors
 from kohort.jobs.frameworks.statefulset.members import MemberPlanner
@@ -24,10 +24,10 @@ class StatefulSetFramework(PodParent):
 
     planners: ClassVar[tuple[Planner, ...]] = (SetPlanner(), MemberPlanner())
 
-    def suspend(self, obj: Object) -> None:
+    def suspend(self, obj: JsonObject) -> None:
         """Mark the template; the rest is given to each pod when it exists (JOB-175, JOB-177)."""
         set_annotation(pod_template(obj), SUSPENDING_PARENT_ANNOTATION, self.name)
 
-    def validate_update(self, old: Object, new: Object, reads: ClusterReader) -> list[FieldError]:
+    def validate_update(self, old: JsonObject, new: JsonObject, reads: ClusterReader) -> list[FieldError]:
         """JOB-178, JOB-180, DEV-5."""
         return change_errors(old, new, reads)

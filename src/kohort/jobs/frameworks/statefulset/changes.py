@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from kohort.api.codec import JsonObject
 from kohort.api.fields import ROOT, FieldError, forbidden, invalid
 from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.conditions import is_on_hold
 from kohort.jobs.contract import ClusterReader
-from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.shape import IMMUTABLE, shape_change_errors
 from kohort.jobs.frameworks.statefulset.sets import replicas_of, set_workload_name
 from kohort.jobs.objects import metadata
@@ -16,24 +16,24 @@ POD_SPEC = ROOT / "spec" / "template" / "spec"
 RULE = "JOB-178"
 
 
-def change_errors(old: Object, new: Object, reads: ClusterReader) -> list[FieldError]:
+def change_errors(old: JsonObject, new: JsonObject, reads: ClusterReader) -> list[FieldError]:
     """Problems of a change; a set without replicas may get other pods (DEV-5)."""
     if replicas_of(old) == 0:
         return list(_scale_up_errors(old, new, reads))
     return [*shape_change_errors(_pod_spec(new), _pod_spec(old), POD_SPEC), *_resize_errors(old, new)]
 
 
-def _pod_spec(obj: Object) -> Object:
-    spec: Object = ((obj.get("spec") or {}).get("template") or {}).get("spec") or {}
+def _pod_spec(obj: JsonObject) -> JsonObject:
+    spec: JsonObject = ((obj.get("spec") or {}).get("template") or {}).get("spec") or {}
     return spec
 
 
-def _resize_errors(old: Object, new: Object) -> Iterator[FieldError]:
+def _resize_errors(old: JsonObject, new: JsonObject) -> Iterator[FieldError]:
     if replicas_of(new) not in (0, replicas_of(old)):
         yield invalid(REPLICAS, replicas_of(new), IMMUTABLE, RULE)
 
 
-def _scale_up_errors(old: Object, new: Object, reads: ClusterReader) -> Iterator[FieldError]:
+def _scale_up_errors(old: JsonObject, new: JsonObject, reads: ClusterReader) -> Iterator[FieldError]:
     if replicas_of(new) == 0:
         return
     if (new.get("status") or {}).get("replicas"):

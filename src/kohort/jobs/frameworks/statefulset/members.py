@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import ClassVar
 
+from kohort.api.codec import JsonObject
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.contract import ClusterReader, IndexValues, JobKey, WatchedKind
 from kohort.jobs.defaulting.job_context import set_annotation, set_label
-from kohort.jobs.effects import Object, PatchObject
+from kohort.jobs.effects import PatchObject
 from kohort.jobs.frameworks.pods.loading import BY_GROUP, PODS, group_values
 from kohort.jobs.frameworks.pods.members import group_name, is_terminated
 from kohort.jobs.frameworks.pods.writes import remove_finalizer
@@ -48,21 +49,21 @@ class MemberPlanner(Planner):
     watches: ClassVar[tuple[WatchedKind, ...]] = (WatchedKind(STATEFULSETS, lambda _set, _reads: ()),)
     """Read for what pods are given; their own events and the set's planner see to changes."""
 
-    def key(self, obj: Object) -> JobKey | None:
+    def key(self, obj: JsonObject) -> JobKey | None:
         """Only pods that a StatefulSet gates."""
         return super().key(obj) if is_member(obj) else None
 
-    def plan(self, obj: Object, ancestor: Object | None, reads: PassReader) -> PassPlan:
+    def plan(self, obj: JsonObject, ancestor: JsonObject | None, reads: PassReader) -> PassPlan:
         """Make a pod a member of its set's group; let one go that is over."""
         return _plan(obj, reads)
 
 
-def is_member(pod: Object) -> bool:
+def is_member(pod: JsonObject) -> bool:
     """Whether a StatefulSet gates the pod."""
     return annotations(pod).get(SUSPENDING_PARENT_ANNOTATION) == FRAMEWORK
 
 
-def set_of(pod: Object, reads: ClusterReader) -> Iterable[JobKey]:
+def set_of(pod: JsonObject, reads: ClusterReader) -> Iterable[JobKey]:
     """The StatefulSet to look at again when a pod comes."""
     owner = controller_owner(pod)
     if owner is not None and is_member(pod) and _is_set(owner["apiVersion"], owner["kind"]):
@@ -73,7 +74,7 @@ def _is_set(api_version: str, kind: str) -> bool:
     return (api_version, kind) == (STATEFULSETS.api_version, STATEFULSETS.kind)
 
 
-def _plan(obj: Object, reads: PassReader) -> PassPlan:
+def _plan(obj: JsonObject, reads: PassReader) -> PassPlan:
     if is_terminated(obj) or is_terminating(obj):
         return PassPlan(remove_finalizer(obj))
     owner = next(iter(set_of(obj, reads)), None)
@@ -88,12 +89,12 @@ def _plan(obj: Object, reads: PassReader) -> PassPlan:
     return PassPlan((PatchObject(obj, member),) if member != obj else ())
 
 
-def _follow_queue(member: Object, parent: Object) -> None:
+def _follow_queue(member: JsonObject, parent: JsonObject) -> None:
     if queue_name(parent):
         set_label(member, QUEUE_NAME_LABEL, queue_name(parent))
 
 
-def _stamp(member: Object, parent: Object, reads: ClusterReader) -> None:
+def _stamp(member: JsonObject, parent: JsonObject, reads: ClusterReader) -> None:
     name = set_workload_name(parent, reads.gates)
     set_label(member, MANAGED_LABEL, "true")
     _follow_queue(member, parent)

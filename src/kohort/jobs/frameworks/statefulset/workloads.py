@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from kohort.api.codec import JsonObject
 from kohort.api.gates import Gate
 from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
 from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION, JOB_UID_LABEL, QUEUE_NAME_LABEL
@@ -19,7 +20,7 @@ from kohort.engine.lifecycle.conditions import is_finished, is_on_hold, is_reser
 from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.contract import Framework, JobKey, WatchedKind
 from kohort.jobs.defaulting.job_context import set_label
-from kohort.jobs.effects import CreateWorkload, Effect, Object, PatchObject, PatchWorkload, record_event
+from kohort.jobs.effects import CreateWorkload, Effect, PatchObject, PatchWorkload, record_event
 from kohort.jobs.frameworks.pods.loading import BY_GROUP, PODS
 from kohort.jobs.frameworks.pods.parents import is_foreign
 from kohort.jobs.frameworks.pods.writes import drop_gates
@@ -63,11 +64,11 @@ class SetPlanner(Planner):
     watches: ClassVar[tuple[WatchedKind, ...]] = (WatchedKind(PODS, set_of, delay=1.0),)
     follows_workloads: ClassVar[bool] = True
 
-    def key(self, obj: Object) -> JobKey | None:
+    def key(self, obj: JsonObject) -> JobKey | None:
         """Not sets of which another framework has charge (JOB-175)."""
         return None if is_foreign(obj, FRAMEWORK) else super().key(obj)
 
-    def plan(self, obj: Object, ancestor: Object | None, reads: PassReader) -> PassPlan:
+    def plan(self, obj: JsonObject, ancestor: JsonObject | None, reads: PassReader) -> PassPlan:
         """What a StatefulSet, its pods and its Workload need now."""
         if not _is_ours(obj, ancestor, reads):
             return PassPlan()
@@ -78,7 +79,7 @@ class SetPlanner(Planner):
         return PassPlan((*_pods_in_line(obj, pods), *settled))
 
 
-def _is_ours(obj: Object, ancestor: Object | None, reads: PassReader) -> bool:
+def _is_ours(obj: JsonObject, ancestor: JsonObject | None, reads: PassReader) -> bool:
     """JOB-2; a set that is being deleted is left to garbage collection."""
     namespace = reads.namespace_labels(metadata(obj).get("namespace", ""))
     if namespace is None or not selects_namespace(reads.configuration, namespace):
@@ -91,7 +92,7 @@ def _is_ours(obj: Object, ancestor: Object | None, reads: PassReader) -> bool:
 # Pods
 
 
-def _pods_in_line(obj: Object, pods: Sequence[Object]) -> list[Effect]:
+def _pods_in_line(obj: JsonObject, pods: Sequence[JsonObject]) -> list[Effect]:
     effects: list[Effect] = []
     for pod in pods:
         changed = deepcopy(pod)
@@ -107,7 +108,7 @@ def _pods_in_line(obj: Object, pods: Sequence[Object]) -> list[Effect]:
 # The Workload
 
 
-def _new(framework: Framework, obj: Object, reads: PassReader) -> tuple[Effect, ...]:
+def _new(framework: Framework, obj: JsonObject, reads: PassReader) -> tuple[Effect, ...]:
     """A Workload where the set wants pods; on a worker cluster it comes from the manager (JOB-176)."""
     if not replicas_of(obj) or MULTIKUEUE_ORIGIN_LABEL in labels(obj):
         return ()
@@ -126,18 +127,18 @@ def _new(framework: Framework, obj: Object, reads: PassReader) -> tuple[Effect, 
     return CreateWorkload(with_priority(with_demand(built, obj), priority), obj), told
 
 
-def _pod_set(obj: Object, reads: PassReader) -> JobPodSet:
+def _pod_set(obj: JsonObject, reads: PassReader) -> JobPodSet:
     template = (obj.get("spec") or {}).get("template") or {}
     request = topology_request(template, reads.gates, POD_INDEX_LABEL)
     return JobPodSet("main", replicas_of(obj), {"spec": deepcopy(template.get("spec") or {})}, topology_request=request)
 
 
-def _owner(obj: Object) -> OwnerReference:
+def _owner(obj: JsonObject) -> OwnerReference:
     name = metadata(obj).get("name", "")
     return OwnerReference(api_version=STATEFULSETS.api_version, kind=STATEFULSETS.kind, name=name, uid=uid(obj))
 
 
-def _marks(obj: Object) -> dict[str, str]:
+def _marks(obj: JsonObject) -> dict[str, str]:
     return {
         GROUP_WORKLOAD_ANNOTATION: "true",
         JOB_OWNER_GVK_ANNOTATION: OWNER_GVK,
@@ -145,7 +146,7 @@ def _marks(obj: Object) -> dict[str, str]:
     }
 
 
-def _in_line(obj: Object, workload: Workload, reads: PassReader) -> list[Effect]:
+def _in_line(obj: JsonObject, workload: Workload, reads: PassReader) -> list[Effect]:
     """Owner, queue, gates and size as the set has them now, and held or not by its number of replicas (JOB-178)."""
     followed = _followed(obj, workload, reads)
     effects: list[Effect] = []
@@ -161,7 +162,7 @@ def _in_line(obj: Object, workload: Workload, reads: PassReader) -> list[Effect]
     return effects
 
 
-def _followed(obj: Object, workload: Workload, reads: PassReader) -> Workload:
+def _followed(obj: JsonObject, workload: Workload, reads: PassReader) -> Workload:
     head, spec = workload.metadata, workload.spec
     noted = dict(head.annotations)
     if reads.gates.enabled(Gate.AdmissionGatedBy):
@@ -183,7 +184,7 @@ def _gated_by(workload: Workload) -> str:
     return workload.metadata.annotations.get(ADMISSION_GATED_BY_ANNOTATION, "")
 
 
-def _held(obj: Object, workload: Workload, reads: PassReader) -> Workload:
+def _held(obj: JsonObject, workload: Workload, reads: PassReader) -> Workload:
     if replicas_of(obj):
         if not is_on_hold(workload):
             return workload
