@@ -89,6 +89,22 @@ async def test_a_stranger_gives_way_to_the_next_connection(tmp_path: Path) -> No
                 await strangers[0][0].readexactly(1)
 
 
+@pytest.mark.parametrize("path", [b"/healthz", b"/version", b"//", b"/version/nothing"])
+async def test_an_answer_without_credentials_keeps_no_connection_open(tmp_path: Path, path: bytes) -> None:
+    """Public documents and malformed paths are answered to everybody; who read one proved nothing."""
+    async with dialing(tmp_path, ListenerTimeouts(connections=1)) as dialer:
+        stranger = await dialer.dial()
+        assert await dialer.ask(stranger, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+        friend = await dialer.dial(is_known=True)
+        assert (await dialer.ask(friend, GET)).split()[1] == b"200"
+
+
+async def test_public_documents_are_answered_without_reading_a_body(tmp_path: Path) -> None:
+    head = b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"
+    async with dialing(tmp_path, ListenerTimeouts()) as dialer:
+        assert (await dialer.ask(await dialer.dial(), head)).split()[1] == b"200"
+
+
 async def test_connections_beyond_the_limit_are_refused_while_all_are_known(tmp_path: Path) -> None:
     async with dialing(tmp_path, ListenerTimeouts(connections=1)) as dialer:
         friend = await dialer.dial(is_known=True)

@@ -43,7 +43,6 @@ _MAX_CONNECTIONS = 8192
 _HANDSHAKE_SECONDS = 10.0
 _LINGER_SECONDS = 2.0
 """For the rest of a body that nobody reads, so that the client gets to see the answer."""
-_REFUSED = (400, 401)
 _MAX_REASON = 200
 _log = logging.getLogger(__name__)
 
@@ -152,8 +151,6 @@ class Listener:
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         answer = await self._handle(self._inbound(request))
-        if answer.status not in _REFUSED and request.transport is not None:
-            self._authenticated.add(request.transport)
         body = answer.body
         if not isinstance(body, bytes):
             return await self._stream(request, answer, body)
@@ -170,9 +167,15 @@ class Listener:
         async def receive() -> bytes:
             return await read_body(request, MAX_BODY, self._patience.read)
 
+        def authenticated() -> None:
+            if request.transport is not None:
+                self._authenticated.add(request.transport)
+
         query, url = tuple(request.rel_url.query.items()), request.rel_url
         pending = receive if request.body_exists else None
-        return ServerRequest(request.method, url.raw_path, query, request.headers, b"", _peer(request), pending)
+        return ServerRequest(
+            request.method, url.raw_path, query, request.headers, b"", _peer(request), pending, authenticated
+        )
 
     async def _stream(
         self, request: web.BaseRequest, answer: ServerResponse, body: AsyncIterator[bytes]

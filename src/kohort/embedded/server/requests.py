@@ -43,6 +43,8 @@ class ServerRequest:
     """Whom the connection itself proves: by client certificate, or because it never left the process."""
     receive: Callable[[], Awaitable[bytes]] | None = None
     """Reads a body that is still on its way."""
+    on_authenticated: Callable[[], None] | None = None
+    """Called once the sender has proved who it is; an answer to an anonymous request proves nothing."""
 
     async def received(self) -> "ServerRequest":
         """The request with its whole body."""

@@ -89,9 +89,13 @@ class Router:
         user = self._authenticator.user(request.peer, request.headers)
         if user is ANONYMOUS and not (target.parts and target.parts[0] in _PUBLIC):
             raise unauthorized()
+        if user is not ANONYMOUS and request.on_authenticated is not None:
+            request.on_authenticated()
         user = impersonated(user, request.headers, self._authorizer)
         self._authorize(user, target)
-        request = await request.received()
+        if user is not ANONYMOUS:
+            # Public documents have no use for a body.
+            request = await request.received()
         if self._aggregator.serves(target):
             return await self._aggregator.proxy(request, target, user)
         if not target.is_resource:
