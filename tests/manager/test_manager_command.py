@@ -58,8 +58,9 @@ async def plane() -> AsyncIterator[ControlPlane]:
 class Run:
     """The command as a process of its own."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, webhook_port: int) -> None:
         self.process = process
+        self.webhook_port = webhook_port
         self.lines: list[str] = []
 
     async def until(self, words: str) -> None:
@@ -95,7 +96,7 @@ async def start(plane: ControlPlane, *arguments: str, kubeconfig: Path | None = 
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "PYTHONWARNINGS": "error"},
     )
-    return Run(process)
+    return Run(process, port)
 
 
 OF_KUEUE = """

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import ssl
+import threading
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -19,6 +20,7 @@ from kohort.kube.certificates import CertificateAuthority
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.errors import ConfigError
 from kohort.kube.server_tls import server_context, use_key_pair, verify_clients
+from kohort.webhooks import conversion as conversion_module
 from kohort.webhooks.conversion import converted
 from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.limits import LARGE, MAX_OBJECTS, WebhookLimits
@@ -30,7 +32,7 @@ BOUND = 60
 """Seconds in which everything happens also on a busy machine; it takes the place of limits that a test is not about."""
 HOST = "127.0.0.1"
 VALIDATE = "/validate-kueue-x-k8s-io-v1beta2-workload"
-PATIENT = WebhookLimits(idle_seconds=BOUND, body_seconds=BOUND)
+PATIENT = WebhookLimits(idle_seconds=BOUND, body_seconds=BOUND, handshake_seconds=BOUND)
 WORKLOAD = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "w"}, "spec": {}}
 
 
@@ -88,8 +90,6 @@ async def serving(
     folder: Path | None = None,
     **judges: Judge,
 ) -> AsyncIterator[Served]:
-    # A stalled machine is no slow client.
-    limits = replace(limits, handshake_seconds=BOUND)
     authority = CertificateAuthority.create(datetime.now(UTC))
     pair = authority.issue_server("test", [HOST], datetime.now(UTC))
     context = server_context(Tls())
@@ -203,6 +203,43 @@ async def test_a_connection_that_waits_for_its_answer_is_kept() -> None:
             await served.connect()
         gate.set()
         assert (await answer_of(first))[0] == 200
+
+
+async def test_a_tls_handshake_that_does_not_come_is_given_up() -> None:
+    """Without a limit of ours, asyncio waits for a minute."""
+    async with serving(replace(PATIENT, handshake_seconds=0.05)) as served, asyncio.timeout(BOUND / 2):
+        reader, writer = await asyncio.open_connection(HOST, served.server.port)
+        try:
+            assert await reader.read() == b""
+        finally:
+            writer.close()
+
+
+async def test_rules_see_large_reviews_beside_the_event_loop() -> None:
+    """While a large object is examined, small reviews are answered."""
+    threads: list[bool] = []
+
+    def judge(_request: AdmissionRequest) -> Answer:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return ALLOWED
+
+    async with serving(judge=judge) as served:
+        for size in (0, LARGE):
+            assert (await served.post(review(size), "/judge"))[0] == 200
+    assert threads == [True, False]
+
+
+async def test_large_conversions_run_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[bool] = []
+
+    def convert(value: Json, _version: str) -> Json:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return value
+
+    monkeypatch.setattr(conversion_module, "convert", convert)
+    for size in (0, LARGE):
+        await converted(conversion(json.dumps([{**WORKLOAD, "padding": "x" * size}]).encode()))
+    assert threads == [True, False]
 
 
 @pytest.mark.parametrize("element", [b"{}", b"1", b"null", b"[ ]", b'{"kind":"Workload"}'])

@@ -23,13 +23,13 @@ class Dialer:
     """Opens connections to a server, with or without a client certificate."""
 
     def __init__(self, server: ApiServer, folder: Path) -> None:
-        self._port = int(server.url.rpartition(":")[2])
+        self.port = int(server.url.rpartition(":")[2])
         self._known, self._bare = contexts(server.kubeconfig, folder)
         self._writers: list[asyncio.StreamWriter] = []
 
     async def dial(self, *, is_known: bool = False) -> Line:
         context = self._known if is_known else self._bare
-        line = await asyncio.open_connection("127.0.0.1", self._port, ssl=context)
+        line = await asyncio.open_connection("127.0.0.1", self.port, ssl=context)
         self._writers.append(line[1])
         return line
 
@@ -87,6 +87,16 @@ async def test_a_stranger_gives_way_to_the_next_connection(tmp_path: Path) -> No
         async with asyncio.timeout(SECONDS):
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
                 await strangers[0][0].readexactly(1)
+
+
+async def test_a_tls_handshake_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
+    """Without a limit of ours, asyncio waits for a minute."""
+    async with dialing(tmp_path, ListenerTimeouts(handshake=0.05)) as dialer, asyncio.timeout(SECONDS / 2):
+        reader, writer = await asyncio.open_connection("127.0.0.1", dialer.port)
+        try:
+            assert await reader.read() == b""
+        finally:
+            writer.close()
 
 
 @pytest.mark.parametrize("path", [b"/healthz", b"/version", b"//", b"/version/nothing"])

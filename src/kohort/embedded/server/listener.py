@@ -40,7 +40,6 @@ _GZIP = 16 + zlib.MAX_WBITS
 _IN_GZIP = (("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
 
 _MAX_CONNECTIONS = 8192
-_HANDSHAKE_SECONDS = 10.0
 _LINGER_SECONDS = 2.0
 """For the rest of a body that nobody reads, so that the client gets to see the answer."""
 _MAX_REASON = 200
@@ -61,6 +60,8 @@ class ListenerTimeouts:
     """To take the next piece of an answer."""
     stop: float = 5.0
     """To finish what is under way when the server stops."""
+    handshake: float = 10.0
+    """To agree on TLS."""
     connections: int = _MAX_CONNECTIONS
     """How many may be open. Beyond, one that never sent an authenticated request gives way to the next."""
 
@@ -115,7 +116,7 @@ class Listener:
             self._protocol,
             **({"sock": bound} if bound is not None else address),
             ssl=self._context,
-            ssl_handshake_timeout=_HANDSHAKE_SECONDS,
+            ssl_handshake_timeout=self._patience.handshake,
         )
         return int(self._server.sockets[0].getsockname()[1])
 
