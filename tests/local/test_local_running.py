@@ -16,6 +16,7 @@ from kohort.api.core.batch import Job
 from kohort.api.core.config_objects import Secret
 from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
+from kohort.api.meta import ObjectKey
 from kohort.embedded.auth.keyring import Keyring
 from kohort.embedded.control_plane import LocalNodes
 from kohort.embedded.nodes.declared import DeclaredNode, NodePool
@@ -24,12 +25,15 @@ from kohort.embedded.nodes.simulated.plans import Defaults
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.nodes.startup import AgentSettings
 from kohort.insight.manager_settings import read_manager_settings
+from kohort.install.manifests import manifests
+from kohort.install.options import Options
 from kohort.install.permissions import VISIBILITY_GROUP
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.errors import StatusError
 from kohort.kube.http import HttpTransport
-from kohort.kube.patches import MergePatch
+from kohort.kube.patches import ApplyPatch, MergePatch
+from kohort.kube.rest_mapper import RestMapper
 from kohort.kube.transport import Request
 from kohort.local.cluster import ClusterSpec, LocalCluster, QueueSpec, Service, open_nodes, running_cluster
 from kohort.local.directories import ClusterDirectory
@@ -104,6 +108,26 @@ async def test_a_job_is_queued_admitted_and_run_and_the_order_of_the_queue_can_b
             await asyncio.sleep(0.02)
         waiting: Any = await client.get_json(PENDING)
         assert [each["metadata"]["name"].startswith("job-too-large") for each in waiting["items"]] == [True]
+
+
+async def test_the_manifests_of_an_installation_apply_cleanly_except_for_a_second_manager() -> None:
+    """`kohort install | kubectl apply --server-side -f -` on `kohort up`; jobs are queued as before."""
+    refused: dict[str, str] = {}
+    async with cluster() as (_, client):
+        mapping = RestMapper(client)
+        for each in manifests(Options()):
+            resource = await mapping.resource(each["apiVersion"], each["kind"])
+            key = ObjectKey(each["metadata"].get("namespace", ""), each["metadata"]["name"])
+            try:
+                await client.of(resource).apply(key, ApplyPatch(each), "kubectl")
+            except StatusError as error:
+                refused[each["kind"]] = error.message
+        assert list(refused) == ["Deployment"]
+        assert "this cluster has its manager built in" in refused["Deployment"]
+        await client.of(Job.resource).create(job("fits"))
+        while await finished(client) != ["fits"]:
+            await asyncio.sleep(0.02)
+        assert (await client.get_json(PENDING))["items"] == []
 
 
 async def test_the_visibility_api_is_verified_also_where_an_earlier_version_did_not(tmp_path: Path) -> None:

@@ -55,6 +55,18 @@ async def test_the_namespace_is_created_also_where_the_definitions_are_there() -
             assert (await cluster.get(f"/api/v1/namespaces/{namespace}"))["metadata"]["name"] == namespace
 
 
+async def test_without_the_right_to_create_a_namespace_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    """The namespace may be there, and only an administrator may create one."""
+    async with running_cluster() as cluster, asyncio.timeout(LONG):
+        installing = asyncio.create_task(ensure_crds(client_of(cluster), "one", SERVICE, WhenMissing.INSTALL))
+        while not installing.done():
+            await cluster.clock.advance(1.0)
+        bob = client_of(cluster, User("bob", (AUTHENTICATED,)))
+        await ensure_crds(bob, "one", SERVICE, WhenMissing.INSTALL)
+    (warning,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert warning.startswith("can't create the namespace: ")
+
+
 async def test_missing_definitions_are_waited_for_where_that_is_asked_for() -> None:
     async with running_cluster() as cluster, asyncio.timeout(LONG):
         client = client_of(cluster)
