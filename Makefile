@@ -73,7 +73,8 @@ test-faults: $(STAMP)  ## fail, cut off and kill the manager at every one of its
 	$(BIN)/python -m pytest -n auto tests/journeys/every_fault.py tests/manager/every_failover.py $(ARGS)
 
 fuzz: $(STAMP)  ## let the fuzzers of tests/fuzz search longer; ARGS="…" goes to pytest
-	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=thorough tests/fuzz $(ARGS)
+	KOHORT_FUZZ_SECONDS=$${KOHORT_FUZZ_SECONDS:-20} \
+	  $(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=thorough tests/fuzz $(ARGS)
 
 cluster-binaries: $(STAMP)  ## build etcd, Kubernetes' control plane and kubectl into .cache, once; needs Go
 	@PYTHONPATH=tests $(BIN)/python -m cluster.binaries

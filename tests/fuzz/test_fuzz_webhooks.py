@@ -1,21 +1,17 @@
 """Malformed objects sent to every webhook: each gets an answer, and none is taken for a fault of the manager.
 
-Valid objects are damaged at random places. Seeded, so that a failure can be repeated; `KOHORT_FUZZ_SECONDS` lets it run
-longer and `KOHORT_FUZZ_SEED` begins elsewhere.
+Valid objects are damaged at random places (`damage.py`).
 """
 
 import asyncio
 import json
-import os
 import random
-import time
-from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
 
+from fuzz.damage import SEED, damaged, rounds
 from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.reviews import UserInfo
@@ -31,8 +27,6 @@ from kohort.webhooks.reviews import Judge
 from kohort.webhooks.server import admitted
 
 Json = Any
-SECONDS = float(os.environ.get("KOHORT_FUZZ_SECONDS", "0"))
-SEED = int(os.environ.get("KOHORT_FUZZ_SEED", "18"))
 ROUNDS = 150
 """Damaged objects per path, where no time is given."""
 
@@ -156,10 +150,6 @@ KINDS = {
     "resourceflavor": ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"),
     "localqueue": ("kueue.x-k8s.io/v1beta2", "LocalQueue"),
 }
-JUNK: tuple[Json, ...] = (
-    None, True, 0, -1, 1.5, 2**70, "", "x", "-1", "\x00", "1e999999", "é" * 300, [], [None], [[]], ["x"], [{}], {},
-    {"": None}, {"x": []}, {"a": {"b": {}}},
-)  # fmt: skip
 
 
 def valid(path: str) -> Json:
@@ -170,29 +160,6 @@ def valid(path: str) -> Json:
     return {**found, "status": STATUS} if name == "workload" else found
 
 
-def places(value: Json) -> Iterator[tuple[Json, Json]]:
-    """Every container in a value, with each of its keys."""
-    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, member in members:
-        yield value, key
-        yield from places(member)
-
-
-def damaged(value: Json, dice: random.Random) -> Json:
-    """The same with some members replaced, removed or renamed."""
-    found = deepcopy(value)
-    for _ in range(dice.choice((1, 1, 1, 2, 3))):
-        spots = list(places(found))
-        if not spots:
-            return found
-        container, key = dice.choice(spots)
-        if dice.random() < 0.2:
-            del container[key]
-        else:
-            container[key] = deepcopy(dice.choice(JUNK))
-    return dice.choice(JUNK) if dice.random() < 0.01 else found
-
-
 def review(obj: Json, old: Json) -> bytes:
     operation = "CREATE" if old is None else "UPDATE"
     request = {"uid": "u-1", "operation": operation, "namespace": "team", "object": obj, "oldObject": old}
@@ -200,22 +167,11 @@ def review(obj: Json, old: Json) -> bytes:
     return json.dumps(found).encode()
 
 
-def rounds() -> Iterator[int]:
-    """As many as asked for, or for as long."""
-    if not SECONDS:
-        yield from range(ROUNDS)
-        return
-    end, count = time.monotonic() + SECONDS, 0
-    while time.monotonic() < end:
-        yield count
-        count += 1
-
-
 @pytest.mark.parametrize("path", sorted(JUDGES))
 async def test_a_malformed_object_is_no_fault_of_the_manager(path: str) -> None:
     dice = random.Random(f"{SEED}{path}")  # noqa: S311 - not for secrets
     whole = valid(path)
-    for count in rounds():
+    for count in rounds(ROUNDS):
         obj = damaged(whole, dice)
         old = dice.choice((None, whole, damaged(whole, dice)))
         response = json.loads(await admitted(path, JUDGES[path], review(obj, old)))["response"]
@@ -234,7 +190,7 @@ def test_the_objects_that_are_damaged_are_accepted_as_they_are() -> None:
 async def test_a_malformed_object_fails_its_conversion(caplog: pytest.LogCaptureFixture) -> None:
     dice = random.Random(SEED)  # noqa: S311 - not for secrets
     whole = [valid(f"-{name}") for name in ("workload", "clusterqueue", "cohort", "localqueue")]
-    for _ in rounds():
+    for _ in rounds(ROUNDS):
         request = {"uid": "u-1", "desiredAPIVersion": "kueue.x-k8s.io/v1beta1", "objects": damaged(whole, dice)}
         found = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
         response = json.loads(await converted(json.dumps(found).encode()))["response"]
