@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kohort.api.config.parsing import ParsingContext, parse_configuration
 from kohort.api.fields import ErrorKind, FieldError, Path
 from kohort.api.gates import (
     DEFAULT_GATES,
@@ -23,6 +24,7 @@ SPEC = FilePath(__file__).parents[2] / "docs" / "spec" / "api-config-metrics.md"
 GOLDEN = FilePath(__file__).parents[1] / "golden" / "api" / "feature-gates.json"
 HERE = Path("featureGates")
 FLAG = Path("--feature-gates")
+CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
 
 NEEDS_TOPOLOGY = {gate for gate in Gate if Gate.TopologyAwareScheduling in gate.needs}
 
@@ -258,6 +260,14 @@ class TestEarlierReleases:
         gates = from_settings({"AllBeta": True}, HERE, "v0.19").gates
         assert gates.enabled(Gate.UnadmittedWorkloadsObservability)
         assert not gates.enabled(Gate.WorkloadPriorityClassDefaulting)
+
+    @pytest.mark.parametrize("flag", ["", "ElasticJobsViaWorkloadSlices=true"])
+    def test_a_configuration_has_the_defaults_of_the_release_with_and_without_the_flag(self, flag: str) -> None:
+        found = parse_configuration(CONFIGURATION, ParsingContext(gate_flag=flag, compat="v0.19"))
+        assert found.errors == []
+        assert not found.gates.enabled(Gate.WorkloadPriorityClassDefaulting)
+        now = parse_configuration(CONFIGURATION, ParsingContext(gate_flag=flag))
+        assert now.gates.enabled(Gate.WorkloadPriorityClassDefaulting)
 
     @pytest.mark.parametrize("name", GRADUATED)
     def test_a_gate_that_graduated_is_accepted_only_in_its_locked_state(self, name: str) -> None:

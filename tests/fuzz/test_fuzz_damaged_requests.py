@@ -24,13 +24,14 @@ from embedded.server.clusters import (
     widget,
     widget_definition,
 )
-from fuzz.damage import SEED, damaged, rounds
+from fuzz.damage import JUNK, SEED, damaged, rounds
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.server.requests import ServerRequest
 
-PER_SERVER = 120
+PER_SERVER = 200
 """Damaged requests to one server."""
 SERVERS = 6
+HALF = 0.5
 LONGEST_ANSWER = 60
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))
 PASSED = (200, 201, 401, 403, 409, 503)
@@ -140,23 +141,8 @@ TOKENS = (
     token(b"\xff"),
     "\udcff",
 )
-WORDS = (
-    "",
-    "0",
-    "-1",
-    "+-5",
-    "1e3",
-    "9" * 25,
-    "٣",
-    "true",
-    "Strict",
-    "!",
-    "a in (b",
-    "a=b,=",
-    "x" * 300,
-    "\udcff",
-    "\x00",
-)
+NUMBERS = ("", "-1", "+-5", "--1", "1e3", "1.5", " 1", "1_0", "0x1", "٣", "9" * 25, "0" * 5000, "\udcff")
+WORDS = ("", "0", "-1", "true", "Strict", "!", "a in (b", "a=b,=", "x" * 300, "\udcff", "\x00")
 PARTS = ("", ".", "..", "%", "%2f", "%00", "%ff", "\udcff", "seed", "status", "x" * 300, "namespaces")
 NAMES = ("Accept", "If-None-Match", "Impersonate-User", "Impersonate-Group", "Impersonate-Uid", "Impersonate-Extra-a")
 TYPES = ("", "application/yaml", "application/vnd.kubernetes.protobuf", "application/json;as=Table", "*/*;q=", "\udcff")
@@ -180,7 +166,8 @@ def with_other_path(sent: Sent, dice: random.Random) -> Sent:
 def with_other_query(sent: Sent, dice: random.Random) -> Sent:
     known = dict([*PAGE, *WATCH, *LOG, *STRICT, *APPLY, ("dryRun", "All"), ("continue", ""), *sent.query])
     given = dict(sent.query)
-    given[dice.choice([*given, *known])] = dice.choice(WORDS)
+    name = dice.choice([*given, *given, *known])
+    given[name] = dice.choice(NUMBERS if known[name].isdigit() else WORDS)
     return replace(sent, query=tuple(given.items()))
 
 
@@ -210,7 +197,10 @@ def with_other_head(sent: Sent, dice: random.Random) -> Sent:
     """Damage to what all objects have: few members, read in many places."""
     if not isinstance(sent.body, dict):
         return sent
-    head = {name: sent.body[name] for name in ("apiVersion", "kind", "metadata") if name in sent.body}
+    names = dice.choice((("metadata",), ("kind", "metadata"), ("apiVersion", "metadata")))
+    if dice.random() < HALF:
+        return replace(sent, body={**sent.body, **{name: dice.choice(JUNK) for name in names}})
+    head = {name: sent.body[name] for name in names if name in sent.body}
     found = damaged(head, dice)
     return replace(sent, body={**sent.body, **found} if isinstance(found, dict) else found)
 

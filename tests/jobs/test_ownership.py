@@ -14,6 +14,7 @@ from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.reviews import UserInfo
+from kohort.api.resource import Resource
 from kohort.controllers.context import ManagerSettings
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting import FORGED_CONTROLLER_WARNING, default_job
@@ -22,9 +23,10 @@ from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.frameworks.pods.framework import PodFramework
-from kohort.jobs.ownership import controls
+from kohort.jobs.ownership import ControllerRights, controls
 from kohort.jobs.registry import FrameworkRegistry, registry_of
 from kohort.jobs.validation import validate_job
+from kohort.kube.reviews import Reviews
 
 FRAMEWORKS_AT_WORK = ("batch/job", "pod", "deployment", "statefulset")
 SETTINGS = ManagerSettings(Configuration(integrations=Integrations(frameworks=FRAMEWORKS_AT_WORK)))
@@ -99,6 +101,36 @@ async def test_a_pod_that_a_tenant_made_for_an_admitted_job_is_gated_and_keeps_i
         (before,), (after,) = pod["metadata"]["ownerReferences"], made["metadata"]["ownerReferences"]
         assert after == {**before, "controller": False}
         assert warnings == [FORGED_CONTROLLER_WARNING]
+
+
+def all_rights_in(namespace: str, user: UserInfo) -> tuple[Object, Object]:
+    head = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "everything", "namespace": namespace}}
+    rule = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user.username}
+    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "everything"}
+    return {**head, "kind": "Role", "rules": [rule]}, {
+        **head,
+        "kind": "RoleBinding",
+        "roleRef": ref,
+        "subjects": [subject],
+    }
+
+
+async def test_all_rights_in_a_namespace_are_not_those_of_a_controller_of_kubernetes() -> None:
+    async with gate() as door:
+        await door.house.create(*all_rights_in("default", TENANT))
+        assert await door.is_gated(pod_of(await job_in(door.house)), TENANT)
+
+
+async def test_an_operator_of_another_kind_may_be_installed_for_a_namespace_alone() -> None:
+    async with gate() as door:
+        await door.house.create(*all_rights_in("default", TENANT))
+        rights = ControllerRights(Reviews(door.house.manager.world.client))
+        robots = Resource("example.com", "v1", "Robot", "robots", namespaced=True)
+        assert await rights.includes(TENANT, robots, "default")
+        assert not await rights.includes(TENANT, robots, "other")
+        assert not await rights.includes(TENANT, BatchJobFramework.resource, "default")
+        assert await rights.includes(ADMIN, BatchJobFramework.resource, "default")
 
 
 async def test_a_pod_that_the_selector_of_its_job_does_not_match_is_gated() -> None:

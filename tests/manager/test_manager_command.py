@@ -11,8 +11,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from kohort.api.config.loading import Loaded
+from kohort.api.config.parsing import ParsingContext
 from kohort.api.core.leases import Lease
+from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey
+from kohort.cli import manager as command
 from kohort.cli.main import cli, main
 from kohort.embedded.control_plane import ControlPlane
 from kohort.manager.crds import WhenMissing, ensure_crds
@@ -47,6 +51,23 @@ def test_a_mistake_is_told_in_one_line(
     told = capsys.readouterr().err
     assert (left.value.code, told.count("\n")) == (2, 1)
     assert why in told
+
+
+@pytest.mark.usefixtures("own_logging")
+@pytest.mark.parametrize(("arguments", "compat"), [((), ""), (("--compat", "v0.19"), "v0.19")])
+def test_the_configuration_is_read_with_the_defaults_of_the_release(
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], compat: str
+) -> None:
+    asked: list[str] = []
+
+    def load(_file: Path | None, surroundings: ParsingContext) -> Loaded:
+        asked.append(surroundings.compat)
+        raise ApiError("enough")
+
+    monkeypatch.setattr(command, "load_configuration", load)
+    with pytest.raises(SystemExit):
+        main(["manager", *arguments])
+    assert asked == [compat]
 
 
 @pytest.fixture

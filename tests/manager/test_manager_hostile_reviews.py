@@ -1,4 +1,4 @@
-"""`kohort manager` as a process whose webhook port a stranger reaches: its memory stays bounded, and it admits nothing."""
+"""`kohort manager` as a process whose webhook port strangers reach: its memory is bounded, and it admits nothing."""
 
 import asyncio
 import json

@@ -6,10 +6,7 @@ from typing import Any
 
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
-from kohort.insight.doctor.runner import LOOKED_AT, run_checks
-from kohort.insight.listing import served
-from kohort.insight.snapshot import take_snapshot
+from kohort.insight.doctor.runner import look_at, run_checks
 from kohort.kube.client import Client
 from kohort.kube.options import PLAIN, WriteOptions
 from manager.managers import RESOURCES, create, eventually
@@ -121,10 +118,8 @@ async def jobs_of_an_unsupported_framework_are_warned_of(client: Client) -> None
     (text,) = await user.create(JOB_SETS, job_set("queued", **{QUEUE: "lq"}))
     assert f"JobSet {NOT_SUPPORTED}: no Workload is created for it" in text
     assert await user.create(JOB_SETS, job_set("free")) == []
-    found = await take_snapshot(client, (*LOOKED_AT, *await served(client, UNSUPPORTED_FRAMEWORKS.values())))
-    reported = [
-        each.sighting.problem for each in run_checks(found).findings if each.check.id == "framework-unsupported"
-    ]
+    found = run_checks(await look_at(client)).findings
+    reported = [each.sighting.problem for each in found if each.check.id == "framework-unsupported"]
     assert [text.partition(";")[0] for text in reported] == ["1 JobSet names a queue: queued"]
 
 

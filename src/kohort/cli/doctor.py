@@ -8,7 +8,6 @@ from itertools import groupby
 import click
 
 from kohort.api.codec import Json
-from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
 from kohort.cli.options import (
     DATA,
     ClusterOptions,
@@ -21,10 +20,9 @@ from kohort.cli.options import (
     screen,
 )
 from kohort.insight.doctor.model import Check, CheckSeverity, DoctorReport, Finding
-from kohort.insight.doctor.runner import CHECKS, LOOKED_AT, run_checks
+from kohort.insight.doctor.runner import CHECKS, look_at, run_checks
 from kohort.insight.doctor.text import counted
-from kohort.insight.listing import served
-from kohort.insight.snapshot import Snapshot, take_snapshot
+from kohort.insight.snapshot import Snapshot
 from kohort.terminal.nearest import did_you_mean
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role
@@ -95,8 +93,7 @@ def doctor(
 async def _look(where: ClusterOptions) -> Snapshot:
     access = where.access()
     async with running_client(access) as client:
-        foreign = await served(client, UNSUPPORTED_FRAMEWORKS.values())
-        return await take_snapshot(client, (*LOOKED_AT, *foreign), access.namespace or "default")
+        return await look_at(client, access.namespace or "default")
 
 
 def _print(lines: Iterable[str]) -> None:

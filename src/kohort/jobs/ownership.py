@@ -82,12 +82,16 @@ class ControllerRights:
         self._reviews = reviews
 
     async def includes(self, user: UserInfo, owner: Resource, namespace: str) -> bool:
-        """Whether the user has the rights of the controller of a kind; raises KubeError where the server can't tell."""
+        """Whether the user has the rights of the controller of a kind; raises KubeError where the server can't tell.
+
+        Controllers of Kubernetes' own kinds have them in all namespaces, tenants at most in one. An operator of other
+        kinds may be installed for a namespace alone.
+        """
         if user.username in CONTROL_PLANE_USERS or user.username.startswith(CONTROL_PLANE_ACCOUNTS):
             return True
-        asker = _asker(user)
+        asker, place = _asker(user), "" if owner.group in BUILT_IN_GROUPS else namespace
         for subresource in PROOFS:
-            act = Act("update", "", owner.group, owner.version, owner.plural, subresource, namespace)
+            act = Act("update", "", owner.group, owner.version, owner.plural, subresource, place)
             if await self._reviews.allows(asker, act):
                 return True
         return False

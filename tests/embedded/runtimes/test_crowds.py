@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.embedded.runtimes.process.shim import task_limits
+from kohort.embedded.runtimes.process.shim import leftover_processes, task_limits, task_monitor
 from kohort.embedded.runtimes.process.shim.leftover_processes import kill_descendants
 from kohort.embedded.runtimes.process.shim.processes import (
     Process,
@@ -289,3 +289,61 @@ def test_a_pod_above_its_limit_is_ended_and_its_shim_goes_on(tmp_path: Path) -> 
         wait_for(lambda: Path(f"/proc/{shim.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T")
         told = task_limits.verdict(str(tmp_path / "pods" / "one"), "main", 0)
         assert told.startswith("The pod had 3 processes and threads, its limit is 2:")
+
+
+class DyingPod:
+    """Processes below a shim that have been killed, of which one is gone each second, in virtual time."""
+
+    def __init__(self, dying: int, stuck: int = 0) -> None:
+        self.now = 0.0
+        self.signals: list[int] = []
+        self._dying, self._stuck = dying, stuck
+
+    @property
+    def living(self) -> int:
+        return self._stuck + max(0, self._dying - int(self.now))
+
+    def everybody(self) -> dict[int, Process]:
+        below = {MAIN + number: Process(SHIM, MAIN, 1, 1, is_dead=False) for number in range(self.living)}
+        return {SHIM: Process(1, SHIM, 1, 1, is_dead=False), **below}
+
+    def kill(self, _top: int, _ticks: int) -> dict[int, Process]:
+        return self.everybody()
+
+    def send(self, _pid: int, _ticks: int, number: int) -> None:
+        self.signals.append(number)
+        if number == signal.SIGCONT:
+            self.left = self.living
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., DyingPod]:
+    def make(*counts: int) -> DyingPod:
+        pod = DyingPod(*counts)
+        monkeypatch.setattr(task_monitor, "time", pod)
+        monkeypatch.setattr(task_monitor, "everybody", pod.everybody)
+        monkeypatch.setattr(task_monitor, "send", pod.send)
+        monkeypatch.setattr(leftover_processes, "kill_descendants", pod.kill)
+        return pod
+
+    return make
+
+
+def test_a_pod_goes_on_only_after_all_that_was_killed_is_gone(dying: Callable[..., DyingPod]) -> None:
+    """On a busy machine it takes longer than ten seconds; until then the pod's end is not reported."""
+    pod = dying(30)
+    task_monitor.end(book(main=1))
+    assert pod.signals == [signal.SIGSTOP, signal.SIGCONT]
+    assert (pod.left, 30 <= pod.now < 31) == (0, True)
+
+
+def test_what_does_not_die_holds_nothing_up_for_long(dying: Callable[..., DyingPod]) -> None:
+    pod = dying(5, 2)
+    task_monitor.end(book(main=1))
+    assert (pod.left, pod.now < 5 + task_monitor.STUCK + 1) == (2, True)

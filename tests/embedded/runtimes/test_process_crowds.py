@@ -34,6 +34,9 @@ from kohort.embedded.runtimes.process.shim.processes import everybody
 LIMIT = 100
 MOST = 5000
 """Where a bomb stops by itself."""
+BIG = MOST // 2
+"""Forks that no bomb gets to. Other programs may keep the sentry waiting, but not each of a few times."""
+TRIES = 3
 SOON = 60.0
 MARK = f"KOHORT_TEST_BOMB_{os.getpid()}"
 """Bombs of other test processes have another mark."""
@@ -77,10 +80,7 @@ def python(code: str, name: str) -> Object:
 
 
 def processes_of(name: str) -> int:
-    """How many processes of a bomb live: on a busy machine those that were killed take a while to die.
-
-    None that was overlooked ends by itself, and those that fork on never become fewer.
-    """
+    """How many processes of a bomb live."""
     wanted = f"{MARK}={name}\0".encode()
     return sum(wanted in environment(pid) for pid, process in everybody().items() if not process.is_dead)
 
@@ -140,27 +140,33 @@ async def test_a_pod_with_too_many_processes_is_ended_and_nothing_else(
     assert (end.exit_code, end.signal, end.reason) == (137, 9, "PIDLimitExceeded")
     assert re.fullmatch(TOO_MANY.format("container main"), end.message)
     assert run.told.messages("PIDLimitExceeded") == [end.message]
-    await until(lambda: processes_of("sleepers") == 0)
+    assert processes_of("sleepers") == 0
     assert processes_of("other") == 1
     assert outsider.poll() is None
     assert other.runs()
 
 
+async def fewest_forks(world: World, code: str, name: str) -> int:
+    """How often a bomb forked before it was ended: the fewest of a few tries, or the first that is not many."""
+    fewest = MOST
+    for _ in range(TRIES):
+        run = world.run(pod(python(code, name)))
+        end = await run.end()
+        assert end.reason == "PIDLimitExceeded"
+        assert re.fullmatch(TOO_MANY.format("(pod|container main)"), end.message)
+        assert processes_of(name) == 0
+        fewest = min(fewest, forks(world.data, run.pod))
+        if fewest < BIG:
+            break
+    return fewest
+
+
 async def test_a_fork_bomb_of_root_is_ended_before_it_is_big(narrow: World) -> None:
-    run = narrow.run(pod(python(EVER_MORE, "ever more")))
-    await run.started()
-    assert (await run.end()).reason == "PIDLimitExceeded"
-    await until(lambda: processes_of("ever more") == 0)
-    assert forks(narrow.data, run.pod) < MOST
+    assert await fewest_forks(narrow, EVER_MORE, "ever more") < BIG
 
 
 async def test_a_bomb_that_leaves_session_and_parents_is_found_too(bare: World) -> None:
-    run = bare.run(pod(python(AWAY, "away")))
-    end = await run.end()
-    assert end.reason == "PIDLimitExceeded"
-    assert re.fullmatch(TOO_MANY.format("(pod|container main)"), end.message)
-    await until(lambda: processes_of("away") == 0)
-    assert forks(bare.data, run.pod) < MOST
+    assert await fewest_forks(bare, AWAY, "away") < BIG
 
 
 async def test_a_pod_that_was_ended_for_its_processes_starts_again_as_its_policy_says(bare: World) -> None:
@@ -170,7 +176,7 @@ async def test_a_pod_that_was_ended_for_its_processes_starts_again_as_its_policy
     last = run.status().last
     assert last is not None
     assert (last.exit_code, last.reason) == (137, "PIDLimitExceeded")
-    await until(lambda: processes_of("once") == 1)
+    assert processes_of("once") == 1
 
 
 async def test_pods_are_watched_while_there_is_no_agent(tmp_path: Path) -> None:

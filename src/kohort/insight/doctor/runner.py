@@ -7,10 +7,13 @@ from kohort.api.core.batch import Job
 from kohort.api.core.namespaces import ResourceQuota
 from kohort.api.core.nodes import Node
 from kohort.api.kueue.v1beta2 import WorkloadPriorityClass
+from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
 from kohort.insight.doctor import cohorts, jobs, nodes, objects, queues, quotas, unsupported, workloads
 from kohort.insight.doctor.cluster_facts import ClusterFacts
 from kohort.insight.doctor.model import Check, DoctorReport, Finding
-from kohort.insight.snapshot import Snapshot
+from kohort.insight.listing import served
+from kohort.insight.snapshot import Snapshot, take_snapshot
+from kohort.kube.client import Client
 
 CHECKS: Final[tuple[Check, ...]] = tuple(
     sorted(
@@ -33,6 +36,12 @@ _MAY_NOT: Final = 403
 
 LOOKED_AT: Final[tuple[type[Any], ...]] = (Node, ResourceQuota, Job, WorkloadPriorityClass)
 """Kinds that checks look at besides those that decisions depend on."""
+
+
+async def look_at(client: Client, home: str = "") -> Snapshot:
+    """A cluster with every kind that checks look at: of unsupported frameworks, those whose API group is served."""
+    foreign = await served(client, UNSUPPORTED_FRAMEWORKS.values())
+    return await take_snapshot(client, (*LOOKED_AT, *foreign), home)
 
 
 def run_checks(snapshot: Snapshot, checks: Iterable[Check] = CHECKS) -> DoctorReport:

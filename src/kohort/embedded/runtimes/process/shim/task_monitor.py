@@ -25,8 +25,12 @@ CHECK = 1.0
 REST = 2.0
 """How many times as long as a look took is rested afterwards."""
 DYING = 0.02
-LONGEST_END = 10.0
-"""Seconds that processes get to die before it is looked again, and after which the rest is left to the next look."""
+LONGEST_END = 60.0
+"""Seconds that killed processes get to die while they become fewer: a pod is reported as ended once all are gone."""
+STUCK = 10.0
+"""Seconds without a death after which those that live are left to the next look: the kernel may hold them for long."""
+EMPTY_LOOKS = 2
+"""Looks in a row that must find nothing: one of them may miss a process that was forked while it went through all."""
 NEWEST = "sentry"
 
 
@@ -127,17 +131,22 @@ def end(book: Facts) -> None:
 def _kill_below(top: int, ticks: int) -> None:
     """Kill until nothing lives; those that take their time to die need no second blow, but the processor."""
     killed: dict[int, Process] = {}
-    deadline = time.monotonic() + LONGEST_END
-    while time.monotonic() < deadline:
-        began = time.monotonic()
-        seen = everybody()
-        living = {pid: seen[pid] for pid in descendants(top, seen) if not seen[pid].is_dead}
-        if not living:
-            return
-        if all(pid in killed and killed[pid].ticks == process.ticks for pid, process in living.items()):
-            time.sleep(max(DYING, REST * (time.monotonic() - began)))
-        else:
+    began = progress = time.monotonic()
+    fewest, empty = sys.maxsize, 0
+    while empty < EMPTY_LOOKS and (now := time.monotonic()) < min(began + LONGEST_END, progress + STUCK):
+        living = _living_below(top)
+        empty = 0 if living else empty + 1
+        if len(living) < fewest:
+            fewest, progress = len(living), now
+        if any(pid not in killed or killed[pid].ticks != process.ticks for pid, process in living.items()):
             killed |= leftover_processes.kill_descendants(top, ticks)
+        elif living:
+            time.sleep(max(DYING, REST * (time.monotonic() - now)))
+
+
+def _living_below(top: int) -> dict[int, Process]:
+    seen = everybody()
+    return {pid: seen[pid] for pid in descendants(top, seen) if not seen[pid].is_dead}
 
 
 def _go_first() -> None:
