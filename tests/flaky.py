@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -54,15 +54,32 @@ def _name(case: ElementTree.Element) -> str:
 
 
 def run_once(command: list[str], folder: Path, number: int) -> list[str]:
-    """One run; its output stays in a file of the folder."""
+    """One run; its report and output stay in the folder if a test failed."""
     report, log = folder / f"run-{number}.xml", folder / f"run-{number}.log"
     words = [word.replace("{report}", str(report)) for word in command]
     began = time.monotonic()
     with log.open("wb") as output:
         code = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False).returncode
     failed = failed_in(report, code)
-    print(f"run {number}: {len(failed)} failed, {time.monotonic() - began:.0f} s, {log}", flush=True)
+    print(
+        f"run {number}: {len(failed)} failed, {time.monotonic() - began:.0f} s{f', {log}' if failed else ''}",
+        flush=True,
+    )
+    if not failed:
+        report.unlink()
+        log.unlink()
     return failed
+
+
+@contextmanager
+def folder_of_failures() -> Iterator[Path]:
+    """A folder for reports; it is removed at the end if nothing was kept in it."""
+    folder = Path(tempfile.mkdtemp(prefix="kohort-flaky-"))
+    try:
+        yield folder
+    finally:
+        with suppress(OSError):  # it is not empty
+            folder.rmdir()
 
 
 def main(arguments: list[str]) -> int:
@@ -72,8 +89,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--busy", type=int, default=os.cpu_count() or 1, help="cores to keep busy")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args(arguments)
-    folder = Path(tempfile.mkdtemp(prefix="kohort-flaky-"))
-    with busy_cores(options.busy):
+    with folder_of_failures() as folder, busy_cores(options.busy):
         runs = [run_once(options.command, folder, number) for number in range(1, options.runs + 1)]
     failures = Counter(test for failed in runs for test in failed)
     for test, count in failures.most_common():
