@@ -4,12 +4,14 @@ import asyncio
 import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from kohort.cli.main import cli
+from kohort.local.demo.folder import demo_folder, remove_killed_demos
 
 PATIENCE = 300
 CODE = "from kohort.cli.main import main; main()"
@@ -17,12 +19,19 @@ CODE = "from kohort.cli.main import main; main()"
 
 async def start(folder: Path) -> asyncio.subprocess.Process:
     """The demo without a terminal, with a home and a place for temporary files of its own."""
-    (folder / "tmp").mkdir()
-    (folder / "home").mkdir()
+    (folder / "tmp").mkdir(exist_ok=True)
+    (folder / "home").mkdir(exist_ok=True)
     environment = {"PATH": os.environ["PATH"], "TMPDIR": str(folder / "tmp"), "HOME": str(folder / "home")}
     return await asyncio.create_subprocess_exec(
         sys.executable, "-c", CODE, "demo", stdout=asyncio.subprocess.PIPE, env=environment, cwd=folder
     )
+
+
+async def told(process: asyncio.subprocess.Process, text: str) -> None:
+    """Read what the demo prints up to a line with this text."""
+    assert process.stdout is not None
+    while text.encode() not in (line := await process.stdout.readline()):
+        assert line, "ended early"
 
 
 def left_behind(folder: Path) -> list[str]:
@@ -47,14 +56,16 @@ async def test_two_teams_borrow_give_back_and_finish(tmp_path: Path) -> None:
     async with asyncio.timeout(PATIENCE):
         process = await start(tmp_path)
         assert process.stdout is not None
-        told = (await process.stdout.read()).decode()
+        text = (await process.stdout.read()).decode()
         assert await process.wait() == 0
-    borrowed, given_back = told.partition("product queues two jobs")[::2]
+    borrowed, rest = text.partition("product queues two jobs")[::2]
+    given_back, borrowed_again = rest.partition("The jobs of product finish.")[::2]
     assert borrowed.count(" starts\n") == 4
     assert "research/train-5   waits" in borrowed
     assert given_back.count("stops, gives its quota back and waits again") == 2
-    assert told.count(" is finished\n") == 7
-    assert "All seven jobs are finished." in told
+    assert (given_back.count(" starts\n"), given_back.count(" is finished\n")) == (2, 0)
+    assert (borrowed_again.count(" starts\n"), borrowed_again.count(" is finished\n")) == (3, 7)
+    assert "All seven jobs are finished." in borrowed_again
     assert left_behind(tmp_path) == []
 
 
@@ -62,11 +73,32 @@ async def test_two_teams_borrow_give_back_and_finish(tmp_path: Path) -> None:
 async def test_nothing_stays_when_it_is_stopped_half_way(tmp_path: Path, number: signal.Signals) -> None:
     async with asyncio.timeout(PATIENCE):
         process = await start(tmp_path)
-        assert process.stdout is not None
-        while b"train-4" not in (line := await process.stdout.readline()):
-            assert line, "ended early"
+        await told(process, "train-4")
         process.send_signal(number)
-        rest = await process.stdout.read()
+        rest = await process.stdout.read()  # type: ignore[union-attr]
         assert await process.wait() == 130
     assert b"stopped; the cluster, its jobs and its files are removed\n" in rest
     assert left_behind(tmp_path) == []
+
+
+async def test_what_a_killed_demo_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    async with asyncio.timeout(PATIENCE):
+        killed = await start(tmp_path)
+        await told(killed, "starts")
+        killed.kill()
+        await killed.wait()
+        assert left_behind(tmp_path) != []
+        following = await start(tmp_path)
+        await told(following, "Two teams")
+        following.send_signal(signal.SIGINT)
+        assert await following.wait() == 130
+    assert left_behind(tmp_path) == []
+
+
+async def test_a_demo_that_runs_keeps_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with demo_folder() as folder:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        await remove_killed_demos()
+        folder.release("research")
+    assert list(tmp_path.iterdir()) == []

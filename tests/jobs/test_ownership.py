@@ -103,7 +103,7 @@ async def test_a_pod_that_a_tenant_made_for_an_admitted_job_is_gated_and_keeps_i
         assert warnings == [FORGED_CONTROLLER_WARNING]
 
 
-def all_rights_in(namespace: str, user: UserInfo) -> tuple[Object, Object]:
+def all_rights_in(namespace: str, user: UserInfo) -> tuple[JsonObject, JsonObject]:
     head = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "everything", "namespace": namespace}}
     rule = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user.username}

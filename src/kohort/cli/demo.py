@@ -26,7 +26,8 @@ def demo() -> None:
 
     A cluster is started for the demo alone. One team queues more jobs than its quota allows and borrows idle quota of
     the other one; that one queues jobs too and gets its quota back; then all jobs finish. It takes half a minute, needs
-    no kubectl and reads no kubeconfig. Jobs, cluster and files are removed at the end, also after Ctrl-C.
+    no kubectl and reads no kubeconfig. Jobs, cluster and files are removed at the end, also after Ctrl-C; those of
+    a demo that was killed, when the next one starts.
     """
     from kohort.local.logs import Echo, logging_to
 
@@ -74,12 +75,17 @@ async def _play(stopped: asyncio.Event) -> None:
         from kohort.cli.up_nodes import DeclaredNodes, UpNodeArguments
         from kohort.embedded.nodes.simulated.plans import Defaults
         from kohort.local.cluster import ClusterSpec, running_cluster
+        from kohort.local.demo.folder import demo_folder, remove_killed_demos
         from kohort.local.demo.front import show_demo
         from kohort.local.ports import ListenAddress
     await asyncio.sleep(0)
     declared = DeclaredNodes("1", _CAPACITY, "", "this-machine", "")
     crew = UpNodeArguments(declared, RuntimeName.PROCESS, Defaults(), (), PodsAfterStop.ENDED)
-    wish = ClusterSpec(None, ListenAddress(), crew.make, RuntimeName.PROCESS.value, PodsAfterStop.ENDED)
-    async with running_cluster(wish, progress) as cluster:
-        await show_demo(cluster, stopped)
-        sys.stdout.flush()
+    await remove_killed_demos()
+    with demo_folder() as folder:
+        wish = ClusterSpec(
+            None, ListenAddress(), crew.make, RuntimeName.PROCESS.value, PodsAfterStop.ENDED, passing=folder.cluster
+        )
+        async with running_cluster(wish, progress) as cluster:
+            await show_demo(cluster, folder, stopped)
+            sys.stdout.flush()

@@ -19,8 +19,9 @@ from kohort.api.kueue.v1beta2 import ClusterQueue
 from kohort.api.kueue.v1beta2.queues import FlavorUsage, ResourceUsage
 from kohort.local.activity import ActivityEvent, QueueActivity
 from kohort.local.cluster import LocalCluster
+from kohort.local.demo.folder import DemoFolder
 from kohort.local.demo.objects import FLAVOR
-from kohort.local.demo.script import LOOK_SECONDS, Script
+from kohort.local.demo.script import Script
 from kohort.local.local_manager import USER
 from kohort.local.view import ClusterInfo, draw
 from kohort.terminal.live import LiveViewSettings, live
@@ -41,7 +42,7 @@ _WORDS: Final = {
 }
 
 
-async def show_demo(cluster: LocalCluster, stopped: asyncio.Event, look_seconds: float = LOOK_SECONDS) -> None:
+async def show_demo(cluster: LocalCluster, folder: DemoFolder, stopped: asyncio.Event) -> None:
     """Play the demonstration and show it; `q` in the view sets `stopped`."""
     assert cluster.manager is not None  # noqa: S101 - the demo asks for queues
     world = cluster.manager.world
@@ -49,9 +50,9 @@ async def show_demo(cluster: LocalCluster, stopped: asyncio.Event, look_seconds:
     stage = Stage(Lines() if not can_draw(sys.stdout, os.environ) else None)
     world.workloads.subscribe(stage.scene.see)
     stage.scene.follow()
-    script = Script(cluster.plane.client(USER), world, stage.narrate)
+    script = Script(cluster.plane.client(USER), world, stage.narrate, folder)
     if stage.lines is not None:
-        await script.play(look_seconds)
+        await script.play()
         return
     facts = ClusterInfo("kohort demo", f"a cluster of this process at {cluster.url}", _FOOTER)
 
@@ -62,7 +63,7 @@ async def show_demo(cluster: LocalCluster, stopped: asyncio.Event, look_seconds:
         rest = replace(screen, height=(screen.height or 24) - len(text))
         return [*text, *draw(stage.scene, queues, facts, datetime.now(UTC), rest)]
 
-    playing = asyncio.create_task(script.play(look_seconds))
+    playing = asyncio.create_task(script.play())
     try:
         async with live(stopped, LiveViewSettings(pause=_EVERY)) as view:
             while not (playing.done() or stopped.is_set()):

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from kohort.api.codec import JsonObject
 from kohort.api.core.batch import Job
@@ -16,19 +17,19 @@ QUOTA: Final = 2
 _COHORT: Final = "company"
 FLAVOR: Final = "this-machine"
 _QUEUE: Final = "jobs"
+_WAIT: Final = 'while [ -d "${0%/*}" ] && ! [ -e "$0" ]; do sleep 0.2; done'
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """A team with the jobs it queues: each asks for one CPU and does nothing for some seconds."""
+    """A team with the jobs it queues: each asks for one CPU and runs until the demo lets it finish."""
 
     name: str
     jobs: tuple[str, ...]
-    seconds: float
 
 
-RESEARCH: Final = Team("research", ("train-1", "train-2", "train-3", "train-4", "train-5"), 10.0)
-PRODUCT: Final = Team("product", ("report-1", "report-2"), 5.0)
+RESEARCH: Final = Team("research", ("train-1", "train-2", "train-3", "train-4", "train-5"))
+PRODUCT: Final = Team("product", ("report-1", "report-2"))
 TEAMS: Final = (RESEARCH, PRODUCT)
 
 
@@ -52,13 +53,13 @@ def _cluster_queue() -> JsonObject:
     }
 
 
-def jobs(team: Team) -> Iterator[tuple[Resource, JsonObject]]:
-    """The jobs of a team."""
+def jobs(team: Team, released: Path) -> Iterator[tuple[Resource, JsonObject]]:
+    """The jobs of a team; each finishes when there is a file at `released`, or its directory is gone."""
     requests = {"cpu": "1"}
     container = {
         "name": "main",
         "image": "none",
-        "command": ["sleep", f"{team.seconds:g}"],
+        "command": ["sh", "-c", _WAIT, str(released)],
         "resources": {"requests": requests},
     }
     pod = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}

@@ -1,7 +1,10 @@
-"""The steps of the demonstration: each says what happens and why, and ends when the cluster got there."""
+"""The steps of the demonstration: each says what happens and why, and ends when the cluster got there.
+
+Jobs run until a step releases them: what is shown does not depend on how fast the machine is.
+"""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,12 +15,14 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.resource import Resource
 from kohort.controllers.context import ControllerContext
 from kohort.kube.client import Client
+from kohort.local.demo.folder import DemoFolder
 from kohort.local.demo.objects import PRODUCT, QUOTA, RESEARCH, TEAMS, Team, jobs, queues
 
 STEP_SECONDS: Final = 120.0
 """How long a step may take on a busy machine."""
-LOOK_SECONDS: Final = 3.0
+LOOK_SECONDS: Final = 4.0
 """How long a step stays on the screen before the next one changes the picture."""
+LAST_LOOK_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 0.1
 
 Narrate = Callable[[str], None]
@@ -35,8 +40,8 @@ RECLAIMING: Final = (
     "their queue again, and the jobs of product start."
 )
 BORROWING_AGAIN: Final = (
-    "The jobs of product are finished. Their quota is idle again, so research borrows it once more, and its jobs that "
-    "were stopped run again from the start."
+    "The jobs of product finish. Their quota is idle again, so research borrows it once more, and its jobs that were "
+    "stopped run again from the start."
 )
 FINISHED: Final = "All seven jobs are finished."
 
@@ -48,25 +53,30 @@ class Script:
     client: Client
     world: ControllerContext
     narrate: Narrate
+    folder: DemoFolder
 
-    async def play(self, look_seconds: float = LOOK_SECONDS) -> None:
+    async def play(self) -> None:
         """Play it to its end; raises an ApiError if the cluster does not get there."""
         self.narrate(SHARING)
         await self._create(queues(TEAMS))
         await self._until("the queues are ready", self._are_queues_active)
-        await asyncio.sleep(look_seconds)
+        await asyncio.sleep(LOOK_SECONDS)
         self.narrate(BORROWING)
-        await self._create(jobs(RESEARCH))
-        await self._until("four jobs run", lambda: len(self._running(RESEARCH)) == 2 * QUOTA)
-        await asyncio.sleep(look_seconds)
+        await self._create(self._jobs(RESEARCH))
+        await self._until("four jobs run and the fifth waits", self._has_borrowed)
+        await asyncio.sleep(LOOK_SECONDS)
         self.narrate(RECLAIMING)
-        await self._create(jobs(PRODUCT))
-        await self._until("product has its quota back", self._has_reclaimed)
-        await self._until("its jobs are finished", lambda: len(self._finished(PRODUCT)) == len(PRODUCT.jobs))
+        await self._create(self._jobs(PRODUCT))
+        await self._until("product has its quota back", lambda: len(self._running(PRODUCT)) == QUOTA)
+        await asyncio.sleep(LOOK_SECONDS)
         self.narrate(BORROWING_AGAIN)
+        self.folder.release(PRODUCT.name)
+        await self._until("four jobs run again", self._has_borrowed)
+        await asyncio.sleep(LOOK_SECONDS)
+        self.folder.release(RESEARCH.name)
         await self._until("all jobs are finished", self._are_finished)
         self.narrate(FINISHED)
-        await asyncio.sleep(min(look_seconds, 1.0))
+        await asyncio.sleep(LAST_LOOK_SECONDS)
 
     async def _create(self, objects: Iterable[tuple[Resource, JsonObject]]) -> None:
         for resource, wanted in objects:
@@ -87,8 +97,11 @@ class Script:
         known = [each for each in self.world.cluster_queues.cache if is_true(each.status.conditions, "Active")]
         return len(known) == len(TEAMS)
 
-    def _has_reclaimed(self) -> bool:
-        return len(self._running(PRODUCT) + self._finished(PRODUCT)) == len(PRODUCT.jobs)
+    def _jobs(self, team: Team) -> Iterator[tuple[Resource, JsonObject]]:
+        return jobs(team, self.folder.released(team.name))
+
+    def _has_borrowed(self) -> bool:
+        return len(self._running(RESEARCH)) == 2 * QUOTA and len(self._of(RESEARCH)) == len(RESEARCH.jobs)
 
     def _are_finished(self) -> bool:
         return all(len(self._finished(team)) == len(team.jobs) for team in TEAMS)
