@@ -15,7 +15,7 @@ from typing import Final
 
 HELD: Final = "KOHORT_TEST_HOLDS_MACHINE"
 """Set while a test holds a lock: tests that it starts in other processes belong to it and take none."""
-PATIENCE: Final = 300.0
+PATIENCE: Final = 120.0
 """Seconds after which an exclusive test begins anyway, beside others that do not end."""
 
 

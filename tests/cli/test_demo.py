@@ -15,6 +15,7 @@ from kohort.local.demo.folder import demo_folder, remove_killed_demos
 
 PATIENCE = 300
 CODE = "from kohort.cli.main import main; main()"
+pytestmark = pytest.mark.waits
 
 
 async def start(folder: Path) -> asyncio.subprocess.Process:

@@ -25,6 +25,7 @@ UP_SECONDS = 5.0
 """The promise: from `kohort up` to the first admitted job."""
 CODE = "from kohort.cli.main import main; main()"
 QUEUE = "kueue.x-k8s.io/queue-name"
+pytestmark = pytest.mark.waits
 
 
 class Shell:

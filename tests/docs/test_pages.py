@@ -54,6 +54,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
     found.close()
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("page", pages_to_run(), ids=name)
 def test_a_page_does_what_it_says(page: Path, reader: Reader) -> None:
     reader.read(page)

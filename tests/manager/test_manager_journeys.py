@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from journeys import three_roles, three_teams
 from journeys.houses import House, gpu_nodes
 from kohort.embedded.auth.users import AUTHENTICATED, User
@@ -13,6 +15,8 @@ from kohort.embedded.nodes.startup import AgentSettings
 from kohort.embedded.server.settings import ServerSettings
 from kohort.kube.client import Client
 from manager.managers import a_manager
+
+pytestmark = pytest.mark.waits
 
 
 @asynccontextmanager
