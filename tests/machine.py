@@ -57,7 +57,10 @@ class Machine:
 
     def _wait_for_others(self) -> None:
         end = time.monotonic() + self._patience
-        while not _try_lock(self._tests) and time.monotonic() < end:
+        while not _try_lock(self._tests):
+            if time.monotonic() >= end:
+                self._patience = 0.0  # who holds it hangs: later exclusive tests of this process do not wait again
+                return
             time.sleep(0.01)
 
 

@@ -4,6 +4,7 @@ The socket that got the port from the kernel stays bound as long as the process 
 server can bind the same port (`SO_REUSEADDR`, which asyncio sets), while the kernel gives it to nobody else.
 """
 
+import atexit
 import socket
 import sys
 from typing import Final
@@ -22,3 +23,10 @@ def reserved_port(host: str = "127.0.0.1") -> int:
     else:  # elsewhere nobody may bind what somebody holds
         held.close()
     return port
+
+
+@atexit.register
+def _release() -> None:
+    """Close them before the interpreter warns of each."""
+    for held in _HELD:
+        held.close()

@@ -92,6 +92,17 @@ def test_an_exclusive_test_does_not_wait_for_ever(machine: Callable[..., Machine
     hanging.end()
 
 
+def test_exclusive_tests_wait_in_vain_only_once(machine: Callable[..., Machine]) -> None:
+    hanging = Test(machine().shared())
+    assert hanging.began.wait(PATIENCE)
+    impatient = machine(0.05)
+    for _ in range(2):
+        with impatient.exclusive():
+            pass
+    assert impatient._patience == 0.0
+    hanging.end()
+
+
 def test_what_a_test_starts_takes_no_lock(machine: Callable[[], Machine], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(HELD, raising=False)
     taken = list[str]()

@@ -23,7 +23,7 @@ async def known_jobs(api: FakeApi) -> AsyncIterator[ObjectAssumeCache]:
     known.index("queue", lambda obj: [obj["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]])
     informers.start()
     try:
-        await asyncio.wait_for(informers.wait_live(), 10)
+        await asyncio.wait_for(informers.wait_live(), 60)
         yield known
     finally:
         await informers.stop()
@@ -74,7 +74,7 @@ async def test_something_later_from_the_watch_replaces_an_own_write() -> None:
         known.wrote({**found, "metadata": {**found["metadata"], "resourceVersion": "2"}, "spec": {"mine": True}})
         api.put("jobs", KEY, spec={"n": 2})
         api.put("jobs", KEY, spec={"n": 3})
-        await asyncio.wait_for(seen.wait(), 10)
+        await asyncio.wait_for(seen.wait(), 60)
         assert (known.get(KEY) or {})["spec"] == {"n": 3}
 
 

@@ -246,4 +246,4 @@ def test_in_any_turmoil_nobody_waits_for_ever(limit: int, steps: list[tuple[str,
         await turmoil.end()
         await turmoil.exchange.pool.close()
 
-    asyncio.run(asyncio.wait_for(run(), 20))
+    asyncio.run(asyncio.wait_for(run(), 60))

@@ -14,7 +14,7 @@ from kohort.kube.workqueue import RetryLimits, ShutDownError, WorkQueue
 
 
 async def taken(queue: WorkQueue[str]) -> str:
-    return await asyncio.wait_for(queue.get(), 1)
+    return await asyncio.wait_for(queue.get(), 60)
 
 
 async def test_a_key_waits_once_however_often_it_comes() -> None:
@@ -126,7 +126,7 @@ def test_no_key_is_lost_and_none_is_worked_on_twice_at_a_time(story: list[tuple[
         owed, later, running = set[int](), dict[int, float](), set[int]()
 
         async def take() -> None:
-            found = await asyncio.wait_for(queue.get(), 1)
+            found = await asyncio.wait_for(queue.get(), 60)
             assert found not in running
             running.add(found)
             owed.discard(found)
@@ -159,7 +159,7 @@ def test_no_key_is_lost_and_none_is_worked_on_twice_at_a_time(story: list[tuple[
         assert owed == set()
         queue.shut_down()
 
-    asyncio.run(asyncio.wait_for(play(), 20))
+    asyncio.run(asyncio.wait_for(play(), 60))
 
 
 # Controllers

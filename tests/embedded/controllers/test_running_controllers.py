@@ -56,4 +56,4 @@ async def test_a_stop_before_the_caches_are_live_ends_too() -> None:
     async with running_cluster() as cluster:
         controllers = BuiltinControllers(Client(cluster.core.transport(ADMIN), cluster.clock))
         controllers.start()
-        await asyncio.wait_for(controllers.stop(), 5)
+        await asyncio.wait_for(controllers.stop(), 60)

@@ -20,7 +20,7 @@ from kohort.embedded.storage.revision_log import Compaction
 from kohort.embedded.storage.stored_objects import DecodedCache
 from kohort.embedded.storage.watch_cache import WatchCache
 
-SECONDS = 20
+SECONDS = 60
 """How long a test waits for what must come."""
 
 

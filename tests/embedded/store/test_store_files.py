@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from embedded.store.stores import Clock, empty, key, names, opened, pod, told
 from kohort.embedded.storage import OpenError, Store, files
 from kohort.embedded.storage.backend import abandon
-from kohort.embedded.storage.records import APPLICATION, VERSION
+from kohort.embedded.storage.records import APPLICATION, VERSION, CorruptRowError, read_floor, write_floor
 from kohort.embedded.storage.recovery import RecoveredState
 from kohort.embedded.storage.revision_log import RevisionLog
 
@@ -148,7 +149,7 @@ async def test_another_process_is_named_and_its_death_frees_the_store(file: Path
         assert other.stdout.readline() == b"open\n"
         assert f"in use by process {other.pid};" in await refused(file)
         other.kill()
-        other.wait(20)
+        other.wait(60)
     await (await opened(file)).close()
 
 
@@ -322,6 +323,17 @@ async def sound_or_refused(file: Path, sound: Path) -> None:
     expected = [(entry.key, entry.data) for entry in store.list("pods").entries]
     await store.close()
     assert found == expected
+
+
+@pytest.mark.parametrize("revision", [None, "7", b"7", 7.5, 8])
+def test_a_floor_that_is_not_what_was_written_is_damage(revision: object) -> None:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute("CREATE TABLE floor (revision, checksum)")
+        write_floor(db, 7)
+        assert read_floor(db) == 7
+        db.execute("UPDATE floor SET revision = ?", (revision,))
+        with pytest.raises(CorruptRowError):
+            read_floor(db)
 
 
 # What SQLite alone would not notice: a log that ends too early

@@ -7,7 +7,6 @@ everything goes through open descriptors, component by component. Standard libra
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -138,7 +137,7 @@ def _remove_entries(directory: int, top: int) -> bool:
                 os.rmdir(entry.name, dir_fd=top)
             else:
                 _make_passable(directory, entry.name)
-                os.rename(entry.name, secrets.token_hex(16), src_dir_fd=directory, dst_dir_fd=top)
+                os.rename(entry.name, os.urandom(16).hex(), src_dir_fd=directory, dst_dir_fd=top)
     return found
 
 

@@ -101,9 +101,11 @@ def write_floor(db: sqlite3.Connection, revision: int) -> None:
 def read_floor(db: sqlite3.Connection) -> int:
     """The revision before which everything is compacted."""
     rows = db.execute("SELECT revision, checksum FROM floor").fetchall()
-    if len(rows) != 1 or rows[0][1] != crc32(b"%d" % rows[0][0]):
+    revision, checksum = rows[0] if len(rows) == 1 else (None, None)
+    # A flipped bit may change the type of a column.
+    if not isinstance(revision, int) or checksum != crc32(b"%d" % revision):
         raise CorruptRowError("the oldest revision is unreadable")
-    return int(rows[0][0])
+    return revision
 
 
 def delete_revisions(db: sqlite3.Connection, revisions: Iterable[int]) -> None:
