@@ -125,7 +125,7 @@ async def _is_heard(served: Served) -> bool:
 
 
 async def _is_converted(served: Served, kind: str) -> bool:
-    body = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": kind, "metadata": {"name": "heard"}}
+    body: Json = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": kind, "metadata": {"name": "heard"}}
     found = kind_of(body["apiVersion"], kind)
     assert found is not None
     path = found.info.resource.path("default" if found.info.resource.namespaced else "")
