@@ -14,7 +14,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from embedded.server.clusters import Cluster, config_map, pod, running_cluster, widget, widget_definition
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.server.requests import ServerRequest
+from kohort.embedded.server.requests.request_info import ServerRequest
 
 REQUESTS_PER_SERVER = 12
 LONGEST_ANSWER = 60

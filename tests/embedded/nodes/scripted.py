@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from kohort.embedded.nodes.runtime import PodState, PodStatusSink, RuntimeContainerStatus, State
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 
 Object = dict[str, Any]
 

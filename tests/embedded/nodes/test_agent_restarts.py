@@ -4,7 +4,7 @@ from embedded.nodes.scripted import ScriptedRuntime
 from embedded.nodes.worlds import PODS, container, pod, running_agent
 from embedded.server.clusters import Cluster, running_cluster
 from kohort.embedded.nodes.runtime import PodState, Running, RuntimeContainerStatus
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube.clock import START
 
 

@@ -18,9 +18,9 @@ from kohort.embedded.nodes.log_source import AgentLogs, RemoteLogs
 from kohort.embedded.nodes.registration import NodeRegistration
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.nodes.startup import AgentSettings, running_nodes
-from kohort.embedded.server.logs import PodLogOptions
 from kohort.embedded.server.server import ApiServer, running_api_server
 from kohort.embedded.server.settings import ServerSettings
+from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube.certificates import CertificatePair
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock

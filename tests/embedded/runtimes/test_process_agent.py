@@ -12,7 +12,7 @@ from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.nodes.manifests import AgentDefaults
 from kohort.embedded.nodes.registration import NodeRegistration, NodeShutdownPolicy
 from kohort.embedded.runtimes.settings import AtStop
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 

@@ -25,7 +25,7 @@ from kohort.embedded.nodes.runtime import (
 )
 from kohort.embedded.runtimes.process.runtime import ProcessRuntime
 from kohort.embedded.runtimes.settings import ProcessSettings
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 

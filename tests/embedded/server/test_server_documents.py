@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.server.clusters import Cluster
-from kohort.embedded.server.negotiation import Representation, chosen_form
-from kohort.embedded.server.requests import ServerRequest, parse_bool, parse_request_info
+from kohort.embedded.server.encoding.negotiation import Representation, chosen_form
+from kohort.embedded.server.requests.request_info import ServerRequest, parse_bool, parse_request_info
 from kohort.kube.errors import StatusError
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from kohort.embedded.auth.keyring import Keyring
-from kohort.embedded.server.certificate_rotation import AdminKubeconfig, CertificateRotation, CertificateUsers
+from kohort.embedded.server.serving.certificate_rotation import AdminKubeconfig, CertificateRotation, CertificateUsers
 from kohort.kube.clock import VirtualClock
 
 HOSTS = ("127.0.0.1",)

@@ -11,8 +11,8 @@ import pytest
 
 from embedded.server.clusters import Cluster, binding, config_map, role, rule
 from embedded.server.test_server_listener import MAPS, contexts
-from kohort.embedded.server.listener import MAX_BODY, ListenerTimeouts
 from kohort.embedded.server.server import ApiServer, running_api_server
+from kohort.embedded.server.serving.listener import MAX_BODY, ListenerTimeouts
 from kohort.embedded.server.settings import ServerSettings
 
 Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -14,8 +14,8 @@ import aiohttp
 import pytest
 import yaml
 
-from kohort.embedded.server.listener import COMPRESSED_FROM, MAX_BODY, ListenerTimeouts
 from kohort.embedded.server.server import ApiServer, running_api_server
+from kohort.embedded.server.serving.listener import COMPRESSED_FROM, MAX_BODY, ListenerTimeouts
 from kohort.embedded.server.settings import ServerSettings
 from loop_time import loop_time
 

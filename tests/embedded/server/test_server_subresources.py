@@ -9,7 +9,7 @@ from embedded.server.clusters import Cluster, deployment, pod
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import ANONYMOUS
 from kohort.embedded.server.core import ServerCore, ServerCoreParts
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.embedded.storage import Store
 from kohort.kube.certificates import new_key
 from kohort.kube.clock import VirtualClock

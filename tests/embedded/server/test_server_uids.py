@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from kohort.embedded.server.uids import OrderedUids
+from kohort.embedded.server.registry.uids import OrderedUids
 
 
 def test_each_uid_is_greater_than_the_one_before() -> None:

@@ -21,7 +21,7 @@ from kohort.embedded.admission.usage import (
     subtracted,
     usage_of,
 )
-from kohort.embedded.server.store_writer import StoreWriter
+from kohort.embedded.server.registry.store_writer import StoreWriter
 from kohort.embedded.storage import RevisionConflictError, StorageEvent, StorageKey, Store, StoredObject
 from kohort.kube.errors import forbidden
 from kohort.kube.watch_events import WatchEventType

@@ -23,7 +23,7 @@ from kohort.embedded.nodes.registration import NodeRegistration, Registrar, only
 from kohort.embedded.nodes.runtime import PodEvent, PodFailure, Runtime
 from kohort.embedded.nodes.status import PodStatusContext, patch_between, rejected
 from kohort.embedded.nodes.timers import Timers
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube import events
 from kohort.kube.client import Client
 from kohort.kube.controller import Controller

@@ -16,10 +16,10 @@ from kohort.embedded.auth.certificates import FileCertificateAuthority
 from kohort.embedded.auth.files import write_private
 from kohort.embedded.auth.users import User
 from kohort.embedded.nodes.agent import NodeAgent
-from kohort.embedded.server.listener import Listener, ListenerTimeouts, server_context
-from kohort.embedded.server.logs import begun, log_options
-from kohort.embedded.server.requests import ServerRequest
-from kohort.embedded.server.responses import TEXT, ServerResponse, text_answer
+from kohort.embedded.server.encoding.responses import TEXT, ServerResponse, text_answer
+from kohort.embedded.server.requests.request_info import ServerRequest
+from kohort.embedded.server.serving.listener import Listener, ListenerTimeouts, server_context
+from kohort.embedded.server.subresources.logs import begun, log_options
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 

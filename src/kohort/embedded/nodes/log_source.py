@@ -7,7 +7,7 @@ from urllib.parse import quote
 from kohort.api.core.nodes import Node
 from kohort.api.times import format_time
 from kohort.embedded.nodes.agent import NodeAgent
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube.client import Client
 from kohort.kube.config.client_config import ClientConfig, ServerTrust
 from kohort.kube.config.credential_files import InlineContent

@@ -11,7 +11,7 @@ import msgspec
 
 from kohort.api.codec import Json
 from kohort.api.struct import FrozenMeta
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 
 
 class Value(msgspec.Struct, metaclass=FrozenMeta, frozen=True, gc=False):

@@ -2,7 +2,7 @@
 
 from kohort.embedded.nodes.runtime import ContainerWaiting, RuntimeContainerStatus
 from kohort.embedded.runtimes.pods import RunPod
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube.errors import bad_request
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from kohort.embedded.runtimes.job_files import open_regular
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube.clock import Clock
 
 PIECE = 256 * 1024

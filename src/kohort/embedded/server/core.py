@@ -33,33 +33,33 @@ from kohort.embedded.auth.users import User
 from kohort.embedded.kinds import builtin_resources
 from kohort.embedded.kinds.definitions import DEFINITIONS
 from kohort.embedded.resources import ServedResource
-from kohort.embedded.server.aggregation import API_SERVICES, Aggregator
-from kohort.embedded.server.applying import Applier
-from kohort.embedded.server.authentication_configmap import AuthenticationConfigMap
-from kohort.embedded.server.availability import ApiServiceAvailability
-from kohort.embedded.server.bootstrap_objects import BootstrapObjects
-from kohort.embedded.server.definitions import Conversion, Definitions
-from kohort.embedded.server.deleting import Deleter
-from kohort.embedded.server.event_expiration import EventExpiration
-from kohort.embedded.server.front_proxy import FrontProxyIdentity
-from kohort.embedded.server.get_list import GetListHandler
-from kohort.embedded.server.inprocess import InProcessTransport
-from kohort.embedded.server.logs import LogSource
+from kohort.embedded.server.aggregation.aggregator import API_SERVICES, Aggregator
+from kohort.embedded.server.aggregation.availability import ApiServiceAvailability
+from kohort.embedded.server.aggregation.front_proxy import FrontProxyIdentity
+from kohort.embedded.server.aggregation.service_resolver import ServiceResolver
+from kohort.embedded.server.encoding.versions import VersionConverter
+from kohort.embedded.server.handlers.apply import Applier
+from kohort.embedded.server.handlers.delete import Deleter
+from kohort.embedded.server.handlers.get_list import GetListHandler
+from kohort.embedded.server.handlers.resource_handlers import ResourceHandlers
+from kohort.embedded.server.handlers.watch import WatchHandler
+from kohort.embedded.server.handlers.write_pipeline import WritePipeline
+from kohort.embedded.server.hooks.authentication_configmap import AuthenticationConfigMap
+from kohort.embedded.server.hooks.bootstrap_objects import BootstrapObjects
+from kohort.embedded.server.hooks.definitions import Conversion, Definitions
+from kohort.embedded.server.hooks.event_expiration import EventExpiration
+from kohort.embedded.server.hooks.role_aggregation import RoleAggregation
 from kohort.embedded.server.metrics import ServerMetrics
 from kohort.embedded.server.non_resource import Check, NonResourceHandlers
-from kohort.embedded.server.objects import ResourceHandlers
-from kohort.embedded.server.pods import Evictions
-from kohort.embedded.server.resource_catalog import CRDS, ResourceCatalog
-from kohort.embedded.server.resource_strategy import ResourceStrategy
-from kohort.embedded.server.roles import RoleAggregation
+from kohort.embedded.server.registry.resource_catalog import CRDS, ResourceCatalog
+from kohort.embedded.server.registry.resource_strategy import ResourceStrategy
+from kohort.embedded.server.registry.service_addresses import SERVICES, ServiceAddresses
+from kohort.embedded.server.registry.store_writer import EVERYTHING, StoreWriter
 from kohort.embedded.server.routing import Router
-from kohort.embedded.server.service_resolver import ServiceResolver
-from kohort.embedded.server.services import SERVICES, ServiceAddresses
-from kohort.embedded.server.store_writer import EVERYTHING, StoreWriter
-from kohort.embedded.server.subresources import Subresources
-from kohort.embedded.server.versions import VersionConverter
-from kohort.embedded.server.watch_handler import WatchHandler
-from kohort.embedded.server.write_pipeline import WritePipeline
+from kohort.embedded.server.serving.inprocess import InProcessTransport
+from kohort.embedded.server.subresources.handlers import Subresources
+from kohort.embedded.server.subresources.logs import LogSource
+from kohort.embedded.server.subresources.pods import Evictions
 from kohort.embedded.storage import StorageEvent, Store
 from kohort.kube.clock import Clock
 from kohort.kube.watch_events import WatchEventType

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
-from kohort.embedded.server.responses import ServerResponse
+from kohort.embedded.server.encoding.responses import ServerResponse
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 Gauge = Callable[[], float]

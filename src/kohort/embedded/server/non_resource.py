@@ -11,11 +11,11 @@ from kohort.embedded import discovery
 from kohort.embedded.auth.service_account_tokens import ISSUER
 from kohort.embedded.discovery import AggregatedVersion
 from kohort.embedded.openapi import documents as openapi
-from kohort.embedded.server.negotiation import accept_clauses
-from kohort.embedded.server.paths import unknown_path
-from kohort.embedded.server.requests import RequestInfo, ServerRequest
-from kohort.embedded.server.resource_catalog import ResourceCatalog
-from kohort.embedded.server.responses import ServerResponse, encode, json_answer, text_answer
+from kohort.embedded.server.encoding.negotiation import accept_clauses
+from kohort.embedded.server.encoding.responses import ServerResponse, encode, json_answer, text_answer
+from kohort.embedded.server.registry.resource_catalog import ResourceCatalog
+from kohort.embedded.server.requests.paths import unknown_path
+from kohort.embedded.server.requests.request_info import RequestInfo, ServerRequest
 
 VERSION: Final[dict[str, Json]] = {
     "major": "1",

@@ -12,17 +12,17 @@ from kohort.embedded.auth.rbac import RbacAuthorizer
 from kohort.embedded.auth.reviews import ReviewHandlers
 from kohort.embedded.auth.users import ANONYMOUS, User
 from kohort.embedded.resources import ServedResource
-from kohort.embedded.server.aggregation import Aggregator
+from kohort.embedded.server.aggregation.aggregator import Aggregator
+from kohort.embedded.server.encoding.responses import ServerResponse, status_answer, text_answer
+from kohort.embedded.server.handlers.resource_handlers import ResourceHandlers
 from kohort.embedded.server.metrics import ServerMetrics
 from kohort.embedded.server.non_resource import HEALTH_PATHS, NonResourceHandlers
-from kohort.embedded.server.objects import ResourceHandlers
-from kohort.embedded.server.paths import unknown_path
-from kohort.embedded.server.requests import RequestInfo, ServerRequest, parse_request_info
-from kohort.embedded.server.resource_catalog import ResourceCatalog
-from kohort.embedded.server.resource_request import ResourceRequest
-from kohort.embedded.server.responses import ServerResponse, status_answer, text_answer
-from kohort.embedded.server.subresource_bodies import read_subresource_body
-from kohort.embedded.server.subresources import Handler, Subresources
+from kohort.embedded.server.registry.resource_catalog import ResourceCatalog
+from kohort.embedded.server.requests.paths import unknown_path
+from kohort.embedded.server.requests.request_info import RequestInfo, ServerRequest, parse_request_info
+from kohort.embedded.server.requests.resource_request import ResourceRequest
+from kohort.embedded.server.subresources.bodies import read_subresource_body
+from kohort.embedded.server.subresources.handlers import Handler, Subresources
 from kohort.kube.errors import StatusError, internal, unauthorized
 
 _log = logging.getLogger(__name__)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from kohort.embedded.auth.keyring import FRONT_PROXY, Keyring
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.server.certificate_rotation import AdminKubeconfig, CertificateRotation, CertificateUsers
+from kohort.embedded.server.aggregation.front_proxy import FrontProxyIdentity
 from kohort.embedded.server.core import ServerCore, ServerCoreParts
-from kohort.embedded.server.front_proxy import FrontProxyIdentity
-from kohort.embedded.server.listener import Listener, server_context
+from kohort.embedded.server.serving.certificate_rotation import AdminKubeconfig, CertificateRotation, CertificateUsers
+from kohort.embedded.server.serving.listener import Listener, server_context
 from kohort.embedded.server.settings import ServerSettings
 from kohort.embedded.storage import Store
 from kohort.kube.clock import Clock, SystemClock

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kohort.embedded.admission.attributes import AdmissionPlugin
-from kohort.embedded.server.listener import ListenerTimeouts
-from kohort.embedded.server.logs import LogSource
+from kohort.embedded.server.serving.listener import ListenerTimeouts
+from kohort.embedded.server.subresources.logs import LogSource
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kohort.api.times import format_micro_time
 from kohort.embedded.nodes.runtime import Terminated
 from kohort.embedded.nodes.simulated.plans import FOREVER, SimulatedPodPlan
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 
 if TYPE_CHECKING:
     from kohort.embedded.nodes.simulated.pods import PodIdentity

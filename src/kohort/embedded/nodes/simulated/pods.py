@@ -22,7 +22,7 @@ from kohort.embedded.nodes.shapes import PodStatusShape
 from kohort.embedded.nodes.simulated.log_text import following, log_lines, selected
 from kohort.embedded.nodes.simulated.plans import FOREVER, SimulatedPodPlan
 from kohort.embedded.nodes.timers import Alarm, Timers
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube.backoff import Backoff
 from kohort.kube.clock import Clock
 from kohort.kube.errors import bad_request

@@ -37,7 +37,7 @@ from kohort.embedded.runtimes.retries import Retries
 from kohort.embedded.runtimes.settings import ProcessSettings
 from kohort.embedded.runtimes.sources import MissingReferenceError, Sources
 from kohort.embedded.runtimes.volumes import PodVolumes, mounted
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube.client import Client
 from kohort.kube.clock import within
 

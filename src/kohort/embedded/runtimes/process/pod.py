@@ -27,7 +27,7 @@ from kohort.embedded.runtimes.process.shim_client import GONE, ShimClient, reap_
 from kohort.embedded.runtimes.process.users import cannot_change
 from kohort.embedded.runtimes.retries import Retries
 from kohort.embedded.runtimes.sources import MissingReferenceError
-from kohort.embedded.server.logs import PodLogOptions
+from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube.clock import within
 
 WHO = "pod.json"

@@ -1,0 +1,1 @@
+"""API aggregation: APIServices, the availability of their backends, and the front-proxy identity."""

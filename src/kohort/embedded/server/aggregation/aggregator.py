@@ -1,0 +1,219 @@
+"""APIServices: groups that another server serves, reached through this one.
+
+The caller is told to the other server in headers that only this server, with its client certificate, may send.
+"""
+
+import ssl
+from base64 import b64decode
+from collections.abc import AsyncIterator, Callable, Mapping
+from io import BytesIO
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from kohort.api.codec import Json, decode_json
+from kohort.api.errors import DecodeError
+from kohort.api.fields import ROOT, FieldError, invalid, required
+from kohort.embedded.auth.users import User
+from kohort.embedded.server.aggregation.front_proxy import (
+    EXTRA_PREFIX,
+    GROUP_HEADER,
+    UID_HEADER,
+    USER_HEADER,
+    FrontProxyIdentity,
+)
+from kohort.embedded.server.aggregation.service_resolver import ServiceResolver
+from kohort.embedded.server.encoding.responses import ServerResponse
+from kohort.embedded.server.requests.paths import encoded_path
+from kohort.embedded.server.requests.request_info import RequestInfo, ServerRequest
+from kohort.embedded.storage import Store
+from kohort.kube.errors import StatusError
+
+API_SERVICES = "apiservices.apiregistration.k8s.io"
+_CONNECT_TIMEOUT = 10.0
+_DROPPED = frozenset(
+    ("authorization", "connection", "content-length", "host", "transfer-encoding", "upgrade", "keep-alive", "te")
+)
+
+
+class Aggregator:
+    """Passes requests for other servers' groups on."""
+
+    def __init__(
+        self,
+        store: Store,
+        endpoints: ServiceResolver,
+        is_local: Callable[[str, str], bool],
+        front_proxy: FrontProxyIdentity | None,
+    ) -> None:
+        self._store = store
+        self._front_proxy = front_proxy
+        self._contexts: dict[tuple[str, bool], ssl.SSLContext] = {}
+        self._is_local = is_local
+        self._endpoints = endpoints
+        self._session: aiohttp.ClientSession | None = None
+        self._services: dict[tuple[str, str], Mapping[str, Any]] | None = None
+
+    def invalidate(self) -> None:
+        """Read the APIServices anew before the next request."""
+        self._services = None
+        self._contexts.clear()
+
+    def renew(self) -> None:
+        """Show the certificate that is in its file by now to whomever is asked from now on."""
+        self._contexts.clear()
+
+    @property
+    def services(self) -> dict[tuple[str, str], Mapping[str, Any]]:
+        """The APIServices that others serve, by group and version."""
+        if self._services is None:
+            specs = [entry.object.get("spec") or {} for entry in self._store.list(API_SERVICES).entries]
+            self._services = {(spec["group"], spec["version"]): spec for spec in specs if _is_foreign(spec)}
+        return self._services
+
+    def serves(self, target: RequestInfo) -> bool:
+        """Whether the request is for another server."""
+        place = (target.group, target.version)
+        return place in self.services and not self._is_local(*place)
+
+    async def proxy(self, request: ServerRequest, target: RequestInfo, user: User) -> ServerResponse:
+        """The other server's answer."""
+        spec = self.services[target.group, target.version]
+        url = self._url(spec, request, target)
+        headers = _forwarded(request, user)
+        try:
+            response = await self._open().request(
+                request.method,
+                url,
+                headers=headers,
+                data=BytesIO(request.body) if request.body else None,
+                ssl=self._context(spec),
+                server_hostname=_host(spec),
+                allow_redirects=False,
+            )
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _unavailable(
+                f"the server behind {spec['group']}/{spec['version']} can't be reached: {error}"
+            ) from None
+        kept = [(name, value) for name, value in response.headers.items() if name.lower() in ("warning", "etag")]
+        kind = response.headers.get("Content-Type", "application/json")
+        return ServerResponse(response.status, _chunks(response), kind, tuple(kept))
+
+    async def document(self, request: ServerRequest, target: RequestInfo, user: User) -> dict[str, Json]:
+        """The other server's answer as a JSON object."""
+        answer = await self.proxy(request, target, user)
+        assert not isinstance(answer.body, bytes)  # noqa: S101 - what is passed on is a stream
+        body = b"".join([chunk async for chunk in answer.body])
+        try:
+            found = decode_json(body)
+        except DecodeError:
+            found = None
+        if answer.status != 200 or not isinstance(found, dict):
+            raise _unavailable(f"{request.path} answered {answer.status}")
+        return found
+
+    def _url(self, spec: Mapping[str, Any], request: ServerRequest, target: RequestInfo) -> URL:
+        """The address, spelled by us and sent as it is: the other server gets the path that was authorized."""
+        service = spec["service"]
+        place = self._endpoints.resolve(service["namespace"], service["name"], int(service.get("port") or 443))
+        if place is None:
+            raise _unavailable(f'service "{service["namespace"]}/{service["name"]}" has no endpoints')
+        query = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in request.query)
+        return URL(f"https://{place}{encoded_path(target.parts)}" + (f"?{query}" if query else ""), encoded=True)
+
+    def _context(self, spec: Mapping[str, Any]) -> ssl.SSLContext:
+        """One per trust that is asked for, so that connections to a server are used again."""
+        place = str(spec.get("caBundle") or ""), bool(spec.get("insecureSkipTLSVerify"))
+        if place not in self._contexts:
+            context = _trusting(*place)
+            if self._front_proxy is not None:
+                context.load_cert_chain(self._front_proxy.certificate, self._front_proxy.key)
+            self._contexts[place] = context
+        return self._contexts[place]
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT)
+            self._session = aiohttp.ClientSession(timeout=timeout, auto_decompress=False)
+        return self._session
+
+    async def close(self) -> None:
+        """End all connections."""
+        if self._session is not None:
+            await self._session.close()
+
+
+def _is_foreign(spec: Mapping[str, Any]) -> bool:
+    """Whether the APIService names a server, and a group and version to ask it for."""
+    service = spec.get("service") or {}
+    return bool(spec.get("group") and spec.get("version") and service.get("namespace") and service.get("name"))
+
+
+def api_service_problems(new: Mapping[str, Any], _: Mapping[str, Any] | None = None) -> list[FieldError]:
+    """What is wrong with an APIService: its name says what it serves."""
+    spec, name = new.get("spec") or {}, new["metadata"].get("name", "")
+    group, version = spec.get("group") or "", spec.get("version") or ""
+    if not version:
+        return [required(ROOT / "spec" / "version", "")]
+    if name != f"{version}.{group}":
+        return [
+            invalid(ROOT / "metadata" / "name", name, f'must be `spec.version+"."+spec.group`: "{version}.{group}"')
+        ]
+    service = spec.get("service")
+    if service is None:
+        return []
+    parts = (part for part in ("namespace", "name") if not service.get(part))
+    return [required(ROOT / "spec" / "service" / part, "") for part in parts]
+
+
+def _unavailable(why: str) -> StatusError:
+    return StatusError(503, "ServiceUnavailable", why)
+
+
+def _host(spec: Mapping[str, Any]) -> str:
+    """The name that the other server's certificate must bear."""
+    return f"{spec['service']['name']}.{spec['service']['namespace']}.svc"
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _forwarded(request: ServerRequest, user: User) -> CIMultiDict[str]:
+    """The client's headers without its credentials, and who it is."""
+    headers: CIMultiDict[str] = CIMultiDict()
+    for name, value in request.headers.items():
+        lowered = name.lower()
+        if lowered not in _DROPPED and not lowered.startswith(("x-remote-", "impersonate-")):
+            headers.add(name, value)
+    headers[USER_HEADER] = user.name
+    if user.uid:
+        headers[UID_HEADER] = user.uid
+    for group in user.groups:
+        headers.add(GROUP_HEADER, group)
+    for key, values in user.extra.items():
+        for value in values:
+            headers.add(f"{EXTRA_PREFIX}{_quoted(key)}", value)
+    return headers
+
+
+def _trusting(bundle: str, anybody: bool) -> ssl.SSLContext:  # noqa: FBT001 - as the APIService has it
+    """Trust what the APIService says: its authority, or anybody where it says so."""
+    context = ssl.create_default_context()
+    if bundle:
+        context.load_verify_locations(cadata=b64decode(bundle).decode())
+    if anybody:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in response.content.iter_any():
+            yield chunk
+    finally:
+        response.close()

@@ -1,0 +1,123 @@
+"""Whether the servers behind APIServices answer, and what they serve: for discovery, and for their status."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kohort.api.codec import Json
+from kohort.api.times import format_time
+from kohort.embedded.auth.users import LOOPBACK
+from kohort.embedded.resources import ServedResource, Subresource
+from kohort.embedded.server.aggregation.aggregator import API_SERVICES, Aggregator
+from kohort.embedded.server.registry.resource_catalog import ResourceCatalog
+from kohort.embedded.server.registry.store_writer import StoreWriter
+from kohort.embedded.server.requests.request_info import ServerRequest, parse_request_info
+from kohort.embedded.storage import RevisionConflictError, Store, StoredObject
+from kohort.kube.clock import Clock
+from kohort.kube.errors import StatusError
+
+_AGAIN = 30.0
+_PATIENCE = 5.0
+
+
+class _Verdict(NamedTuple):
+    """What the condition `Available` says."""
+
+    status: str
+    reason: str
+    message: str
+
+
+class ApiServiceAvailability:
+    """Asks the servers behind APIServices what they serve, when one is registered and now and then."""
+
+    def __init__(
+        self, store: Store, commits: StoreWriter, catalogue: ResourceCatalog, aggregator: Aggregator, clock: Clock
+    ) -> None:
+        self._store = store
+        self._commits = commits
+        self._catalogue = catalogue
+        self._aggregator = aggregator
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+
+    def refresh_soon(self) -> None:
+        """Ask all of them anew, and go on asking as long as there are any."""
+        if self._task is not None:
+            self._task.cancel()
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        await self.refresh()
+        while self._aggregator.services:
+            await self._clock.sleep(_AGAIN)
+            await self.refresh()
+
+    async def refresh(self) -> None:
+        """Ask each server once; what it serves is told before its status says that it is there."""
+        foreign: list[ServedResource] = []
+        verdicts = []
+        for entry in self._store.list(API_SERVICES).entries:
+            resources, verdict = await self._look(entry.object.get("spec") or {})
+            foreign += resources
+            verdicts.append((entry, verdict))
+        self._catalogue.adopt(foreign)
+        for entry, verdict in verdicts:
+            await self._report(entry, verdict)
+
+    async def _look(self, spec: Mapping[str, Any]) -> tuple[list[ServedResource], _Verdict]:
+        if (spec.get("group"), spec.get("version")) not in self._aggregator.services:
+            return [], _Verdict("True", "Local", "Local APIServices are always available")
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                return await self._served(spec), _Verdict("True", "Passed", "all checks passed")
+        except (StatusError, TimeoutError) as error:
+            why = str(error) or "the server did not answer in time"
+            return [], _Verdict("False", "FailedDiscoveryCheck", why)
+
+    async def _served(self, spec: Mapping[str, Any]) -> list[ServedResource]:
+        request = ServerRequest("GET", f"/apis/{spec['group']}/{spec['version']}")
+        document = await self._aggregator.document(request, parse_request_info(request), LOOPBACK)
+        return list(foreign_resources(spec["group"], spec["version"], document))
+
+    async def _report(self, entry: StoredObject, verdict: _Verdict) -> None:
+        conditions = (entry.object.get("status") or {}).get("conditions") or ()
+        if any((each.get("status"), each.get("reason")) == verdict[:2] for each in conditions):
+            return
+        condition = {"type": "Available", "lastTransitionTime": format_time(self._clock.wall()), **verdict._asdict()}
+        try:
+            await self._commits.update(entry, {**entry.object, "status": {"conditions": [condition]}})
+        except RevisionConflictError:
+            return  # whoever changed it makes us look again
+
+    async def close(self) -> None:
+        """Ask no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+def foreign_resources(group: str, version: str, document: Mapping[str, Json]) -> Iterable[ServedResource]:
+    """What another server's discovery document says that it serves."""
+    entries = [each for each in document.get("resources") or () if isinstance(each, dict)]
+    below: dict[str, list[Subresource]] = {}
+    for each in entries:
+        plural, _, name = str(each.get("name")).partition("/")
+        if name:
+            verbs = tuple(map(str, each.get("verbs") or ()))
+            below.setdefault(plural, []).append(Subresource(name, str(each.get("kind")), verbs))
+    for each in entries:
+        plural = str(each.get("name"))
+        if "/" not in plural:
+            yield ServedResource(
+                group,
+                version,
+                plural,
+                str(each.get("kind")),
+                bool(each.get("namespaced")),
+                singular=str(each.get("singularName") or ""),
+                short_names=tuple(map(str, each.get("shortNames") or ())),
+                categories=tuple(map(str, each.get("categories") or ())),
+                verbs=tuple(map(str, each.get("verbs") or ())),
+                subresources=tuple(below.get(plural, ())),
+            )

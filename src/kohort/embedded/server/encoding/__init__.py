@@ -1,0 +1,1 @@
+"""Bodies in and out: decoding, content negotiation, version conversion, serialization and responses."""

@@ -1,0 +1,117 @@
+"""Objects and lists as bytes, in the form that was asked for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+import yaml
+
+from kohort.api.codec import Json, JsonObject
+from kohort.embedded.resources import ServedResource
+from kohort.embedded.server.encoding.negotiation import NegotiatedFormat, Representation, chosen_form
+from kohort.embedded.server.encoding.responses import ServerResponse, encode
+from kohort.embedded.server.encoding.versions import EncodedObject, head_bytes
+from kohort.embedded.server.requests.request_info import ServerRequest
+from kohort.embedded.tables import Include, table
+from kohort.kube.errors import bad_request
+
+_INCLUDES: tuple[Include, ...] = ("None", "Metadata", "Object")
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFormat:
+    """The form of an answer, and how much of each object a Table carries."""
+
+    form: NegotiatedFormat
+    include: Include
+    now: Clock
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether stored bytes go out as they are."""
+        return self.form.shape is Representation.OBJECT
+
+    def one(self, resource: ServedResource, shown: EncodedObject) -> bytes:
+        """One object."""
+        if self.is_plain:
+            return self._text(shown.data)
+        if self.form.shape is Representation.TABLE:
+            version = {"resourceVersion": shown.object["metadata"].get("resourceVersion", "")}
+            return self._text(encode(self.rows(resource, [shown.object], version)))
+        return self._text(encode(self._partial(shown.object)))
+
+    def many(self, resource: ServedResource, items: Sequence[EncodedObject], metadata: Mapping[str, Json]) -> bytes:
+        """A list."""
+        if self.is_plain:
+            return self._text(plain_list(resource, items, metadata))
+        if self.form.shape is Representation.TABLE:
+            return self._text(encode(self.rows(resource, [each.object for each in items], metadata)))
+        partial = [self._partial(each.object) for each in items]
+        version = f"meta.k8s.io/{self.form.version}"
+        kind = Representation.METADATA_LIST.value
+        return self._text(encode({"kind": kind, "apiVersion": version, "metadata": metadata, "items": partial}))
+
+    def event(self, kind: str, resource: ServedResource, shown: EncodedObject) -> bytes:
+        """One line of a watch."""
+        body = shown.data if self.is_plain else self.one(resource, shown)
+        return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
+
+    def bookmark(self, resource: ServedResource, shown: EncodedObject) -> bytes:
+        """A line that tells progress; a Table without rows carries it in its own metadata."""
+        if self.form.shape is not Representation.TABLE:
+            return self.event("BOOKMARK", resource, shown)
+        rows = self.rows(resource, [], shown.object["metadata"])
+        return b'{"type":"BOOKMARK","object":%b}\n' % encode(rows)
+
+    def rows(
+        self, resource: ServedResource, objects: Sequence[JsonObject], metadata: Mapping[str, Json]
+    ) -> dict[str, Json]:
+        """A Table of objects."""
+        return table(resource, objects, self.now(), self.include, self.form.version, metadata)
+
+    def _partial(self, found: JsonObject) -> JsonObject:
+        version = f"meta.k8s.io/{self.form.version}"
+        return {"kind": Representation.METADATA.value, "apiVersion": version, "metadata": found["metadata"]}
+
+    def _text(self, data: bytes) -> bytes:
+        if self.form.media_type != "application/yaml":
+            return data
+        return yaml.safe_dump(msgspec.json.decode(data), sort_keys=True, allow_unicode=True).encode()
+
+    def answer(self, body: bytes, status: int = 200) -> ServerResponse:
+        """Bytes in this form, with their media type."""
+        return ServerResponse(status, body, self.form.media_type)
+
+
+def presentation(request: ServerRequest, now: Clock) -> ResponseFormat:
+    """How the answer to a request is to look."""
+    wanted = request.parameter("includeObject") or "Metadata"
+    include = next((each for each in _INCLUDES if each == wanted), None)
+    if include is None:
+        raise bad_request(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{wanted[:64]}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
+    return ResponseFormat(chosen_form(request.headers.get("Accept", "")), include, now)
+
+
+def list_kind(resource: ServedResource) -> str:
+    """`PodList`."""
+    return resource.list_kind or f"{resource.kind}List"
+
+
+def plain_list(resource: ServedResource, items: Sequence[EncodedObject], metadata: Mapping[str, Json]) -> bytes:
+    """A list of the bytes that its items already have, copied once; built-in items leave out what the list says."""
+    if resource.is_custom:
+        start, metadata = 1, {"continue": "", **metadata}
+    else:
+        start = len(head_bytes(resource)) + 1
+    names = encode(list_kind(resource)), encode(resource.api_version), encode(metadata)
+    parts: list[bytes | memoryview] = [b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % names]
+    for item in items:
+        parts += (b"{", memoryview(item.data)[start:], b",")
+    if items:
+        parts.pop()
+    return b"".join((*parts, b"]}"))

@@ -1,0 +1,72 @@
+"""Server-side apply: what a manager wants, merged with what others own; creates what is not there."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kohort.api.codec import JsonObject
+from kohort.embedded.managed_fields import apply, reset_fields
+from kohort.embedded.server.handlers.write_pipeline import MAX_ATTEMPTS, WritePipeline, WriteResult
+from kohort.embedded.server.registry.resource_strategy import ResourceStrategy
+from kohort.embedded.server.requests.write_operation import WriteOperation
+from kohort.kube.errors import MODIFIED, StatusError, bad_request, conflict
+
+
+class Applier:
+    """Carries applies through the writer."""
+
+    def __init__(self, writer: WritePipeline, semantics: ResourceStrategy) -> None:
+        self._writer = writer
+        self._semantics = semantics
+
+    async def apply(self, operation: WriteOperation, config: JsonObject) -> WriteResult:
+        """Apply a configuration; two that create the same object at once meet in the second round."""
+        wanted = self._semantics.configuration(operation, _checked(operation, config))
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                return await self._update(operation, wanted)
+            except StatusError as error:
+                if not error.is_not_found or operation.subresource or error.details.get("name") != operation.name:
+                    raise
+            uid = (wanted.get("metadata") or {}).get("uid")
+            if uid:
+                why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                raise conflict(operation.about, why)
+            try:
+                return await self._writer.create_missing(operation, self._merged(operation, None, wanted))
+            except StatusError as error:
+                if not error.is_already_exists:
+                    raise
+        raise conflict(operation.about, MODIFIED)
+
+    async def _update(self, operation: WriteOperation, wanted: JsonObject) -> WriteResult:
+        async def merged(old: JsonObject) -> JsonObject:
+            return self._merged(operation, old, wanted)
+
+        return await self._writer.update(operation, merged)
+
+    def _merged(self, operation: WriteOperation, live: JsonObject | None, wanted: JsonObject) -> JsonObject:
+        options, resource = operation.options, operation.resource
+        return apply(
+            live,
+            wanted,
+            options.manager,
+            options.force,
+            resource.schema,
+            resource.api_version,
+            operation.now,
+            operation.subresource,
+            reset_fields(resource, operation.subresource),
+        )
+
+
+def _checked(operation: WriteOperation, config: Mapping[str, Any]) -> JsonObject:
+    metadata = config.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        raise bad_request("metadata must be an object")
+    if metadata and metadata.get("managedFields"):
+        raise bad_request("metadata.managedFields must be nil")
+    if not config.get("apiVersion") or not config.get("kind"):
+        raise bad_request("apiVersion and kind must be set in an apply patch")
+    named = dict(metadata or {})
+    named.setdefault("name", operation.name)
+    return {**config, "metadata": named}

@@ -1,0 +1,171 @@
+"""Watch: changes as they are committed, in lines of JSON, from any revision that is still kept.
+
+A watch is a position in the store's feed, so an idle or slow watcher holds nothing but its place.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+from kohort.api.codec import Json
+from kohort.embedded.resources import ServedResource
+from kohort.embedded.server.encoding.responses import ServerResponse, encode
+from kohort.embedded.server.encoding.serialization import ResponseFormat
+from kohort.embedded.server.encoding.versions import EncodedObject, VersionConverter, rendered
+from kohort.embedded.server.handlers.get_list import too_large_version
+from kohort.embedded.server.handlers.selection import Predicate, predicate
+from kohort.embedded.server.requests.options import ListOptions
+from kohort.embedded.storage import (
+    CompactedError,
+    FutureRevisionError,
+    ProgressEvent,
+    StorageEvent,
+    Store,
+    StoredObject,
+    StoreWatch,
+    WatchTooSlowError,
+)
+from kohort.kube.clock import Clock
+from kohort.kube.errors import StatusError, expired
+
+BOOKMARK_EVERY = 60.0
+_SHORTEST, _LONGEST = 1800.0, 3600.0
+"""How long a watch lasts whose client does not say: drawn between these, so that not all end at once."""
+_BATCH = 500
+
+_Event = tuple[str, StoredObject]
+
+
+class WatchHandler:
+    """Answers watches."""
+
+    def __init__(self, store: Store, versions: VersionConverter, clock: Clock) -> None:
+        self._store = store
+        self._versions = versions
+        self._clock = clock
+
+    def watch(
+        self, resource: ServedResource, namespace: str, options: ListOptions, shape: ResponseFormat
+    ) -> ServerResponse:
+        """A stream of events."""
+        chosen = predicate(resource, options)
+        current = self._store.revision
+        if options.revision is not None and options.revision > current:
+            raise too_large_version(options.revision, current)
+        # The beginning is settled now: what is committed before the first line is read must not be missed.
+        start = current if _wants_state(options) else options.revision or current
+        stream = self._stream(resource, namespace, start, options, shape, chosen)
+        return ServerResponse(200, stream, shape.form.media_type)
+
+    async def _stream(
+        self,
+        resource: ServedResource,
+        namespace: str,
+        start: int,
+        options: ListOptions,
+        shape: ResponseFormat,
+        chosen: Predicate | None,
+    ) -> AsyncIterator[bytes]:
+        try:
+            with self._store.watch(resource.key, namespace, since=start) as watch:
+                if _wants_state(options):
+                    async for part in self._state(resource, namespace, start, options, shape, chosen):
+                        yield part
+                timer = asyncio.create_task(self._keep_time(watch, options.timeout))
+                try:
+                    async for part in self._changes(watch, resource, options, shape, chosen):
+                        yield part
+                        del part  # a silent watch holds nothing
+                finally:
+                    timer.cancel()
+        except (CompactedError, FutureRevisionError):
+            yield _error(expired(f"too old resource version: {options.resource_version} ({self._store.oldest})"))
+        except WatchTooSlowError as error:
+            yield _error(expired(f"too old resource version: {error}"))
+
+    async def _state(
+        self,
+        resource: ServedResource,
+        namespace: str,
+        at: int,
+        options: ListOptions,
+        shape: ResponseFormat,
+        chosen: Predicate | None,
+    ) -> AsyncIterator[bytes]:
+        """What is there at the start, as if it had just been added."""
+        after: tuple[str, str] | None = None
+        while True:
+            listing = self._store.list(resource.key, namespace, at=at, limit=_BATCH, after=after)
+            events = [("ADDED", each) for each in listing.entries if chosen is None or chosen(each.object)]
+            if events:
+                yield await self._lines(events, resource, shape)
+            if not listing.remaining:
+                break
+            last = listing.entries[-1].key
+            after = (last.namespace, last.name)
+        if options.initial_events and options.bookmarks:
+            yield _bookmark(resource, at, shape, {"annotations": {"k8s.io/initial-events-end": "true"}})
+
+    async def _changes(
+        self,
+        watch: StoreWatch,
+        resource: ServedResource,
+        options: ListOptions,
+        shape: ResponseFormat,
+        chosen: Predicate | None,
+    ) -> AsyncIterator[bytes]:
+        while found := await watch.read(_BATCH):
+            events = [event for change in found if isinstance(change, StorageEvent) for event in _seen(change, chosen)]
+            if events:
+                yield await self._lines(events, resource, shape)
+            marked = [each for each in found if isinstance(each, ProgressEvent)]
+            if marked and options.bookmarks:
+                yield _bookmark(resource, marked[-1].revision, shape, {})
+            del found, events, marked
+
+    async def _lines(self, events: Sequence[_Event], resource: ServedResource, shape: ResponseFormat) -> bytes:
+        shown: Sequence[EncodedObject] = await self._versions.served(resource, [entry for _, entry in events])
+        lines = (shape.event(kind, resource, each) for (kind, _), each in zip(events, shown, strict=True))
+        return b"".join(lines)
+
+    async def _keep_time(self, watch: StoreWatch, timeout: int | None) -> None:
+        """Mark progress now and then, and end the watch when its time is over."""
+        lasts = float(timeout) if timeout else random.uniform(_SHORTEST, _LONGEST)  # noqa: S311 - no secret
+        end = self._clock.now() + lasts
+        while (left := end - self._clock.now()) > 0:
+            await self._clock.sleep(min(left, BOOKMARK_EVERY))
+            watch.mark()
+        watch.close()
+
+
+def _wants_state(options: ListOptions) -> bool:
+    """Whether the watch begins with what is there; so does one that names no resource version."""
+    if options.initial_events is not None:
+        return options.initial_events
+    return options.revision is None
+
+
+def _seen(change: StorageEvent, chosen: Predicate | None) -> Iterator[_Event]:
+    """The change as it looks through the selector: what leaves the selection is deleted, what enters it added."""
+    if chosen is None:
+        yield change.kind.value, change.entry
+        return
+    before = change.previous is not None and chosen(change.previous.object)
+    after = change.kind.value != "DELETED" and chosen(change.entry.object)
+    if before and after:
+        yield "MODIFIED", change.entry
+    elif after:
+        yield "ADDED", change.entry
+    elif before:
+        yield "DELETED", change.entry
+
+
+def _bookmark(resource: ServedResource, revision: int, shape: ResponseFormat, more: dict[str, Json]) -> bytes:
+    """How far the watch is, in the form of an object without content."""
+    metadata = {"resourceVersion": str(revision), **more}
+    found = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+    return shape.bookmark(resource, rendered(found))
+
+
+def _error(error: StatusError) -> bytes:
+    return encode({"type": "ERROR", "object": error.to_status()}) + b"\n"

@@ -1,0 +1,292 @@
+"""Create, update, patch: one pipeline of named steps from a request's object to the store.
+
+An update is always a function of the state it found, so that a patch that lost a race is simply computed anew.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from kohort.api.codec import JsonObject
+from kohort.api.fields import ROOT, invalid
+from kohort.embedded.admission.attributes import AdmissionAttributes, Verb
+from kohort.embedded.admission.chain import AdmissionChain
+from kohort.embedded.auth.attributes import AuthorizationAttributes, refusal
+from kohort.embedded.auth.rbac import RbacAuthorizer
+from kohort.embedded.kinds.strategies import prepare_create, prepare_update
+from kohort.embedded.kinds.validation.name_formats import IMMUTABLE
+from kohort.embedded.managed_fields import reset_fields, track_update
+from kohort.embedded.server.encoding.versions import EncodedObject, VersionConverter, headed, rendered
+from kohort.embedded.server.handlers.get_list import about
+from kohort.embedded.server.registry import metadata
+from kohort.embedded.server.registry.resource_strategy import ResourceStrategy
+from kohort.embedded.server.registry.store_writer import StoreWriter
+from kohort.embedded.server.requests.write_operation import WriteOperation
+from kohort.embedded.storage import KeyExistsError, RevisionConflictError, Store, StoredObject
+from kohort.kube.errors import MODIFIED, already_exists, conflict, not_found
+from kohort.kube.errors import invalid as invalid_object
+
+MAX_ATTEMPTS = 8
+"""How often a patch is computed anew before its sender is asked to try again."""
+_MAX_NAME_ATTEMPTS = 8
+
+Transform = Callable[[JsonObject], Awaitable[JsonObject]]
+"""The state that is wanted, from the state that is there."""
+
+_CREATED_BY_UPDATE = frozenset(
+    (
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "endpoints",
+        "events",
+        "leases.coordination.k8s.io",
+        "limitranges",
+        "rolebindings.rbac.authorization.k8s.io",
+        "roles.rbac.authorization.k8s.io",
+        "services",
+    )
+)
+_OPTION_KINDS: dict[Verb, str] = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions"}
+_NEVER_UNCONDITIONAL = frozenset(
+    (
+        "apiservices.apiregistration.k8s.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "leases.coordination.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "runtimeclasses.node.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    )
+)
+
+
+class WriteResult(NamedTuple):
+    """What came of a write."""
+
+    shown: EncodedObject
+    is_new: bool = False
+
+
+class WritePipeline:
+    """Carries writes to the store."""
+
+    def __init__(
+        self,
+        store: Store,
+        commits: StoreWriter,
+        versions: VersionConverter,
+        semantics: ResourceStrategy,
+        admission: AdmissionChain,
+        authorizer: RbacAuthorizer,
+    ) -> None:
+        self._store = store
+        self._commits = commits
+        self._versions = versions
+        self._semantics = semantics
+        self._admission = admission
+        self._authorizer = authorizer
+
+    # Create
+
+    async def create(self, operation: WriteOperation, body: JsonObject) -> WriteResult:
+        """A new object; a generated name that is taken is drawn again."""
+        metadata.check_place(operation, body)
+        drawn = not (body.get("metadata") or {}).get("name") and (body.get("metadata") or {}).get("generateName")
+        for _ in range(_MAX_NAME_ATTEMPTS if drawn else 1):
+            new = await self._prepared_new(operation, body)
+            attributes = self._attributes(operation, "CREATE", new, None)
+            await self._admission.validate(attributes)
+            try:
+                return await self._store_new(operation, new, attributes)
+            except KeyExistsError:
+                taken = new["metadata"]["name"]
+            finally:
+                self._admission.settle(attributes)
+        raise already_exists(about(operation.resource, taken))
+
+    async def create_missing(self, operation: WriteOperation, body: JsonObject) -> WriteResult:
+        """An object that an update or an apply did not find: its author needs the right to create it, too."""
+        resource = operation.resource
+        namespace = operation.name if resource.key == "namespaces" else operation.namespace
+        asked = AuthorizationAttributes(
+            "create", resource.group, resource.plural, operation.subresource, namespace, operation.name
+        )
+        decision = self._authorizer.decide(operation.user, asked)
+        if not decision.allowed:
+            raise refusal(asked, operation.user, decision.reason)
+        return await self.create(operation, body)
+
+    async def _prepared_new(self, operation: WriteOperation, body: JsonObject) -> JsonObject:
+        resource = operation.resource
+        new = metadata.stamp_new(operation, body)
+        new = self._semantics.default(resource, new)
+        new = self._owned(operation, None, new)
+        new = await self._mutated(operation, "CREATE", new, None)
+        new = self._semantics.completed(prepare_create(resource, new), None, operation)
+        self._check(operation, new, None)
+        return new
+
+    async def _store_new(
+        self, operation: WriteOperation, new: JsonObject, attributes: AdmissionAttributes
+    ) -> WriteResult:
+        stored = headed(operation.resource, await self._versions.stored(operation.resource, new))
+        self._admission.confirm(attributes)
+        key = operation.key(new["metadata"]["name"])
+        if operation.options.dry_run:
+            existing = self._store.get(key)
+            if existing is not None:
+                raise KeyExistsError(existing)
+            return await self._shown(operation, rendered(stored), is_new=True)
+        return await self._shown(operation, await self._commits.create(key, stored), is_new=True)
+
+    # Update
+
+    async def replace(self, operation: WriteOperation, body: JsonObject) -> WriteResult:
+        """A state that the client wrote as a whole."""
+        metadata.check_named(operation.name, body)
+        metadata.check_place(operation, body)
+        if self._store.get(operation.key()) is None and operation.resource.key in _CREATED_BY_UPDATE:
+            return await self.create_missing(operation, body)
+
+        async def wanted(_: JsonObject) -> JsonObject:
+            return body
+
+        return await self.update(operation, wanted)
+
+    async def update(self, operation: WriteOperation, transform: Transform) -> WriteResult:
+        """The next state of an object, as a function of the present one; tried anew while others interfere."""
+        for _ in range(MAX_ATTEMPTS):
+            entry = self._store.get(operation.key())
+            if entry is None:
+                raise not_found(operation.about)
+            old = await self._versions.served_object(operation.resource, entry.object)
+            wanted = await transform(old)
+            self._check_identity(operation, old, wanted)
+            new = await self._prepared_update(operation, old, wanted)
+            attributes = self._attributes(operation, "UPDATE", new, old)
+            await self._admission.validate(attributes)
+            try:
+                return await self._store_update(operation, entry, old, new)
+            except RevisionConflictError as lost:
+                if lost.current is None:
+                    raise not_found(operation.about) from None
+                if _is_conditional(operation, wanted):
+                    raise conflict(operation.about, MODIFIED) from None
+            finally:
+                self._admission.settle(attributes)
+        raise conflict(operation.about, MODIFIED)
+
+    def _check_identity(self, operation: WriteOperation, old: JsonObject, wanted: JsonObject) -> None:
+        given, kept = wanted.get("metadata") or {}, old["metadata"]
+        metadata.check_place(operation, wanted)
+        if given.get("uid") and given["uid"] != kept["uid"]:
+            if operation.method == "patch":
+                problem = invalid(ROOT / "metadata" / "uid", given["uid"], IMMUTABLE)
+                raise invalid_object(operation.named(operation.name), [problem])
+            why = f"Precondition failed: UID in precondition: {given['uid']}, UID in object meta: {kept['uid']}"
+            raise conflict(operation.about, why)
+        version = given.get("resourceVersion") or ""
+        if version and version != kept["resourceVersion"]:
+            raise conflict(operation.about, MODIFIED)
+        if not version and not self._may_be_unconditional(operation):
+            path = ROOT / "metadata" / "resourceVersion"
+            about_it = replace(operation.about, kind=operation.resource.plural)
+            raise invalid_object(about_it, [invalid(path, 0, "must be specified for an update")])
+
+    def _may_be_unconditional(self, operation: WriteOperation) -> bool:
+        if operation.method != "update":
+            return True
+        return not operation.resource.is_custom and operation.resource.key not in _NEVER_UNCONDITIONAL
+
+    async def _prepared_update(self, operation: WriteOperation, old: JsonObject, wanted: JsonObject) -> JsonObject:
+        resource = operation.resource
+        new = prepare_update(resource, metadata.carry_over(old, wanted), old, operation.subresource)
+        new = self._semantics.default(resource, new)
+        new = self._owned(operation, old, new)
+        new = await self._mutated(operation, "UPDATE", new, old)
+        new = prepare_update(resource, metadata.carry_over(old, new), old, operation.subresource)
+        new = self._semantics.completed(new, old, operation)
+        self._check(operation, new, old)
+        return new
+
+    async def _store_update(
+        self, operation: WriteOperation, entry: StoredObject, old: JsonObject, new: JsonObject
+    ) -> WriteResult:
+        stored = headed(operation.resource, await self._versions.stored(operation.resource, new))
+        # Another version may show no change and store one: what it does not know goes.
+        before, after = (entry.object, stored) if operation.resource.is_custom else (old, new)
+        if metadata.same_content(before, after):
+            return await self._shown(operation, entry)
+        if operation.options.dry_run:
+            return await self._shown(operation, rendered(stored))
+        if is_released(stored):
+            await self._commits.delete(entry)
+            return WriteResult(rendered(headed(operation.resource, new)))
+        return await self._shown(operation, await self._commits.update(entry, stored))
+
+    # Steps
+
+    def _owned(self, operation: WriteOperation, old: JsonObject | None, new: JsonObject) -> JsonObject:
+        """Who owns which field, unless the change came by apply, which settles that itself."""
+        if operation.method == "apply":
+            return new
+        return track_update(
+            old,
+            new,
+            operation.options.manager,
+            "Update",
+            operation.subresource,
+            operation.resource.api_version,
+            operation.resource.schema,
+            operation.now,
+            reset_fields(operation.resource, operation.subresource),
+        )
+
+    async def _mutated(
+        self, operation: WriteOperation, verb: Verb, new: JsonObject, old: JsonObject | None
+    ) -> JsonObject:
+        changed = await self._admission.mutate(self._attributes(operation, verb, new, old))
+        return new if changed is None else changed
+
+    def _attributes(
+        self, operation: WriteOperation, verb: Verb, new: JsonObject, old: JsonObject | None
+    ) -> AdmissionAttributes:
+        return AdmissionAttributes(
+            verb,
+            operation.resource,
+            operation.namespace,
+            new["metadata"].get("name", ""),
+            operation.user,
+            operation.subresource,
+            new,
+            old,
+            operation.options.dry_run,
+            operation.options.shown(_OPTION_KINDS[verb]),
+            operation.warnings,
+        )
+
+    def _check(self, operation: WriteOperation, new: JsonObject, old: JsonObject | None) -> None:
+        problems = metadata.update_problems(new, old) if old else []
+        problems += self._semantics.problems(operation, new, old)
+        if problems:
+            raise invalid_object(operation.named(new["metadata"].get("name", "")), problems)
+
+    async def _shown(self, operation: WriteOperation, stored: EncodedObject, *, is_new: bool = False) -> WriteResult:
+        (shown,) = await self._versions.served(operation.resource, [stored])
+        return WriteResult(shown, is_new)
+
+
+def _is_conditional(operation: WriteOperation, wanted: JsonObject) -> bool:
+    """Whether the client insists on the state that it saw; a patch that does so fails when it is computed anew."""
+    return operation.method == "update" and bool((wanted.get("metadata") or {}).get("resourceVersion"))
+
+
+def is_released(found: JsonObject) -> bool:
+    """Whether an object that is to go has nothing left that holds it."""
+    kept = found["metadata"]
+    if not kept.get("deletionTimestamp") or kept.get("finalizers"):
+        return False
+    if found["kind"] == "Namespace" and found["apiVersion"] == "v1":
+        return not (found.get("spec") or {}).get("finalizers")
+    return not kept.get("deletionGracePeriodSeconds")

@@ -1,0 +1,1 @@
+"""Post-start and post-commit hooks: bootstrap objects, CRDs, aggregated ClusterRoles, event expiration."""

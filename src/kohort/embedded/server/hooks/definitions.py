@@ -1,0 +1,144 @@
+"""CustomResourceDefinitions in service: completed when written, served at once, cleared away with their objects."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kohort.api.codec import Json, JsonObject
+from kohort.api.times import format_time
+from kohort.embedded.admission.webhook_client import WebhookCallError, WebhookClient
+from kohort.embedded.auth.users import LOOPBACK
+from kohort.embedded.crds import WebhookConversionError, convert, default_crd, establish
+from kohort.embedded.server.handlers.delete import CRD_CLEANUP, Deleter
+from kohort.embedded.server.handlers.write_pipeline import is_released
+from kohort.embedded.server.registry.resource_catalog import CRDS, ResourceCatalog
+from kohort.embedded.server.registry.store_writer import StoreWriter
+from kohort.embedded.server.requests.options import DeleteRequestOptions
+from kohort.embedded.server.requests.write_operation import WriteOperation
+from kohort.embedded.storage import RevisionConflictError, StorageEvent, StorageKey, Store
+from kohort.kube.clock import Clock
+from kohort.kube.controller import Controller
+from kohort.kube.errors import StatusError, internal
+from kohort.kube.watch_events import WatchEventType
+from kohort.kube.workqueue import WorkQueue
+
+_CONVERSION_SECONDS = 30.0
+_GRACE = 5.0
+"""Seconds that clearing may go on when the server stops; a restart goes on with it."""
+
+
+class Definitions:
+    """Keeps the catalogue in step with the stored definitions."""
+
+    def __init__(
+        self, store: Store, catalogue: ResourceCatalog, commits: StoreWriter, deleter: Deleter, clock: Clock
+    ) -> None:
+        self._store = store
+        self._catalogue = catalogue
+        self._commits = commits
+        self._deleter = deleter
+        self._clock = clock
+        self._clearing = Controller("definitions", WorkQueue[str](clock, "definitions"), self._clear, clock)
+
+    def load(self) -> None:
+        """Take what is stored into service."""
+        for entry in self._store.list(CRDS).entries:
+            self._catalogue.define(entry.object)
+            if entry.object["metadata"].get("deletionTimestamp"):
+                self._clearing.queue.add(entry.key.name)
+
+    def start(self) -> None:
+        """Clear away what is to go."""
+        self._clearing.start()
+
+    def complete(self, new: JsonObject, _: JsonObject | None, operation: WriteOperation) -> JsonObject:
+        """A definition with the status that its names earn it."""
+        if not _is_whole(new):
+            return new
+        others = [entry.object for entry in self._store.list(CRDS).entries]
+        return {**new, "status": establish(default_crd(new), others, format_time(operation.now))}
+
+    async def on_change(self, change: StorageEvent) -> None:
+        """Serve what is there now; begin to clear away what is to go."""
+        crd = change.entry.object
+        if change.kind is WatchEventType.DELETED:
+            self._catalogue.forget(change.entry.key.name)
+            return
+        self._catalogue.define(crd)
+        if crd["metadata"].get("deletionTimestamp") and CRD_CLEANUP in (crd["metadata"].get("finalizers") or ()):
+            self._clearing.queue.add(change.entry.key.name)
+
+    async def on_any_change(self, change: StorageEvent) -> None:
+        """The last object of a definition that waits for it may be gone now."""
+        name = change.entry.key.resource
+        if change.kind is not WatchEventType.DELETED or "." not in name:
+            return
+        entry = self._store.get(StorageKey(CRDS, "", name))
+        if entry is not None and entry.object["metadata"].get("deletionTimestamp"):
+            self._clearing.queue.add(name)
+
+    async def _clear(self, name: str) -> None:
+        """Delete all objects of a definition, then let go of the definition itself; what fails is tried again."""
+        resource = self._catalogue.stored(name)
+        for entry in self._store.list(name).entries if resource is not None else ():
+            assert resource is not None  # noqa: S101 - else there is nothing to go through
+            operation = WriteOperation(
+                "update", resource, entry.key.namespace, entry.key.name, LOOPBACK, self._clock.wall()
+            )
+            try:
+                await self._deleter.delete(operation, DeleteRequestOptions())
+            except StatusError as error:
+                if not error.is_not_found:
+                    raise
+        if not self._store.list(name, limit=1).entries:
+            await self._let_go(name)
+
+    async def _let_go(self, name: str) -> None:
+        while (entry := self._store.get(StorageKey(CRDS, "", name))) is not None:
+            metadata = entry.object["metadata"]
+            finalizers = [each for each in metadata.get("finalizers") or () if each != CRD_CLEANUP]
+            freed = {**entry.object, "metadata": {**metadata, "finalizers": finalizers}}
+            try:
+                if is_released(freed):
+                    await self._commits.delete(entry)
+                elif finalizers != metadata.get("finalizers"):
+                    await self._commits.update(entry, freed)
+            except RevisionConflictError:
+                continue
+            return
+
+    async def close(self) -> None:
+        """Stop clearing."""
+        await self._clearing.stop(_GRACE)
+
+
+def _is_whole(crd: Mapping[str, Any]) -> bool:
+    """Whether there is enough of a definition to judge its names; validation tells what is missing otherwise."""
+    spec, name = crd.get("spec") or {}, (crd.get("metadata") or {}).get("name")
+    versions = spec.get("versions") or ()
+    named = bool(versions) and all(each.get("name") for each in versions)
+    return bool(name and spec.get("group") and (spec.get("names") or {}).get("plural") and named)
+
+
+class Conversion:
+    """Custom objects from one version to another, by the webhook of their definition where it has one."""
+
+    def __init__(self, remote: WebhookClient) -> None:
+        self._remote = remote
+
+    async def convert(
+        self, crd: Mapping[str, Any], objects: Sequence[JsonObject], api_version: str
+    ) -> list[JsonObject]:
+        """The objects in the wanted version."""
+        client = ((crd["spec"].get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
+
+        async def call(review: dict[str, Json]) -> Json:
+            try:
+                return await self._remote.post(client, review, _CONVERSION_SECONDS)
+            except WebhookCallError as error:
+                raise WebhookConversionError(str(error)) from None
+
+        try:
+            return [dict(each) for each in await convert(crd, objects, api_version, call, str(uuid.uuid4()))]
+        except WebhookConversionError as error:
+            raise internal(str(error)) from None

@@ -1,0 +1,102 @@
+"""What the server itself writes into an object's metadata: names, ids, times; and what nobody may change."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from kohort.api.codec import JsonObject
+from kohort.api.fields import ROOT, FieldError, forbidden
+from kohort.api.times import format_time
+from kohort.embedded.server.registry.uids import UIDS
+from kohort.embedded.server.requests.write_operation import WriteOperation
+from kohort.kube.errors import bad_request
+
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX = 5
+_MAX_BASE = 63 - _SUFFIX
+_OF_THE_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_NOTHING_WHEN_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences")
+_FIXED = (*_OF_THE_SERVER, "resourceVersion", "generation", "name", "namespace", "generateName")
+
+
+def generated_name(base: str) -> str:
+    """A name that begins as asked; its random end has no vowels, so that it spells nothing."""
+    return base[:_MAX_BASE] + "".join(secrets.choice(_ALPHABET) for _ in range(_SUFFIX))
+
+
+def stamp_new(operation: WriteOperation, found: JsonObject) -> JsonObject:
+    """A new object with the identity that the server gives it; what only the server may say is dropped."""
+    given = found.get("metadata") or {}
+    metadata = {name: value for name, value in given.items() if name not in _OF_THE_SERVER}
+    for name in ("resourceVersion", "generation", "namespace"):
+        metadata.pop(name, None)
+    if not metadata.get("name") and metadata.get("generateName"):
+        metadata["name"] = generated_name(str(metadata["generateName"]))
+    if operation.resource.namespaced:
+        metadata["namespace"] = operation.namespace
+    metadata["uid"] = UIDS.new()
+    metadata["creationTimestamp"] = format_time(operation.now)
+    return {**found, "metadata": _without_empties(metadata)}
+
+
+def check_place(operation: WriteOperation, found: Mapping[str, Any]) -> None:
+    """The object must say the same as the path, or nothing."""
+    metadata = found.get("metadata") or {}
+    namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
+    if operation.resource.namespaced and namespace and namespace != operation.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    if operation.name and name and name != operation.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({operation.name})")
+
+
+def check_named(name: str, found: Mapping[str, Any]) -> None:
+    """An object that replaces another one must carry its name."""
+    if not (found.get("metadata") or {}).get("name"):
+        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+
+
+def update_problems(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """What is to go can't be held by anybody new."""
+    if not old["metadata"].get("deletionTimestamp"):
+        return []
+    held = old["metadata"].get("finalizers") or ()
+    added = sorted({each for each in new["metadata"].get("finalizers") or () if each not in held})
+    if not added:
+        return []
+    listed = ", ".join(f'"{each}"' for each in added)
+    why = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
+    return [forbidden(ROOT / "metadata" / "finalizers", why)]
+
+
+def carry_over(old: JsonObject, new: JsonObject) -> JsonObject:
+    """The new state with all that only the server may say taken from the old one."""
+    before, given = old["metadata"], dict(new.get("metadata") or {})
+    for name in _FIXED:
+        if name in before:
+            given[name] = before[name]
+        else:
+            given.pop(name, None)
+    return {**new, "metadata": _without_empties(given)}
+
+
+def _without_empties(metadata: JsonObject) -> JsonObject:
+    """Lists and maps that came to be empty are as good as absent, and are not stored."""
+    for name in _NOTHING_WHEN_EMPTY:
+        if name in metadata and not metadata[name]:
+            del metadata[name]
+    return metadata
+
+
+def same_content(old: JsonObject, new: JsonObject) -> bool:
+    """Whether nothing changed but perhaps since when somebody owns a field."""
+    return _without_ownership(old) == _without_ownership(new) and _owners(old) == _owners(new)
+
+
+def _without_ownership(found: JsonObject) -> JsonObject:
+    metadata = {name: value for name, value in found["metadata"].items() if name != "managedFields"}
+    return {**found, "metadata": metadata}
+
+
+def _owners(found: JsonObject) -> list[Any]:
+    entries = found["metadata"].get("managedFields") or ()
+    return [{name: value for name, value in entry.items() if name != "time"} for entry in entries]

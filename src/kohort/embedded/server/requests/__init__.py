@@ -1,0 +1,1 @@
+"""Parsed requests: path, request info, query options, resource request and write operation."""

@@ -1,0 +1,72 @@
+"""A request to a resource, with everything that its handlers need to know about it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kohort.api.codec import JsonObject
+from kohort.embedded.auth.users import User
+from kohort.embedded.resources import ServedResource
+from kohort.embedded.server.encoding.responses import ServerResponse, encode, warning_headers
+from kohort.embedded.server.encoding.serialization import ResponseFormat, presentation
+from kohort.embedded.server.encoding.versions import EncodedObject
+from kohort.embedded.server.requests.options import WriteRequestOptions, write_options
+from kohort.embedded.server.requests.request_info import RequestInfo, ServerRequest
+from kohort.embedded.server.requests.write_operation import Method, WriteOperation
+
+_OPTION_KINDS: dict[Method, str] = {
+    "create": "CreateOptions",
+    "update": "UpdateOptions",
+    "patch": "PatchOptions",
+    "apply": "PatchOptions",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRequest:
+    """One request to one resource."""
+
+    request: ServerRequest
+    target: RequestInfo
+    resource: ServedResource
+    user: User
+    clock: Callable[[], datetime]
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def shape(self) -> ResponseFormat:
+        """The form in which the answer is wanted."""
+        return presentation(self.request, self.clock)
+
+    @property
+    def namespace(self) -> str:
+        """Where the object lives; empty for objects outside of namespaces."""
+        return self.target.namespace if self.resource.namespaced else ""
+
+    def operation(self, method: Method, subresource: str = "") -> WriteOperation:
+        """The write that the request asks for."""
+        options = write_options(self.request, _OPTION_KINDS[method])
+        return self.operation_with(method, options, subresource)
+
+    def operation_with(self, method: Method, options: WriteRequestOptions, subresource: str = "") -> WriteOperation:
+        """A write on behalf of the caller with options of its own."""
+        return WriteOperation(
+            method,
+            self.resource,
+            self.namespace,
+            self.target.name,
+            self.user,
+            self.clock(),
+            options,
+            subresource,
+            self.warnings,
+        )
+
+    def shown(self, shown: EncodedObject, status: int = 200) -> ServerResponse:
+        """An object as the answer, in the form wanted."""
+        shape = self.shape
+        return shape.answer(shape.one(self.resource, shown), status).with_headers(warning_headers(self.warnings))
+
+    def plain(self, found: JsonObject, status: int = 200) -> ServerResponse:
+        """An object of another kind as the answer: it has no other form."""
+        return ServerResponse(status, encode(found)).with_headers(warning_headers(self.warnings))

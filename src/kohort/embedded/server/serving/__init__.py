@@ -1,0 +1,1 @@
+"""How requests reach the server: the HTTPS listener, the in-process transport, and rotation of serving certificates."""

@@ -1,0 +1,83 @@
+"""The server without a wire: the same handler behind the client's transport seam, for whoever lives in this process."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from kohort.embedded.auth.users import User
+from kohort.embedded.server.encoding.responses import ServerResponse
+from kohort.embedded.server.requests.request_info import ServerRequest
+from kohort.embedded.server.routing import Router
+from kohort.kube.errors import LostResponseError, UnreachableError
+from kohort.kube.transport import Request
+
+
+class InProcessResponse:
+    """An answer that never left the process."""
+
+    def __init__(self, answer: ServerResponse, deadline: float) -> None:
+        self._answer = answer
+        self._deadline = deadline
+        self.status = answer.status
+        self.headers: Mapping[str, str] = _headers(answer)
+
+    async def read(self) -> bytes:
+        """The whole body."""
+        if isinstance(self._answer.body, bytes):
+            return self._answer.body
+        return b"".join([chunk async for chunk in self.chunks()])
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it comes."""
+        if isinstance(self._answer.body, bytes):
+            yield self._answer.body
+            return
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                async for chunk in self._answer.body:
+                    yield chunk
+        except TimeoutError:
+            raise LostResponseError("the time for the answer ran out") from None
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Give up the rest."""
+        close = getattr(self._answer.body, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def _headers(answer: ServerResponse) -> dict[str, str]:
+    merged = {"Content-Type": answer.content_type}
+    for name, value in answer.headers:
+        merged[name] = f"{merged[name]}, {value}" if name in merged else value
+    return merged
+
+
+class InProcessTransport:
+    """Carries requests to the server as one user."""
+
+    def __init__(self, router: Router, user: User) -> None:
+        self._router = router
+        self._user = user
+        self._closed = False
+
+    async def send(self, request: Request, timeout: float) -> InProcessResponse:
+        """Ask."""
+        if self._closed:
+            raise UnreachableError("the transport is closed")
+        headers = CIMultiDictProxy(CIMultiDict(request.headers))
+        inbound = ServerRequest(request.method, request.path, request.query, headers, request.body, self._user)
+        deadline = asyncio.get_running_loop().time() + timeout
+        try:
+            async with asyncio.timeout_at(deadline):
+                answer = await self._router.handle(inbound)
+        except TimeoutError:
+            raise LostResponseError("the time for the answer ran out") from None
+        return InProcessResponse(answer, deadline)
+
+    async def close(self) -> None:
+        """Take no more requests."""
+        self._closed = True

@@ -1,0 +1,271 @@
+"""HTTPS in front of the server: aiohttp's low-level server, one handler for everything, HTTP/1.1 only.
+
+Whatever a client does (huge bodies, slow reading, hanging up), it costs the server a bounded amount of memory and time.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl
+import weakref
+import zlib
+from asyncio.sslproto import SSLProtocol
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from multidict import CIMultiDict
+
+from kohort.embedded.auth.certificates import certificate_user
+from kohort.embedded.auth.users import User
+from kohort.embedded.server.encoding.responses import ServerResponse
+from kohort.embedded.server.requests.request_info import ServerRequest
+from kohort.kube.http_server import read_body, stop_server, transports
+
+MAX_BODY = 3 * 1024 * 1024
+_MAX_LINE = 64 * 1024
+_PIECE = 32 * 1024
+"""What goes out goes in pieces of this size: TLS keeps a buffer as large as the largest piece, per connection."""
+_TLS_READS = 16 * 1024
+"""Bytes that a connection reads at once: a TLS record. asyncio sets aside 256 KiB for each, also for silent watches."""
+
+COMPRESSED_FROM = 128 * 1024
+"""A body of this size goes out compressed to who accepts that, as kube-apiserver does."""
+_QUICKLY = 1
+"""The level of compression: the next ones save little more and take twice as long."""
+_GZIP = 16 + zlib.MAX_WBITS
+_IN_GZIP = (("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
+
+_MAX_CONNECTIONS = 8192
+_LINGER_SECONDS = 2.0
+"""For the rest of a body that nobody reads, so that the client gets to see the answer."""
+_MAX_REASON = 200
+_log = logging.getLogger(__name__)
+
+Handle = Callable[[ServerRequest], Awaitable[ServerResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerTimeouts:
+    """How many seconds clients may take."""
+
+    idle: float = 120.0
+    """Between two requests, and for the head of a request, however slowly it drips."""
+    read: float = 60.0
+    """For the body of a request."""
+    write: float = 60.0
+    """To take the next piece of an answer."""
+    stop: float = 5.0
+    """To finish what is under way when the server stops."""
+    handshake: float = 10.0
+    """To agree on TLS."""
+    connections: int = _MAX_CONNECTIONS
+    """How many may be open. Beyond, one that never sent an authenticated request gives way to the next."""
+
+
+class _ParserLog(logging.LoggerAdapter[logging.Logger]):
+    """aiohttp's log with one line, without a traceback, for a request that can't be parsed."""
+
+    def exception(self, msg: object, *args: object, exc_info: object = True, **more: Any) -> None:
+        if isinstance(exc_info, HttpProcessingError):
+            why = " ".join(str(exc_info.message).split())[:_MAX_REASON]
+            self.logger.warning("refused a request that can't be parsed: %s", why)
+        else:
+            self.logger.exception(msg, *args, exc_info=exc_info, **more)  # type: ignore[arg-type]
+
+
+class _Refusing(asyncio.Protocol):
+    """Ends a connection beyond the limit."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+
+class Listener:
+    """One address on which the server listens."""
+
+    def __init__(self, handle: Handle, context: ssl.SSLContext, patience: ListenerTimeouts) -> None:
+        self._handle = handle
+        self._context = context
+        self._patience = patience
+        self._streams: set[asyncio.Task[object]] = set()
+        self._http: web.Server | None = None
+        self._server: asyncio.Server | None = None
+        self._stopping = False
+        self._authenticated: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
+
+    async def start(self, host: str, port: int, bound: socket.socket | None = None) -> int:
+        """Listen on a socket that is bound already, or on an address; returns the port, which may be asked for as 0."""
+        loop = asyncio.get_running_loop()
+        SSLProtocol.max_size = _TLS_READS
+        self._http = web.Server(
+            self._serve,
+            handler_cancellation=True,
+            keepalive_timeout=self._patience.idle,
+            access_log=None,
+            max_line_size=_MAX_LINE,
+            max_field_size=_MAX_LINE,
+            lingering_time=_LINGER_SECONDS,
+            logger=_ParserLog(_log, {}),
+        )
+        address: dict[str, Any] = {"host": host, "port": port, "reuse_address": True}
+        self._server = await loop.create_server(
+            self._protocol,
+            **({"sock": bound} if bound is not None else address),
+            ssl=self._context,
+            ssl_handshake_timeout=self._patience.handshake,
+        )
+        return int(self._server.sockets[0].getsockname()[1])
+
+    @property
+    def streams(self) -> int:
+        """How many streams are open."""
+        return len(self._streams)
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._http.connections) if self._http else 0
+
+    async def stop(self) -> None:
+        """Take no more connections, end the streams, and let what is under way finish for a moment."""
+        self._stopping = True
+        if self._server is None or self._http is None:
+            return
+        for task in list(self._streams):
+            task.cancel()
+        await stop_server(self._server, self._http, self._patience.stop)
+
+    def _protocol(self) -> asyncio.BaseProtocol:
+        """What serves the next connection; where there are too many, one that proved nothing is closed for it."""
+        assert self._http is not None  # noqa: S101 - connections come after the start
+        if self.connections < self._patience.connections:
+            return self._http()
+        stranger = next((each for each in transports(self._http) if each not in self._authenticated), None)
+        if stranger is None:
+            return _Refusing()
+        stranger.abort()
+        return self._http()
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        answer = await self._handle(self._inbound(request))
+        body = answer.body
+        if not isinstance(body, bytes):
+            return await self._stream(request, answer, body)
+        if len(body) >= COMPRESSED_FROM and _accepts_gzip(request):
+            body = await _compressed(body)
+            answer = replace(answer, body=body).with_headers(_IN_GZIP)
+        if len(body) > _PIECE and request.method != "HEAD":
+            return await self._send_in_pieces(request, answer, body)
+        return _response(answer, close=self._stopping or not request.content.is_eof())
+
+    def _inbound(self, request: web.BaseRequest) -> ServerRequest:
+        """The request with its head alone: whoever handles it reads the body once it is clear who sends it."""
+
+        async def receive() -> bytes:
+            return await read_body(request, MAX_BODY, self._patience.read)
+
+        def authenticated() -> None:
+            if request.transport is not None:
+                self._authenticated.add(request.transport)
+
+        query, url = tuple(request.rel_url.query.items()), request.rel_url
+        pending = receive if request.body_exists else None
+        return ServerRequest(
+            request.method, url.raw_path, query, request.headers, b"", _peer(request), pending, authenticated
+        )
+
+    async def _stream(
+        self, request: web.BaseRequest, answer: ServerResponse, body: AsyncIterator[bytes]
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(status=answer.status, headers=_headers(answer))
+        response.enable_chunked_encoding()
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - we are in one
+        self._streams.add(task)
+        try:
+            await response.prepare(request)
+            async for chunk in body:
+                await self._write(response, chunk)
+                del chunk  # or it stays while nothing comes, for each watcher
+            await response.write_eof()
+        except (TimeoutError, ConnectionError):
+            _hang_up(request)
+        finally:
+            self._streams.discard(task)
+            close = getattr(body, "aclose", None)
+            if close is not None:
+                with contextlib.suppress(RuntimeError):
+                    await close()
+        return response
+
+    async def _send_in_pieces(
+        self, request: web.BaseRequest, answer: ServerResponse, body: bytes
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(status=answer.status, headers=_headers(answer))
+        response.content_length = len(body)
+        try:
+            await response.prepare(request)
+            await self._write(response, body)
+            await response.write_eof()
+        except (TimeoutError, ConnectionError):
+            _hang_up(request)
+        return response
+
+    async def _write(self, response: web.StreamResponse, data: bytes) -> None:
+        for start in range(0, len(data), _PIECE):
+            async with asyncio.timeout(self._patience.write):
+                await response.write(data[start : start + _PIECE])
+
+
+def _accepts_gzip(request: web.BaseRequest) -> bool:
+    accepted = ",".join(request.headers.getall("Accept-Encoding", ()))
+    return "gzip" in (each.strip() for each in accepted.split(","))
+
+
+async def _compressed(body: bytes) -> bytes:
+    """A smaller form of it, made beside the loop: others are served meanwhile."""
+    return await asyncio.to_thread(zlib.compress, body, _QUICKLY, _GZIP)
+
+
+def _hang_up(request: web.BaseRequest) -> None:
+    """A client that takes nothing for so long is gone for all we know."""
+    if request.transport is not None:
+        request.transport.abort()
+
+
+def _peer(request: web.BaseRequest) -> User | None:
+    told = request.get_extra_info("peercert")
+    if not told:
+        return None
+    connection: ssl.SSLObject = request.get_extra_info("ssl_object")
+    return certificate_user(told, connection.getpeercert(binary_form=True) or b"")
+
+
+def _headers(answer: ServerResponse) -> CIMultiDict[str]:
+    headers: CIMultiDict[str] = CIMultiDict(answer.headers)
+    headers["Content-Type"] = answer.content_type
+    headers["Cache-Control"] = "no-cache, private"
+    return headers
+
+
+def _response(answer: ServerResponse, *, close: bool) -> web.Response:
+    assert isinstance(answer.body, bytes)  # noqa: S101 - streams go another way
+    response = web.Response(status=answer.status, headers=_headers(answer), body=answer.body)
+    if close:
+        response.force_close()
+    return response
+
+
+def server_context(certificate: str, key: str, authority: bytes) -> ssl.SSLContext:
+    """TLS with client certificates welcome and not demanded; never HTTP/2, which is not spoken here."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key)
+    context.load_verify_locations(cadata=authority.decode())
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.set_alpn_protocols(["http/1.1"])
+    return context

@@ -1,0 +1,1 @@
+"""Handlers of subresources: status, scale, binding, eviction, log, token and the reviews."""
