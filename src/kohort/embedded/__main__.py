@@ -1,4 +1,4 @@
-"""`python -m kohort.embedded`: the API server and its collector, to try things out; prints where the kubeconfig is."""
+"""`python -m kohort.embedded`: runs API server and garbage collector, and prints the path of the kubeconfig."""
 
 import argparse
 import asyncio
@@ -38,7 +38,7 @@ def _port(text: str) -> int:
 
 
 async def serve(settings: ServerSettings) -> None:
-    """Serve until told to stop."""
+    """Serves until a signal arrives."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -51,7 +51,7 @@ async def serve(settings: ServerSettings) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the server; a start that fails is told in one line."""
+    """Runs the server; reports a failed start in one line."""
     settings = _settings(arguments)
     tune_allocator()
     try:

@@ -1,6 +1,6 @@
-"""A whole control plane in one process: API server, collector, controllers, pod scheduler, and nodes that run pods.
+"""A whole control plane in one process: API server, garbage collector, controllers, scheduler, node agents.
 
-Each of them talks to the server as a user of its own, by the client that it would use on any other server.
+Each component uses its own user and the ordinary client, as it would with any other API server.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -26,12 +26,12 @@ CONTROLLERS = "system:kube-controller-manager"
 SCHEDULER = "system:kube-scheduler"
 NODES = "system:nodes"
 SERVER = "kube-apiserver"
-"""As whom the server asks agents of other processes for logs."""
+"""User with which the server requests logs from node agents of other processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalNodes:
-    """Nodes of this process, and what runs their pods."""
+    """Nodes of this process, and the runtime of their pods."""
 
     registration: NodeRegistration
     runtime: Callable[[Client], Runtime]
@@ -39,16 +39,16 @@ class LocalNodes:
 
 
 class ControlPlane:
-    """A server, and how those of this process reach it."""
+    """An API server, and in-process clients of it."""
 
     def __init__(self, server: ApiServer, clock: Clock) -> None:
         self.server = server
         self.agents: list[NodeAgent] = []
-        """Of the nodes of this process."""
+        """Agents of the nodes of this process."""
         self._clock = clock
 
     def client(self, name: str) -> Client:
-        """A client that may do everything, under a name of its own."""
+        """A client with full permissions under its own user name."""
         transport = self.server.core.transport(User(name, (MASTERS, AUTHENTICATED)))
         return Client(transport, self._clock)
 
@@ -57,7 +57,7 @@ class ControlPlane:
 async def running_control_plane(
     settings: ServerSettings, crew: LocalNodes | None = None, clock: Clock | None = None
 ) -> AsyncIterator[ControlPlane]:
-    """A control plane at work for as long as the block lasts; without a crew, its nodes come from elsewhere."""
+    """Runs a control plane until the context exits; without local nodes, other processes provide them."""
     moment = clock or SystemClock()
     logs = AgentLogs()
     async with AsyncExitStack() as stack:

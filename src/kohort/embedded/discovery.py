@@ -1,6 +1,6 @@
-"""What the server says it serves: group by group as old clients ask, or all at once as kubectl does.
+"""Discovery documents: per group for old clients, aggregated for kubectl.
 
-Pure functions of the Resources served; the caller keeps the answers for as long as those stay the same.
+Pure functions of the served resources; the caller caches the documents.
 """
 
 import re
@@ -11,7 +11,7 @@ from kohort.api.codec import Json
 from kohort.embedded.resources import ServedResource, Subresource
 
 AggregatedVersion = Literal["v2", "v2beta1"]
-"""Versions of the answer that holds everything; a client reads only the one it asked for."""
+"""Versions of aggregated discovery."""
 
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _LAST = 0x10FFFF
@@ -19,12 +19,12 @@ _STAGES = {"alpha": 1, "beta": 2, None: 3}
 
 
 def aggregated_content_type(version: AggregatedVersion) -> str:
-    """The media type of an aggregated answer, to the letter: clients compare it."""
+    """The media type of an aggregated document; clients compare it literally."""
     return f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
 
 
 def version_rank(version: str) -> tuple[int, int, int, str]:
-    """A key that sorts the better version last: v2 over v1 over v1beta1 over v1alpha1 over anything else."""
+    """Sort key that puts the better version last: v2 over v1 over v1beta1 over v1alpha1 over anything else."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return (0, 0, 0, "".join(chr(_LAST - ord(letter)) for letter in f"{version}\0"))
@@ -36,32 +36,32 @@ def version_rank(version: str) -> tuple[int, int, int, str]:
 
 
 def api_versions(address: str) -> dict[str, Json]:
-    """The answer at `/api`: versions of the core group, and where the server is to be found."""
+    """The document at `/api`: versions of the core group, and the server's address."""
     place = {"clientCIDR": "0.0.0.0/0", "serverAddress": address}
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [place]}
 
 
 def api_groups(resources: Iterable[ServedResource]) -> dict[str, Json]:
-    """The answer at `/apis`: every named group."""
+    """The document at `/apis`: every named group."""
     served = list(resources)
     groups = [_group(name, _versions(served, name)) for name in _groups(served) if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def api_group(resources: Iterable[ServedResource], group: str) -> dict[str, Json] | None:
-    """The answer at `/apis/<group>`; None when nothing of it is served."""
+    """The document at `/apis/<group>`; None if the group is not served."""
     versions = _versions(resources, group)
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)} if versions else None
 
 
 def api_resources(resources: Iterable[ServedResource], group: str, version: str) -> dict[str, Json] | None:
-    """The answer at `/api/v1` and `/apis/<group>/<version>`; None when nothing of it is served."""
+    """The document at `/api/v1` and `/apis/<group>/<version>`; None if it is not served."""
     served = _served(resources, group, version)
     if not served:
         return None
     entries = [entry for one in served for entry in _legacy_entries(one)]
     head: dict[str, Json] = {"kind": "APIResourceList", "groupVersion": served[0].api_version, "resources": entries}
-    # The core group's answer was there before groups were, and never got an apiVersion.
+    # The document of the core group predates groups and has no apiVersion.
     return {**head, "apiVersion": "v1"} if group else head
 
 
@@ -126,13 +126,13 @@ def _subresources(resource: ServedResource) -> list[Subresource]:
 
 
 def aggregated_core(resources: Iterable[ServedResource], version: AggregatedVersion) -> dict[str, Json]:
-    """Everything in the core group, as `/api` answers a client that reads aggregated answers."""
+    """Aggregated discovery of the core group, at `/api`."""
     core = [one for one in resources if not one.group]
     return _aggregated(core, version)
 
 
 def aggregated_groups(resources: Iterable[ServedResource], version: AggregatedVersion) -> dict[str, Json]:
-    """Everything in named groups, as `/apis` answers a client that reads aggregated answers."""
+    """Aggregated discovery of named groups, at `/apis`."""
     named = [one for one in resources if one.group]
     return _aggregated(named, version)
 
@@ -172,7 +172,7 @@ def _discovered_subresource(resource: ServedResource, sub: Subresource) -> dict[
 
 
 def _response_kind(resource: ServedResource, kind: str, group: str, version: str) -> dict[str, Json]:
-    """Group and version stay empty where they are the list's own, except for custom kinds: as the real server does."""
+    """Group and version are empty if they are the list's own, except for custom kinds, as in kube-apiserver."""
     if resource.is_custom and not version:
         group, version = resource.group, resource.version
     return {"group": group, "version": version, "kind": kind}

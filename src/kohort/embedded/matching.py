@@ -1,6 +1,6 @@
-"""Which admission webhooks and policies a write concerns: rules, scope, selectors and conditions, the same for both.
+"""Matching of webhooks and policies to requests: rules, scope, selectors and match conditions.
 
-Configuration is read as the JSON it is. What needs a store or an authorizer comes in as a function.
+Reads the configuration as JSON; storage and authorizer are passed as functions.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,11 +20,11 @@ from kohort.embedded.resources import ServedResource
 CONFIGURATION_GROUP = "admissionregistration.k8s.io"
 
 NamespaceLabels = Callable[[str], Mapping[str, str] | None]
-"""The labels of a stored namespace; None when there is no such namespace."""
+"""The labels of a stored namespace; None if it does not exist."""
 
 
 def is_exempt(write: AdmissionAttributes) -> bool:
-    """Whether nothing may stand in the way: the configuration of admission itself must stay repairable."""
+    """Whether admission is skipped: the configuration of admission itself must stay repairable."""
     return write.resource.group == CONFIGURATION_GROUP
 
 
@@ -32,11 +32,11 @@ def _is_about_namespace(write: AdmissionAttributes) -> bool:
     return write.resource.key == "namespaces"
 
 
-# The request as others see it
+# The request as webhooks and CEL see it
 
 
 def admission_request(write: AdmissionAttributes, resource: ServedResource) -> dict[str, Json]:
-    """The request of an AdmissionReview (without uid and objects), and of CEL; in the version that a rule asked for."""
+    """The request of an AdmissionReview (without uid and objects) and of CEL, in the version of the matching rule."""
     texts = {"name": write.name, "namespace": write.namespace}
     texts |= dict.fromkeys(("subResource", "requestSubResource"), write.subresource)
     return {
@@ -72,7 +72,7 @@ def matched_version(
     write: AdmissionAttributes,
     versions: Iterable[ServedResource],
 ) -> ServedResource | None:
-    """The version of the resource that a rule asks for: the request's own, or with `Equivalent` another one."""
+    """The version of the resource that a rule matches: the request's own, or with `Equivalent` another one."""
     others = [each for each in versions if each.version != write.resource.version] if match_policy != "Exact" else []
     for resource in (write.resource, *others):
         if any(applies(rule, write, resource) for rule in rules):
@@ -81,7 +81,7 @@ def matched_version(
 
 
 def applies(rule: Mapping[str, Any], write: AdmissionAttributes, resource: ServedResource) -> bool:
-    """Whether a rule names this operation on this version of the resource."""
+    """Whether a rule matches this operation on this version of the resource."""
     return (
         _lists(rule.get("operations"), write.verb)
         and _lists(rule.get("apiGroups"), resource.group)
@@ -111,7 +111,7 @@ def _has_scope(scope: str, write: AdmissionAttributes) -> bool:
 
 
 def is_selected(constraints: Mapping[str, Any], write: AdmissionAttributes, namespace_labels: NamespaceLabels) -> bool:
-    """Whether namespace and object meet the selectors; raises `SelectorError` for one that makes no sense."""
+    """Whether namespace and object match the selectors; raises `SelectorError` for an invalid one."""
     in_namespace = read_selector(constraints.get("namespaceSelector"))
     on_object = read_selector(constraints.get("objectSelector"))
     if in_namespace is not EVERYTHING and not _selects_namespace(in_namespace, write, namespace_labels):
@@ -121,7 +121,7 @@ def is_selected(constraints: Mapping[str, Any], write: AdmissionAttributes, name
 
 def _selects_namespace(selector: Selector, write: AdmissionAttributes, namespace_labels: NamespaceLabels) -> bool:
     if _is_about_namespace(write):
-        # A namespace that is being made or changed is not stored yet as it will be.
+        # A namespace in creation or update is matched by its new labels, which are not stored yet.
         labels = namespace_labels(write.name) if write.verb == "DELETE" else labels_of(write.object)
         return selector.matches(labels or {})
     return not write.namespace or selector.matches(namespace_labels(write.namespace) or {})
@@ -132,13 +132,13 @@ def _selects(selector: Selector, obj: Mapping[str, Any] | None) -> bool:
 
 
 def labels_of(obj: Mapping[str, Any] | None) -> Mapping[str, str]:
-    """The labels of an object, whatever it lacks."""
+    """The labels of an object, tolerating any missing field."""
     labels: Mapping[str, str] = ((obj or {}).get("metadata") or {}).get("labels") or {}
     return labels
 
 
 def read_selector(raw: Mapping[str, Any] | None) -> Selector:
-    """The selector in a configuration; absent and empty match everything."""
+    """The selector of a configuration; absent and empty match everything."""
     return _compiled(msgspec.json.encode(raw, order="sorted")) if raw else EVERYTHING
 
 
@@ -158,7 +158,7 @@ def meets_conditions(
 ) -> bool:
     """Whether all match conditions hold.
 
-    One that is false decides, even where another fails; a failure raises `CelError`, and the failure policy decides.
+    A false condition decides, even if another fails; a failure raises `CelError` for the failure policy.
     """
     authorizer = AuthorizerValue(ask)
     values = (write.object, write.old, request, authorizer, request_resource(ask, write))
@@ -167,7 +167,7 @@ def meets_conditions(
 
 
 def all_hold(conditions: Iterable[Mapping[str, Any]], evaluate: Callable[[str], Json]) -> bool:
-    """Whether every condition is true; one that is not outweighs one that can't be told, which is raised otherwise."""
+    """Whether every condition is true; a false one takes precedence over an error, which is raised otherwise."""
     failure: CelError | None = None
     for condition in conditions:
         try:
@@ -181,7 +181,7 @@ def all_hold(conditions: Iterable[Mapping[str, Any]], evaluate: Callable[[str], 
 
 
 def request_resource(ask: Ask, write: AdmissionAttributes) -> ResourceCheck:
-    """`authorizer.requestResource`: a question about the very resource of the request."""
+    """`authorizer.requestResource`: an authorization check of the request's resource."""
     resource = write.resource
     question = Question(
         group=resource.group,

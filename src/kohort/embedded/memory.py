@@ -1,19 +1,19 @@
-"""Memory that the process no longer needs goes back to the system, so that a burst does not fix its size for good.
+"""Returns freed memory to the operating system, so that a burst does not fix the size of the process.
 
-glibc learns from each large block it frees to keep the next one; a long list would be kept for ever, full of holes.
+glibc raises its threshold with each large block freed, and would keep the memory of a long list permanently.
 """
 
 import ctypes
 import gc
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""Numbers of `mallopt`'s parameters, from malloc.h."""
+"""Parameter numbers of `mallopt`, from malloc.h."""
 _LARGE = 256 * 1024
 _ALLOCATIONS_BETWEEN_COLLECTIONS = 10_000
 
 
 def tune_allocator() -> None:
-    """Let large blocks be the system's again as soon as they are free; for a whole process, so for its main program."""
+    """Configures glibc to return large blocks at once; applies to the process, so main programs call it."""
     adjust = getattr(ctypes.CDLL(None), "mallopt", None)
     if adjust is None:
         return
@@ -22,7 +22,7 @@ def tune_allocator() -> None:
 
 
 def settle_in() -> None:
-    """What is there once the server runs stays: the garbage collector need not look at it again and again."""
+    """Excludes the objects that exist after start-up from garbage collection."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_ALLOCATIONS_BETWEEN_COLLECTIONS)

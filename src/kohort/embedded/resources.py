@@ -1,6 +1,6 @@
-"""What the API server serves: one `Resource` per group, version and plural, built in or defined by a user.
+"""The served resources: one `ServedResource` per group, version and plural, built-in or custom.
 
-Whoever brings kinds (the built-in ones, CustomResourceDefinitions) makes these; whoever serves them looks nowhere else.
+Built-in kinds and CustomResourceDefinitions produce them; handlers depend on nothing else.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ STANDARD_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch"
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """`status`, `scale`, `log` …: what can be asked of one object besides itself."""
+    """A subresource: `status`, `scale`, `log` …"""
 
     name: str
     kind: str
     verbs: tuple[str, ...]
     group: str = ""
-    """Group and version of what is sent and answered, where they are not the resource's own."""
+    """Group and version of the body, if different from the resource's."""
     version: str = ""
 
 
@@ -38,7 +38,7 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where a custom resource keeps its replica count and selector."""
+    """Paths of replica count and selector in a custom resource."""
 
     spec_replicas: str
     status_replicas: str
@@ -47,7 +47,7 @@ class ScalePaths:
 
 @dataclass(frozen=True)
 class ServedResource:
-    """A kind at a version, and everything that serving it takes."""
+    """A kind at a version, with all that is needed to serve it."""
 
     group: str
     version: str
@@ -55,7 +55,7 @@ class ServedResource:
     kind: str
     namespaced: bool
     schema: SchemaNode | None = None
-    """Schema of the object; None where it is free of any."""
+    """Schema of the object; None without one."""
     singular: str = ""
     list_kind: str = ""
     short_names: tuple[str, ...] = ()
@@ -63,27 +63,27 @@ class ServedResource:
     verbs: tuple[str, ...] = STANDARD_VERBS
     subresources: tuple[Subresource, ...] = ()
     columns: tuple[TableColumn, ...] = ()
-    """Custom columns; the built-in kinds have renderers of their own."""
+    """Printer columns of custom resources; built-in kinds have their own renderers."""
     selectable_fields: Mapping[str, str] = field(default_factory=dict)
     """Label of each field selector to the path of the field, e.g. `spec.nodeName`."""
     scale: ScalePaths | None = None
     is_custom: bool = False
-    """Whether a CustomResourceDefinition defines it: then no strategic patches, and its schema prunes."""
+    """Whether a CustomResourceDefinition defines it: no strategic merge patch, and pruning by schema."""
     storage_version: str = ""
-    """The version in which objects are stored, where it is not this one."""
+    """The storage version, if it is another one."""
     stored_as: str = ""
-    """The store's name of the resource, where it shares the objects of another: both groups of Events are one."""
+    """Storage name of the resource whose objects it shares: both groups of Events are stored once."""
     definition: Mapping[str, Any] = field(default_factory=dict)
-    """The version entry of the CustomResourceDefinition, for what only custom resources have."""
+    """The version entry of the CustomResourceDefinition."""
 
     @property
     def key(self) -> str:
-        """The store's name of the resource, the same for all its versions: `pods`, `jobs.batch`."""
+        """Storage name, the same for all versions: `pods`, `jobs.batch`."""
         return self.stored_as or self.qualified
 
     @property
     def qualified(self) -> str:
-        """What people and error messages call it: `pods`, `jobs.batch`."""
+        """Qualified name in messages: `pods`, `jobs.batch`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
@@ -93,9 +93,9 @@ class ServedResource:
 
     @property
     def is_served_by_store(self) -> bool:
-        """Whether objects of it are kept; reviews and the like are answered and forgotten."""
+        """Whether objects are stored; reviews and the like are not."""
         return "get" in self.verbs
 
     def subresource(self, name: str) -> Subresource | None:
-        """One of its subresources."""
+        """The subresource of this name."""
         return next((one for one in self.subresources if one.name == name), None)

@@ -1,1 +1,1 @@
-"""The API server: HTTP in front, one pipeline of named steps per request, the store behind."""
+"""The API server: HTTPS listener, request routing, handlers and storage; the embedded equivalent of kube-apiserver."""

@@ -1,4 +1,4 @@
-"""Everything of the server but the wire: store, catalogue, authority, admission and handlers, put together."""
+"""Assembles the server without its listener: storage, resource catalog, authentication, admission and handlers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,22 +67,22 @@ from kohort.kube.watch_events import WatchEventType
 
 @dataclass(frozen=True)
 class ServerCoreParts:
-    """What a core is made of."""
+    """Dependencies of a `ServerCore`."""
 
     store: Store
     clock: Clock
     signer: Signer
     authority: bytes = b""
-    """The certificate by which clients know the server."""
+    """CA certificate of the server."""
     front_proxy: FrontProxyIdentity | None = None
-    """By what the servers behind APIServices know it."""
+    """Identity presented to aggregated API servers."""
     tokens: Mapping[str, User] = field(default_factory=dict, repr=False)
     logs: LogSource | None = None
     plugins: Sequence[AdmissionPlugin] = ()
 
 
 class ServerCore:
-    """A server without a wire."""
+    """An API server without a listener."""
 
     def __init__(self, parts: ServerCoreParts) -> None:
         store, clock = parts.store, parts.clock
@@ -111,12 +111,12 @@ class ServerCore:
         self._listen()
 
     def _counted(self) -> list[str]:
-        """The resources that quotas may count."""
+        """The resources that a ResourceQuota can count."""
         served = (one for one in self.catalogue.resources if one.namespaced and one.is_served_by_store)
         return list(dict.fromkeys(one.key for one in served))
 
     def _plugins(self, parts: ServerCoreParts) -> list[AdmissionPlugin]:
-        """Every plugin in its place: cheap checks first, webhooks late, quota last, since it sets something aside."""
+        """Admission plugins in order: cheap checks first, webhooks late, quota last because it reserves usage."""
         store = self.store
         served = self.catalogue
         here = AdmissionContext(store, self.authorizer, served.versions, served.find_kind, self._converted)
@@ -192,7 +192,7 @@ class ServerCore:
             self.availability.refresh_soon()
 
     async def start(self) -> None:
-        """Take what is stored into service, and put in place what every cluster has."""
+        """Loads stored definitions and creates the bootstrap objects."""
         self.definitions.load()
         self.definitions.start()
         self.quota.load()
@@ -203,11 +203,11 @@ class ServerCore:
             self.availability.refresh_soon()
 
     def transport(self, user: User) -> InProcessTransport:
-        """A way in for somebody in this process."""
+        """A transport for an in-process client that acts as the given user."""
         return InProcessTransport(self.router, user)
 
     async def close(self) -> None:
-        """Let go of everything but the store, which is somebody else's."""
+        """Releases everything except the store, which the caller owns."""
         await self.sweeper.close()
         await self.availability.close()
         await self.quota.close()
@@ -217,6 +217,6 @@ class ServerCore:
 
 
 def _told(parts: ServerCoreParts) -> dict[str, str]:
-    """What servers behind APIServices get to know: whose client certificates count, and how to know this server."""
+    """Content of the `extension-apiserver-authentication` ConfigMap: client CA and request-header settings."""
     proxy = parts.front_proxy.told() if parts.front_proxy else {}
     return {"client-ca-file": parts.authority.decode(), **proxy}

@@ -1,4 +1,4 @@
-"""A few numbers about the server itself, in Prometheus' text form."""
+"""Metrics of the server in the Prometheus text format."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -10,22 +10,22 @@ Gauge = Callable[[], float]
 
 
 class ServerMetrics:
-    """Counters of requests, and gauges that others offer."""
+    """Request counters, and gauges read on scrape."""
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, int]] = Counter()
         self._gauges: dict[str, tuple[str, Gauge]] = {}
 
     def count(self, method: str, status: int) -> None:
-        """One request was answered."""
+        """Counts a request."""
         self._requests[method if method.isalpha() and len(method) < 16 else "OTHER", status] += 1
 
     def offer(self, name: str, text: str, gauge: Gauge) -> None:
-        """Show a number that is read when asked for."""
+        """Registers a gauge that is read on scrape."""
         self._gauges[name] = (text, gauge)
 
     def answer(self) -> ServerResponse:
-        """All numbers."""
+        """The response with all metrics."""
         lines = ["# HELP apiserver_request_total Requests answered.", "# TYPE apiserver_request_total counter"]
         for (method, status), count in sorted(self._requests.items()):
             lines.append(f'apiserver_request_total{{verb="{method}",code="{status}"}} {count}')

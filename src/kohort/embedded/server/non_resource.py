@@ -1,6 +1,6 @@
-"""What the server says about itself: version, health, discovery, OpenAPI, metrics.
+"""Non-resource endpoints: version, health, discovery, OpenAPI, metrics.
 
-Documents are made from the catalogue when first asked for, and kept until it changes.
+Documents are built from the resource catalog on first use and cached until it changes.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,24 +35,24 @@ VERSION: Final[dict[str, Json]] = {
 HEALTH_PATHS = ("healthz", "livez", "readyz")
 _AGGREGATED: tuple[AggregatedVersion, ...] = ("v2", "v2beta1")
 Check = Callable[[], str]
-"""Empty when all is well, else what is the matter."""
+"""A health check; returns an empty string if healthy, else the reason."""
 
 
 class NonResourceHandlers:
-    """Answers what is not about any object."""
+    """Handlers of the non-resource endpoints."""
 
     def __init__(self, catalogue: ResourceCatalog, checks: Mapping[str, Check], key: Mapping[str, Json]) -> None:
         self._catalogue = catalogue
         self._key = dict(key)
         self.address = "127.0.0.1"
-        """Where clients find the server; known once it listens."""
+        """Address of the server; set once it listens."""
         self._checks = dict(checks)
         self._schemas = openapi.OpenApiDocuments()
         self._kept: dict[tuple[str, ...], ServerResponse] = {}
         self._generation = 0
 
     def answer(self, request: ServerRequest, target: RequestInfo) -> ServerResponse:
-        """The document at a path."""
+        """The response for a path."""
         parts = target.parts
         if parts and parts[0] in HEALTH_PATHS:
             return self._health(request, parts)
@@ -131,7 +131,7 @@ class NonResourceHandlers:
     # Tokens
 
     def _issuer(self) -> dict[str, Json]:
-        """Where others find the key by which they may verify the tokens of service accounts."""
+        """OpenID configuration: where the keys that verify service account tokens are found."""
         return {
             "issuer": ISSUER,
             "jwks_uri": f"https://{self.address}/openid/v1/jwks",
@@ -172,7 +172,7 @@ class NonResourceHandlers:
 
 
 def wanted_aggregation(accept: str) -> AggregatedVersion | None:
-    """The version of aggregated discovery that a client prefers, if it prefers any."""
+    """The version of aggregated discovery that the client prefers, or None."""
     for clause in accept_clauses(accept):
         parameters = clause.parameters
         if parameters.get("as") == "APIGroupDiscoveryList" and parameters.get("g") == "apidiscovery.k8s.io":

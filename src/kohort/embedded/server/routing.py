@@ -1,4 +1,4 @@
-"""From a request to the answer: who asks, whether they may, who handles it; and what anything unexpected looks like."""
+"""Routes requests: authentication, impersonation, authorization, then aggregation, endpoint or resource."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ _ACROSS_NAMESPACES = frozenset(("list", "watch"))
 
 
 class Router:
-    """The server's one entry."""
+    """The handler chain of the server."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Router:
         }
 
     async def handle(self, request: ServerRequest) -> ServerResponse:
-        """Answer anything; nothing that goes wrong inside shows more than a number to find it by in the log."""
+        """Handles a request; an unexpected error is logged, and the client gets only an identifier of the log entry."""
         try:
             request.check_text()
             target = parse_request_info(request)
@@ -94,7 +94,7 @@ class Router:
         user = impersonated(user, request.headers, self._authorizer)
         self._authorize(user, target)
         if user is not ANONYMOUS:
-            # Public documents have no use for a body.
+            # Non-resource endpoints ignore the body.
             request = await request.received()
         if self._aggregator.serves(target):
             return await self._aggregator.proxy(request, target, user)
@@ -120,7 +120,7 @@ class Router:
         return self._documents.answer(request, target)
 
     def _is_known(self, target: RequestInfo) -> bool:
-        """Whether there is anything at the root of the path; elsewhere not even a Status is spoken."""
+        """Whether the root of the path is served; elsewhere the response is plain text instead of a Status."""
         root, group = (*target.parts, "", "")[:2]
         if root == "apis":
             return not group or self._catalogue.has_group(group)
@@ -156,7 +156,7 @@ class Router:
 
 
 def attributes_of(target: RequestInfo) -> AuthorizationAttributes:
-    """What authorization is asked."""
+    """The authorization attributes of a request."""
     if not target.is_resource:
         return AuthorizationAttributes(target.verb if target.verb != "head" else "get", path=target.path)
     return AuthorizationAttributes(
@@ -169,7 +169,7 @@ def _not_allowed() -> StatusError:
 
 
 def _served_verbs(resource: ServedResource, target: RequestInfo) -> Collection[str]:
-    """The verbs served at a path; raises 404 where the path does not fit the scope of the resource."""
+    """The verbs served at a path; raises 404 if the path does not match the resource's scope."""
     if target.rest or target.is_in_namespace is not resource.namespaced:
         return _served_across_namespaces(resource, target)
     if target.is_in_namespace and not target.namespace:
@@ -185,7 +185,7 @@ def _served_verbs(resource: ServedResource, target: RequestInfo) -> Collection[s
 
 
 def _served_across_namespaces(resource: ServedResource, target: RequestInfo) -> Collection[str]:
-    """Objects of all namespaces can be listed and watched at `/RESOURCE`; nothing else is served outside of scope."""
+    """Whether the request lists or watches a namespaced resource across all namespaces."""
     is_collection = not target.subresource and (not target.name or target.verb in _ACROSS_NAMESPACES)
     verbs = _ACROSS_NAMESPACES.intersection(resource.verbs)
     if target.rest or target.is_in_namespace or not is_collection or not verbs:

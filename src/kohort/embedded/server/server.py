@@ -1,4 +1,4 @@
-"""The API server as a whole: a core behind HTTPS, with its keys and its kubeconfig; started and stopped as one."""
+"""The API server with its listener, keys and kubeconfig."""
 
 import contextlib
 import tempfile
@@ -20,7 +20,7 @@ _ANY = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 
 
 class ApiServer:
-    """A running server."""
+    """A running API server."""
 
     def __init__(self, core: ServerCore, listener: Listener, keyring: Keyring, url: str, kubeconfig: Path) -> None:
         self.core = core
@@ -32,7 +32,7 @@ class ApiServer:
 
 @contextlib.asynccontextmanager
 async def running_api_server(settings: ServerSettings, clock: Clock | None = None) -> AsyncIterator[ApiServer]:
-    """A server that answers, for as long as the block lasts."""
+    """Runs an API server until the context exits."""
     moment = clock or SystemClock()
     async with contextlib.AsyncExitStack() as stack:
         folder = settings.data
@@ -84,7 +84,7 @@ def _bound_name(host: str) -> tuple[str, ...]:
 
 
 def _reachable(host: str) -> str:
-    """The address by which a client on this machine finds what listens there."""
+    """The address by which clients on this machine reach the listener."""
     if host in _ANY:
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host

@@ -1,4 +1,4 @@
-"""How a server is to run."""
+"""Settings of the API server."""
 
 import socket
 from dataclasses import dataclass, field
@@ -11,22 +11,22 @@ from kohort.embedded.server.subresources.logs import LogSource
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """Where the server keeps its things, and where it listens."""
+    """Directories and addresses of the server."""
 
     data: Path | None = None
-    """Folder of the store and the keys; None keeps objects in memory and keys in a folder that goes with the server."""
+    """Directory of storage and keys; None keeps objects in memory and keys in a temporary directory."""
     host: str = "127.0.0.1"
     port: int = 0
     bound: socket.socket | None = None
-    """A listening socket to use in place of host and port; the host is still what clients are told."""
+    """Bound socket to use instead of host and port; clients still get the host."""
     kubeconfig: Path | None = None
-    """Where to write the kubeconfig; None puts it into the data folder."""
+    """Path of the kubeconfig; None puts it into the data directory."""
     names: tuple[str, ...] = ()
     """Further names and addresses for the serving certificate."""
     tokens: dict[str, str] = field(default_factory=dict, repr=False)
     """Bearer tokens of administrators, by token."""
     logs: LogSource | None = None
     plugins: tuple[AdmissionPlugin, ...] = ()
-    """Admission plugins besides those that are always there."""
+    """Additional admission plugins."""
     patience: ListenerTimeouts = field(default_factory=ListenerTimeouts)
-    """How long clients may take for what they do."""
+    """Timeouts of client connections."""

@@ -1,6 +1,6 @@
-"""APIServices: groups that another server serves, reached through this one.
+"""Forwards requests for the groups of APIServices to the servers behind them.
 
-The caller is told to the other server in headers that only this server, with its client certificate, may send.
+User and groups are passed in front-proxy headers, which only this server may send, by its client certificate.
 """
 
 import ssl
@@ -40,7 +40,7 @@ _DROPPED = frozenset(
 
 
 class Aggregator:
-    """Passes requests for other servers' groups on."""
+    """Proxies requests for the groups of registered APIServices."""
 
     def __init__(
         self,
@@ -58,29 +58,29 @@ class Aggregator:
         self._services: dict[tuple[str, str], Mapping[str, Any]] | None = None
 
     def invalidate(self) -> None:
-        """Read the APIServices anew before the next request."""
+        """Reads the APIServices again before the next request."""
         self._services = None
         self._contexts.clear()
 
     def renew(self) -> None:
-        """Show the certificate that is in its file by now to whomever is asked from now on."""
+        """Uses the renewed client certificate for new connections."""
         self._contexts.clear()
 
     @property
     def services(self) -> dict[tuple[str, str], Mapping[str, Any]]:
-        """The APIServices that others serve, by group and version."""
+        """The APIServices that name a backing service, by group and version."""
         if self._services is None:
             specs = [entry.object.get("spec") or {} for entry in self._store.list(API_SERVICES).entries]
             self._services = {(spec["group"], spec["version"]): spec for spec in specs if _is_foreign(spec)}
         return self._services
 
     def serves(self, target: RequestInfo) -> bool:
-        """Whether the request is for another server."""
+        """Whether the request is for an aggregated API server."""
         place = (target.group, target.version)
         return place in self.services and not self._is_local(*place)
 
     async def proxy(self, request: ServerRequest, target: RequestInfo, user: User) -> ServerResponse:
-        """The other server's answer."""
+        """Forwards the request and returns the aggregated server's response."""
         spec = self.services[target.group, target.version]
         url = self._url(spec, request, target)
         headers = _forwarded(request, user)
@@ -103,7 +103,7 @@ class Aggregator:
         return ServerResponse(response.status, _chunks(response), kind, tuple(kept))
 
     async def document(self, request: ServerRequest, target: RequestInfo, user: User) -> dict[str, Json]:
-        """The other server's answer as a JSON object."""
+        """Returns the aggregated server's response as a JSON object."""
         answer = await self.proxy(request, target, user)
         assert not isinstance(answer.body, bytes)  # noqa: S101 - what is passed on is a stream
         body = b"".join([chunk async for chunk in answer.body])
@@ -116,7 +116,7 @@ class Aggregator:
         return found
 
     def _url(self, spec: Mapping[str, Any], request: ServerRequest, target: RequestInfo) -> URL:
-        """The address, spelled by us and sent as it is: the other server gets the path that was authorized."""
+        """The URL to forward to, encoded from the path that was authorized."""
         service = spec["service"]
         place = self._endpoints.resolve(service["namespace"], service["name"], int(service.get("port") or 443))
         if place is None:
@@ -125,7 +125,7 @@ class Aggregator:
         return URL(f"https://{place}{encoded_path(target.parts)}" + (f"?{query}" if query else ""), encoded=True)
 
     def _context(self, spec: Mapping[str, Any]) -> ssl.SSLContext:
-        """One per trust that is asked for, so that connections to a server are used again."""
+        """One TLS context per CA bundle, so that connections to a server are reused."""
         place = str(spec.get("caBundle") or ""), bool(spec.get("insecureSkipTLSVerify"))
         if place not in self._contexts:
             context = _trusting(*place)
@@ -141,19 +141,19 @@ class Aggregator:
         return self._session
 
     async def close(self) -> None:
-        """End all connections."""
+        """Closes all connections."""
         if self._session is not None:
             await self._session.close()
 
 
 def _is_foreign(spec: Mapping[str, Any]) -> bool:
-    """Whether the APIService names a server, and a group and version to ask it for."""
+    """Whether the APIService names a backing service, a group and a version."""
     service = spec.get("service") or {}
     return bool(spec.get("group") and spec.get("version") and service.get("namespace") and service.get("name"))
 
 
 def api_service_problems(new: Mapping[str, Any], _: Mapping[str, Any] | None = None) -> list[FieldError]:
-    """What is wrong with an APIService: its name says what it serves."""
+    """Validation errors of an APIService; its name must be version and group."""
     spec, name = new.get("spec") or {}, new["metadata"].get("name", "")
     group, version = spec.get("group") or "", spec.get("version") or ""
     if not version:
@@ -174,7 +174,7 @@ def _unavailable(why: str) -> StatusError:
 
 
 def _host(spec: Mapping[str, Any]) -> str:
-    """The name that the other server's certificate must bear."""
+    """The host name that the backing server's certificate must have."""
     return f"{spec['service']['name']}.{spec['service']['namespace']}.svc"
 
 
@@ -183,7 +183,7 @@ def _quoted(text: str) -> str:
 
 
 def _forwarded(request: ServerRequest, user: User) -> CIMultiDict[str]:
-    """The client's headers without its credentials, and who it is."""
+    """The client's headers without its credentials, plus the front-proxy headers."""
     headers: CIMultiDict[str] = CIMultiDict()
     for name, value in request.headers.items():
         lowered = name.lower()
@@ -201,7 +201,7 @@ def _forwarded(request: ServerRequest, user: User) -> CIMultiDict[str]:
 
 
 def _trusting(bundle: str, anybody: bool) -> ssl.SSLContext:  # noqa: FBT001 - as the APIService has it
-    """Trust what the APIService says: its authority, or anybody where it says so."""
+    """TLS settings from the APIService: its CA bundle, or no verification where it disables it."""
     context = ssl.create_default_context()
     if bundle:
         context.load_verify_locations(cadata=b64decode(bundle).decode())

@@ -1,4 +1,4 @@
-"""Whether the servers behind APIServices answer, and what they serve: for discovery, and for their status."""
+"""Checks whether the servers behind APIServices are available and what they serve, for discovery and their status."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ _PATIENCE = 5.0
 
 
 class _Verdict(NamedTuple):
-    """What the condition `Available` says."""
+    """Status, reason and message of the condition `Available`."""
 
     status: str
     reason: str
@@ -29,7 +29,7 @@ class _Verdict(NamedTuple):
 
 
 class ApiServiceAvailability:
-    """Asks the servers behind APIServices what they serve, when one is registered and now and then."""
+    """Polls discovery of the servers behind APIServices, on registration and periodically."""
 
     def __init__(
         self, store: Store, commits: StoreWriter, catalogue: ResourceCatalog, aggregator: Aggregator, clock: Clock
@@ -42,7 +42,7 @@ class ApiServiceAvailability:
         self._task: asyncio.Task[None] | None = None
 
     def refresh_soon(self) -> None:
-        """Ask all of them anew, and go on asking as long as there are any."""
+        """Starts polling, and continues while any APIService is registered."""
         if self._task is not None:
             self._task.cancel()
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -54,7 +54,7 @@ class ApiServiceAvailability:
             await self.refresh()
 
     async def refresh(self) -> None:
-        """Ask each server once; what it serves is told before its status says that it is there."""
+        """Polls each server once; updates discovery before the condition `Available`."""
         foreign: list[ServedResource] = []
         verdicts = []
         for entry in self._store.list(API_SERVICES).entries:
@@ -88,17 +88,17 @@ class ApiServiceAvailability:
         try:
             await self._commits.update(entry, {**entry.object, "status": {"conditions": [condition]}})
         except RevisionConflictError:
-            return  # whoever changed it makes us look again
+            return  # the next poll sees the concurrent change
 
     async def close(self) -> None:
-        """Ask no more."""
+        """Stops polling."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
 
 def foreign_resources(group: str, version: str, document: Mapping[str, Json]) -> Iterable[ServedResource]:
-    """What another server's discovery document says that it serves."""
+    """The resources in an aggregated server's discovery document."""
     entries = [each for each in document.get("resources") or () if isinstance(each, dict)]
     below: dict[str, list[Subresource]] = {}
     for each in entries:

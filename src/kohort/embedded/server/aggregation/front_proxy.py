@@ -1,4 +1,4 @@
-"""How servers behind APIServices know this one: by a certificate of an authority that signs for nobody else."""
+"""The front-proxy identity: a client certificate of a dedicated CA, by which aggregated servers trust this server."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ EXTRA_PREFIX: Final = "X-Remote-Extra-"
 
 @dataclass(frozen=True, slots=True)
 class FrontProxyIdentity:
-    """What this server shows when it asks others on behalf of somebody."""
+    """Certificate that this server presents to aggregated API servers."""
 
     authority: bytes
     name: str
@@ -24,7 +24,7 @@ class FrontProxyIdentity:
     key: Path
 
     def told(self) -> dict[str, str]:
-        """What others must know to believe it."""
+        """The request-header settings of the `extension-apiserver-authentication` ConfigMap."""
         return {
             "requestheader-allowed-names": _listed((self.name,)),
             "requestheader-client-ca-file": self.authority.decode(),

@@ -1,6 +1,6 @@
-"""Where a service really is: its endpoints, or the name that stands for it elsewhere.
+"""Resolves a Service to the address of an endpoint, or to its external name.
 
-There is no cluster network here, so an address is whatever the endpoints say, mostly a port on this machine.
+There is no cluster network, so the address is that of the endpoints, usually a port on this machine.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,13 +13,13 @@ _OF_SERVICE = "kubernetes.io/service-name"
 
 
 class ServiceResolver:
-    """Finds the address behind a service."""
+    """Resolves Services to addresses."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def resolve(self, namespace: str, name: str, port: int) -> str | None:
-        """`host:port` of a service's port, if anything stands behind it."""
+        """`host:port` behind a service port; None without endpoints."""
         service = self._object("services", namespace, name)
         spec = (service or {}).get("spec") or {}
         if spec.get("type") == "ExternalName":
@@ -55,7 +55,7 @@ def _joined(hosts: Any, ports: Any, wanted: str | None) -> Iterator[str]:
 
 
 def _port_name(spec: Mapping[str, Any], port: int) -> str | None:
-    """The name under which endpoints list the port; None where any will do."""
+    """The endpoint port name of a service port; None when any port matches."""
     ports = spec.get("ports") or ()
     chosen = next((each for each in ports if each.get("port") == port), None)
     return (chosen.get("name") or "") if chosen is not None and len(ports) > 1 else None

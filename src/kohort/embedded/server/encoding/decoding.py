@@ -1,4 +1,4 @@
-"""Request bodies to objects: JSON, YAML and protobuf, with one text for everything that is none of them."""
+"""Decodes request bodies: JSON, YAML and protobuf."""
 
 import json
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ _OFFERED = "application/json, application/yaml, application/vnd.kubernetes.proto
 
 
 def read_body(request: ServerRequest, kind: str = "") -> JsonObject:
-    """The object that a request carries; `kind` is what it should be, for errors."""
+    """The object in the request body; `kind` is the expected kind, for error messages."""
     if request.content_type == PROTOBUF_TYPE:
         return _protobuf(request.body)
     try:
@@ -33,7 +33,7 @@ def read_body(request: ServerRequest, kind: str = "") -> JsonObject:
 
 
 def check_head(request: ServerRequest, resource: ServedResource, found: JsonObject) -> None:
-    """A custom object must say what it is; built-in ones may leave it out."""
+    """Requires kind and apiVersion of a custom object; built-in objects may omit them."""
     for name, word in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not found.get(name):
             text = request.body[:256].decode(errors="replace")
@@ -49,7 +49,7 @@ def check_head(request: ServerRequest, resource: ServedResource, found: JsonObje
 
 
 def as_object(value: Json) -> JsonObject:
-    """The value, which must be an object."""
+    """The value as an object; raises 400 for any other JSON value."""
     if not isinstance(value, dict):
         raise bad_request("couldn't get version/kind; json parse error: the body must be a JSON object")
     return value
@@ -63,7 +63,7 @@ def _protobuf(body: bytes) -> JsonObject:
 
 
 def read_value(request: ServerRequest) -> Json:
-    """The JSON value that a request carries."""
+    """The JSON value in the request body."""
     kind = request.content_type
     if kind in JSON_TYPES or kind.endswith("+json"):
         return _json(request.body)
@@ -84,7 +84,7 @@ def _json(body: bytes) -> Json:
 
 
 def _yaml(body: bytes) -> Json:
-    """YAML as Kubernetes reads it; JSON, which is what clients mostly send under this name, at JSON's speed."""
+    """Decodes YAML as Kubernetes does; tries JSON first, which is faster and what clients mostly send."""
     if body.lstrip().startswith(b"{"):
         try:
             return decode_json(body)
@@ -100,7 +100,7 @@ def _yaml(body: bytes) -> Json:
 
 
 def duplicate_fields(request: ServerRequest) -> list[str]:
-    """Fields that a JSON body gives twice, as strict validation names them."""
+    """Fields given twice in a JSON body, as strict field validation names them."""
     if request.content_type not in JSON_TYPES:
         return []
     found: list[str] = []
@@ -116,5 +116,5 @@ def duplicate_fields(request: ServerRequest) -> list[str]:
     try:
         json.loads(request.body, object_pairs_hook=members)
     except (ValueError, RecursionError):
-        return []  # reading the object fails too, with an error for the client
+        return []  # decoding the object fails as well, and returns the error
     return found

@@ -1,6 +1,6 @@
-"""Which form of an answer a client asked for: plain JSON, a Table, or only the metadata of objects.
+"""Content negotiation: plain JSON, Table or PartialObjectMetadata.
 
-Protobuf answers are never given: every client that asks for them takes JSON too.
+Responses are never protobuf: every client that requests it accepts JSON too.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _VERSIONS: tuple[TableVersion, ...] = ("v1", "v1beta1")
 
 
 class Representation(Enum):
-    """What an object is shown as; the value is the `as` parameter."""
+    """Representation of an object; the value is the `as` parameter of the media type."""
 
     OBJECT = ""
     TABLE = "Table"
@@ -28,7 +28,7 @@ class Representation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NegotiatedFormat:
-    """The form of an answer."""
+    """The negotiated format of a response."""
 
     shape: Representation = Representation.OBJECT
     version: TableVersion = "v1"
@@ -40,14 +40,14 @@ PLAIN = NegotiatedFormat()
 
 @dataclass(frozen=True, slots=True)
 class AcceptClause:
-    """One alternative of an Accept header."""
+    """One media type of an Accept header."""
 
     media_type: str
     parameters: dict[str, str]
 
 
 def accept_clauses(header: str) -> list[AcceptClause]:
-    """The alternatives of an Accept header, in the order given."""
+    """The media types of an Accept header, in order."""
     return [_clause(text) for text in header.split(",")[:_MAX_CLAUSES] if text.strip()]
 
 
@@ -58,7 +58,7 @@ def _clause(text: str) -> AcceptClause:
 
 
 def chosen_form(accept: str) -> NegotiatedFormat:
-    """The first form asked for that can be given."""
+    """The first requested format that the server supports."""
     clauses = accept_clauses(accept)
     if not clauses:
         return PLAIN
@@ -67,7 +67,7 @@ def chosen_form(accept: str) -> NegotiatedFormat:
         if form is not None:
             return form
     if any("protobuf" in clause.media_type for clause in clauses):
-        # A client that names protobuf alone decodes by Content-Type all the same.
+        # A client that accepts protobuf only still decodes by Content-Type.
         return PLAIN
     offered = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
     raise StatusError(406, "NotAcceptable", f"only the following media types are accepted: {offered}")

@@ -1,4 +1,4 @@
-"""What goes back: a status, headers, and a body that is either whole or a stream."""
+"""Responses: status code, headers, and a body that is complete or streamed."""
 
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ TEXT = "text/plain; charset=utf-8"
 _UNPRINTABLE = {ord(sign): " " for sign in "\r\n\t"}
 _MAX_WARNING = 1024
 _WITH_DETAILS = ("Forbidden", "Invalid", "MethodNotAllowed", "NotAcceptable", "NotFound")
-"""Refusals that always have details, if empty ones: clients compare answers with those of a real server."""
+"""Status reasons that always carry details, even empty ones, as kube-apiserver returns them."""
 
 encode = msgspec.json.Encoder().encode
 """JSON bytes of plain dicts and lists."""
@@ -23,7 +23,7 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class ServerResponse:
-    """A response, not yet written to anybody."""
+    """A response that is not sent yet."""
 
     status: int
     body: bytes | AsyncIterator[bytes]
@@ -31,22 +31,22 @@ class ServerResponse:
     headers: Headers = ()
 
     def with_headers(self, more: Iterable[tuple[str, str]]) -> "ServerResponse":
-        """The same answer with further headers."""
+        """A copy with further headers."""
         return replace(self, headers=(*self.headers, *more))
 
 
 def json_answer(value: Json, status: int = 200) -> ServerResponse:
-    """A JSON document."""
+    """A JSON response."""
     return ServerResponse(status, encode(value))
 
 
 def text_answer(text: str, status: int = 200) -> ServerResponse:
-    """Plain text, as the health endpoints speak."""
+    """A plain-text response, for the health endpoints."""
     return ServerResponse(status, text.encode(), TEXT)
 
 
 def status_answer(error: StatusError) -> ServerResponse:
-    """A refusal as a `Status`."""
+    """An error response with a `Status` body."""
     status = error.to_status()
     if error.reason in _WITH_DETAILS:
         status.setdefault("details", {})
@@ -57,7 +57,7 @@ def status_answer(error: StatusError) -> ServerResponse:
 
 
 def warning_headers(warnings: Iterable[str]) -> list[tuple[str, str]]:
-    """`Warning: 299` headers, which kubectl prints; each text once."""
+    """`Warning: 299` headers, without duplicates; kubectl prints them."""
     return [("Warning", f'299 - "{_quotable(text)}"') for text in dict.fromkeys(warnings)]
 
 

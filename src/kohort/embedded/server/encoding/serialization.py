@@ -1,4 +1,4 @@
-"""Objects and lists as bytes, in the form that was asked for."""
+"""Serializes objects, lists and watch events in the negotiated format."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class ResponseFormat:
-    """The form of an answer, and how much of each object a Table carries."""
+    """The negotiated format, and the object policy of Tables."""
 
     form: NegotiatedFormat
     include: Include
@@ -30,11 +30,11 @@ class ResponseFormat:
 
     @property
     def is_plain(self) -> bool:
-        """Whether stored bytes go out as they are."""
+        """Whether stored bytes are returned unchanged."""
         return self.form.shape is Representation.OBJECT
 
     def one(self, resource: ServedResource, shown: EncodedObject) -> bytes:
-        """One object."""
+        """Serializes one object."""
         if self.is_plain:
             return self._text(shown.data)
         if self.form.shape is Representation.TABLE:
@@ -43,7 +43,7 @@ class ResponseFormat:
         return self._text(encode(self._partial(shown.object)))
 
     def many(self, resource: ServedResource, items: Sequence[EncodedObject], metadata: Mapping[str, Json]) -> bytes:
-        """A list."""
+        """Serializes a list."""
         if self.is_plain:
             return self._text(plain_list(resource, items, metadata))
         if self.form.shape is Representation.TABLE:
@@ -54,12 +54,12 @@ class ResponseFormat:
         return self._text(encode({"kind": kind, "apiVersion": version, "metadata": metadata, "items": partial}))
 
     def event(self, kind: str, resource: ServedResource, shown: EncodedObject) -> bytes:
-        """One line of a watch."""
+        """Serializes one watch event."""
         body = shown.data if self.is_plain else self.one(resource, shown)
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
 
     def bookmark(self, resource: ServedResource, shown: EncodedObject) -> bytes:
-        """A line that tells progress; a Table without rows carries it in its own metadata."""
+        """Serializes a BOOKMARK event; a Table without rows carries the revision in its metadata."""
         if self.form.shape is not Representation.TABLE:
             return self.event("BOOKMARK", resource, shown)
         rows = self.rows(resource, [], shown.object["metadata"])
@@ -68,7 +68,7 @@ class ResponseFormat:
     def rows(
         self, resource: ServedResource, objects: Sequence[JsonObject], metadata: Mapping[str, Json]
     ) -> dict[str, Json]:
-        """A Table of objects."""
+        """Renders a Table of objects."""
         return table(resource, objects, self.now(), self.include, self.form.version, metadata)
 
     def _partial(self, found: JsonObject) -> JsonObject:
@@ -81,12 +81,12 @@ class ResponseFormat:
         return yaml.safe_dump(msgspec.json.decode(data), sort_keys=True, allow_unicode=True).encode()
 
     def answer(self, body: bytes, status: int = 200) -> ServerResponse:
-        """Bytes in this form, with their media type."""
+        """A response with these bytes and the media type of the format."""
         return ServerResponse(status, body, self.form.media_type)
 
 
 def presentation(request: ServerRequest, now: Clock) -> ResponseFormat:
-    """How the answer to a request is to look."""
+    """The format of the response to a request."""
     wanted = request.parameter("includeObject") or "Metadata"
     include = next((each for each in _INCLUDES if each == wanted), None)
     if include is None:
@@ -98,12 +98,12 @@ def presentation(request: ServerRequest, now: Clock) -> ResponseFormat:
 
 
 def list_kind(resource: ServedResource) -> str:
-    """`PodList`."""
+    """The list kind, e.g. `PodList`."""
     return resource.list_kind or f"{resource.kind}List"
 
 
 def plain_list(resource: ServedResource, items: Sequence[EncodedObject], metadata: Mapping[str, Json]) -> bytes:
-    """A list of the bytes that its items already have, copied once; built-in items leave out what the list says."""
+    """Joins the encoded items into a list; items of built-in kinds omit kind and apiVersion, as in kube-apiserver."""
     if resource.is_custom:
         start, metadata = 1, {"continue": "", **metadata}
     else:

@@ -1,6 +1,6 @@
-"""Objects between the version in which they are stored and the one in which they are asked for.
+"""Converts objects between storage version and served version.
 
-Nearly always both are the same and the stored bytes go out as they are; only otherwise is anything converted.
+Both are usually the same, and stored bytes are then returned unchanged.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,15 +15,15 @@ from kohort.embedded.kinds.events import from_stored, to_stored
 from kohort.embedded.resources import ServedResource
 
 Convert = Callable[[Mapping[str, Any], Sequence[JsonObject], str], Awaitable[list[JsonObject]]]
-"""Custom objects by their definition to another apiVersion."""
+"""Converts custom objects to another apiVersion by their definition."""
 
 _encode = msgspec.json.Encoder().encode
 _MAX_KNOWN = 1024
-"""Converted states kept per version, so that a thousand watchers cost one conversion per change."""
+"""Converted objects cached per version, so that a change is converted once for all watches."""
 
 
 class EncodedObject(Protocol):
-    """An object with its bytes, as it is shown."""
+    """An object with its encoding."""
 
     @property
     def object(self) -> JsonObject:
@@ -31,18 +31,18 @@ class EncodedObject(Protocol):
 
     @property
     def data(self) -> bytes:
-        """The same as JSON bytes."""
+        """The object as JSON bytes."""
 
 
 class ConvertedObject(NamedTuple):
-    """An object that was converted for showing."""
+    """An object converted to the requested version."""
 
     object: JsonObject
     data: bytes
 
 
 def headed(resource: ServedResource, found: JsonObject) -> JsonObject:
-    """The object with kind and version first: so that the bytes alone tell in which version an object is stored."""
+    """The object with apiVersion and kind first, so that the version can be read from the bytes."""
     rest = {name: value for name, value in found.items() if name not in ("kind", "apiVersion")}
     return {"kind": resource.kind, "apiVersion": found["apiVersion"], **rest}
 
@@ -53,17 +53,17 @@ def _head(kind: str, api_version: str) -> bytes:
 
 
 def head_bytes(resource: ServedResource) -> bytes:
-    """How the bytes of an object in this version begin."""
+    """The prefix of the bytes of an object in this version."""
     return _head(resource.kind, resource.api_version)
 
 
 def rendered(found: JsonObject) -> ConvertedObject:
-    """An object with its bytes."""
+    """Encodes an object."""
     return ConvertedObject(found, _encode(found))
 
 
 class VersionConverter:
-    """The way between stored and served versions."""
+    """Converts between storage version and served versions."""
 
     def __init__(self, convert: Convert, definition: Callable[[str], Mapping[str, Any] | None]) -> None:
         self._convert = convert
@@ -71,7 +71,7 @@ class VersionConverter:
         self._known: dict[tuple[str, str], tuple[str, dict[bytes, ConvertedObject]]] = {}
 
     async def served(self, resource: ServedResource, stored: Sequence[EncodedObject]) -> Sequence[EncodedObject]:
-        """Stored objects in the version of the resource."""
+        """Stored objects in the served version."""
         head = head_bytes(resource)
         others = [each for each in stored if not each.data.startswith(head)]
         if not others:
@@ -80,7 +80,7 @@ class VersionConverter:
         return [each if each.data.startswith(head) else next(converted) for each in stored]
 
     async def _rendered(self, resource: ServedResource, others: Sequence[EncodedObject]) -> list[ConvertedObject]:
-        """Objects in the version of the resource; each state is converted once for all who watch it."""
+        """Objects in the served version; each revision is converted once."""
         known = self._conversions(resource)
         missing = [each for each in others if each.data not in known]
         for each, found in zip(missing, await self._read(resource, [one.object for one in missing]), strict=True):
@@ -91,7 +91,7 @@ class VersionConverter:
         return shown
 
     def _conversions(self, resource: ServedResource) -> dict[bytes, ConvertedObject]:
-        """What was converted to this version; nothing, once the definition changed: it may convert otherwise now."""
+        """Conversion cache of this version; empty after the definition has changed."""
         definition = self._definition(resource.key)
         state = str(definition["metadata"].get("resourceVersion")) if definition else ""
         place = (resource.qualified, resource.version)
@@ -101,17 +101,17 @@ class VersionConverter:
         return known[1]
 
     async def served_object(self, resource: ServedResource, stored: JsonObject) -> JsonObject:
-        """One stored object in the version of the resource."""
+        """One stored object in the served version."""
         if stored["apiVersion"] == resource.api_version:
             return stored
         return (await self._read(resource, [stored]))[0]
 
     async def converted(self, resource: ServedResource, objects: Sequence[JsonObject]) -> list[JsonObject]:
-        """Objects of any version in the version of the resource, for those who only look at them on their way."""
+        """Objects of any version in the served version, for admission and webhooks."""
         return await self._to(resource, objects, resource.api_version)
 
     async def stored(self, resource: ServedResource, found: JsonObject) -> JsonObject:
-        """An object in the version in which it is to be stored."""
+        """The object in its storage version."""
         if resource.stored_as:
             return to_stored(resource, found)
         if not resource.storage_version:

@@ -1,4 +1,4 @@
-"""Server-side apply: what a manager wants, merged with what others own; creates what is not there."""
+"""Server-side apply: merges an applied configuration and creates the object if it does not exist."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,14 +12,14 @@ from kohort.kube.errors import MODIFIED, StatusError, bad_request, conflict
 
 
 class Applier:
-    """Carries applies through the writer."""
+    """Performs server-side apply through the write pipeline."""
 
     def __init__(self, writer: WritePipeline, semantics: ResourceStrategy) -> None:
         self._writer = writer
         self._semantics = semantics
 
     async def apply(self, operation: WriteOperation, config: JsonObject) -> WriteResult:
-        """Apply a configuration; two that create the same object at once meet in the second round."""
+        """Applies a configuration; retries as an update if the object is created concurrently."""
         wanted = self._semantics.configuration(operation, _checked(operation, config))
         for _ in range(MAX_ATTEMPTS):
             try:

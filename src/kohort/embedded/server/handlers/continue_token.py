@@ -1,6 +1,6 @@
-"""Tokens that let a paged list go on where it stopped, at the revision at which it began.
+"""Continue tokens of paged lists: the last key returned and the revision of the list.
 
-They are opaque to clients and carry no authority: what they name is checked like any other request.
+Tokens are opaque to clients and grant nothing: requests that use them are authorized as any other.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -16,7 +16,7 @@ _MAX_TOKEN = 4096
 
 @dataclass(frozen=True, slots=True)
 class ContinueToken:
-    """Where a list stopped."""
+    """Decoded continue token."""
 
     revision: int
     namespace: str
@@ -24,7 +24,7 @@ class ContinueToken:
 
     @property
     def place(self) -> tuple[str, str]:
-        """The last object that was shown."""
+        """Key of the last object returned."""
         return self.namespace, self.name
 
 
@@ -32,12 +32,12 @@ _decode = msgspec.json.Decoder(ContinueToken).decode
 
 
 def write_token(continuation: ContinueToken) -> str:
-    """The token of a place."""
+    """Encodes a continue token."""
     return urlsafe_b64encode(msgspec.json.encode(continuation)).decode().rstrip("=")
 
 
 def read_token(token: str) -> ContinueToken:
-    """The place that a token tells."""
+    """Decodes a continue token."""
     if len(token) > _MAX_TOKEN:
         raise bad_request("invalid continue token: continue key is not valid: it is too long")
     try:
@@ -49,7 +49,7 @@ def read_token(token: str) -> ContinueToken:
 
 
 def token_expired() -> StatusError:
-    """The revision of a token is no longer kept."""
+    """The error for a token whose revision is compacted."""
     return expired(
         "The provided continue parameter is too old to display a consistent list result. "
         "You must start a new list without the continue parameter."

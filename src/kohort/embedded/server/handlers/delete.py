@@ -1,4 +1,4 @@
-"""Delete: at once, or in steps where something holds the object (finalizers, a grace period, its dependents)."""
+"""Delete: immediate, or graceful if finalizers, a grace period or dependents delay it."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -24,19 +24,19 @@ _JOB_WARNING = (
     "propagationPolicy=Orphan to suppress this warning"
 )
 CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
-"""Holds a definition until its objects are gone."""
+"""Finalizer that keeps a definition until its objects are deleted."""
 _TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
 class DeleteResult(NamedTuple):
-    """What came of a delete: the object while it lingers, its last state when it is gone."""
+    """Result of a delete: the object while its deletion is pending, else its last state."""
 
     shown: EncodedObject
     is_gone: bool
 
 
 class Deleter:
-    """Carries deletes to the store."""
+    """Deletes objects from storage."""
 
     def __init__(
         self, store: Store, commits: StoreWriter, versions: VersionConverter, admission: AdmissionChain
@@ -47,7 +47,7 @@ class Deleter:
         self._admission = admission
 
     async def delete(self, operation: WriteOperation, options: DeleteRequestOptions) -> DeleteResult:
-        """One object, or the first step of its end."""
+        """Deletes an object, or starts its graceful deletion."""
         _warn_of_orphans(operation, options)
         for _ in range(MAX_ATTEMPTS):
             entry = self._store.get(operation.key())
@@ -97,14 +97,14 @@ class Deleter:
 
 
 def _shown_options(operation: WriteOperation, options: DeleteRequestOptions, found: JsonObject) -> JsonObject:
-    """What webhooks see: pods get time even where nobody asked for it."""
+    """Delete options as webhooks see them; pods have their grace period filled in."""
     if operation.resource.key != "pods":
         return options.shown()
     return options.shown(gracePeriodSeconds=_grace_period(operation, options, found))
 
 
 def with_deletion_timestamp(operation: WriteOperation, options: DeleteRequestOptions, found: JsonObject) -> JsonObject:
-    """The object on its way out: when it is to be gone, and who has to let go of it first."""
+    """The object with deletionTimestamp, grace period and the finalizers of the propagation policy."""
     metadata = dict(found["metadata"])
     finalizers = _finalizers(operation, options, metadata.get("finalizers") or ())
     if operation.resource.key == CRDS and not metadata.get("deletionTimestamp"):
@@ -119,7 +119,7 @@ def with_deletion_timestamp(operation: WriteOperation, options: DeleteRequestOpt
 
 
 def _set_deadline(operation: WriteOperation, metadata: JsonObject, grace: int) -> None:
-    """A second delete may shorten the time that is left, never lengthen it."""
+    """Sets the deletion deadline; a second delete may shorten it, never extend it."""
     if not metadata.get("deletionTimestamp"):
         metadata["deletionTimestamp"] = format_time(operation.now + timedelta(seconds=grace))
         if operation.resource.key != "namespaces":
@@ -142,7 +142,7 @@ def _marked(operation: WriteOperation, leaving: JsonObject) -> JsonObject:
 
 
 def _finalizers(operation: WriteOperation, options: DeleteRequestOptions, present: Iterable[str]) -> list[Json]:
-    """Those that were there, with the ones that the way of propagation adds or takes away."""
+    """The finalizers after the propagation policy is applied."""
     propagation = options.propagation
     kept = list(present)
     if not propagation:
@@ -158,7 +158,7 @@ def _finalizers(operation: WriteOperation, options: DeleteRequestOptions, presen
 
 
 def _grace_period(operation: WriteOperation, options: DeleteRequestOptions, found: JsonObject) -> int:
-    """Only pods that run somewhere are given time; a node that knows nothing of a pod need not be waited for."""
+    """The grace period; 0 except for pods that are bound to a node and not finished."""
     if operation.resource.key != "pods":
         return 0
     spec, status = found.get("spec") or {}, found.get("status") or {}
@@ -171,7 +171,7 @@ def _grace_period(operation: WriteOperation, options: DeleteRequestOptions, foun
 
 
 def check_preconditions(operation: WriteOperation, options: DeleteRequestOptions, found: JsonObject) -> None:
-    """Raise a conflict unless the object has the identity and the state that the client insists on."""
+    """Raises a conflict unless uid and resourceVersion match the preconditions."""
     metadata, resource = found["metadata"], operation.resource
     about = ErrorSubject(resource.kind, resource.group, operation.name)
     if options.uid and options.uid != metadata["uid"]:

@@ -1,4 +1,4 @@
-"""Get and list: what is there, all of it or page by page, at one revision."""
+"""Get and list, at one revision, optionally paged."""
 
 from collections.abc import Sequence
 
@@ -17,37 +17,37 @@ _PAGE = 500
 
 
 def too_large_version(asked: int, current: int) -> StatusError:
-    """A resource version that is yet to come."""
+    """The error for a resourceVersion in the future."""
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
     cause: dict[str, Json] = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     return StatusError(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})
 
 
 def about(resource: ServedResource, name: str = "") -> ErrorSubject:
-    """What errors call an object."""
+    """Resource and name of an object in errors."""
     return ErrorSubject(resource.plural, resource.group, name)
 
 
 class GetListHandler:
-    """Answers gets and lists."""
+    """Handler of get and list."""
 
     def __init__(self, store: Store, versions: VersionConverter) -> None:
         self._store = store
         self._versions = versions
 
     def entry(self, resource: ServedResource, namespace: str, name: str) -> StoredObject:
-        """A stored object, or the error that it is not there."""
+        """A stored object; raises NotFound."""
         found = self._store.get(StorageKey(resource.key, namespace, name))
         if found is None:
             raise not_found(about(resource, name))
         return found
 
     def find(self, key: str, namespace: str, name: str) -> StoredObject | None:
-        """A stored object, if it is there."""
+        """A stored object, or None."""
         return self._store.get(StorageKey(key, namespace, name))
 
     async def get(self, resource: ServedResource, namespace: str, name: str, shape: ResponseFormat) -> ServerResponse:
-        """One object."""
+        """Returns one object."""
         found = self.entry(resource, namespace, name)
         (shown,) = await self._versions.served(resource, [found])
         return shape.answer(shape.one(resource, shown))
@@ -55,7 +55,7 @@ class GetListHandler:
     async def list(
         self, resource: ServedResource, namespace: str, options: ListOptions, shape: ResponseFormat
     ) -> ServerResponse:
-        """Many objects."""
+        """Returns a list of objects."""
         entries, metadata = self.select(resource, namespace, options)
         shown = await self._versions.served(resource, entries)
         return shape.answer(shape.many(resource, shown, metadata))
@@ -63,7 +63,7 @@ class GetListHandler:
     def select(
         self, resource: ServedResource, namespace: str, options: ListOptions
     ) -> tuple[Sequence[StoredObject], dict[str, Json]]:
-        """The entries of one page, and the metadata of the list."""
+        """The stored objects of one page, and the list's metadata."""
         start = read_token(options.continue_token) if options.continue_token else None
         chosen = predicate(resource, options)
         try:
@@ -96,7 +96,7 @@ class GetListHandler:
         return self._filtered(resource, namespace, options, at, after, chosen)
 
     def _revision(self, options: ListOptions) -> int | None:
-        """Only an exact match, or a page of an old list, goes back in time; newer is fine otherwise."""
+        """The revision to read at: old for an exact match or a continued list, else the current one."""
         asked = options.revision
         if asked is None:
             return None
@@ -119,7 +119,7 @@ class GetListHandler:
         after: tuple[str, str] | None,
         chosen: Predicate,
     ) -> tuple[Sequence[StoredObject], dict[str, Json]]:
-        """Selected objects up to the limit; how many follow can't be told without looking at them."""
+        """Selected objects up to the limit; the number that remains is unknown."""
         found: list[StoredObject] = []
         page = _PAGE if options.limit else 0
         while True:
@@ -137,7 +137,7 @@ class GetListHandler:
 
 
 def _list_metadata(revision: int, entries: Sequence[EncodedObject], remaining: int | None) -> dict[str, Json]:
-    """Resource version, and where to go on when more follow; None: more follow, how many is unknown."""
+    """List metadata with revision and continue token; None remaining: more follow, the number is unknown."""
     metadata: dict[str, Json] = {"resourceVersion": str(revision)}
     if remaining == 0 or not entries:
         return metadata

@@ -1,4 +1,4 @@
-"""The verbs on objects themselves: get, list, watch, create, update, patch, delete."""
+"""Handlers of the verbs on resources: get, list, watch, create, update, patch, delete."""
 
 from kohort.api.codec import Json, JsonObject
 from kohort.api.fields import ROOT
@@ -25,18 +25,18 @@ from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid
 
 
 def success(details: dict[str, Json]) -> JsonObject:
-    """The `Status` of a thing done, when there is no object to show."""
+    """The `Status` returned by a delete without an object."""
     done: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return {**done, "details": details} if details else done
 
 
 def write_defaults(options: DeleteRequestOptions) -> WriteRequestOptions:
-    """The options of the writes that a delete may lead to."""
+    """Write options of the updates that a delete may cause."""
     return WriteRequestOptions(dry_run=options.dry_run)
 
 
 class ResourceHandlers:
-    """Handlers of the verbs."""
+    """Handlers by verb."""
 
     def __init__(
         self,
@@ -55,32 +55,32 @@ class ResourceHandlers:
         self._semantics = semantics
 
     async def get(self, call: ResourceRequest) -> ServerResponse:
-        """One object."""
+        """Returns one object."""
         return await self.reader.get(call.resource, call.namespace, call.target.name, call.shape)
 
     async def list(self, call: ResourceRequest) -> ServerResponse:
-        """Many objects."""
+        """Returns a list of objects."""
         return await self.reader.list(call.resource, call.namespace, list_options(call.request), call.shape)
 
     async def watch(self, call: ResourceRequest) -> ServerResponse:
-        """Changes as they happen."""
+        """Streams watch events."""
         return self._watcher.watch(call.resource, call.namespace, list_options(call.request), call.shape)
 
     async def create(self, call: ResourceRequest) -> ServerResponse:
-        """A new object."""
+        """Creates an object."""
         operation = call.operation("create")
         body = self.body(call, operation)
         written = await self.writer.create(operation, body)
         return call.shown(written.shown, 201)
 
     async def update(self, call: ResourceRequest, subresource: str = "") -> ServerResponse:
-        """The whole next state of an object."""
+        """Replaces an object."""
         operation = call.operation("update", subresource)
         written = await self.writer.replace(operation, self.body(call, operation))
         return call.shown(written.shown, 201 if written.is_new else 200)
 
     async def patch(self, call: ResourceRequest, subresource: str = "") -> ServerResponse:
-        """A change to an object."""
+        """Patches an object."""
         accepted = CUSTOM_RESOURCE_PATCHES if call.resource.is_custom else tuple(PatchKind)
         kind = PatchKind.from_content_type(call.request.headers.get("Content-Type", ""), accepted)
         if kind is PatchKind.APPLY:
@@ -97,7 +97,7 @@ class ResourceHandlers:
         return call.shown(written.shown)
 
     def _read_patched(self, operation: WriteOperation, found: JsonObject, former: JsonObject) -> JsonObject:
-        """The patched object, read by its kind; what it does not take is the patch's fault, not the body's."""
+        """Decodes the patched object; errors refer to the patch."""
         try:
             return self._semantics.read(operation, found, former)
         except StatusError as error:
@@ -108,7 +108,7 @@ class ResourceHandlers:
             raise invalid(ErrorSubject("", kind=""), [problem]) from None
 
     async def delete(self, call: ResourceRequest) -> ServerResponse:
-        """The end of an object, or its beginning."""
+        """Deletes an object."""
         options = delete_options(call.request, self._delete_body(call))
         deleted = await self.deleter.delete(call.operation_with("update", write_defaults(options)), options)
         return self._deleted(call, deleted)
@@ -129,7 +129,7 @@ class ResourceHandlers:
         return call.plain(success(details))
 
     async def delete_collection(self, call: ResourceRequest) -> ServerResponse:
-        """All selected objects, one after the other; what is gone meanwhile does not matter."""
+        """Deletes the selected objects one by one; objects deleted meanwhile are skipped."""
         options = delete_options(call.request, self._delete_body(call))
         entries, metadata = self.reader.select(call.resource, call.namespace, list_options(call.request))
         for entry in entries:
@@ -160,7 +160,7 @@ class ResourceHandlers:
         return body
 
     def body(self, call: ResourceRequest, operation: WriteOperation) -> JsonObject:
-        """The object that the request carries, read by its kind."""
+        """The object in the request body, decoded for its kind."""
         duplicates = duplicate_fields(call.request) if operation.options.field_validation == "Strict" else []
         found = read_body(call.request, call.resource.kind)
         if call.resource.is_custom:

@@ -1,4 +1,4 @@
-"""Which objects a list or watch shows: label and field selectors, compiled to one question per object."""
+"""Label and field selectors of lists and watches, compiled to one predicate."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ Predicate = Callable[[Mapping[str, Any]], bool]
 
 
 def predicate(resource: ServedResource, options: ListOptions) -> Predicate | None:
-    """Whether an object is selected; None when all are."""
+    """The predicate of the selectors; None if all objects match."""
     questions = [*_label_questions(options), *_field_questions(resource, options)]
     if not questions:
         return None
@@ -50,7 +50,7 @@ def _unknown(resource: ServedResource, label: str) -> str:
 
 
 def wanted_name(options: ListOptions) -> str | None:
-    """The one name that a field selector leaves, if it leaves but one."""
+    """The single name that a field selector allows, or None."""
     names = (
         each.value for each in options.fields.requirements if each.field == "metadata.name" and each.operator == "="
     )

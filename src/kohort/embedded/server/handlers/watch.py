@@ -1,6 +1,6 @@
-"""Watch: changes as they are committed, in lines of JSON, from any revision that is still kept.
+"""Watch: a stream of events from any revision that is not compacted.
 
-A watch is a position in the store's feed, so an idle or slow watcher holds nothing but its place.
+A watch is a position in the watch cache, so an idle or slow watch buffers nothing.
 """
 
 import asyncio
@@ -30,14 +30,14 @@ from kohort.kube.errors import StatusError, expired
 
 BOOKMARK_EVERY = 60.0
 _SHORTEST, _LONGEST = 1800.0, 3600.0
-"""How long a watch lasts whose client does not say: drawn between these, so that not all end at once."""
+"""Range of the random timeout of watches without timeoutSeconds, so that they do not all expire at once."""
 _BATCH = 500
 
 _Event = tuple[str, StoredObject]
 
 
 class WatchHandler:
-    """Answers watches."""
+    """Handler of watch."""
 
     def __init__(self, store: Store, versions: VersionConverter, clock: Clock) -> None:
         self._store = store
@@ -47,12 +47,12 @@ class WatchHandler:
     def watch(
         self, resource: ServedResource, namespace: str, options: ListOptions, shape: ResponseFormat
     ) -> ServerResponse:
-        """A stream of events."""
+        """Streams events from the requested revision on."""
         chosen = predicate(resource, options)
         current = self._store.revision
         if options.revision is not None and options.revision > current:
             raise too_large_version(options.revision, current)
-        # The beginning is settled now: what is committed before the first line is read must not be missed.
+        # The start position is fixed now: events committed before the first read must not be missed.
         start = current if _wants_state(options) else options.revision or current
         stream = self._stream(resource, namespace, start, options, shape, chosen)
         return ServerResponse(200, stream, shape.form.media_type)
@@ -75,7 +75,7 @@ class WatchHandler:
                 try:
                     async for part in self._changes(watch, resource, options, shape, chosen):
                         yield part
-                        del part  # a silent watch holds nothing
+                        del part  # an idle watch holds no object
                 finally:
                     timer.cancel()
         except (CompactedError, FutureRevisionError):
@@ -92,7 +92,7 @@ class WatchHandler:
         shape: ResponseFormat,
         chosen: Predicate | None,
     ) -> AsyncIterator[bytes]:
-        """What is there at the start, as if it had just been added."""
+        """The initial list as ADDED events."""
         after: tuple[str, str] | None = None
         while True:
             listing = self._store.list(resource.key, namespace, at=at, limit=_BATCH, after=after)
@@ -129,7 +129,7 @@ class WatchHandler:
         return b"".join(lines)
 
     async def _keep_time(self, watch: StoreWatch, timeout: int | None) -> None:
-        """Mark progress now and then, and end the watch when its time is over."""
+        """Sends bookmarks periodically and ends the watch at its timeout."""
         lasts = float(timeout) if timeout else random.uniform(_SHORTEST, _LONGEST)  # noqa: S311 - no secret
         end = self._clock.now() + lasts
         while (left := end - self._clock.now()) > 0:
@@ -139,14 +139,14 @@ class WatchHandler:
 
 
 def _wants_state(options: ListOptions) -> bool:
-    """Whether the watch begins with what is there; so does one that names no resource version."""
+    """Whether the watch starts with the current objects, as it does without a resourceVersion."""
     if options.initial_events is not None:
         return options.initial_events
     return options.revision is None
 
 
 def _seen(change: StorageEvent, chosen: Predicate | None) -> Iterator[_Event]:
-    """The change as it looks through the selector: what leaves the selection is deleted, what enters it added."""
+    """The event as seen through the selector: leaving the selection is DELETED, entering it ADDED."""
     if chosen is None:
         yield change.kind.value, change.entry
         return
@@ -161,7 +161,7 @@ def _seen(change: StorageEvent, chosen: Predicate | None) -> Iterator[_Event]:
 
 
 def _bookmark(resource: ServedResource, revision: int, shape: ResponseFormat, more: dict[str, Json]) -> bytes:
-    """How far the watch is, in the form of an object without content."""
+    """A bookmark object with the revision of the watch."""
     metadata = {"resourceVersion": str(revision), **more}
     found = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
     return shape.bookmark(resource, rendered(found))

@@ -1,6 +1,6 @@
-"""Create, update, patch: one pipeline of named steps from a request's object to the store.
+"""Create, update and patch: one pipeline of steps from the request's object to storage.
 
-An update is always a function of the state it found, so that a patch that lost a race is simply computed anew.
+An update is a function of the current state, so that a patch is recomputed after a conflict.
 """
 
 from collections.abc import Awaitable, Callable
@@ -27,11 +27,11 @@ from kohort.kube.errors import MODIFIED, already_exists, conflict, not_found
 from kohort.kube.errors import invalid as invalid_object
 
 MAX_ATTEMPTS = 8
-"""How often a patch is computed anew before its sender is asked to try again."""
+"""Attempts of a patch before the conflict is returned to the client."""
 _MAX_NAME_ATTEMPTS = 8
 
 Transform = Callable[[JsonObject], Awaitable[JsonObject]]
-"""The state that is wanted, from the state that is there."""
+"""Computes the desired object from the current one."""
 
 _CREATED_BY_UPDATE = frozenset(
     (
@@ -62,14 +62,14 @@ _NEVER_UNCONDITIONAL = frozenset(
 
 
 class WriteResult(NamedTuple):
-    """What came of a write."""
+    """Result of a write."""
 
     shown: EncodedObject
     is_new: bool = False
 
 
 class WritePipeline:
-    """Carries writes to the store."""
+    """Writes objects through defaulting, admission, validation and storage."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class WritePipeline:
     # Create
 
     async def create(self, operation: WriteOperation, body: JsonObject) -> WriteResult:
-        """A new object; a generated name that is taken is drawn again."""
+        """Creates an object; regenerates a generated name that exists."""
         metadata.check_place(operation, body)
         drawn = not (body.get("metadata") or {}).get("name") and (body.get("metadata") or {}).get("generateName")
         for _ in range(_MAX_NAME_ATTEMPTS if drawn else 1):
@@ -106,7 +106,7 @@ class WritePipeline:
         raise already_exists(about(operation.resource, taken))
 
     async def create_missing(self, operation: WriteOperation, body: JsonObject) -> WriteResult:
-        """An object that an update or an apply did not find: its author needs the right to create it, too."""
+        """Creates an object that an update or apply did not find; requires permission to create."""
         resource = operation.resource
         namespace = operation.name if resource.key == "namespaces" else operation.namespace
         asked = AuthorizationAttributes(
@@ -143,7 +143,7 @@ class WritePipeline:
     # Update
 
     async def replace(self, operation: WriteOperation, body: JsonObject) -> WriteResult:
-        """A state that the client wrote as a whole."""
+        """Replaces an object by the client's complete state."""
         metadata.check_named(operation.name, body)
         metadata.check_place(operation, body)
         if self._store.get(operation.key()) is None and operation.resource.key in _CREATED_BY_UPDATE:
@@ -155,7 +155,7 @@ class WritePipeline:
         return await self.update(operation, wanted)
 
     async def update(self, operation: WriteOperation, transform: Transform) -> WriteResult:
-        """The next state of an object, as a function of the present one; tried anew while others interfere."""
+        """Updates an object by a function of its current state; retries on conflict."""
         for _ in range(MAX_ATTEMPTS):
             entry = self._store.get(operation.key())
             if entry is None:
@@ -214,7 +214,7 @@ class WritePipeline:
         self, operation: WriteOperation, entry: StoredObject, old: JsonObject, new: JsonObject
     ) -> WriteResult:
         stored = headed(operation.resource, await self._versions.stored(operation.resource, new))
-        # Another version may show no change and store one: what it does not know goes.
+        # An update through another version may look unchanged there and still drop fields of the storage version.
         before, after = (entry.object, stored) if operation.resource.is_custom else (old, new)
         if metadata.same_content(before, after):
             return await self._shown(operation, entry)
@@ -228,7 +228,7 @@ class WritePipeline:
     # Steps
 
     def _owned(self, operation: WriteOperation, old: JsonObject | None, new: JsonObject) -> JsonObject:
-        """Who owns which field, unless the change came by apply, which settles that itself."""
+        """The object with updated managed fields; apply sets them itself."""
         if operation.method == "apply":
             return new
         return track_update(
@@ -278,12 +278,12 @@ class WritePipeline:
 
 
 def _is_conditional(operation: WriteOperation, wanted: JsonObject) -> bool:
-    """Whether the client insists on the state that it saw; a patch that does so fails when it is computed anew."""
+    """Whether the client requires a resourceVersion; such a patch is not retried."""
     return operation.method == "update" and bool((wanted.get("metadata") or {}).get("resourceVersion"))
 
 
 def is_released(found: JsonObject) -> bool:
-    """Whether an object that is to go has nothing left that holds it."""
+    """Whether a terminating object has no finalizer and no grace period left."""
     kept = found["metadata"]
     if not kept.get("deletionTimestamp") or kept.get("finalizers"):
         return False

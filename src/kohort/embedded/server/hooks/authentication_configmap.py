@@ -1,4 +1,4 @@
-"""The ConfigMap by which servers behind APIServices know this one; kept as it must be, whoever changes it."""
+"""Maintains the `extension-apiserver-authentication` ConfigMap, by which aggregated servers trust this server."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ CONFIG_MAP: Final = StorageKey("configmaps", "kube-system", TRUST)
 
 
 class AuthenticationConfigMap:
-    """Keeps the ConfigMap."""
+    """Maintains the ConfigMap."""
 
     def __init__(
         self, store: Store, catalogue: ResourceCatalog, writer: WritePipeline, clock: Clock, data: dict[str, str]
@@ -29,7 +29,7 @@ class AuthenticationConfigMap:
         self._data = data
 
     async def place(self) -> None:
-        """Have it say what is true; members that are not ours stay."""
+        """Writes the current content; members of other owners are kept."""
         entry = self._store.get(CONFIG_MAP)
         if entry is None:
             metadata = {"name": CONFIG_MAP.name, "namespace": CONFIG_MAP.namespace}
@@ -39,7 +39,7 @@ class AuthenticationConfigMap:
             await self._writer.update(self._operation("patch", CONFIG_MAP.name), self._mend)
 
     async def on_config_map(self, change: StorageEvent) -> None:
-        """Put it back where somebody changed or removed it."""
+        """Restores the ConfigMap after a change or deletion."""
         if change.entry.key == CONFIG_MAP and change.kind is not WatchEventType.ADDED:
             await self.place()
 

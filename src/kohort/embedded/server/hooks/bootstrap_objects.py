@@ -1,4 +1,4 @@
-"""What every cluster has from its first moment: namespaces, roles, priority classes, the `kubernetes` service."""
+"""Objects of every new cluster: namespaces, roles, priority classes, the `kubernetes` Service."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ def _service() -> JsonObject:
 
 
 def initial_objects() -> Iterator[JsonObject]:
-    """Everything, in an order in which it can be created."""
+    """All bootstrap objects, in order of creation."""
     for name in NAMESPACES:
         yield _namespace(name)
     yield from bootstrap_objects()
@@ -54,7 +54,7 @@ def initial_objects() -> Iterator[JsonObject]:
 
 
 class BootstrapObjects:
-    """Puts in place what is missing."""
+    """Creates missing bootstrap objects."""
 
     def __init__(
         self, store: Store, catalogue: ResourceCatalog, writer: WritePipeline, clock: Clock, authority: bytes
@@ -66,19 +66,19 @@ class BootstrapObjects:
         self._authority = authority
 
     async def place(self) -> None:
-        """Create what is not there; what is there stays as somebody may have changed it."""
+        """Creates what is missing; existing objects are not changed."""
         for found in initial_objects():
             await self._ensure(found)
         for entry in self._store.list("namespaces").entries:
             await self.furnish(entry.key.name)
 
     async def on_namespace(self, change: StorageEvent) -> None:
-        """A new namespace gets its service account and the server's authority."""
+        """Creates the default objects of a new namespace."""
         if change.kind is WatchEventType.ADDED:
             await self.furnish(change.entry.key.name)
 
     async def furnish(self, namespace: str) -> None:
-        """The default service account of a namespace, and the certificate that pods trust."""
+        """Creates the default ServiceAccount and the ConfigMap of the root CA in a namespace."""
         account: JsonObject = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
         trust: JsonObject = {
             "apiVersion": "v1",

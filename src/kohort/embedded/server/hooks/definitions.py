@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions in service: completed when written, served at once, cleared away with their objects."""
+"""CustomResourceDefinitions: completed when written, served at once, deleted together with their objects."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -24,11 +24,11 @@ from kohort.kube.workqueue import WorkQueue
 
 _CONVERSION_SECONDS = 30.0
 _GRACE = 5.0
-"""Seconds that clearing may go on when the server stops; a restart goes on with it."""
+"""Seconds that a running cleanup may take at shutdown; a restart continues it."""
 
 
 class Definitions:
-    """Keeps the catalogue in step with the stored definitions."""
+    """Updates the resource catalog from the stored definitions."""
 
     def __init__(
         self, store: Store, catalogue: ResourceCatalog, commits: StoreWriter, deleter: Deleter, clock: Clock
@@ -41,25 +41,25 @@ class Definitions:
         self._clearing = Controller("definitions", WorkQueue[str](clock, "definitions"), self._clear, clock)
 
     def load(self) -> None:
-        """Take what is stored into service."""
+        """Serves the stored definitions."""
         for entry in self._store.list(CRDS).entries:
             self._catalogue.define(entry.object)
             if entry.object["metadata"].get("deletionTimestamp"):
                 self._clearing.queue.add(entry.key.name)
 
     def start(self) -> None:
-        """Clear away what is to go."""
+        """Resumes the cleanup of definitions in deletion."""
         self._clearing.start()
 
     def complete(self, new: JsonObject, _: JsonObject | None, operation: WriteOperation) -> JsonObject:
-        """A definition with the status that its names earn it."""
+        """A definition with its status: accepted names and conditions."""
         if not _is_whole(new):
             return new
         others = [entry.object for entry in self._store.list(CRDS).entries]
         return {**new, "status": establish(default_crd(new), others, format_time(operation.now))}
 
     async def on_change(self, change: StorageEvent) -> None:
-        """Serve what is there now; begin to clear away what is to go."""
+        """Serves the changed definition, or starts its cleanup."""
         crd = change.entry.object
         if change.kind is WatchEventType.DELETED:
             self._catalogue.forget(change.entry.key.name)
@@ -69,7 +69,7 @@ class Definitions:
             self._clearing.queue.add(change.entry.key.name)
 
     async def on_any_change(self, change: StorageEvent) -> None:
-        """The last object of a definition that waits for it may be gone now."""
+        """Continues a cleanup whose last object may have been deleted."""
         name = change.entry.key.resource
         if change.kind is not WatchEventType.DELETED or "." not in name:
             return
@@ -78,7 +78,7 @@ class Definitions:
             self._clearing.queue.add(name)
 
     async def _clear(self, name: str) -> None:
-        """Delete all objects of a definition, then let go of the definition itself; what fails is tried again."""
+        """Deletes all objects of a definition, then removes its finalizer; retries on failure."""
         resource = self._catalogue.stored(name)
         for entry in self._store.list(name).entries if resource is not None else ():
             assert resource is not None  # noqa: S101 - else there is nothing to go through
@@ -108,12 +108,12 @@ class Definitions:
             return
 
     async def close(self) -> None:
-        """Stop clearing."""
+        """Stops running cleanups."""
         await self._clearing.stop(_GRACE)
 
 
 def _is_whole(crd: Mapping[str, Any]) -> bool:
-    """Whether there is enough of a definition to judge its names; validation tells what is missing otherwise."""
+    """Whether the definition is complete enough to check its names; otherwise validation reports what is missing."""
     spec, name = crd.get("spec") or {}, (crd.get("metadata") or {}).get("name")
     versions = spec.get("versions") or ()
     named = bool(versions) and all(each.get("name") for each in versions)
@@ -121,7 +121,7 @@ def _is_whole(crd: Mapping[str, Any]) -> bool:
 
 
 class Conversion:
-    """Custom objects from one version to another, by the webhook of their definition where it has one."""
+    """Converts custom objects between versions, by the definition's webhook if it has one."""
 
     def __init__(self, remote: WebhookClient) -> None:
         self._remote = remote
@@ -129,7 +129,7 @@ class Conversion:
     async def convert(
         self, crd: Mapping[str, Any], objects: Sequence[JsonObject], api_version: str
     ) -> list[JsonObject]:
-        """The objects in the wanted version."""
+        """The objects in the requested version."""
         client = ((crd["spec"].get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
 
         async def call(review: dict[str, Json]) -> Json:

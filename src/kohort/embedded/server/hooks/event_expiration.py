@@ -1,4 +1,4 @@
-"""Events are for the moment: after an hour they go."""
+"""Deletes Events an hour after they were last updated."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class EventExpiration:
-    """Deletes events that nobody repeated for an hour."""
+    """Deletes expired Events."""
 
     def __init__(self, store: Store, commits: StoreWriter, clock: Clock) -> None:
         self._store = store
@@ -29,7 +29,7 @@ class EventExpiration:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Sweep now and then."""
+        """Starts the periodic deletion."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def _run(self) -> None:
@@ -38,10 +38,10 @@ class EventExpiration:
             try:
                 await self.sweep()
             except StatusError as error:
-                _log.warning("old events stay for now", extra={"reason": str(error)})
+                _log.warning("deleting expired events failed", extra={"reason": str(error)})
 
     async def sweep(self) -> None:
-        """Delete what is too old, a bounded number at once; the rest waits for the next turn."""
+        """Deletes a bounded number of expired Events; the rest follows in the next period."""
         now = self._clock.wall()
         old = (each for each in self._store.list(EVENTS).entries if _last_heard_of(each.object, now) < now - LIFE)
         for _, entry in zip(range(_AT_ONCE), old, strict=False):
@@ -51,16 +51,16 @@ class EventExpiration:
                 continue
 
     async def close(self) -> None:
-        """Stop."""
+        """Stops the periodic deletion."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
 
 def _last_heard_of(event: JsonObject, now: datetime) -> datetime:
-    """When it was made or, if it was told again since, when that was.
+    """Time of the last update of the series, or else of the creation.
 
-    Whoever writes an event says when it happened, which may be long ago, or never: its life begins with its creation.
+    Clients set the times in an Event, possibly old ones or none, so expiration counts from creation at the earliest.
     """
     series = event.get("series") or {}
     claims = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))

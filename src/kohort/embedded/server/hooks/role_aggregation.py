@@ -1,4 +1,4 @@
-"""ClusterRoles that are made of others: their rules follow at once when a part changes."""
+"""Aggregated ClusterRoles: their rules are updated whenever a selected role changes."""
 
 import contextlib
 from collections.abc import Iterable
@@ -12,25 +12,25 @@ from kohort.embedded.storage import RevisionConflictError, StorageEvent, Store, 
 
 
 class RoleAggregation:
-    """Keeps aggregated roles up to date."""
+    """Updates the rules of aggregated ClusterRoles."""
 
     def __init__(self, store: Store, commits: StoreWriter) -> None:
         self._store = store
         self._commits = commits
 
     async def on_change(self, _: StorageEvent) -> None:
-        """Recompute every aggregated role; each write leads here again, until nothing changes any more."""
+        """Recomputes every aggregated role; its own writes trigger this hook again until nothing changes."""
         for entry in self._store.list(CLUSTER_ROLES).entries:
             rules = self._rules(entry)
             if rules is not None and rules != (entry.object.get("rules") or []):
                 try:
                     await self._commits.update(entry, {**entry.object, "rules": rules})
                 except RevisionConflictError:
-                    continue  # whoever changed it leads here, too
+                    continue  # the concurrent change triggers this hook as well
                 return
 
     def _rules(self, role: StoredObject) -> list[Json] | None:
-        """The rules of all roles that an aggregated role selects, each once; None for a role of its own."""
+        """The distinct rules of the roles that an aggregated role selects; None if the role is not aggregated."""
         aggregation = role.object.get("aggregationRule")
         if aggregation is None:
             return None
@@ -43,7 +43,7 @@ class RoleAggregation:
 
 
 def _selectors(raw: Iterable[JsonObject]) -> list[Selector]:
-    """The selectors that can be understood; one that can't selects nothing."""
+    """The valid selectors; an invalid one selects nothing."""
     found = []
     for each in raw:
         with contextlib.suppress(SelectorError):

@@ -1,4 +1,4 @@
-"""Custom objects by the schema of their definition, behind the same door as the built-in kinds."""
+"""Strategy of custom resources: decoding, defaulting and validation by the schema of their definition."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,11 +15,11 @@ from kohort.embedded.server.requests.write_operation import WriteOperation
 
 _METADATA = {"$ref": f"#/$defs/{meta_name('ObjectMeta')}"}
 _HEAD = SchemaNode({"type": "object", "properties": {"metadata": _METADATA}}, DEFINITIONS)
-"""The part of every object whose types no definition can change."""
+"""Metadata that has the same types in every object."""
 
 
 def read_custom(resource: ServedResource, found: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
-    """The object without what its schema does not know, and what that was."""
+    """The pruned object, and its unknown fields."""
     head = read_object(replace(resource, schema=_HEAD), {"metadata": found.get("metadata") or {}})
     shaped = shape(resource, {**found, **head.object})
     unknown = (f'unknown field "{path}"' for path in shaped.unknown)
@@ -27,19 +27,19 @@ def read_custom(resource: ServedResource, found: JsonObject) -> tuple[JsonObject
 
 
 def default_custom(resource: ServedResource, found: JsonObject) -> JsonObject:
-    """The object with its schema's defaults."""
+    """The object with the schema's defaults."""
     return shape(resource, found).object
 
 
 def custom_problems(operation: WriteOperation, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Everything that is wrong with the object; what is merely no longer allowed becomes a warning."""
+    """Validation errors of the object; ratcheted ones become warnings."""
     verdict = _verdict(operation, new, old)
     operation.warnings.extend(verdict.warnings)
     return [*_head_problems(operation, new, old), *verdict.errors]
 
 
 def _head_problems(operation: WriteOperation, new: JsonObject, old: JsonObject | None) -> Iterator[FieldError]:
-    """Names, labels and the like, which no schema of a definition speaks of; what stays is not judged again."""
+    """Validation errors of the metadata, which no schema covers; unchanged values are not validated again."""
     if old is None:
         yield from name_problems(operation.resource, new)
     if old is None or old["metadata"] != new["metadata"]:

@@ -1,4 +1,4 @@
-"""What the server itself writes into an object's metadata: names, ids, times; and what nobody may change."""
+"""Metadata set by the server: generated names, UIDs, timestamps; and fields that are immutable."""
 
 import secrets
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ _FIXED = (*_OF_THE_SERVER, "resourceVersion", "generation", "name", "namespace",
 
 
 def generated_name(base: str) -> str:
-    """A name that begins as asked; its random end has no vowels, so that it spells nothing."""
+    """A generated name; the random suffix has no vowels, so that it forms no words."""
     return base[:_MAX_BASE] + "".join(secrets.choice(_ALPHABET) for _ in range(_SUFFIX))
 
 
 def stamp_new(operation: WriteOperation, found: JsonObject) -> JsonObject:
-    """A new object with the identity that the server gives it; what only the server may say is dropped."""
+    """A new object with UID and creation time; client values of server-set fields are dropped."""
     given = found.get("metadata") or {}
     metadata = {name: value for name, value in given.items() if name not in _OF_THE_SERVER}
     for name in ("resourceVersion", "generation", "namespace"):
@@ -40,7 +40,7 @@ def stamp_new(operation: WriteOperation, found: JsonObject) -> JsonObject:
 
 
 def check_place(operation: WriteOperation, found: Mapping[str, Any]) -> None:
-    """The object must say the same as the path, or nothing."""
+    """Requires name and namespace of the object to be empty or those of the path."""
     metadata = found.get("metadata") or {}
     namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
     if operation.resource.namespaced and namespace and namespace != operation.namespace:
@@ -50,13 +50,13 @@ def check_place(operation: WriteOperation, found: Mapping[str, Any]) -> None:
 
 
 def check_named(name: str, found: Mapping[str, Any]) -> None:
-    """An object that replaces another one must carry its name."""
+    """Requires the name in an update."""
     if not (found.get("metadata") or {}).get("name"):
         raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
 
 
 def update_problems(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """What is to go can't be held by anybody new."""
+    """Validation errors of an update: no finalizers may be added to a terminating object."""
     if not old["metadata"].get("deletionTimestamp"):
         return []
     held = old["metadata"].get("finalizers") or ()
@@ -69,7 +69,7 @@ def update_problems(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def carry_over(old: JsonObject, new: JsonObject) -> JsonObject:
-    """The new state with all that only the server may say taken from the old one."""
+    """The new object with the server-set metadata of the old one."""
     before, given = old["metadata"], dict(new.get("metadata") or {})
     for name in _FIXED:
         if name in before:
@@ -80,7 +80,7 @@ def carry_over(old: JsonObject, new: JsonObject) -> JsonObject:
 
 
 def _without_empties(metadata: JsonObject) -> JsonObject:
-    """Lists and maps that came to be empty are as good as absent, and are not stored."""
+    """The metadata without empty lists and maps, which are not stored."""
     for name in _NOTHING_WHEN_EMPTY:
         if name in metadata and not metadata[name]:
             del metadata[name]
@@ -88,7 +88,7 @@ def _without_empties(metadata: JsonObject) -> JsonObject:
 
 
 def same_content(old: JsonObject, new: JsonObject) -> bool:
-    """Whether nothing changed but perhaps since when somebody owns a field."""
+    """Whether the objects are equal except for the times of managed fields."""
     return _without_ownership(old) == _without_ownership(new) and _owners(old) == _owners(new)
 
 

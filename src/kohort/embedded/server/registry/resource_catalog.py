@@ -1,6 +1,6 @@
-"""Which resources the server serves right now: the built-in ones, and those of established CustomResourceDefinitions.
+"""The served resources: built-in ones, and those of established CustomResourceDefinitions.
 
-Immutable tables, replaced as a whole when a definition changes, so that a request sees one state from end to end.
+Tables are immutable and replaced as a whole when a definition changes, so that a request sees one state.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ class ResourceCatalog:
         self._crds: dict[str, Mapping[str, Any]] = {}
         self._foreign: tuple[ServedResource, ...] = ()
         self.generation = 0
-        """Grows with every change, so that documents made from it know when they are stale."""
+        """Increases with every change; invalidates cached documents."""
         self._rebuild()
 
     def _rebuild(self) -> None:
@@ -42,7 +42,7 @@ class ResourceCatalog:
         self.generation += 1
 
     def find(self, group: str, version: str, plural: str) -> ServedResource | None:
-        """The resource that a path names."""
+        """The resource at a group, version and plural."""
         return self._by_place.get((group, version, plural))
 
     def find_kind(self, api_version: str, kind: str) -> ServedResource | None:
@@ -50,7 +50,7 @@ class ResourceCatalog:
         return self._by_kind.get((api_version, kind))
 
     def stored(self, key: str) -> ServedResource | None:
-        """A resource by the store's name of it, at its first version."""
+        """A resource by its storage name, in its first version."""
         return self._by_key.get(key)
 
     def versions(self, resource: ServedResource) -> Sequence[ServedResource]:
@@ -58,44 +58,44 @@ class ResourceCatalog:
         return self._by_name.get((resource.key, resource.kind), ())
 
     def has_group(self, group: str) -> bool:
-        """Whether anything is served in the group."""
+        """Whether any resource of the group is served."""
         return any(group == one.group for one in self.discoverable)
 
     def has_version(self, group: str, version: str) -> bool:
-        """Whether anything is served in the group at that version."""
+        """Whether any resource of the group and version is served."""
         return (group, version) in self._versions
 
     @property
     def discoverable(self) -> tuple[ServedResource, ...]:
-        """What discovery tells of: all that is served here, and by the servers behind APIServices."""
+        """The resources in discovery: those served here and by aggregated servers."""
         return (*self.resources, *self._foreign)
 
     def adopt(self, foreign: Iterable[ServedResource]) -> None:
-        """Tell of what other servers serve."""
+        """Adds the resources of aggregated servers to discovery."""
         found = tuple(foreign)
         if found != self._foreign:
             self._foreign = found
             self.generation += 1
 
     def define(self, crd: Mapping[str, Any]) -> None:
-        """Take a definition into service, or change it; one that is not established serves nothing."""
+        """Serves a definition, or updates it; one that is not established serves nothing."""
         name = crd["metadata"]["name"]
         self._custom[name] = resources_of(crd, self._definitions) if is_established(crd) else ()
         self._crds[name] = crd
         self._rebuild()
 
     def forget(self, name: str) -> None:
-        """Serve a definition no longer."""
+        """Removes a definition."""
         self._custom.pop(name, None)
         self._crds.pop(name, None)
         self._rebuild()
 
     def definition(self, key: str) -> Mapping[str, Any] | None:
-        """The CustomResourceDefinition of a resource, by the store's name of it, which is also the definition's."""
+        """The CustomResourceDefinition of a resource, by storage name, which is the definition's name."""
         return self._crds.get(key)
 
 
 def is_established(crd: Mapping[str, Any]) -> bool:
-    """Whether the definition's names were accepted, so that it may be served."""
+    """Whether the definition has the condition Established."""
     conditions = (crd.get("status") or {}).get("conditions") or ()
     return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)

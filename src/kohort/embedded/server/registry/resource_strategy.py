@@ -1,4 +1,4 @@
-"""What kinds mean, built in or custom: reading, defaults, completion and validity behind one door."""
+"""Resource strategies: decoding, defaulting, completion and validation of built-in and custom resources."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,11 +19,11 @@ from kohort.kube.errors import StatusError, bad_request
 
 Check = Callable[[JsonObject, JsonObject | None], list[FieldError]]
 Completion = Callable[[JsonObject, JsonObject | None, WriteOperation], JsonObject]
-"""What the server adds to an object of one kind that is about to be stored; the former state is None for a new one."""
+"""Sets server-owned fields of an object before it is stored; the old object is None on create."""
 
 
 class ResourceStrategy:
-    """Asks the right one: the rules of built-in kinds, or the schema of a custom one."""
+    """Dispatches to the strategy of built-in kinds or of custom resources."""
 
     def __init__(self) -> None:
         self._completions: dict[str, Completion] = {}
@@ -34,7 +34,7 @@ class ResourceStrategy:
         }
 
     def complete_with(self, resource: str, completion: Completion) -> None:
-        """Have objects of a resource completed so."""
+        """Registers a completion for a resource."""
         self._completions[resource] = completion
 
     def read(
@@ -44,7 +44,7 @@ class ResourceStrategy:
         former: JsonObject | None = None,
         duplicates: Sequence[str] = (),
     ) -> JsonObject:
-        """The object as its kind understands it; what it does not know is dropped, told of or refused."""
+        """Decodes the object for its kind; unknown fields are dropped, reported or rejected by field validation."""
         headed = _with_head(operation.resource, found)
         if operation.resource.is_custom:
             known, unknown = read_custom(operation.resource, headed)
@@ -55,7 +55,7 @@ class ResourceStrategy:
         return known
 
     def configuration(self, operation: WriteOperation, found: JsonObject) -> JsonObject:
-        """What is to be applied, as its kind understands it: the author's fields alone, without any default."""
+        """The applied configuration, decoded without defaults."""
         headed = _with_head(operation.resource, found)
         if not operation.resource.is_custom:
             read = read_object(operation.resource, headed)
@@ -81,12 +81,12 @@ class ResourceStrategy:
         return default_crd(filled) if resource.key == CRDS and found.get("spec") else filled
 
     def completed(self, new: JsonObject, old: JsonObject | None, operation: WriteOperation) -> JsonObject:
-        """The object with what only the server can add."""
+        """The object with its server-owned fields."""
         completion = self._completions.get(operation.resource.key)
         return completion(new, old, operation) if completion else new
 
     def problems(self, operation: WriteOperation, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        """Everything that is wrong with the object."""
+        """Validation errors of the object."""
         if operation.resource.is_custom:
             return custom_problems(operation, new, old)
         further = self._checks.get(operation.resource.key)
@@ -97,7 +97,7 @@ class ResourceStrategy:
 
 
 def _with_node_of(pod: JsonObject, bound: JsonObject) -> JsonObject:
-    """The former state of a pod with the node that a binding gives it: the only change of a node that is allowed."""
+    """The old pod with the node of a binding, since validation forbids any other change of nodeName."""
     return {**pod, "spec": {**pod["spec"], "nodeName": bound["spec"]["nodeName"]}}
 
 
@@ -106,7 +106,7 @@ def _policy_problems(new: JsonObject, _: JsonObject | None) -> list[FieldError]:
 
 
 def _untyped(operation: WriteOperation, unknown: Sequence[str]) -> StatusError:
-    """Fields without a schema have no owners, so that an apply fails on them however lenient the client is."""
+    """Errors for fields without schema: they cannot be owned, so apply rejects them under any field validation."""
     resource = operation.resource
     paths = [text.removeprefix('unknown field "').removesuffix('"') for text in unknown]
     lines = [f".{path}: field not declared in schema" for path in paths]
@@ -116,7 +116,7 @@ def _untyped(operation: WriteOperation, unknown: Sequence[str]) -> StatusError:
 
 
 def _with_head(resource: ServedResource, found: JsonObject) -> JsonObject:
-    """The object with its kind and version, which clients may leave out and must not get wrong."""
+    """The object with kind and apiVersion, which clients may omit but must not get wrong."""
     version, kind = found.get("apiVersion") or "", found.get("kind") or ""
     if version and version != resource.api_version:
         raise bad_request(

@@ -1,4 +1,4 @@
-"""Addresses and ports for services. Nothing listens there, but clients and manifests expect them."""
+"""Allocates cluster IPs and node ports of Services; nothing listens there, but clients expect them."""
 
 from collections.abc import Iterable
 from ipaddress import IPv4Address, ip_network
@@ -16,13 +16,13 @@ _WITH_PORTS = ("NodePort", "LoadBalancer")
 
 
 class ServiceAddresses:
-    """Gives services addresses that no other service has."""
+    """Allocates unique addresses."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def complete(self, new: JsonObject, old: JsonObject | None, _: WriteOperation) -> JsonObject:
-        """The service with its address and node ports; both stay over updates."""
+        """The service with cluster IP and node ports, which are kept over updates."""
         spec = dict(new.get("spec") or {})
         if spec.get("type") == "ExternalName":
             return new

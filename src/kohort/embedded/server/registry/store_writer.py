@@ -1,6 +1,6 @@
-"""The one door to the store: what is written passes here, and those who must know at once are told before the client.
+"""Writes to storage and runs post-commit hooks before the client gets its response.
 
-Authorization, the catalogue of kinds and the like must never lag behind what a client has seen acknowledged.
+Authorization, resource catalog and quota must never lag behind a write that was acknowledged.
 """
 
 import logging
@@ -26,30 +26,30 @@ Listener = Callable[[StorageEvent], Awaitable[None]]
 
 
 class StoreWriter:
-    """Writes to the store."""
+    """Writes to the store and notifies hooks."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._listeners: dict[str, list[Listener]] = defaultdict(list)
 
     def listen(self, resource: str, listener: Listener) -> None:
-        """Be told of every change to a resource (or to `EVERYTHING`), before its writer is."""
+        """Registers a post-commit hook for a resource, or for `EVERYTHING`."""
         self._listeners[resource].append(listener)
 
     async def create(self, key: StorageKey, found: JsonObject) -> StoredObject:
-        """Store a new object."""
+        """Stores a new object."""
         entry = await self._guarded(self._store.create(key, found))
         await self._tell(StorageEvent(WatchEventType.ADDED, entry, None))
         return entry
 
     async def update(self, previous: StoredObject, found: JsonObject) -> StoredObject:
-        """Store the next state of an object."""
+        """Stores a new revision of an object."""
         entry = await self._guarded(self._store.update(previous.key, found, previous.revision))
         await self._tell(StorageEvent(WatchEventType.MODIFIED, entry, previous))
         return entry
 
     async def delete(self, previous: StoredObject) -> StoredObject:
-        """Remove an object."""
+        """Deletes an object."""
         entry = await self._guarded(self._store.delete(previous.key, previous.revision))
         await self._tell(StorageEvent(WatchEventType.DELETED, entry, previous))
         return entry
@@ -63,10 +63,10 @@ class StoreWriter:
             raise StatusError(503, "ServiceUnavailable", f"the store takes no writes: {error}") from None
 
     async def _tell(self, change: StorageEvent) -> None:
-        """Tell everybody; the write is done, so whoever fails to follow is a matter for the log, not for the client."""
+        """Runs the hooks; the write is committed, so that a failing hook is logged and not returned to the client."""
         key = change.entry.key
         for listener in (*self._listeners.get(EVERYTHING, ()), *self._listeners.get(key.resource, ())):
             try:
                 await listener(change)
             except Exception:
-                _log.exception("a change was not followed up", extra={"resource": key.resource, "object": key.name})
+                _log.exception("post-commit hook failed", extra={"resource": key.resource, "object": key.name})

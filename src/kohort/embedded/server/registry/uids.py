@@ -15,13 +15,13 @@ _VARIANT = 0b10
 
 
 class OrderedUids:
-    """A source of UIDs, each greater than those before it, also when the clock is set back."""
+    """Generates increasing UIDs, also when the clock is set back."""
 
     def __init__(self) -> None:
         self._last = 0
 
     def new(self) -> str:
-        """The next UID: milliseconds of the clock, a counter within them, and 62 random bits."""
+        """The next UID: milliseconds, a counter within the millisecond, and 62 random bits."""
         self._last = max(self._last + 1, (time.time_ns() // 1_000_000) << _COUNTER_BITS)
         milliseconds, counter = divmod(self._last, 1 << _COUNTER_BITS)
         high = milliseconds << 16 | _VERSION << _COUNTER_BITS | counter
@@ -30,4 +30,4 @@ class OrderedUids:
 
 
 UIDS = OrderedUids()
-"""The source of this process: several servers in one process share it without harm."""
+"""The generator of this process; several servers may share it."""

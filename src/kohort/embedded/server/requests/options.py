@@ -1,4 +1,4 @@
-"""Query parameters of reads, writes and deletes, read and checked once, with the errors people know."""
+"""Query parameters of reads, writes and deletes, parsed and validated with kube-apiserver's errors."""
 
 import re
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ _GROUP_VERSION = "meta.k8s.io/v1"
 _INTEGER = re.compile("[+-]?[0-9]+")
 _INT64 = 2**63
 _MAX_DIGITS = 1024
-"""Leading zeros are allowed, but not without end."""
+"""Leading zeros are allowed, up to this many digits."""
 
 
 class _Shown:
-    """A value that errors show as it is, without quotes."""
+    """A value that errors show without quotes."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -38,7 +38,7 @@ class _Shown:
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What a list or watch asks for."""
+    """Options of a list or watch."""
 
     labels: Selector = EVERYTHING
     fields: FieldSelector = ALL_FIELDS
@@ -52,12 +52,12 @@ class ListOptions:
 
     @property
     def revision(self) -> int | None:
-        """The resource version asked for; None when the newest will do."""
+        """The requested revision; None for the current one."""
         return int(self.resource_version) if self.resource_version not in ("", "0") else None
 
 
 def list_options(request: ServerRequest) -> ListOptions:
-    """The options of a list, watch or deletecollection."""
+    """Parses the options of a list, watch or deletecollection."""
     options = ListOptions(
         _labels(request.parameter("labelSelector")),
         _fields(request.parameter("fieldSelector")),
@@ -136,22 +136,22 @@ def _resource_version(request: ServerRequest) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WriteRequestOptions:
-    """How a write is to be done."""
+    """Options of a create, update or patch."""
 
     dry_run: bool = False
     manager: str = "unknown"
     field_validation: FieldValidation = "Warn"
     force: bool = False
     given: Mapping[str, Json] = field(default_factory=dict)
-    """What of it the client said, under the names that it has there."""
+    """The options that the client set, under their API names."""
 
     def shown(self, kind: str) -> dict[str, Json]:
-        """As webhooks see it: a patch is an update, or creates, and shows the options of that."""
+        """As webhooks see it: a patch has UpdateOptions, or CreateOptions if it creates."""
         return {"kind": kind, "apiVersion": _GROUP_VERSION, **self.given}
 
 
 def write_options(request: ServerRequest, kind: str) -> WriteRequestOptions:
-    """The options of a create, update or patch; `kind` names them in errors, such as `PatchOptions`."""
+    """Parses the options of a create, update or patch; `kind` names them in errors, e.g. `PatchOptions`."""
     problems = _dry_run_problems(request.parameters("dryRun"))
     validation = request.parameter("fieldValidation") or "Warn"
     if validation not in _FIELD_VALIDATIONS:
@@ -204,7 +204,7 @@ def _invalid_options(kind: str, problems: list[FieldError]) -> StatusError:
 
 @dataclass(frozen=True, slots=True)
 class DeleteRequestOptions:
-    """How an object is to go."""
+    """Options of a delete."""
 
     grace_period: int | None = None
     propagation: str = ""
@@ -212,15 +212,15 @@ class DeleteRequestOptions:
     resource_version: str = ""
     dry_run: bool = False
     given: Mapping[str, Json] = field(default_factory=dict)
-    """What of it the client said, under the names that it has there."""
+    """The options that the client set, under their API names."""
 
     def shown(self, **effective: Json) -> dict[str, Json]:
-        """As webhooks see it, with what the server made of it."""
+        """As webhooks see it, with the server's defaults."""
         return {"kind": "DeleteOptions", "apiVersion": _GROUP_VERSION, **self.given, **effective}
 
 
 def delete_options(request: ServerRequest, body: Mapping[str, Json]) -> DeleteRequestOptions:
-    """The options of a delete: from the body, else from the query."""
+    """Parses the options of a delete, from the body or else from the query."""
     options = _delete_body(body) if body else _delete_query(request)
     problems = _dry_run_problems(_texts(body.get("dryRun")) or request.parameters("dryRun"))
     if options.propagation and options.propagation not in _PROPAGATIONS:

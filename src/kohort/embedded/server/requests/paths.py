@@ -1,5 +1,5 @@
-"""Request paths as kube-apiserver reads them: decoded once, then split, so that authorization, serving and a server
-behind an APIService all see the same segments.
+"""Request paths as kube-apiserver parses them: decoded once, then split, so that authorization, handlers and aggregated
+servers see the same segments.
 """
 
 import re
@@ -12,12 +12,12 @@ _DOTS = (".", "..")
 
 
 def unknown_path() -> StatusError:
-    """Nothing is served at the path."""
+    """The error for a path that is not served."""
     return StatusError(404, "NotFound", "the server could not find the requested resource")
 
 
 def decoded_path(raw: str) -> str:
-    """The path without percent-encoding; raises 400 where an escape is incomplete."""
+    """The percent-decoded path; raises 400 for an incomplete escape."""
     if "%" not in raw:
         return raw
     if _BROKEN_ESCAPE.search(raw):
@@ -28,7 +28,7 @@ def decoded_path(raw: str) -> str:
 def path_segments(path: str) -> tuple[str, ...]:
     """The segments of a decoded path; raises on dot segments, which another server could resolve to another path.
 
-    Empty segments stay: they name nothing, and dropping them would let one object have many paths.
+    Empty segments are kept: dropping them would give one object many paths.
     """
     if path.startswith("//"):
         raise unknown_path()
@@ -43,5 +43,5 @@ def path_segments(path: str) -> tuple[str, ...]:
 
 
 def encoded_path(segments: tuple[str, ...]) -> str:
-    """The one spelling of a path that is passed on to another server."""
+    """The canonical encoding of a path, for forwarding."""
     return "/" + "/".join(quote(each, safe="") for each in segments)

@@ -1,6 +1,6 @@
-"""One request as the server sees it, whatever carried it: what was asked (verb, resource, name), and by whom.
+"""A request and its request info: verb, resource, namespace, name, subresource and user.
 
-Paths are read as Kubernetes reads them: the same path names the same thing for authorization and for serving.
+Paths are parsed once, so that authorization and handlers see the same request info.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
 def parse_bool(text: str) -> bool | None:
-    """A truth value as Go's ParseBool reads it; None when it is none."""
+    """A boolean as Go's ParseBool reads it, or None."""
     if text in _TRUE:
         return True
     return False if text in _FALSE else None
@@ -32,7 +32,7 @@ def parse_bool(text: str) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class ServerRequest:
-    """A request; its body is read when it is needed."""
+    """A request; its body is read on demand."""
 
     method: str
     path: str
@@ -40,24 +40,24 @@ class ServerRequest:
     headers: CIMultiDictProxy[str] = field(default_factory=lambda: NO_HEADERS)
     body: bytes = b""
     peer: User | None = None
-    """Whom the connection itself proves: by client certificate, or because it never left the process."""
+    """User of the connection, by client certificate or in-process transport."""
     receive: Callable[[], Awaitable[bytes]] | None = None
-    """Reads a body that is still on its way."""
+    """Reads a body that has not been received yet."""
     on_authenticated: Callable[[], None] | None = None
-    """Called once the sender has proved who it is; an answer to an anonymous request proves nothing."""
+    """Called after authentication; not for anonymous requests."""
 
     async def received(self) -> "ServerRequest":
         """The request with its whole body."""
         return self if self.receive is None else replace(self, body=await self.receive(), receive=None)
 
     def check_text(self) -> None:
-        """Raise 400 unless path, query and headers are UTF-8; nothing else can be compared, stored or answered."""
+        """Raises 400 unless path, query and headers are UTF-8."""
         texts = (self.path, *(text for pair in self.query for text in pair), *self.headers.values())
         if not all(text.isascii() or _is_unicode(text) for text in texts):
             raise bad_request("the request's path, query or headers are not valid UTF-8")
 
     def parameter(self, name: str) -> str:
-        """The first value of a query parameter; empty when there is none."""
+        """The first value of a query parameter; empty when absent."""
         return next((value for key, value in self.query if key == name), "")
 
     def parameters(self, name: str) -> list[str]:
@@ -65,7 +65,7 @@ class ServerRequest:
         return [value for key, value in self.query if key == name]
 
     def flag(self, name: str) -> bool:
-        """A truth value; what is no truth value counts as one, as for Kubernetes."""
+        """A boolean parameter; an invalid value counts as true, as in Kubernetes."""
         text = self.parameter(name)
         if text:
             return parse_bool(text) is not False
@@ -78,13 +78,13 @@ class ServerRequest:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether the text can be written as UTF-8: bytes that are none are surrogates in it."""
+    """Whether the text can be encoded as UTF-8; bytes that cannot be decoded are surrogates in it."""
     return not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """What a request is about."""
+    """Verb, resource, namespace, name and subresource of a request."""
 
     verb: str
     path: str
@@ -97,10 +97,11 @@ class RequestInfo:
     name: str = ""
     subresource: str = ""
     rest: tuple[str, ...] = field(default=())
-    """What follows the subresource in the path."""
+    """The path after the subresource."""
     is_in_namespace: bool = False
-    """Whether the path leads through a namespace: `/namespaces/NAME/RESOURCE…`. The path of a namespace itself does
-    not; its `namespace` is set all the same, since authorization looks at the rights there."""
+    """Whether the path is namespaced: `/namespaces/NAME/RESOURCE…`. It is false for a namespace itself, whose
+    `namespace` is still set because authorization checks permissions there.
+    """
 
     @property
     def api_version(self) -> str:
@@ -109,7 +110,7 @@ class RequestInfo:
 
 
 def parse_request_info(request: ServerRequest) -> RequestInfo:
-    """The verb and the object of a request."""
+    """Parses the request info of a request."""
     path = decoded_path(request.path)
     parts = path_segments(path)
     prefix = _group_prefix(parts)
@@ -143,7 +144,7 @@ def parse_request_info(request: ServerRequest) -> RequestInfo:
 
 
 def _verb(request: ServerRequest, name: str) -> str:
-    """What is to be done: to one object where it is named, else to the collection."""
+    """The verb: on an object if it is named, else on the collection."""
     verb = _VERBS.get(request.method, request.method.lower())
     if name:
         return verb
@@ -161,7 +162,7 @@ def _group_prefix(parts: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]] | 
 
 
 def _selected_name(request: ServerRequest, verb: str) -> str:
-    """The one object that a collection request asks for by field selector; who may see it may ask so."""
+    """The name in the field selector of a collection request, so that permission on this name suffices."""
     if verb not in ("list", "watch"):
         return ""
     try:

@@ -1,4 +1,4 @@
-"""A request to a resource, with everything that its handlers need to know about it."""
+"""A request for a resource, with the dependencies of its handlers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ _OPTION_KINDS: dict[Method, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ResourceRequest:
-    """One request to one resource."""
+    """One request for one resource."""
 
     request: ServerRequest
     target: RequestInfo
@@ -35,21 +35,21 @@ class ResourceRequest:
 
     @property
     def shape(self) -> ResponseFormat:
-        """The form in which the answer is wanted."""
+        """The negotiated response format."""
         return presentation(self.request, self.clock)
 
     @property
     def namespace(self) -> str:
-        """Where the object lives; empty for objects outside of namespaces."""
+        """Namespace of the object; empty for cluster-scoped resources."""
         return self.target.namespace if self.resource.namespaced else ""
 
     def operation(self, method: Method, subresource: str = "") -> WriteOperation:
-        """The write that the request asks for."""
+        """The requested write."""
         options = write_options(self.request, _OPTION_KINDS[method])
         return self.operation_with(method, options, subresource)
 
     def operation_with(self, method: Method, options: WriteRequestOptions, subresource: str = "") -> WriteOperation:
-        """A write on behalf of the caller with options of its own."""
+        """A write by the caller with other options."""
         return WriteOperation(
             method,
             self.resource,
@@ -63,10 +63,10 @@ class ResourceRequest:
         )
 
     def shown(self, shown: EncodedObject, status: int = 200) -> ServerResponse:
-        """An object as the answer, in the form wanted."""
+        """A response with the object in the negotiated format."""
         shape = self.shape
         return shape.answer(shape.one(self.resource, shown), status).with_headers(warning_headers(self.warnings))
 
     def plain(self, found: JsonObject, status: int = 200) -> ServerResponse:
-        """An object of another kind as the answer: it has no other form."""
+        """A response with an object of another kind, always as plain JSON."""
         return ServerResponse(status, encode(found)).with_headers(warning_headers(self.warnings))

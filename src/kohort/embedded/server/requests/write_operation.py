@@ -1,4 +1,4 @@
-"""One write on its way: who does what to which object, and what is to be told to them besides."""
+"""A write in progress: user, resource, object, options, and the warnings to return."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,7 +15,7 @@ Method = Literal["create", "update", "patch", "apply"]
 
 @dataclass(frozen=True, slots=True)
 class WriteOperation:
-    """A write, before anything was done."""
+    """A requested write."""
 
     method: Method
     resource: ServedResource
@@ -26,17 +26,17 @@ class WriteOperation:
     options: WriteRequestOptions = field(default_factory=WriteRequestOptions)
     subresource: str = ""
     warnings: list[str] = field(default_factory=list)
-    """Filled on the way; goes back to the client as headers."""
+    """Collected during the write and returned as Warning headers."""
 
     @property
     def about(self) -> ErrorSubject:
-        """What errors call the object."""
+        """Resource and name of the object in errors."""
         return ErrorSubject(self.resource.plural, self.resource.group, self.name)
 
     def key(self, name: str = "") -> StorageKey:
-        """Where the object is stored."""
+        """Storage key of the object."""
         return StorageKey(self.resource.key, self.namespace if self.resource.namespaced else "", name or self.name)
 
     def named(self, name: str) -> ErrorSubject:
-        """What errors about the object's validity call it."""
+        """Kind and name of the object in validation errors."""
         return ErrorSubject(self.resource.plural, self.resource.group, name, self.resource.kind)

@@ -1,4 +1,4 @@
-"""Certificates in time: a server that runs for years never serves, or hands out, one that has expired."""
+"""Rotates the server's certificates before they expire."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ _EVERY = 12 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class AdminKubeconfig:
-    """Where the administrator's kubeconfig stands, and which server it leads to."""
+    """Path of the administrator's kubeconfig, and the server in it."""
 
     path: Path
     url: str
@@ -27,16 +27,16 @@ class AdminKubeconfig:
 
 @dataclass(frozen=True, slots=True)
 class CertificateUsers:
-    """Where certificates are shown to others, and must be taken from their files anew."""
+    """Users of certificates, which reload them after renewal."""
 
     context: ssl.SSLContext
-    """To clients."""
+    """TLS context of the listener."""
     renew_front_proxy: Callable[[], None]
-    """To servers behind APIServices."""
+    """Reloads the front-proxy client certificate."""
 
 
 class CertificateRotation:
-    """Renews the server's own certificates and the administrator's before they expire."""
+    """Renews the certificates of the server and the administrator."""
 
     def __init__(
         self, keyring: Keyring, hosts: Sequence[str], shown: CertificateUsers, kubeconfig: AdminKubeconfig, clock: Clock
@@ -50,7 +50,7 @@ class CertificateRotation:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Write the kubeconfig, and look after everything from now on."""
+        """Writes the kubeconfig and starts the periodic check."""
         await self.renew()
         self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -60,7 +60,7 @@ class CertificateRotation:
             await self.renew()
 
     async def renew(self) -> None:
-        """Replace what is about to expire; connections that are open keep what they have."""
+        """Renews certificates that are about to expire; open connections keep theirs."""
         now = self._clock.wall()
         await asyncio.to_thread(self._keyring.serve, self._hosts, now)
         self._shown.context.load_cert_chain(self._keyring.certificate, self._keyring.key)
@@ -74,7 +74,7 @@ class CertificateRotation:
             )
 
     async def stop(self) -> None:
-        """Look no more."""
+        """Stops the periodic check."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""The server without a wire: the same handler behind the client's transport seam, for whoever lives in this process."""
+"""In-process transport: the same handler chain behind the client's transport interface, without HTTP."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -14,7 +14,7 @@ from kohort.kube.transport import Request
 
 
 class InProcessResponse:
-    """An answer that never left the process."""
+    """A response of the in-process transport."""
 
     def __init__(self, answer: ServerResponse, deadline: float) -> None:
         self._answer = answer
@@ -29,7 +29,7 @@ class InProcessResponse:
         return b"".join([chunk async for chunk in self.chunks()])
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes."""
+        """The body as it is produced."""
         if isinstance(self._answer.body, bytes):
             yield self._answer.body
             return
@@ -43,7 +43,7 @@ class InProcessResponse:
             await self.close()
 
     async def close(self) -> None:
-        """Give up the rest."""
+        """Discards the rest of the body."""
         close = getattr(self._answer.body, "aclose", None)
         if close is not None:
             await close()
@@ -57,7 +57,7 @@ def _headers(answer: ServerResponse) -> dict[str, str]:
 
 
 class InProcessTransport:
-    """Carries requests to the server as one user."""
+    """Sends requests to the server as one user."""
 
     def __init__(self, router: Router, user: User) -> None:
         self._router = router
@@ -65,7 +65,7 @@ class InProcessTransport:
         self._closed = False
 
     async def send(self, request: Request, timeout: float) -> InProcessResponse:
-        """Ask."""
+        """Sends a request."""
         if self._closed:
             raise UnreachableError("the transport is closed")
         headers = CIMultiDictProxy(CIMultiDict(request.headers))
@@ -79,5 +79,5 @@ class InProcessTransport:
         return InProcessResponse(answer, deadline)
 
     async def close(self) -> None:
-        """Take no more requests."""
+        """Rejects further requests."""
         self._closed = True

@@ -1,6 +1,6 @@
-"""HTTPS in front of the server: aiohttp's low-level server, one handler for everything, HTTP/1.1 only.
+"""HTTPS listener: aiohttp's low-level server, HTTP/1.1 only.
 
-Whatever a client does (huge bodies, slow reading, hanging up), it costs the server a bounded amount of memory and time.
+Huge bodies, slow readers and aborted connections cost a bounded amount of memory and time.
 """
 
 import asyncio
@@ -28,20 +28,20 @@ from kohort.kube.http_server import read_body, stop_server, transports
 MAX_BODY = 3 * 1024 * 1024
 _MAX_LINE = 64 * 1024
 _PIECE = 32 * 1024
-"""What goes out goes in pieces of this size: TLS keeps a buffer as large as the largest piece, per connection."""
+"""Write size: TLS keeps a buffer of the largest write per connection."""
 _TLS_READS = 16 * 1024
-"""Bytes that a connection reads at once: a TLS record. asyncio sets aside 256 KiB for each, also for silent watches."""
+"""Read size: one TLS record. asyncio would allocate 256 KiB per connection, also for idle watches."""
 
 COMPRESSED_FROM = 128 * 1024
-"""A body of this size goes out compressed to who accepts that, as kube-apiserver does."""
+"""Bodies from this size on are compressed if the client accepts it, as in kube-apiserver."""
 _QUICKLY = 1
-"""The level of compression: the next ones save little more and take twice as long."""
+"""Compression level: higher ones take twice as long and save little more."""
 _GZIP = 16 + zlib.MAX_WBITS
 _IN_GZIP = (("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
 
 _MAX_CONNECTIONS = 8192
 _LINGER_SECONDS = 2.0
-"""For the rest of a body that nobody reads, so that the client gets to see the answer."""
+"""Time to discard the unread rest of a body, so that the client receives the response."""
 _MAX_REASON = 200
 _log = logging.getLogger(__name__)
 
@@ -50,42 +50,42 @@ Handle = Callable[[ServerRequest], Awaitable[ServerResponse]]
 
 @dataclass(frozen=True, slots=True)
 class ListenerTimeouts:
-    """How many seconds clients may take."""
+    """Timeouts in seconds, and the connection limit."""
 
     idle: float = 120.0
-    """Between two requests, and for the head of a request, however slowly it drips."""
+    """Between two requests, and for the head of a request."""
     read: float = 60.0
     """For the body of a request."""
     write: float = 60.0
-    """To take the next piece of an answer."""
+    """For the client to accept the next part of a response."""
     stop: float = 5.0
-    """To finish what is under way when the server stops."""
+    """For requests in flight at shutdown."""
     handshake: float = 10.0
-    """To agree on TLS."""
+    """For the TLS handshake."""
     connections: int = _MAX_CONNECTIONS
-    """How many may be open. Beyond, one that never sent an authenticated request gives way to the next."""
+    """Maximum of open connections. Beyond it, one that never sent an authenticated request is closed for the next."""
 
 
 class _ParserLog(logging.LoggerAdapter[logging.Logger]):
-    """aiohttp's log with one line, without a traceback, for a request that can't be parsed."""
+    """Logs requests that cannot be parsed in one line, without aiohttp's traceback."""
 
     def exception(self, msg: object, *args: object, exc_info: object = True, **more: Any) -> None:
         if isinstance(exc_info, HttpProcessingError):
             why = " ".join(str(exc_info.message).split())[:_MAX_REASON]
-            self.logger.warning("refused a request that can't be parsed: %s", why)
+            self.logger.warning("rejecting request that cannot be parsed: %s", why)
         else:
             self.logger.exception(msg, *args, exc_info=exc_info, **more)  # type: ignore[arg-type]
 
 
 class _Refusing(asyncio.Protocol):
-    """Ends a connection beyond the limit."""
+    """Closes a connection beyond the limit."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport.close()
 
 
 class Listener:
-    """One address on which the server listens."""
+    """Listens on one address."""
 
     def __init__(self, handle: Handle, context: ssl.SSLContext, patience: ListenerTimeouts) -> None:
         self._handle = handle
@@ -98,7 +98,7 @@ class Listener:
         self._authenticated: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
 
     async def start(self, host: str, port: int, bound: socket.socket | None = None) -> int:
-        """Listen on a socket that is bound already, or on an address; returns the port, which may be asked for as 0."""
+        """Listens on a bound socket or on an address; returns the port, for port 0 the assigned one."""
         loop = asyncio.get_running_loop()
         SSLProtocol.max_size = _TLS_READS
         self._http = web.Server(
@@ -122,16 +122,16 @@ class Listener:
 
     @property
     def streams(self) -> int:
-        """How many streams are open."""
+        """Number of open streams."""
         return len(self._streams)
 
     @property
     def connections(self) -> int:
-        """How many clients are connected."""
+        """Number of open connections."""
         return len(self._http.connections) if self._http else 0
 
     async def stop(self) -> None:
-        """Take no more connections, end the streams, and let what is under way finish for a moment."""
+        """Stops accepting connections, ends streams, and lets requests in flight finish within the timeout."""
         self._stopping = True
         if self._server is None or self._http is None:
             return
@@ -140,7 +140,7 @@ class Listener:
         await stop_server(self._server, self._http, self._patience.stop)
 
     def _protocol(self) -> asyncio.BaseProtocol:
-        """What serves the next connection; where there are too many, one that proved nothing is closed for it."""
+        """The protocol of the next connection; above the limit, closes one that has not authenticated."""
         assert self._http is not None  # noqa: S101 - connections come after the start
         if self.connections < self._patience.connections:
             return self._http()
@@ -163,7 +163,7 @@ class Listener:
         return _response(answer, close=self._stopping or not request.content.is_eof())
 
     def _inbound(self, request: web.BaseRequest) -> ServerRequest:
-        """The request with its head alone: whoever handles it reads the body once it is clear who sends it."""
+        """The request with its head only; the body is read after authorization."""
 
         async def receive() -> bytes:
             return await read_body(request, MAX_BODY, self._patience.read)
@@ -190,7 +190,7 @@ class Listener:
             await response.prepare(request)
             async for chunk in body:
                 await self._write(response, chunk)
-                del chunk  # or it stays while nothing comes, for each watcher
+                del chunk  # otherwise it stays allocated for each idle watch
             await response.write_eof()
         except (TimeoutError, ConnectionError):
             _hang_up(request)
@@ -227,12 +227,12 @@ def _accepts_gzip(request: web.BaseRequest) -> bool:
 
 
 async def _compressed(body: bytes) -> bytes:
-    """A smaller form of it, made beside the loop: others are served meanwhile."""
+    """The compressed body; computed in a thread, so that the event loop is not blocked."""
     return await asyncio.to_thread(zlib.compress, body, _QUICKLY, _GZIP)
 
 
 def _hang_up(request: web.BaseRequest) -> None:
-    """A client that takes nothing for so long is gone for all we know."""
+    """Closes the connection of a client that does not read."""
     if request.transport is not None:
         request.transport.abort()
 
@@ -261,7 +261,7 @@ def _response(answer: ServerResponse, *, close: bool) -> web.Response:
 
 
 def server_context(certificate: str, key: str, authority: bytes) -> ssl.SSLContext:
-    """TLS with client certificates welcome and not demanded; never HTTP/2, which is not spoken here."""
+    """TLS context with optional client certificates, HTTP/1.1 only."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificate, key)

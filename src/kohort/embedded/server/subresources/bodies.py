@@ -1,4 +1,4 @@
-"""Bodies that are no objects of a resource: what subresources and reviews are sent, read by their own schemas."""
+"""Bodies of subresources and reviews, which are no stored resources: Binding, Eviction, Scale, TokenRequest …"""
 
 from functools import cache
 
@@ -17,10 +17,10 @@ def _resource(group: str, version: str, kind: str) -> ServedResource:
 
 
 def read_subresource_body(request: ServerRequest, group: str, version: str, kind: str) -> JsonObject:
-    """The body as an object of a kind that only accompanies others; raises 400 where it is none."""
+    """Decodes a subresource body of the given kind; raises 400 for any other."""
     return prune_subresource_body(read_body(request, kind), group, version, kind)
 
 
 def prune_subresource_body(found: JsonObject, group: str, version: str, kind: str) -> JsonObject:
-    """The object without what its kind does not know; raises 400 on values of a wrong type."""
+    """The body without unknown fields; raises 400 on values of a wrong type."""
     return read_object(_resource(group, version, kind), found).object

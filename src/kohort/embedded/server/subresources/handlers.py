@@ -1,4 +1,4 @@
-"""What can be asked of one object besides itself: `status`, `scale`, `binding`, `eviction`, `log`, `token` …"""
+"""Handlers of subresources: `status`, `scale`, `binding`, `eviction`, `log`, `token` …"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -57,7 +57,7 @@ class Subresources:
         }
 
     def handler(self, subresource: str, verb: str) -> Handler:
-        """Who answers; those not named here are the object itself, of which only a part may change."""
+        """The handler; subresources without one update a part of the object itself."""
         own = self._handlers.get((subresource, verb))
         if own is not None:
             return own
@@ -114,7 +114,7 @@ class Subresources:
     # pods
 
     async def bind(self, call: ResourceRequest) -> ServerResponse:
-        """Put a pod on a node."""
+        """Binds a pod to a node."""
         binding = read_subresource_body(call.request, "", "v1", "Binding")
         name = str((binding.get("metadata") or {}).get("name") or "")
         if call.target.name and name != call.target.name:

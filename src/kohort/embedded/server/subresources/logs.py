@@ -1,4 +1,4 @@
-"""`pods/log`: text from whoever runs the pods, which this server does not know; it only passes the question on."""
+"""`pods/log`: forwards to the log source, which the node agents implement."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from kohort.kube.errors import bad_request
 
 @dataclass(frozen=True, slots=True)
 class PodLogOptions:
-    """Which part of a container's output is wanted."""
+    """Options of a log request."""
 
     container: str
     follow: bool = False
@@ -25,14 +25,14 @@ class PodLogOptions:
 
 
 class LogSource(Protocol):
-    """Whoever has the output of containers."""
+    """Source of container output."""
 
     def open(self, pod: Mapping[str, Any], options: PodLogOptions) -> AsyncIterator[bytes]:
-        """The output, ending at once or, when followed, with the container; raises `StatusError` when there is none."""
+        """Streams the output, when followed until the container ends; raises `StatusError` if there is none."""
 
 
 async def begun(output: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The output from its first piece on: what can't be read at all is found out before the answer is 200."""
+    """Reads the first chunk, so that an error is found before the response starts with 200."""
     first = await anext(output, b"")
 
     async def rest() -> AsyncIterator[bytes]:
@@ -51,7 +51,7 @@ async def begun(output: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def log_options(request: ServerRequest, pod: Mapping[str, Any]) -> PodLogOptions:
-    """The options of a log request; the container may be left out when there is but one."""
+    """Parses the options of a log request; the container may be omitted if the pod has one only."""
     if request.parameter("sinceSeconds") and request.parameter("sinceTime"):
         raise bad_request("at most one of sinceSeconds and sinceTime may be specified")
     return PodLogOptions(

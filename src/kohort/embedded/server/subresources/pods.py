@@ -1,4 +1,4 @@
-"""What can be asked of pods besides themselves: to be bound to a node, and to be evicted without breaking a budget."""
+"""`pods/binding` and `pods/eviction`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ _DONE = ("Succeeded", "Failed")
 
 
 def bound(operation: WriteOperation, binding: JsonObject) -> Transform:
-    """The change that puts a pod on the node that a binding names."""
+    """The update that binds a pod to the node of a Binding."""
     target = binding.get("target") or {}
     node = target.get("name")
     if target.get("kind") not in (None, "", "Node") or not node:
@@ -43,7 +43,7 @@ def bound(operation: WriteOperation, binding: JsonObject) -> Transform:
 
 
 def _check_same(operation: WriteOperation, pod: JsonObject, uid: str | None) -> None:
-    """A binding that names the pod's uid must not reach another pod of the same name."""
+    """Rejects a Binding with the UID of another pod."""
     if uid and uid != pod["metadata"]["uid"]:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"
         raise conflict(ErrorSubject("pods/binding", "", operation.name), why)
@@ -79,20 +79,20 @@ def _disrupted(pod: JsonObject, now: str) -> JsonObject:
 def _scheduled(status: JsonObject, now: str) -> JsonObject:
     condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     others = [each for each in status.get("conditions") or () if each["type"] != "PodScheduled"]
-    # A pod that has its node waits for no other.
+    # A pod that is bound needs no nomination.
     kept = {name: value for name, value in status.items() if name != "nominatedNodeName"}
     return {**kept, "conditions": [*others, condition]}
 
 
 class Evictions:
-    """Lets a pod go only where its disruption budget has room."""
+    """Evicts pods within their disruption budgets."""
 
     def __init__(self, store: Store, commits: StoreWriter) -> None:
         self._store = store
         self._commits = commits
 
     async def admit(self, call: ResourceRequest, pod: JsonObject, *, dry_run: bool) -> None:
-        """Take the eviction into account, or raise 429."""
+        """Counts the eviction against the budget, or raises 429."""
         phase = (pod.get("status") or {}).get("phase")
         if phase in _DONE or phase == "Pending" or pod["metadata"].get("deletionTimestamp"):
             return
@@ -117,7 +117,7 @@ class Evictions:
         raise _too_many("the disruption budget is changing too fast")
 
     async def mark(self, operation: WriteOperation, options: DeleteRequestOptions) -> DeleteRequestOptions:
-        """Give the pod the condition by which its Job knows a disruption; returns the options of the delete."""
+        """Sets the condition DisruptionTarget; returns the options of the delete."""
         for _ in range(MAX_ATTEMPTS):
             entry = self._store.get(operation.key())
             if entry is None:

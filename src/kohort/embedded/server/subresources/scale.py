@@ -1,4 +1,4 @@
-"""`scale`: one replica count and one selector, wherever a kind keeps them."""
+"""`scale`: replica count and selector of any scalable kind."""
 
 from kohort.api.codec import Json, JsonObject
 from kohort.embedded.resources import ScalePaths, ServedResource
@@ -25,7 +25,7 @@ def _with(found: JsonObject, steps: list[str], value: Json) -> JsonObject:
 
 
 def scale_of(resource: ServedResource, found: JsonObject) -> JsonObject:
-    """The Scale that an object shows."""
+    """The Scale of an object."""
     paths = resource.scale or _BUILT_IN
     metadata = found["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -46,7 +46,7 @@ def scale_of(resource: ServedResource, found: JsonObject) -> JsonObject:
 
 
 def with_replicas(resource: ServedResource, found: JsonObject, scale: JsonObject) -> JsonObject:
-    """The object with the replica count that a Scale asks for."""
+    """The object with the replica count of a Scale."""
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if type(replicas) is not int or not 0 <= replicas <= _MAX_REPLICAS:
         raise _bad_replicas(scale, replicas)
@@ -74,7 +74,7 @@ def _number(value: Json) -> int:
 
 
 def _selector_text(selector: Json) -> str:
-    """A selector as text, as autoscalers read it; custom kinds keep it as text already."""
+    """A selector in its string form, for autoscalers; custom resources store it as a string."""
     if isinstance(selector, str):
         return selector
     if not isinstance(selector, dict):
