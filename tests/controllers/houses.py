@@ -99,7 +99,7 @@ async def kueue_cluster(gates: FeatureGates = DEFAULT_GATES) -> AsyncIterator[Cl
     clock = VirtualClock()
     store = await Store.open(None, clock=lambda: clock.wall().timestamp())
     core = ServerCore(ServerCoreParts(store, clock, Signer(new_key()), b"authority", plugins=(Webhooks(gates),)))
-    core.remote.post = answer_conversion  # type: ignore[assignment, method-assign]
+    core.webhook_client.post = answer_conversion  # type: ignore[assignment, method-assign]
     await core.start()
     cluster = Cluster(core, clock)
     try:

@@ -19,7 +19,7 @@ from kohort.api.gates import COMPAT
 from kohort.cli.options import PATIENT, running_client
 from kohort.cli.signals import stop_asked
 from kohort.controllers.context import ManagerSettings
-from kohort.embedded.memory import settle_in, tune_allocator
+from kohort.embedded.memory import freeze_startup_objects, tune_allocator
 from kohort.kube.client import Client
 from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config
 from kohort.kube.errors import KubeError
@@ -229,5 +229,5 @@ async def _manage(wish: ManagerArguments, client: Client, stopped: asyncio.Event
 async def _work(wish: ManagerArguments, client: Client) -> None:
     async with running_manager(client, wish.settings, wish.options) as manager:
         await manager.warm.wait()
-        settle_in()
+        freeze_startup_objects()
         await asyncio.get_running_loop().create_future()

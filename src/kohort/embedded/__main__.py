@@ -10,7 +10,7 @@ from kohort.api.errors import ApiError
 from kohort.embedded.auth.certificates import CertificateFileError
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.garbage_collector.startup import running_cleanup
-from kohort.embedded.memory import settle_in, tune_allocator
+from kohort.embedded.memory import freeze_startup_objects, tune_allocator
 from kohort.embedded.server.server import running_api_server
 from kohort.embedded.server.settings import ServerSettings
 from kohort.embedded.storage import StoreError
@@ -46,7 +46,7 @@ async def serve(settings: ServerSettings) -> None:
     async with running_api_server(settings) as server, running_cleanup(Client(server.core.transport(CONTROLLERS))):
         sys.stdout.write(f"{server.url}\nKUBECONFIG={server.kubeconfig}\n")
         sys.stdout.flush()
-        settle_in()
+        freeze_startup_objects()
         await stop.wait()
 
 

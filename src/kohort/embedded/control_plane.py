@@ -55,7 +55,7 @@ class ControlPlane:
 
 @asynccontextmanager
 async def running_control_plane(
-    settings: ServerSettings, crew: LocalNodes | None = None, clock: Clock | None = None
+    settings: ServerSettings, local_nodes: LocalNodes | None = None, clock: Clock | None = None
 ) -> AsyncIterator[ControlPlane]:
     """Runs a control plane until the context exits; without local nodes, other processes provide them."""
     moment = clock or SystemClock()
@@ -68,9 +68,9 @@ async def running_control_plane(
         await stack.enter_async_context(running_cleanup(controllers))
         await stack.enter_async_context(running_controllers(controllers))
         await stack.enter_async_context(running_pod_scheduler(plane.client(SCHEDULER)))
-        if crew is not None:
+        if local_nodes is not None:
             nodes = plane.client(NODES)
-            agent = running_nodes(nodes, crew.registration, crew.runtime(nodes), crew.settings)
+            agent = running_nodes(nodes, local_nodes.registration, local_nodes.runtime(nodes), local_nodes.settings)
             plane.agents.append(await stack.enter_async_context(agent))
             logs.agents += plane.agents
         yield plane

@@ -21,7 +21,7 @@ def tune_allocator() -> None:
         adjust(parameter, _LARGE)
 
 
-def settle_in() -> None:
+def freeze_startup_objects() -> None:
     """Excludes the objects that exist after start-up from garbage collection."""
     gc.collect()
     gc.freeze()

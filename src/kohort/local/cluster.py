@@ -18,7 +18,7 @@ from kohort.api.core.pods import Pod
 from kohort.api.errors import ApiError
 from kohort.embedded.auth.certificates import CertificateFileError
 from kohort.embedded.control_plane import ControlPlane, LocalNodes, running_control_plane
-from kohort.embedded.memory import settle_in
+from kohort.embedded.memory import freeze_startup_objects
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.runtimes.errors import RuntimeSetupError
 from kohort.embedded.server.settings import ServerSettings
@@ -271,7 +271,7 @@ class Service:
                 ready.set()
                 run = _told(run, cluster)
                 self._write(run)
-                settle_in()
+                freeze_startup_objects()
                 try:
                     await self.front(cluster, stopped)
                 finally:

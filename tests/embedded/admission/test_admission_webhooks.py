@@ -202,7 +202,7 @@ async def test_a_webhook_sees_another_version_and_nobody_goes_through_all_kinds_
     await cluster.create(widget_definition(version("v1"), version("v2", storage=False)))
     rule = {"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": ["v2"], "resources": ["widgets"]}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[rule]))
-    cluster.core.catalogue.resources = Sealed(cluster.core.catalogue.resources)
+    cluster.core.catalog.resources = Sealed(cluster.core.catalog.resources)
     await cluster.create(widget("w"))
     (asked,) = hook.asked
     assert (asked["requestKind"]["version"], asked["kind"]["version"]) == ("v1", "v2")

@@ -101,7 +101,7 @@ class Cluster:
 
     def place(self, found: Object) -> str:
         """The path of an object's collection."""
-        resource = self.core.catalogue.find_kind(found["apiVersion"], found["kind"])
+        resource = self.core.catalog.find_kind(found["apiVersion"], found["kind"])
         assert resource is not None, found["kind"]
         root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
         if not resource.namespaced:

@@ -164,7 +164,7 @@ async def test_a_definition_waits_for_an_object_that_is_held(cluster: Cluster) -
 
 async def test_definitions_are_back_after_a_restart(cluster: Cluster) -> None:
     await cluster.create(widget_definition())
-    cluster.core.catalogue.forget("widgets.example.com")
+    cluster.core.catalog.forget("widgets.example.com")
     cluster.core.definitions.load()
     assert (await cluster.ask("GET", WIDGETS)).status == 200
 

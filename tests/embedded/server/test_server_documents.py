@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.server.clusters import Cluster
-from kohort.embedded.server.encoding.negotiation import Representation, chosen_form
+from kohort.embedded.server.encoding.negotiation import Representation, negotiate
 from kohort.embedded.server.requests.request_info import ServerRequest, parse_bool, parse_request_info
 from kohort.kube.errors import StatusError
 
@@ -117,7 +117,7 @@ def test_any_path_is_read_or_refused(path: str) -> None:
 @given(st.text(max_size=60))
 def test_any_accept_header_has_an_answer(accept: str) -> None:
     with contextlib.suppress(StatusError):
-        chosen_form(accept)
+        negotiate(accept)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_any_accept_header_has_an_answer(accept: str) -> None:
     ],
 )
 def test_tables_are_asked_for_in_any_order(accept: str) -> None:
-    assert chosen_form(accept).shape is Representation.TABLE
+    assert negotiate(accept).representation is Representation.TABLE
 
 
 async def test_the_old_openapi_document_is_there_and_empty(cluster: Cluster) -> None:

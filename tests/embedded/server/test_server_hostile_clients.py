@@ -46,7 +46,7 @@ class Dialer:
 
 @asynccontextmanager
 async def dialing(folder: Path, patience: ListenerTimeouts) -> AsyncIterator[Dialer]:
-    async with running_api_server(ServerSettings(patience=patience)) as server:
+    async with running_api_server(ServerSettings(timeouts=patience)) as server:
         dialer = Dialer(server, folder)
         try:
             yield dialer

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from kohort.embedded.server.server import ApiServer, running_api_server
-from kohort.embedded.server.serving.listener import COMPRESSED_FROM, MAX_BODY, ListenerTimeouts
+from kohort.embedded.server.serving.listener import MAX_BODY, MIN_COMPRESSED_SIZE, ListenerTimeouts
 from kohort.embedded.server.settings import ServerSettings
 from loop_time import loop_time
 
@@ -113,12 +113,12 @@ async def fill(wire: Wire, size: int) -> None:
 async def test_a_long_list_goes_out_compressed_to_who_accepts_it(
     wire: Wire, accepted: str, encoding: str | None
 ) -> None:
-    await fill(wire, COMPRESSED_FROM)
+    await fill(wire, MIN_COMPRESSED_SIZE)
     headers = {"Accept-Encoding": accepted}
     async with wire.client.get(wire.url(MAPS), ssl=wire.with_certificate, headers=headers) as response:
         assert response.headers.get("Content-Encoding") == encoding
         names = [each["metadata"]["name"] for each in (await response.json())["items"]]
-        assert f"filled-{COMPRESSED_FROM}" in names
+        assert f"filled-{MIN_COMPRESSED_SIZE}" in names
 
 
 async def test_a_short_list_is_never_compressed(wire: Wire) -> None:
@@ -132,7 +132,7 @@ async def test_a_short_list_is_never_compressed(wire: Wire) -> None:
 async def impatient(folder: Path, patience: ListenerTimeouts) -> AsyncIterator[Wire]:
     """A server that does not wait long."""
     async with (
-        running_api_server(ServerSettings(patience=patience)) as server,
+        running_api_server(ServerSettings(timeouts=patience)) as server,
         aiohttp.ClientSession() as client,
         asyncio.timeout(BOUND),
     ):
@@ -250,7 +250,7 @@ async def test_a_stop_ends_open_watches(tmp_path: Path) -> None:
 
 
 async def test_a_stop_waits_for_no_client_that_asks_nothing(tmp_path: Path) -> None:
-    settings = ServerSettings(patience=ListenerTimeouts(stop=60))
+    settings = ServerSettings(timeouts=ListenerTimeouts(stop=60))
     async with aiohttp.ClientSession() as client, asyncio.timeout(60), running_api_server(settings) as server:
         context, _ = contexts(server.kubeconfig, tmp_path)
         async with client.get(f"{server.url}{MAPS}", ssl=context) as response:

@@ -29,7 +29,7 @@ async def status_of(tenant: Cluster, request: ScopeRequest) -> int:
 
 async def test_rights_in_one_namespace_reach_no_object_outside(tenant: Cluster) -> None:
     let_through = []
-    for request in scope_requests(tenant.core.catalogue.resources):
+    for request in scope_requests(tenant.core.catalog.resources):
         if request.reaches_out and request.resource.plural not in OPEN_TO_ALL:
             status = await status_of(tenant, request)
             if status not in (403, 404, 405):
@@ -39,7 +39,7 @@ async def test_rights_in_one_namespace_reach_no_object_outside(tenant: Cluster) 
 
 async def test_a_path_of_another_scope_is_unknown_even_to_the_administrator(cluster: Cluster, tenant: Cluster) -> None:
     found = []
-    for request in scope_requests(cluster.core.catalogue.resources):
+    for request in scope_requests(cluster.core.catalog.resources):
         is_misplaced = bool(request.namespace) is not request.resource.namespaced and (
             request.namespace or request.name
         )
@@ -125,5 +125,5 @@ async def test_deleting_by_field_selector_needs_the_right_to_delete_the_collecti
 
 
 def test_every_request_of_the_enumeration_is_sent_once(cluster: Cluster) -> None:
-    requests = list(scope_requests(cluster.core.catalogue.resources))
+    requests = list(scope_requests(cluster.core.catalog.resources))
     assert len({(each.method, each.path, each.query) for each in requests}) == len(requests) > 6000

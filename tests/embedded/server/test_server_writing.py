@@ -237,7 +237,7 @@ async def test_a_write_that_is_done_is_told_as_done(cluster: Cluster, caplog: py
     async def fail(_: StorageEvent) -> None:
         raise RuntimeError("can't follow")
 
-    cluster.core.commits.listen("configmaps", fail)
+    cluster.core.store_writer.add_hook("configmaps", fail)
     assert (await cluster.try_create(config_map("a"))).status == 201
     assert [record.getMessage() for record in caplog.records] == ["a change was not followed up"]
 

@@ -66,9 +66,9 @@ class _Account:
 class QuotaAdmission(NoopPlugin):
     """Refuses what no quota has room for."""
 
-    def __init__(self, store: Store, commits: StoreWriter, resources: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, store: Store, store_writer: StoreWriter, resources: Callable[[], Iterable[str]]) -> None:
         self._store = store
-        self._commits = commits
+        self._store_writer = store_writer
         self._resources = resources
         self._accounts: dict[str, dict[str, _Account]] = defaultdict(dict)
         self._dirty: dict[StorageKey, None] = {}
@@ -182,7 +182,7 @@ class QuotaAdmission(NoopPlugin):
         if entry.object.get("status") == status:
             return
         try:
-            await self._commits.update(entry, {**entry.object, "status": status})
+            await self._store_writer.update(entry, {**entry.object, "status": status})
         except RevisionConflictError:
             self._dirty[key] = None
 

@@ -16,10 +16,10 @@ from kohort.embedded.auth.certificates import FileCertificateAuthority
 from kohort.embedded.auth.files import write_private
 from kohort.embedded.auth.users import User
 from kohort.embedded.nodes.agent import NodeAgent
-from kohort.embedded.server.encoding.responses import TEXT, ServerResponse, text_answer
+from kohort.embedded.server.encoding.responses import TEXT, ServerResponse, text_response
 from kohort.embedded.server.requests.request_info import ServerRequest
 from kohort.embedded.server.serving.listener import Listener, ListenerTimeouts, server_context
-from kohort.embedded.server.subresources.logs import begun, log_options
+from kohort.embedded.server.subresources.logs import log_options, start_stream
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 
@@ -73,24 +73,24 @@ class LogEndpoint:
         try:
             return await self._answer(request)
         except StatusError as error:
-            return text_answer(error.message, error.code)
+            return text_response(error.message, error.code)
         except KubeError as error:
-            return text_answer(str(error), 500)
+            return text_response(str(error), 500)
 
     async def _answer(self, request: ServerRequest) -> ServerResponse:
         parts = [unquote(part) for part in request.path.split("/")]
         if request.method != "GET" or len(parts) != _PARTS or parts[1] != "containerLogs":
-            return text_answer("404 page not found", 404)
+            return text_response("404 page not found", 404)
         _, _, namespace, name, container = parts
         node = self._agent.node_of(namespace, name)
         if node is None:
-            return text_answer(f'pod "{name}" does not exist', 404)
+            return text_response(f'pod "{name}" does not exist', 404)
         if not await self._may_read(request.peer, node):
-            return text_answer("Forbidden", 403)
+            return text_response("Forbidden", 403)
         asked = replace(request, query=(*request.query, ("container", container)))
         pod = {"metadata": {"name": name}, "spec": {"containers": [{"name": container}]}}
         output = self._agent.logs(namespace, name, log_options(asked, pod))
-        return ServerResponse(200, await begun(output), TEXT)
+        return ServerResponse(200, await start_stream(output), TEXT)
 
     async def _may_read(self, user: User | None, node: str) -> bool:
         if user is None:

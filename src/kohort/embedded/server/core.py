@@ -89,38 +89,44 @@ class ServerCore:
         self.store = store
         self.metrics = ServerMetrics()
         self.metrics.offer("apiserver_store_revision", "Newest committed revision.", lambda: store.revision)
-        self.catalogue = ResourceCatalog(builtin_resources(), DEFINITIONS)
-        self.commits = StoreWriter(store)
+        self.catalog = ResourceCatalog(builtin_resources(), DEFINITIONS)
+        self.store_writer = StoreWriter(store)
         self.authorizer = RbacAuthorizer(store)
         endpoints = ServiceResolver(store)
-        self.remote = WebhookClient(endpoints.resolve)
-        self.aggregator = Aggregator(store, endpoints, self.catalogue.has_version, parts.front_proxy)
-        self.versions = VersionConverter(Conversion(self.remote).convert, self.catalogue.definition)
-        self.semantics = ResourceStrategy()
-        self.quota = QuotaAdmission(store, self.commits, self._counted)
+        self.webhook_client = WebhookClient(endpoints.resolve)
+        self.aggregator = Aggregator(store, endpoints, self.catalog.has_version, parts.front_proxy)
+        self.versions = VersionConverter(Conversion(self.webhook_client).convert, self.catalog.definition)
+        self.strategy = ResourceStrategy()
+        self.quota = QuotaAdmission(store, self.store_writer, self._quota_resources)
         self.admission = AdmissionChain(self._plugins(parts))
-        self.writer = WritePipeline(store, self.commits, self.versions, self.semantics, self.admission, self.authorizer)
-        self.deleter = Deleter(store, self.commits, self.versions, self.admission)
-        self.definitions = Definitions(store, self.catalogue, self.commits, self.deleter, clock)
-        self.furniture = BootstrapObjects(store, self.catalogue, self.writer, clock, parts.authority)
-        self.trust = AuthenticationConfigMap(store, self.catalogue, self.writer, clock, _told(parts))
-        self.availability = ApiServiceAvailability(store, self.commits, self.catalogue, self.aggregator, clock)
-        self.sweeper = EventExpiration(store, self.commits, clock)
-        self.documents = NonResourceHandlers(self.catalogue, self._checks(), parts.signer.jwk)
+        self.writer = WritePipeline(
+            store, self.store_writer, self.versions, self.strategy, self.admission, self.authorizer
+        )
+        self.deleter = Deleter(store, self.store_writer, self.versions, self.admission)
+        self.definitions = Definitions(store, self.catalog, self.store_writer, self.deleter, clock)
+        self.bootstrap_objects = BootstrapObjects(store, self.catalog, self.writer, clock, parts.authority)
+        self.authentication_configmap = AuthenticationConfigMap(
+            store, self.catalog, self.writer, clock, _authentication_data(parts)
+        )
+        self.availability = ApiServiceAvailability(store, self.store_writer, self.catalog, self.aggregator, clock)
+        self.event_expiration = EventExpiration(store, self.store_writer, clock)
+        self.non_resource = NonResourceHandlers(self.catalog, self._checks(), parts.signer.jwk)
         self.router = self._router(parts)
         self._listen()
 
-    def _counted(self) -> list[str]:
+    def _quota_resources(self) -> list[str]:
         """The resources that a ResourceQuota can count."""
-        served = (one for one in self.catalogue.resources if one.namespaced and one.is_served_by_store)
+        served = (one for one in self.catalog.resources if one.namespaced and one.is_served_by_store)
         return list(dict.fromkeys(one.key for one in served))
 
     def _plugins(self, parts: ServerCoreParts) -> list[AdmissionPlugin]:
         """Admission plugins in order: cheap checks first, webhooks late, quota last because it reserves usage."""
         store = self.store
-        served = self.catalogue
+        served = self.catalog
         here = AdmissionContext(store, self.authorizer, served.versions, served.find_kind, self._converted)
-        mutating, validating = (WebhookDispatcher(store, each, self.remote, here) for each in (MUTATING, VALIDATING))
+        mutating, validating = (
+            WebhookDispatcher(store, each, self.webhook_client, here) for each in (MUTATING, VALIDATING)
+        )
         return [
             NamespaceLifecycle(store),
             NoEscalation(EscalationCheck(self.authorizer)),
@@ -129,7 +135,7 @@ class ServerCore:
             DefaultTolerationSeconds(),
             LimitRanger(store),
             *parts.plugins,
-            MutatingWebhooks(mutating, self.semantics.default),
+            MutatingWebhooks(mutating, self.strategy.default),
             ValidatingPolicies(store, here),
             ValidatingWebhooks(validating),
             self.quota,
@@ -146,16 +152,16 @@ class ServerCore:
             WatchHandler(store, self.versions, parts.clock),
             self.writer,
             self.deleter,
-            Applier(self.writer, self.semantics),
-            self.semantics,
+            Applier(self.writer, self.strategy),
+            self.strategy,
         )
-        evictions = Evictions(store, self.commits)
+        evictions = Evictions(store, self.store_writer)
         return Router(
-            self.catalogue,
+            self.catalog,
             Authenticator(accounts, parts.tokens, wall),
             self.authorizer,
             ReviewHandlers(self.authorizer, accounts, wall),
-            self.documents,
+            self.non_resource,
             objects,
             Subresources(objects, self.versions, evictions, accounts, parts.logs),
             self.aggregator,
@@ -164,23 +170,23 @@ class ServerCore:
         )
 
     def _checks(self) -> dict[str, Check]:
-        return {"ping": lambda: "", "store": self._store_trouble}
+        return {"ping": lambda: "", "store": self._storage_health}
 
-    def _store_trouble(self) -> str:
+    def _storage_health(self) -> str:
         return "the store is closed" if self.store.closed else ""
 
     def _listen(self) -> None:
         for resource in RBAC_RESOURCES:
-            self.commits.listen(resource, self._on_rbac)
-        self.commits.listen(CLUSTER_ROLES, RoleAggregation(self.store, self.commits).on_change)
-        self.commits.listen(API_SERVICES, self._on_api_service)
-        self.commits.listen("namespaces", self.furniture.on_namespace)
-        self.commits.listen("configmaps", self.trust.on_config_map)
-        self.commits.listen(CRDS, self.definitions.on_change)
-        self.commits.listen(EVERYTHING, self.definitions.on_any_change)
-        self.commits.listen(EVERYTHING, self.quota.on_change)
-        self.semantics.complete_with(CRDS, self.definitions.complete)
-        self.semantics.complete_with(SERVICES, ServiceAddresses(self.store).complete)
+            self.store_writer.add_hook(resource, self._on_rbac)
+        self.store_writer.add_hook(CLUSTER_ROLES, RoleAggregation(self.store, self.store_writer).on_change)
+        self.store_writer.add_hook(API_SERVICES, self._on_api_service)
+        self.store_writer.add_hook("namespaces", self.bootstrap_objects.on_namespace)
+        self.store_writer.add_hook("configmaps", self.authentication_configmap.on_config_map)
+        self.store_writer.add_hook(CRDS, self.definitions.on_change)
+        self.store_writer.add_hook(EVERYTHING, self.definitions.on_any_change)
+        self.store_writer.add_hook(EVERYTHING, self.quota.on_change)
+        self.strategy.complete_with(CRDS, self.definitions.complete)
+        self.strategy.complete_with(SERVICES, ServiceAddresses(self.store).complete)
 
     async def _on_rbac(self, _: StorageEvent) -> None:
         self.authorizer.invalidate()
@@ -196,9 +202,9 @@ class ServerCore:
         self.definitions.load()
         self.definitions.start()
         self.quota.load()
-        await self.furniture.place()
-        await self.trust.place()
-        self.sweeper.start()
+        await self.bootstrap_objects.ensure()
+        await self.authentication_configmap.ensure()
+        self.event_expiration.start()
         if self.aggregator.services:
             self.availability.refresh_soon()
 
@@ -208,15 +214,15 @@ class ServerCore:
 
     async def close(self) -> None:
         """Releases everything except the store, which the caller owns."""
-        await self.sweeper.close()
+        await self.event_expiration.close()
         await self.availability.close()
         await self.quota.close()
         await self.definitions.close()
         await self.aggregator.close()
-        await self.remote.close()
+        await self.webhook_client.close()
 
 
-def _told(parts: ServerCoreParts) -> dict[str, str]:
+def _authentication_data(parts: ServerCoreParts) -> dict[str, str]:
     """Content of the `extension-apiserver-authentication` ConfigMap: client CA and request-header settings."""
-    proxy = parts.front_proxy.told() if parts.front_proxy else {}
+    proxy = parts.front_proxy.request_header_data() if parts.front_proxy else {}
     return {"client-ca-file": parts.authority.decode(), **proxy}

@@ -24,7 +24,7 @@ class ServerMetrics:
         """Registers a gauge that is read on scrape."""
         self._gauges[name] = (text, gauge)
 
-    def answer(self) -> ServerResponse:
+    def response(self) -> ServerResponse:
         """The response with all metrics."""
         lines = ["# HELP apiserver_request_total Requests answered.", "# TYPE apiserver_request_total counter"]
         for (method, status), count in sorted(self._requests.items()):

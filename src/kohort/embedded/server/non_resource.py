@@ -12,7 +12,7 @@ from kohort.embedded.auth.service_account_tokens import ISSUER
 from kohort.embedded.discovery import AggregatedVersion
 from kohort.embedded.openapi import documents as openapi
 from kohort.embedded.server.encoding.negotiation import accept_clauses
-from kohort.embedded.server.encoding.responses import ServerResponse, encode, json_answer, text_answer
+from kohort.embedded.server.encoding.responses import ServerResponse, encode, json_response, text_response
 from kohort.embedded.server.registry.resource_catalog import ResourceCatalog
 from kohort.embedded.server.requests.paths import unknown_path
 from kohort.embedded.server.requests.request_info import RequestInfo, ServerRequest
@@ -41,26 +41,26 @@ Check = Callable[[], str]
 class NonResourceHandlers:
     """Handlers of the non-resource endpoints."""
 
-    def __init__(self, catalogue: ResourceCatalog, checks: Mapping[str, Check], key: Mapping[str, Json]) -> None:
-        self._catalogue = catalogue
+    def __init__(self, catalog: ResourceCatalog, checks: Mapping[str, Check], key: Mapping[str, Json]) -> None:
+        self._catalog = catalog
         self._key = dict(key)
         self.address = "127.0.0.1"
         """Address of the server; set once it listens."""
         self._checks = dict(checks)
         self._schemas = openapi.OpenApiDocuments()
-        self._kept: dict[tuple[str, ...], ServerResponse] = {}
+        self._cache: dict[tuple[str, ...], ServerResponse] = {}
         self._generation = 0
 
-    def answer(self, request: ServerRequest, target: RequestInfo) -> ServerResponse:
+    def handle(self, request: ServerRequest, info: RequestInfo) -> ServerResponse:
         """The response for a path."""
-        parts = target.parts
+        parts = info.parts
         if parts and parts[0] in HEALTH_PATHS:
             return self._health(request, parts)
         match parts:
             case ():
-                return json_answer({"paths": self._paths()})
+                return json_response({"paths": self._paths()})
             case ("version",):
-                return json_answer(VERSION)
+                return json_response(VERSION)
             case ("api",) | ("apis",):
                 return self._discovery(request, parts[0])
             case ("api", version):
@@ -72,7 +72,7 @@ class NonResourceHandlers:
             case ("openapi", "v2"):
                 return ServerResponse(200, openapi.empty_v2(str(VERSION["gitVersion"])), openapi.V2_TYPE)
             case (".well-known", "openid-configuration"):
-                return json_answer(self._issuer())
+                return json_response(self._issuer())
             case ("openid", "v1", "jwks"):
                 return ServerResponse(200, encode({"keys": [self._key]}), "application/jwk-set+json")
             case ("openapi", "v3", *rest):
@@ -80,50 +80,50 @@ class NonResourceHandlers:
         raise unknown_path()
 
     def _once(self, key: tuple[str, ...], make: Callable[[], ServerResponse]) -> ServerResponse:
-        if self._generation != self._catalogue.generation:
-            self._kept.clear()
-            self._generation = self._catalogue.generation
-        answer = self._kept.get(key)
-        if answer is None:
-            answer = self._kept[key] = make()
-        return answer
+        if self._generation != self._catalog.generation:
+            self._cache.clear()
+            self._generation = self._catalog.generation
+        handle = self._cache.get(key)
+        if handle is None:
+            handle = self._cache[key] = make()
+        return handle
 
     # Discovery
 
     def _discovery(self, request: ServerRequest, root: str) -> ServerResponse:
-        version = wanted_aggregation(request.headers.get("Accept", ""))
+        version = accepted_aggregation(request.headers.get("Accept", ""))
         if version is None:
             return self._once((root,), lambda: self._legacy(root))
         return self._once((root, version), lambda: self._aggregated(root, version))
 
     def _legacy(self, root: str) -> ServerResponse:
         if root == "api":
-            return json_answer(discovery.api_versions(self.address))
-        return json_answer(discovery.api_groups(self._catalogue.discoverable))
+            return json_response(discovery.api_versions(self.address))
+        return json_response(discovery.api_groups(self._catalog.discoverable))
 
     def _aggregated(self, root: str, version: AggregatedVersion) -> ServerResponse:
         make = discovery.aggregated_core if root == "api" else discovery.aggregated_groups
-        body = encode(make(self._catalogue.discoverable, version))
+        body = encode(make(self._catalog.discoverable, version))
         return ServerResponse(200, body, discovery.aggregated_content_type(version))
 
     def _group(self, group: str) -> ServerResponse:
-        return self._found(("apis", group), lambda: discovery.api_group(self._catalogue.discoverable, group))
+        return self._found(("apis", group), lambda: discovery.api_group(self._catalog.discoverable, group))
 
     def _resources(self, group: str, version: str) -> ServerResponse:
-        resources = self._catalogue.resources
+        resources = self._catalog.resources
         return self._found(("resources", group, version), lambda: discovery.api_resources(resources, group, version))
 
     def _found(self, key: tuple[str, ...], make: Callable[[], dict[str, Json] | None]) -> ServerResponse:
-        def answer() -> ServerResponse:
+        def handle() -> ServerResponse:
             document = make()
             if document is None:
                 raise unknown_path()
-            return json_answer(document)
+            return json_response(document)
 
-        return self._once(key, answer)
+        return self._once(key, handle)
 
     def _paths(self) -> list[Json]:
-        groups = {(one.group, one.version) for one in self._catalogue.resources}
+        groups = {(one.group, one.version) for one in self._catalog.resources}
         named = {f"/apis/{group}/{version}" for group, version in groups if group}
         fixed = {"/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"}
         return sorted({*fixed, *named, *(f"/apis/{group}" for group, _ in groups if group)})
@@ -144,8 +144,8 @@ class NonResourceHandlers:
 
     def _openapi(self, request: ServerRequest, rest: tuple[str, ...]) -> ServerResponse:
         if not rest:
-            return self._once(("openapi",), lambda: json_answer(self._schemas.index(self._catalogue.resources)))
-        document = self._schemas.document(self._catalogue.resources, "/".join(rest))
+            return self._once(("openapi",), lambda: json_response(self._schemas.index(self._catalog.resources)))
+        document = self._schemas.document(self._catalog.resources, "/".join(rest))
         if document is None:
             raise unknown_path()
         tag = f'"{document.hash}"'
@@ -165,13 +165,13 @@ class NonResourceHandlers:
         troubles = {name: check() for name, check in checks.items()}
         lines = [f"[-]{name} failed: {why}" if why else f"[+]{name} ok" for name, why in troubles.items()]
         if any(troubles.values()):
-            return text_answer("\n".join([*lines, f"{parts[0]} check failed", ""]), 500)
+            return text_response("\n".join([*lines, f"{parts[0]} check failed", ""]), 500)
         if "verbose" not in {name for name, _ in request.query}:
-            return text_answer("ok")
-        return text_answer("\n".join([*lines, f"{parts[0]} check passed", ""]))
+            return text_response("ok")
+        return text_response("\n".join([*lines, f"{parts[0]} check passed", ""]))
 
 
-def wanted_aggregation(accept: str) -> AggregatedVersion | None:
+def accepted_aggregation(accept: str) -> AggregatedVersion | None:
     """The version of aggregated discovery that the client prefers, or None."""
     for clause in accept_clauses(accept):
         parameters = clause.parameters

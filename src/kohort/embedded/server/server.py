@@ -48,14 +48,14 @@ async def running_api_server(settings: ServerSettings, clock: Clock | None = Non
         stack.push_async_callback(core.close)
         await core.start()
         context = server_context(str(keyring.certificate), str(keyring.key), keyring.authority.pem)
-        listener = Listener(core.router.handle, context, settings.patience)
+        listener = Listener(core.router.handle, context, settings.timeouts)
         port = await listener.start(settings.host, settings.port, settings.bound)
         stack.push_async_callback(listener.stop)
         core.metrics.offer("apiserver_open_connections", "Clients connected.", lambda: listener.connections)
         core.metrics.offer("apiserver_open_streams", "Watches and logs being read.", lambda: listener.streams)
         url = f"https://{_reachable(settings.host)}:{port}"
         kubeconfig = settings.kubeconfig or folder / "kubeconfig"
-        core.documents.address = url.removeprefix("https://")
+        core.non_resource.address = url.removeprefix("https://")
         freshness = CertificateRotation(
             keyring, hosts, CertificateUsers(context, core.aggregator.renew), AdminKubeconfig(kubeconfig, url), moment
         )

@@ -28,5 +28,5 @@ class ServerSettings:
     logs: LogSource | None = None
     plugins: tuple[AdmissionPlugin, ...] = ()
     """Additional admission plugins."""
-    patience: ListenerTimeouts = field(default_factory=ListenerTimeouts)
+    timeouts: ListenerTimeouts = field(default_factory=ListenerTimeouts)
     """Timeouts of client connections."""

@@ -71,19 +71,19 @@ class Aggregator:
         """The APIServices that name a backing service, by group and version."""
         if self._services is None:
             specs = [entry.object.get("spec") or {} for entry in self._store.list(API_SERVICES).entries]
-            self._services = {(spec["group"], spec["version"]): spec for spec in specs if _is_foreign(spec)}
+            self._services = {(spec["group"], spec["version"]): spec for spec in specs if _is_aggregated(spec)}
         return self._services
 
-    def serves(self, target: RequestInfo) -> bool:
+    def serves(self, info: RequestInfo) -> bool:
         """Whether the request is for an aggregated API server."""
-        place = (target.group, target.version)
+        place = (info.group, info.version)
         return place in self.services and not self._is_local(*place)
 
-    async def proxy(self, request: ServerRequest, target: RequestInfo, user: User) -> ServerResponse:
+    async def proxy(self, request: ServerRequest, info: RequestInfo, user: User) -> ServerResponse:
         """Forwards the request and returns the aggregated server's response."""
-        spec = self.services[target.group, target.version]
-        url = self._url(spec, request, target)
-        headers = _forwarded(request, user)
+        spec = self.services[info.group, info.version]
+        url = self._url(spec, request, info)
+        headers = _forwarded_headers(request, user)
         try:
             response = await self._open().request(
                 request.method,
@@ -102,33 +102,33 @@ class Aggregator:
         kind = response.headers.get("Content-Type", "application/json")
         return ServerResponse(response.status, _chunks(response), kind, tuple(kept))
 
-    async def document(self, request: ServerRequest, target: RequestInfo, user: User) -> dict[str, Json]:
+    async def document(self, request: ServerRequest, info: RequestInfo, user: User) -> dict[str, Json]:
         """Returns the aggregated server's response as a JSON object."""
-        answer = await self.proxy(request, target, user)
-        assert not isinstance(answer.body, bytes)  # noqa: S101 - what is passed on is a stream
-        body = b"".join([chunk async for chunk in answer.body])
+        response = await self.proxy(request, info, user)
+        assert not isinstance(response.body, bytes)  # noqa: S101 - what is passed on is a stream
+        body = b"".join([chunk async for chunk in response.body])
         try:
             found = decode_json(body)
         except DecodeError:
             found = None
-        if answer.status != 200 or not isinstance(found, dict):
-            raise _unavailable(f"{request.path} answered {answer.status}")
+        if response.status != 200 or not isinstance(found, dict):
+            raise _unavailable(f"{request.path} answered {response.status}")
         return found
 
-    def _url(self, spec: Mapping[str, Any], request: ServerRequest, target: RequestInfo) -> URL:
+    def _url(self, spec: Mapping[str, Any], request: ServerRequest, info: RequestInfo) -> URL:
         """The URL to forward to, encoded from the path that was authorized."""
         service = spec["service"]
         place = self._endpoints.resolve(service["namespace"], service["name"], int(service.get("port") or 443))
         if place is None:
             raise _unavailable(f'service "{service["namespace"]}/{service["name"]}" has no endpoints')
         query = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in request.query)
-        return URL(f"https://{place}{encoded_path(target.parts)}" + (f"?{query}" if query else ""), encoded=True)
+        return URL(f"https://{place}{encoded_path(info.parts)}" + (f"?{query}" if query else ""), encoded=True)
 
     def _context(self, spec: Mapping[str, Any]) -> ssl.SSLContext:
         """One TLS context per CA bundle, so that connections to a server are reused."""
         place = str(spec.get("caBundle") or ""), bool(spec.get("insecureSkipTLSVerify"))
         if place not in self._contexts:
-            context = _trusting(*place)
+            context = _tls_context(*place)
             if self._front_proxy is not None:
                 context.load_cert_chain(self._front_proxy.certificate, self._front_proxy.key)
             self._contexts[place] = context
@@ -146,7 +146,7 @@ class Aggregator:
             await self._session.close()
 
 
-def _is_foreign(spec: Mapping[str, Any]) -> bool:
+def _is_aggregated(spec: Mapping[str, Any]) -> bool:
     """Whether the APIService names a backing service, a group and a version."""
     service = spec.get("service") or {}
     return bool(spec.get("group") and spec.get("version") and service.get("namespace") and service.get("name"))
@@ -182,7 +182,7 @@ def _quoted(text: str) -> str:
     return quote(text, safe="")
 
 
-def _forwarded(request: ServerRequest, user: User) -> CIMultiDict[str]:
+def _forwarded_headers(request: ServerRequest, user: User) -> CIMultiDict[str]:
     """The client's headers without its credentials, plus the front-proxy headers."""
     headers: CIMultiDict[str] = CIMultiDict()
     for name, value in request.headers.items():
@@ -200,12 +200,12 @@ def _forwarded(request: ServerRequest, user: User) -> CIMultiDict[str]:
     return headers
 
 
-def _trusting(bundle: str, anybody: bool) -> ssl.SSLContext:  # noqa: FBT001 - as the APIService has it
+def _tls_context(bundle: str, insecure: bool) -> ssl.SSLContext:  # noqa: FBT001 - as the APIService has it
     """TLS settings from the APIService: its CA bundle, or no verification where it disables it."""
     context = ssl.create_default_context()
     if bundle:
         context.load_verify_locations(cadata=b64decode(bundle).decode())
-    if anybody:
+    if insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context

@@ -20,7 +20,7 @@ _AGAIN = 30.0
 _PATIENCE = 5.0
 
 
-class _Verdict(NamedTuple):
+class _Availability(NamedTuple):
     """Status, reason and message of the condition `Available`."""
 
     status: str
@@ -32,11 +32,11 @@ class ApiServiceAvailability:
     """Polls discovery of the servers behind APIServices, on registration and periodically."""
 
     def __init__(
-        self, store: Store, commits: StoreWriter, catalogue: ResourceCatalog, aggregator: Aggregator, clock: Clock
+        self, store: Store, store_writer: StoreWriter, catalog: ResourceCatalog, aggregator: Aggregator, clock: Clock
     ) -> None:
         self._store = store
-        self._commits = commits
-        self._catalogue = catalogue
+        self._store_writer = store_writer
+        self._catalog = catalog
         self._aggregator = aggregator
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
@@ -58,35 +58,39 @@ class ApiServiceAvailability:
         foreign: list[ServedResource] = []
         verdicts = []
         for entry in self._store.list(API_SERVICES).entries:
-            resources, verdict = await self._look(entry.object.get("spec") or {})
+            resources, availability = await self._look(entry.object.get("spec") or {})
             foreign += resources
-            verdicts.append((entry, verdict))
-        self._catalogue.adopt(foreign)
-        for entry, verdict in verdicts:
-            await self._report(entry, verdict)
+            verdicts.append((entry, availability))
+        self._catalog.set_aggregated(foreign)
+        for entry, availability in verdicts:
+            await self._report(entry, availability)
 
-    async def _look(self, spec: Mapping[str, Any]) -> tuple[list[ServedResource], _Verdict]:
+    async def _look(self, spec: Mapping[str, Any]) -> tuple[list[ServedResource], _Availability]:
         if (spec.get("group"), spec.get("version")) not in self._aggregator.services:
-            return [], _Verdict("True", "Local", "Local APIServices are always available")
+            return [], _Availability("True", "Local", "Local APIServices are always available")
         try:
             async with asyncio.timeout(_PATIENCE):
-                return await self._served(spec), _Verdict("True", "Passed", "all checks passed")
+                return await self._served(spec), _Availability("True", "Passed", "all checks passed")
         except (StatusError, TimeoutError) as error:
             why = str(error) or "the server did not answer in time"
-            return [], _Verdict("False", "FailedDiscoveryCheck", why)
+            return [], _Availability("False", "FailedDiscoveryCheck", why)
 
     async def _served(self, spec: Mapping[str, Any]) -> list[ServedResource]:
         request = ServerRequest("GET", f"/apis/{spec['group']}/{spec['version']}")
         document = await self._aggregator.document(request, parse_request_info(request), LOOPBACK)
-        return list(foreign_resources(spec["group"], spec["version"], document))
+        return list(aggregated_resources(spec["group"], spec["version"], document))
 
-    async def _report(self, entry: StoredObject, verdict: _Verdict) -> None:
+    async def _report(self, entry: StoredObject, availability: _Availability) -> None:
         conditions = (entry.object.get("status") or {}).get("conditions") or ()
-        if any((each.get("status"), each.get("reason")) == verdict[:2] for each in conditions):
+        if any((each.get("status"), each.get("reason")) == availability[:2] for each in conditions):
             return
-        condition = {"type": "Available", "lastTransitionTime": format_time(self._clock.wall()), **verdict._asdict()}
+        condition = {
+            "type": "Available",
+            "lastTransitionTime": format_time(self._clock.wall()),
+            **availability._asdict(),
+        }
         try:
-            await self._commits.update(entry, {**entry.object, "status": {"conditions": [condition]}})
+            await self._store_writer.update(entry, {**entry.object, "status": {"conditions": [condition]}})
         except RevisionConflictError:
             return  # the next poll sees the concurrent change
 
@@ -97,7 +101,7 @@ class ApiServiceAvailability:
             await asyncio.gather(self._task, return_exceptions=True)
 
 
-def foreign_resources(group: str, version: str, document: Mapping[str, Json]) -> Iterable[ServedResource]:
+def aggregated_resources(group: str, version: str, document: Mapping[str, Json]) -> Iterable[ServedResource]:
     """The resources in an aggregated server's discovery document."""
     entries = [each for each in document.get("resources") or () if isinstance(each, dict)]
     below: dict[str, list[Subresource]] = {}

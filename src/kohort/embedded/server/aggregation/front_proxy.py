@@ -23,7 +23,7 @@ class FrontProxyIdentity:
     certificate: Path
     key: Path
 
-    def told(self) -> dict[str, str]:
+    def request_header_data(self) -> dict[str, str]:
         """The request-header settings of the `extension-apiserver-authentication` ConfigMap."""
         return {
             "requestheader-allowed-names": _listed((self.name,)),

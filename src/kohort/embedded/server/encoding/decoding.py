@@ -32,7 +32,7 @@ def read_body(request: ServerRequest, kind: str = "") -> JsonObject:
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {error}") from None
 
 
-def check_head(request: ServerRequest, resource: ServedResource, found: JsonObject) -> None:
+def check_type_meta(request: ServerRequest, resource: ServedResource, found: JsonObject) -> None:
     """Requires kind and apiVersion of a custom object; built-in objects may omit them."""
     for name, word in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not found.get(name):

@@ -30,7 +30,7 @@ class Representation(Enum):
 class NegotiatedFormat:
     """The negotiated format of a response."""
 
-    shape: Representation = Representation.OBJECT
+    representation: Representation = Representation.OBJECT
     version: TableVersion = "v1"
     media_type: str = "application/json"
 
@@ -57,15 +57,15 @@ def _clause(text: str) -> AcceptClause:
     return AcceptClause(media_type.lower(), {name.strip().lower(): value.strip() for name, _, value in pairs})
 
 
-def chosen_form(accept: str) -> NegotiatedFormat:
+def negotiate(accept: str) -> NegotiatedFormat:
     """The first requested format that the server supports."""
     clauses = accept_clauses(accept)
     if not clauses:
         return PLAIN
     for clause in clauses:
-        form = _form(clause)
-        if form is not None:
-            return form
+        negotiated = _form(clause)
+        if negotiated is not None:
+            return negotiated
     if any("protobuf" in clause.media_type for clause in clauses):
         # A client that accepts protobuf only still decodes by Content-Type.
         return PLAIN
@@ -81,7 +81,7 @@ def _form(clause: AcceptClause) -> NegotiatedFormat | None:
     if not wanted:
         return NegotiatedFormat(media_type=media_type)
     version = next((each for each in _VERSIONS if each == clause.parameters.get("v", "v1")), None)
-    shape = next((shape for shape in Representation if shape.value == wanted), None)
-    if clause.parameters.get("g", _META_GROUP) != _META_GROUP or version is None or shape is None:
+    representation = next((each for each in Representation if each.value == wanted), None)
+    if clause.parameters.get("g", _META_GROUP) != _META_GROUP or version is None or representation is None:
         return None
-    return NegotiatedFormat(shape, version, media_type)
+    return NegotiatedFormat(representation, version, media_type)

@@ -35,25 +35,25 @@ class ServerResponse:
         return replace(self, headers=(*self.headers, *more))
 
 
-def json_answer(value: Json, status: int = 200) -> ServerResponse:
+def json_response(value: Json, status: int = 200) -> ServerResponse:
     """A JSON response."""
     return ServerResponse(status, encode(value))
 
 
-def text_answer(text: str, status: int = 200) -> ServerResponse:
+def text_response(text: str, status: int = 200) -> ServerResponse:
     """A plain-text response, for the health endpoints."""
     return ServerResponse(status, text.encode(), TEXT)
 
 
-def status_answer(error: StatusError) -> ServerResponse:
+def status_response(error: StatusError) -> ServerResponse:
     """An error response with a `Status` body."""
     status = error.to_status()
     if error.reason in _WITH_DETAILS:
         status.setdefault("details", {})
-    answer = json_answer(status, error.code)
+    response = json_response(status, error.code)
     if error.retry_after is not None:
-        return answer.with_headers([("Retry-After", str(max(1, round(error.retry_after))))])
-    return answer
+        return response.with_headers([("Retry-After", str(max(1, round(error.retry_after))))])
+    return response
 
 
 def warning_headers(warnings: Iterable[str]) -> list[tuple[str, str]]:

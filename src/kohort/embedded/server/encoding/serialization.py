@@ -9,9 +9,9 @@ import yaml
 
 from kohort.api.codec import Json, JsonObject
 from kohort.embedded.resources import ServedResource
-from kohort.embedded.server.encoding.negotiation import NegotiatedFormat, Representation, chosen_form
+from kohort.embedded.server.encoding.negotiation import NegotiatedFormat, Representation, negotiate
 from kohort.embedded.server.encoding.responses import ServerResponse, encode
-from kohort.embedded.server.encoding.versions import EncodedObject, head_bytes
+from kohort.embedded.server.encoding.versions import EncodedObject, type_meta_prefix
 from kohort.embedded.server.requests.request_info import ServerRequest
 from kohort.embedded.tables import Include, table
 from kohort.kube.errors import bad_request
@@ -24,20 +24,20 @@ Clock = Callable[[], datetime]
 class ResponseFormat:
     """The negotiated format, and the object policy of Tables."""
 
-    form: NegotiatedFormat
+    negotiated: NegotiatedFormat
     include: Include
     now: Clock
 
     @property
     def is_plain(self) -> bool:
         """Whether stored bytes are returned unchanged."""
-        return self.form.shape is Representation.OBJECT
+        return self.negotiated.representation is Representation.OBJECT
 
     def one(self, resource: ServedResource, shown: EncodedObject) -> bytes:
         """Serializes one object."""
         if self.is_plain:
             return self._text(shown.data)
-        if self.form.shape is Representation.TABLE:
+        if self.negotiated.representation is Representation.TABLE:
             version = {"resourceVersion": shown.object["metadata"].get("resourceVersion", "")}
             return self._text(encode(self.rows(resource, [shown.object], version)))
         return self._text(encode(self._partial(shown.object)))
@@ -46,10 +46,10 @@ class ResponseFormat:
         """Serializes a list."""
         if self.is_plain:
             return self._text(plain_list(resource, items, metadata))
-        if self.form.shape is Representation.TABLE:
+        if self.negotiated.representation is Representation.TABLE:
             return self._text(encode(self.rows(resource, [each.object for each in items], metadata)))
         partial = [self._partial(each.object) for each in items]
-        version = f"meta.k8s.io/{self.form.version}"
+        version = f"meta.k8s.io/{self.negotiated.version}"
         kind = Representation.METADATA_LIST.value
         return self._text(encode({"kind": kind, "apiVersion": version, "metadata": metadata, "items": partial}))
 
@@ -60,7 +60,7 @@ class ResponseFormat:
 
     def bookmark(self, resource: ServedResource, shown: EncodedObject) -> bytes:
         """Serializes a BOOKMARK event; a Table without rows carries the revision in its metadata."""
-        if self.form.shape is not Representation.TABLE:
+        if self.negotiated.representation is not Representation.TABLE:
             return self.event("BOOKMARK", resource, shown)
         rows = self.rows(resource, [], shown.object["metadata"])
         return b'{"type":"BOOKMARK","object":%b}\n' % encode(rows)
@@ -69,23 +69,23 @@ class ResponseFormat:
         self, resource: ServedResource, objects: Sequence[JsonObject], metadata: Mapping[str, Json]
     ) -> dict[str, Json]:
         """Renders a Table of objects."""
-        return table(resource, objects, self.now(), self.include, self.form.version, metadata)
+        return table(resource, objects, self.now(), self.include, self.negotiated.version, metadata)
 
     def _partial(self, found: JsonObject) -> JsonObject:
-        version = f"meta.k8s.io/{self.form.version}"
+        version = f"meta.k8s.io/{self.negotiated.version}"
         return {"kind": Representation.METADATA.value, "apiVersion": version, "metadata": found["metadata"]}
 
     def _text(self, data: bytes) -> bytes:
-        if self.form.media_type != "application/yaml":
+        if self.negotiated.media_type != "application/yaml":
             return data
         return yaml.safe_dump(msgspec.json.decode(data), sort_keys=True, allow_unicode=True).encode()
 
-    def answer(self, body: bytes, status: int = 200) -> ServerResponse:
+    def response(self, body: bytes, status: int = 200) -> ServerResponse:
         """A response with these bytes and the media type of the format."""
-        return ServerResponse(status, body, self.form.media_type)
+        return ServerResponse(status, body, self.negotiated.media_type)
 
 
-def presentation(request: ServerRequest, now: Clock) -> ResponseFormat:
+def response_format(request: ServerRequest, now: Clock) -> ResponseFormat:
     """The format of the response to a request."""
     wanted = request.parameter("includeObject") or "Metadata"
     include = next((each for each in _INCLUDES if each == wanted), None)
@@ -94,7 +94,7 @@ def presentation(request: ServerRequest, now: Clock) -> ResponseFormat:
             f'Unable to convert to Table as requested: includeObject: Invalid value: "{wanted[:64]}": '
             "must be 'Metadata', 'Object', 'None', or empty"
         )
-    return ResponseFormat(chosen_form(request.headers.get("Accept", "")), include, now)
+    return ResponseFormat(negotiate(request.headers.get("Accept", "")), include, now)
 
 
 def list_kind(resource: ServedResource) -> str:
@@ -107,7 +107,7 @@ def plain_list(resource: ServedResource, items: Sequence[EncodedObject], metadat
     if resource.is_custom:
         start, metadata = 1, {"continue": "", **metadata}
     else:
-        start = len(head_bytes(resource)) + 1
+        start = len(type_meta_prefix(resource)) + 1
     names = encode(list_kind(resource)), encode(resource.api_version), encode(metadata)
     parts: list[bytes | memoryview] = [b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % names]
     for item in items:

@@ -18,7 +18,7 @@ Convert = Callable[[Mapping[str, Any], Sequence[JsonObject], str], Awaitable[lis
 """Converts custom objects to another apiVersion by their definition."""
 
 _encode = msgspec.json.Encoder().encode
-_MAX_KNOWN = 1024
+_MAX_CACHED = 1024
 """Converted objects cached per version, so that a change is converted once for all watches."""
 
 
@@ -41,20 +41,20 @@ class ConvertedObject(NamedTuple):
     data: bytes
 
 
-def headed(resource: ServedResource, found: JsonObject) -> JsonObject:
+def with_type_meta(resource: ServedResource, found: JsonObject) -> JsonObject:
     """The object with apiVersion and kind first, so that the version can be read from the bytes."""
     rest = {name: value for name, value in found.items() if name not in ("kind", "apiVersion")}
     return {"kind": resource.kind, "apiVersion": found["apiVersion"], **rest}
 
 
 @lru_cache(maxsize=1024)
-def _head(kind: str, api_version: str) -> bytes:
+def _type_meta(kind: str, api_version: str) -> bytes:
     return _encode({"kind": kind, "apiVersion": api_version})[:-1]
 
 
-def head_bytes(resource: ServedResource) -> bytes:
+def type_meta_prefix(resource: ServedResource) -> bytes:
     """The prefix of the bytes of an object in this version."""
-    return _head(resource.kind, resource.api_version)
+    return _type_meta(resource.kind, resource.api_version)
 
 
 def rendered(found: JsonObject) -> ConvertedObject:
@@ -72,7 +72,7 @@ class VersionConverter:
 
     async def served(self, resource: ServedResource, stored: Sequence[EncodedObject]) -> Sequence[EncodedObject]:
         """Stored objects in the served version."""
-        head = head_bytes(resource)
+        head = type_meta_prefix(resource)
         others = [each for each in stored if not each.data.startswith(head)]
         if not others:
             return stored
@@ -86,7 +86,7 @@ class VersionConverter:
         for each, found in zip(missing, await self._read(resource, [one.object for one in missing]), strict=True):
             known[each.data] = rendered(found)
         shown = [known[each.data] for each in others]
-        if len(known) > _MAX_KNOWN:
+        if len(known) > _MAX_CACHED:
             known.clear()
         return shown
 

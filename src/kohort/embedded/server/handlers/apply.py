@@ -14,13 +14,13 @@ from kohort.kube.errors import MODIFIED, StatusError, bad_request, conflict
 class Applier:
     """Performs server-side apply through the write pipeline."""
 
-    def __init__(self, writer: WritePipeline, semantics: ResourceStrategy) -> None:
+    def __init__(self, writer: WritePipeline, strategy: ResourceStrategy) -> None:
         self._writer = writer
-        self._semantics = semantics
+        self._strategy = strategy
 
     async def apply(self, operation: WriteOperation, config: JsonObject) -> WriteResult:
         """Applies a configuration; retries as an update if the object is created concurrently."""
-        wanted = self._semantics.configuration(operation, _checked(operation, config))
+        wanted = self._strategy.configuration(operation, _checked(operation, config))
         for _ in range(MAX_ATTEMPTS):
             try:
                 return await self._update(operation, wanted)
@@ -30,13 +30,13 @@ class Applier:
             uid = (wanted.get("metadata") or {}).get("uid")
             if uid:
                 why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-                raise conflict(operation.about, why)
+                raise conflict(operation.error_subject, why)
             try:
                 return await self._writer.create_missing(operation, self._merged(operation, None, wanted))
             except StatusError as error:
                 if not error.is_already_exists:
                     raise
-        raise conflict(operation.about, MODIFIED)
+        raise conflict(operation.error_subject, MODIFIED)
 
     async def _update(self, operation: WriteOperation, wanted: JsonObject) -> WriteResult:
         async def merged(old: JsonObject) -> JsonObject:
@@ -67,6 +67,6 @@ def _checked(operation: WriteOperation, config: Mapping[str, Any]) -> JsonObject
         raise bad_request("metadata.managedFields must be nil")
     if not config.get("apiVersion") or not config.get("kind"):
         raise bad_request("apiVersion and kind must be set in an apply patch")
-    named = dict(metadata or {})
-    named.setdefault("name", operation.name)
-    return {**config, "metadata": named}
+    validation_subject = dict(metadata or {})
+    validation_subject.setdefault("name", operation.name)
+    return {**config, "metadata": validation_subject}

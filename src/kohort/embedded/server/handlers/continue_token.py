@@ -23,7 +23,7 @@ class ContinueToken:
     name: str
 
     @property
-    def place(self) -> tuple[str, str]:
+    def key(self) -> tuple[str, str]:
         """Key of the last object returned."""
         return self.namespace, self.name
 

@@ -39,28 +39,28 @@ class Deleter:
     """Deletes objects from storage."""
 
     def __init__(
-        self, store: Store, commits: StoreWriter, versions: VersionConverter, admission: AdmissionChain
+        self, store: Store, store_writer: StoreWriter, versions: VersionConverter, admission: AdmissionChain
     ) -> None:
         self._store = store
-        self._commits = commits
+        self._store_writer = store_writer
         self._versions = versions
         self._admission = admission
 
     async def delete(self, operation: WriteOperation, options: DeleteRequestOptions) -> DeleteResult:
         """Deletes an object, or starts its graceful deletion."""
-        _warn_of_orphans(operation, options)
+        _warn_orphan_option(operation, options)
         for _ in range(MAX_ATTEMPTS):
             entry = self._store.get(operation.key())
             if entry is None:
-                raise not_found(operation.about)
+                raise not_found(operation.error_subject)
             check_preconditions(operation, options, entry.object)
             await self._admission.validate(await self._attributes(operation, options, entry))
             try:
                 return await self._step(operation, options, entry)
             except RevisionConflictError as lost:
                 if lost.current is None:
-                    raise not_found(operation.about) from None
-        raise conflict(operation.about, MODIFIED)
+                    raise not_found(operation.error_subject) from None
+        raise conflict(operation.error_subject, MODIFIED)
 
     async def _attributes(
         self, operation: WriteOperation, options: DeleteRequestOptions, entry: StoredObject
@@ -74,7 +74,7 @@ class Deleter:
             operation.user,
             old=old,
             dry_run=options.dry_run,
-            options=_shown_options(operation, options, old),
+            options=_admission_options(operation, options, old),
             warnings=operation.warnings,
         )
 
@@ -87,16 +87,16 @@ class Deleter:
             (shown,) = await self._versions.served(operation.resource, [rendered(leaving)])
             return DeleteResult(shown, gone)
         if gone:
-            stored = await self._commits.delete(entry)
+            stored = await self._store_writer.delete(entry)
         elif leaving == entry.object:
             stored = entry
         else:
-            stored = await self._commits.update(entry, leaving)
+            stored = await self._store_writer.update(entry, leaving)
         (shown,) = await self._versions.served(operation.resource, [stored])
         return DeleteResult(shown, gone)
 
 
-def _shown_options(operation: WriteOperation, options: DeleteRequestOptions, found: JsonObject) -> JsonObject:
+def _admission_options(operation: WriteOperation, options: DeleteRequestOptions, found: JsonObject) -> JsonObject:
     """Delete options as webhooks see them; pods have their grace period filled in."""
     if operation.resource.key != "pods":
         return options.shown()
@@ -129,8 +129,8 @@ def _set_deadline(operation: WriteOperation, metadata: JsonObject, grace: int) -
         return
     before = metadata.get("deletionGracePeriodSeconds") or 0
     if grace < before:
-        asked = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=before)
-        metadata["deletionTimestamp"] = format_time(max(asked + timedelta(seconds=grace), operation.now))
+        requested = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=before)
+        metadata["deletionTimestamp"] = format_time(max(requested + timedelta(seconds=grace), operation.now))
         metadata["deletionGracePeriodSeconds"] = grace
 
 
@@ -173,21 +173,21 @@ def _grace_period(operation: WriteOperation, options: DeleteRequestOptions, foun
 def check_preconditions(operation: WriteOperation, options: DeleteRequestOptions, found: JsonObject) -> None:
     """Raises a conflict unless uid and resourceVersion match the preconditions."""
     metadata, resource = found["metadata"], operation.resource
-    about = ErrorSubject(resource.kind, resource.group, operation.name)
+    error_subject = ErrorSubject(resource.kind, resource.group, operation.name)
     if options.uid and options.uid != metadata["uid"]:
         raise conflict(
-            about,
+            error_subject,
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
             "The object might have been deleted and then recreated",
         )
     if options.resource_version and options.resource_version != metadata["resourceVersion"]:
         raise conflict(
-            about,
+            error_subject,
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
             f"in record ({metadata['resourceVersion']}). The object might have been modified",
         )
 
 
-def _warn_of_orphans(operation: WriteOperation, options: DeleteRequestOptions) -> None:
+def _warn_orphan_option(operation: WriteOperation, options: DeleteRequestOptions) -> None:
     if operation.resource.key == "jobs.batch" and not options.propagation:
         operation.warnings.append(_JOB_WARNING)

@@ -16,14 +16,14 @@ from kohort.kube.errors import ErrorSubject, StatusError, expired, not_found
 _PAGE = 500
 
 
-def too_large_version(asked: int, current: int) -> StatusError:
+def too_large_version(requested: int, current: int) -> StatusError:
     """The error for a resourceVersion in the future."""
-    message = f"Timeout: Too large resource version: {asked}, current: {current}"
+    message = f"Timeout: Too large resource version: {requested}, current: {current}"
     cause: dict[str, Json] = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     return StatusError(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})
 
 
-def about(resource: ServedResource, name: str = "") -> ErrorSubject:
+def error_subject(resource: ServedResource, name: str = "") -> ErrorSubject:
     """Resource and name of an object in errors."""
     return ErrorSubject(resource.plural, resource.group, name)
 
@@ -39,26 +39,28 @@ class GetListHandler:
         """A stored object; raises NotFound."""
         found = self._store.get(StorageKey(resource.key, namespace, name))
         if found is None:
-            raise not_found(about(resource, name))
+            raise not_found(error_subject(resource, name))
         return found
 
     def find(self, key: str, namespace: str, name: str) -> StoredObject | None:
         """A stored object, or None."""
         return self._store.get(StorageKey(key, namespace, name))
 
-    async def get(self, resource: ServedResource, namespace: str, name: str, shape: ResponseFormat) -> ServerResponse:
+    async def get(
+        self, resource: ServedResource, namespace: str, name: str, response_format: ResponseFormat
+    ) -> ServerResponse:
         """Returns one object."""
         found = self.entry(resource, namespace, name)
         (shown,) = await self._versions.served(resource, [found])
-        return shape.answer(shape.one(resource, shown))
+        return response_format.response(response_format.one(resource, shown))
 
     async def list(
-        self, resource: ServedResource, namespace: str, options: ListOptions, shape: ResponseFormat
+        self, resource: ServedResource, namespace: str, options: ListOptions, response_format: ResponseFormat
     ) -> ServerResponse:
         """Returns a list of objects."""
         entries, metadata = self.select(resource, namespace, options)
         shown = await self._versions.served(resource, entries)
-        return shape.answer(shape.many(resource, shown, metadata))
+        return response_format.response(response_format.many(resource, shown, metadata))
 
     def select(
         self, resource: ServedResource, namespace: str, options: ListOptions
@@ -89,7 +91,7 @@ class GetListHandler:
         single = wanted_name(options)
         if single is not None and at is None and start is None and (namespace or not resource.namespaced):
             return self._single(StorageKey(resource.key, namespace, single), chosen)
-        after = start.place if start else None
+        after = start.key if start else None
         if chosen is None:
             listing = self._store.list(resource.key, namespace, at=at, limit=options.limit, after=after)
             return listing.entries, _list_metadata(listing.revision, listing.entries, listing.remaining)
@@ -97,13 +99,13 @@ class GetListHandler:
 
     def _revision(self, options: ListOptions) -> int | None:
         """The revision to read at: old for an exact match or a continued list, else the current one."""
-        asked = options.revision
-        if asked is None:
+        requested = options.revision
+        if requested is None:
             return None
-        if asked > self._store.revision:
-            raise too_large_version(asked, self._store.revision)
+        if requested > self._store.revision:
+            raise too_large_version(requested, self._store.revision)
         paged = options.limit and not options.version_match
-        return asked if options.version_match == "Exact" or paged else None
+        return requested if options.version_match == "Exact" or paged else None
 
     def _single(self, key: StorageKey, chosen: Predicate | None) -> tuple[Sequence[StoredObject], dict[str, Json]]:
         found = self._store.get(key)

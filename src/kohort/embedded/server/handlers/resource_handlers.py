@@ -5,7 +5,7 @@ from kohort.api.fields import ROOT
 from kohort.api.fields import invalid as field_invalid
 from kohort.embedded.patches import PatchKind, apply_patch
 from kohort.embedded.patches.kinds import CUSTOM_RESOURCE_PATCHES
-from kohort.embedded.server.encoding.decoding import as_object, check_head, duplicate_fields, read_body, read_value
+from kohort.embedded.server.encoding.decoding import as_object, check_type_meta, duplicate_fields, read_body, read_value
 from kohort.embedded.server.encoding.responses import ServerResponse, encode
 from kohort.embedded.server.handlers.apply import Applier
 from kohort.embedded.server.handlers.delete import Deleter, DeleteResult
@@ -45,26 +45,26 @@ class ResourceHandlers:
         writer: WritePipeline,
         deleter: Deleter,
         applier: Applier,
-        semantics: ResourceStrategy,
+        strategy: ResourceStrategy,
     ) -> None:
         self.reader = reader
         self.writer = writer
         self.deleter = deleter
         self._watcher = watcher
         self._applier = applier
-        self._semantics = semantics
+        self._strategy = strategy
 
     async def get(self, call: ResourceRequest) -> ServerResponse:
         """Returns one object."""
-        return await self.reader.get(call.resource, call.namespace, call.target.name, call.shape)
+        return await self.reader.get(call.resource, call.namespace, call.info.name, call.response_format)
 
     async def list(self, call: ResourceRequest) -> ServerResponse:
         """Returns a list of objects."""
-        return await self.reader.list(call.resource, call.namespace, list_options(call.request), call.shape)
+        return await self.reader.list(call.resource, call.namespace, list_options(call.request), call.response_format)
 
     async def watch(self, call: ResourceRequest) -> ServerResponse:
         """Streams watch events."""
-        return self._watcher.watch(call.resource, call.namespace, list_options(call.request), call.shape)
+        return self._watcher.watch(call.resource, call.namespace, list_options(call.request), call.response_format)
 
     async def create(self, call: ResourceRequest) -> ServerResponse:
         """Creates an object."""
@@ -99,7 +99,7 @@ class ResourceHandlers:
     def _read_patched(self, operation: WriteOperation, found: JsonObject, former: JsonObject) -> JsonObject:
         """Decodes the patched object; errors refer to the patch."""
         try:
-            return self._semantics.read(operation, found, former)
+            return self._strategy.read(operation, found, former)
         except StatusError as error:
             if error.reason != "BadRequest":
                 raise
@@ -148,8 +148,8 @@ class ResourceHandlers:
             except StatusError as error:
                 if not error.is_not_found:
                     raise
-        shape = call.shape
-        return shape.answer(shape.many(call.resource, entries, metadata))
+        response_format = call.response_format
+        return response_format.response(response_format.many(call.resource, entries, metadata))
 
     def _delete_body(self, call: ResourceRequest) -> dict[str, Json]:
         if not call.request.body.strip():
@@ -164,5 +164,5 @@ class ResourceHandlers:
         duplicates = duplicate_fields(call.request) if operation.options.field_validation == "Strict" else []
         found = read_body(call.request, call.resource.kind)
         if call.resource.is_custom:
-            check_head(call.request, call.resource, found)
-        return self._semantics.read(operation, found, duplicates=duplicates)
+            check_type_meta(call.request, call.resource, found)
+        return self._strategy.read(operation, found, duplicates=duplicates)

@@ -14,7 +14,7 @@ Predicate = Callable[[Mapping[str, Any]], bool]
 
 def predicate(resource: ServedResource, options: ListOptions) -> Predicate | None:
     """The predicate of the selectors; None if all objects match."""
-    questions = [*_label_questions(options), *_field_questions(resource, options)]
+    questions = [*_label_predicates(options), *_field_predicates(resource, options)]
     if not questions:
         return None
     if len(questions) == 1:
@@ -22,14 +22,14 @@ def predicate(resource: ServedResource, options: ListOptions) -> Predicate | Non
     return lambda found: all(question(found) for question in questions)
 
 
-def _label_questions(options: ListOptions) -> list[Predicate]:
+def _label_predicates(options: ListOptions) -> list[Predicate]:
     if not options.labels.requirements:
         return []
     matches = options.labels.matches
     return [lambda found: matches(found["metadata"].get("labels") or {})]
 
 
-def _field_questions(resource: ServedResource, options: ListOptions) -> list[Predicate]:
+def _field_predicates(resource: ServedResource, options: ListOptions) -> list[Predicate]:
     labels = [requirement.field for requirement in options.fields.requirements]
     if not labels:
         return []

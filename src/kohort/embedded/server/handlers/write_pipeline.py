@@ -16,8 +16,8 @@ from kohort.embedded.auth.rbac import RbacAuthorizer
 from kohort.embedded.kinds.strategies import prepare_create, prepare_update
 from kohort.embedded.kinds.validation.name_formats import IMMUTABLE
 from kohort.embedded.managed_fields import reset_fields, track_update
-from kohort.embedded.server.encoding.versions import EncodedObject, VersionConverter, headed, rendered
-from kohort.embedded.server.handlers.get_list import about
+from kohort.embedded.server.encoding.versions import EncodedObject, VersionConverter, rendered, with_type_meta
+from kohort.embedded.server.handlers.get_list import error_subject
 from kohort.embedded.server.registry import metadata
 from kohort.embedded.server.registry.resource_strategy import ResourceStrategy
 from kohort.embedded.server.registry.store_writer import StoreWriter
@@ -74,16 +74,16 @@ class WritePipeline:
     def __init__(
         self,
         store: Store,
-        commits: StoreWriter,
+        store_writer: StoreWriter,
         versions: VersionConverter,
-        semantics: ResourceStrategy,
+        strategy: ResourceStrategy,
         admission: AdmissionChain,
         authorizer: RbacAuthorizer,
     ) -> None:
         self._store = store
-        self._commits = commits
+        self._store_writer = store_writer
         self._versions = versions
-        self._semantics = semantics
+        self._strategy = strategy
         self._admission = admission
         self._authorizer = authorizer
 
@@ -91,7 +91,7 @@ class WritePipeline:
 
     async def create(self, operation: WriteOperation, body: JsonObject) -> WriteResult:
         """Creates an object; regenerates a generated name that exists."""
-        metadata.check_place(operation, body)
+        metadata.check_identity(operation, body)
         drawn = not (body.get("metadata") or {}).get("name") and (body.get("metadata") or {}).get("generateName")
         for _ in range(_MAX_NAME_ATTEMPTS if drawn else 1):
             new = await self._prepared_new(operation, body)
@@ -103,34 +103,34 @@ class WritePipeline:
                 taken = new["metadata"]["name"]
             finally:
                 self._admission.settle(attributes)
-        raise already_exists(about(operation.resource, taken))
+        raise already_exists(error_subject(operation.resource, taken))
 
     async def create_missing(self, operation: WriteOperation, body: JsonObject) -> WriteResult:
         """Creates an object that an update or apply did not find; requires permission to create."""
         resource = operation.resource
         namespace = operation.name if resource.key == "namespaces" else operation.namespace
-        asked = AuthorizationAttributes(
+        requested = AuthorizationAttributes(
             "create", resource.group, resource.plural, operation.subresource, namespace, operation.name
         )
-        decision = self._authorizer.decide(operation.user, asked)
+        decision = self._authorizer.decide(operation.user, requested)
         if not decision.allowed:
-            raise refusal(asked, operation.user, decision.reason)
+            raise refusal(requested, operation.user, decision.reason)
         return await self.create(operation, body)
 
     async def _prepared_new(self, operation: WriteOperation, body: JsonObject) -> JsonObject:
         resource = operation.resource
         new = metadata.stamp_new(operation, body)
-        new = self._semantics.default(resource, new)
-        new = self._owned(operation, None, new)
+        new = self._strategy.default(resource, new)
+        new = self._with_managed_fields(operation, None, new)
         new = await self._mutated(operation, "CREATE", new, None)
-        new = self._semantics.completed(prepare_create(resource, new), None, operation)
+        new = self._strategy.completed(prepare_create(resource, new), None, operation)
         self._check(operation, new, None)
         return new
 
     async def _store_new(
         self, operation: WriteOperation, new: JsonObject, attributes: AdmissionAttributes
     ) -> WriteResult:
-        stored = headed(operation.resource, await self._versions.stored(operation.resource, new))
+        stored = with_type_meta(operation.resource, await self._versions.stored(operation.resource, new))
         self._admission.confirm(attributes)
         key = operation.key(new["metadata"]["name"])
         if operation.options.dry_run:
@@ -138,14 +138,14 @@ class WritePipeline:
             if existing is not None:
                 raise KeyExistsError(existing)
             return await self._shown(operation, rendered(stored), is_new=True)
-        return await self._shown(operation, await self._commits.create(key, stored), is_new=True)
+        return await self._shown(operation, await self._store_writer.create(key, stored), is_new=True)
 
     # Update
 
     async def replace(self, operation: WriteOperation, body: JsonObject) -> WriteResult:
         """Replaces an object by the client's complete state."""
-        metadata.check_named(operation.name, body)
-        metadata.check_place(operation, body)
+        metadata.check_name(operation.name, body)
+        metadata.check_identity(operation, body)
         if self._store.get(operation.key()) is None and operation.resource.key in _CREATED_BY_UPDATE:
             return await self.create_missing(operation, body)
 
@@ -159,7 +159,7 @@ class WritePipeline:
         for _ in range(MAX_ATTEMPTS):
             entry = self._store.get(operation.key())
             if entry is None:
-                raise not_found(operation.about)
+                raise not_found(operation.error_subject)
             old = await self._versions.served_object(operation.resource, entry.object)
             wanted = await transform(old)
             self._check_identity(operation, old, wanted)
@@ -170,29 +170,29 @@ class WritePipeline:
                 return await self._store_update(operation, entry, old, new)
             except RevisionConflictError as lost:
                 if lost.current is None:
-                    raise not_found(operation.about) from None
+                    raise not_found(operation.error_subject) from None
                 if _is_conditional(operation, wanted):
-                    raise conflict(operation.about, MODIFIED) from None
+                    raise conflict(operation.error_subject, MODIFIED) from None
             finally:
                 self._admission.settle(attributes)
-        raise conflict(operation.about, MODIFIED)
+        raise conflict(operation.error_subject, MODIFIED)
 
     def _check_identity(self, operation: WriteOperation, old: JsonObject, wanted: JsonObject) -> None:
         given, kept = wanted.get("metadata") or {}, old["metadata"]
-        metadata.check_place(operation, wanted)
+        metadata.check_identity(operation, wanted)
         if given.get("uid") and given["uid"] != kept["uid"]:
             if operation.method == "patch":
                 problem = invalid(ROOT / "metadata" / "uid", given["uid"], IMMUTABLE)
-                raise invalid_object(operation.named(operation.name), [problem])
+                raise invalid_object(operation.validation_subject(operation.name), [problem])
             why = f"Precondition failed: UID in precondition: {given['uid']}, UID in object meta: {kept['uid']}"
-            raise conflict(operation.about, why)
+            raise conflict(operation.error_subject, why)
         version = given.get("resourceVersion") or ""
         if version and version != kept["resourceVersion"]:
-            raise conflict(operation.about, MODIFIED)
+            raise conflict(operation.error_subject, MODIFIED)
         if not version and not self._may_be_unconditional(operation):
             path = ROOT / "metadata" / "resourceVersion"
-            about_it = replace(operation.about, kind=operation.resource.plural)
-            raise invalid_object(about_it, [invalid(path, 0, "must be specified for an update")])
+            subject = replace(operation.error_subject, kind=operation.resource.plural)
+            raise invalid_object(subject, [invalid(path, 0, "must be specified for an update")])
 
     def _may_be_unconditional(self, operation: WriteOperation) -> bool:
         if operation.method != "update":
@@ -202,18 +202,18 @@ class WritePipeline:
     async def _prepared_update(self, operation: WriteOperation, old: JsonObject, wanted: JsonObject) -> JsonObject:
         resource = operation.resource
         new = prepare_update(resource, metadata.carry_over(old, wanted), old, operation.subresource)
-        new = self._semantics.default(resource, new)
-        new = self._owned(operation, old, new)
+        new = self._strategy.default(resource, new)
+        new = self._with_managed_fields(operation, old, new)
         new = await self._mutated(operation, "UPDATE", new, old)
         new = prepare_update(resource, metadata.carry_over(old, new), old, operation.subresource)
-        new = self._semantics.completed(new, old, operation)
+        new = self._strategy.completed(new, old, operation)
         self._check(operation, new, old)
         return new
 
     async def _store_update(
         self, operation: WriteOperation, entry: StoredObject, old: JsonObject, new: JsonObject
     ) -> WriteResult:
-        stored = headed(operation.resource, await self._versions.stored(operation.resource, new))
+        stored = with_type_meta(operation.resource, await self._versions.stored(operation.resource, new))
         # An update through another version may look unchanged there and still drop fields of the storage version.
         before, after = (entry.object, stored) if operation.resource.is_custom else (old, new)
         if metadata.same_content(before, after):
@@ -221,13 +221,13 @@ class WritePipeline:
         if operation.options.dry_run:
             return await self._shown(operation, rendered(stored))
         if is_released(stored):
-            await self._commits.delete(entry)
-            return WriteResult(rendered(headed(operation.resource, new)))
-        return await self._shown(operation, await self._commits.update(entry, stored))
+            await self._store_writer.delete(entry)
+            return WriteResult(rendered(with_type_meta(operation.resource, new)))
+        return await self._shown(operation, await self._store_writer.update(entry, stored))
 
     # Steps
 
-    def _owned(self, operation: WriteOperation, old: JsonObject | None, new: JsonObject) -> JsonObject:
+    def _with_managed_fields(self, operation: WriteOperation, old: JsonObject | None, new: JsonObject) -> JsonObject:
         """The object with updated managed fields; apply sets them itself."""
         if operation.method == "apply":
             return new
@@ -268,9 +268,9 @@ class WritePipeline:
 
     def _check(self, operation: WriteOperation, new: JsonObject, old: JsonObject | None) -> None:
         problems = metadata.update_problems(new, old) if old else []
-        problems += self._semantics.problems(operation, new, old)
+        problems += self._strategy.problems(operation, new, old)
         if problems:
-            raise invalid_object(operation.named(new["metadata"].get("name", "")), problems)
+            raise invalid_object(operation.validation_subject(new["metadata"].get("name", "")), problems)
 
     async def _shown(self, operation: WriteOperation, stored: EncodedObject, *, is_new: bool = False) -> WriteResult:
         (shown,) = await self._versions.served(operation.resource, [stored])

@@ -57,27 +57,27 @@ class BootstrapObjects:
     """Creates missing bootstrap objects."""
 
     def __init__(
-        self, store: Store, catalogue: ResourceCatalog, writer: WritePipeline, clock: Clock, authority: bytes
+        self, store: Store, catalog: ResourceCatalog, writer: WritePipeline, clock: Clock, authority: bytes
     ) -> None:
         self._store = store
-        self._catalogue = catalogue
+        self._catalog = catalog
         self._writer = writer
         self._clock = clock
         self._authority = authority
 
-    async def place(self) -> None:
+    async def ensure(self) -> None:
         """Creates what is missing; existing objects are not changed."""
         for found in initial_objects():
             await self._ensure(found)
         for entry in self._store.list("namespaces").entries:
-            await self.furnish(entry.key.name)
+            await self.ensure_namespace_objects(entry.key.name)
 
     async def on_namespace(self, change: StorageEvent) -> None:
         """Creates the default objects of a new namespace."""
         if change.kind is WatchEventType.ADDED:
-            await self.furnish(change.entry.key.name)
+            await self.ensure_namespace_objects(change.entry.key.name)
 
-    async def furnish(self, namespace: str) -> None:
+    async def ensure_namespace_objects(self, namespace: str) -> None:
         """Creates the default ServiceAccount and the ConfigMap of the root CA in a namespace."""
         account: JsonObject = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
         trust: JsonObject = {
@@ -90,7 +90,7 @@ class BootstrapObjects:
             await self._ensure({**found, "metadata": {**found["metadata"], "namespace": namespace}})
 
     async def _ensure(self, found: JsonObject) -> None:
-        resource = self._catalogue.find_kind(found["apiVersion"], found["kind"])
+        resource = self._catalog.find_kind(found["apiVersion"], found["kind"])
         if resource is None:
             return
         metadata = found["metadata"]

@@ -23,7 +23,7 @@ from kohort.kube.watch_events import WatchEventType
 from kohort.kube.workqueue import WorkQueue
 
 _CONVERSION_SECONDS = 30.0
-_GRACE = 5.0
+_STOP_TIMEOUT = 5.0
 """Seconds that a running cleanup may take at shutdown; a restart continues it."""
 
 
@@ -31,29 +31,29 @@ class Definitions:
     """Updates the resource catalog from the stored definitions."""
 
     def __init__(
-        self, store: Store, catalogue: ResourceCatalog, commits: StoreWriter, deleter: Deleter, clock: Clock
+        self, store: Store, catalog: ResourceCatalog, store_writer: StoreWriter, deleter: Deleter, clock: Clock
     ) -> None:
         self._store = store
-        self._catalogue = catalogue
-        self._commits = commits
+        self._catalog = catalog
+        self._store_writer = store_writer
         self._deleter = deleter
         self._clock = clock
-        self._clearing = Controller("definitions", WorkQueue[str](clock, "definitions"), self._clear, clock)
+        self._cleanup = Controller("definitions", WorkQueue[str](clock, "definitions"), self._clean_up, clock)
 
     def load(self) -> None:
         """Serves the stored definitions."""
         for entry in self._store.list(CRDS).entries:
-            self._catalogue.define(entry.object)
+            self._catalog.define(entry.object)
             if entry.object["metadata"].get("deletionTimestamp"):
-                self._clearing.queue.add(entry.key.name)
+                self._cleanup.queue.add(entry.key.name)
 
     def start(self) -> None:
         """Resumes the cleanup of definitions in deletion."""
-        self._clearing.start()
+        self._cleanup.start()
 
     def complete(self, new: JsonObject, _: JsonObject | None, operation: WriteOperation) -> JsonObject:
         """A definition with its status: accepted names and conditions."""
-        if not _is_whole(new):
+        if not _has_names(new):
             return new
         others = [entry.object for entry in self._store.list(CRDS).entries]
         return {**new, "status": establish(default_crd(new), others, format_time(operation.now))}
@@ -62,11 +62,11 @@ class Definitions:
         """Serves the changed definition, or starts its cleanup."""
         crd = change.entry.object
         if change.kind is WatchEventType.DELETED:
-            self._catalogue.forget(change.entry.key.name)
+            self._catalog.forget(change.entry.key.name)
             return
-        self._catalogue.define(crd)
+        self._catalog.define(crd)
         if crd["metadata"].get("deletionTimestamp") and CRD_CLEANUP in (crd["metadata"].get("finalizers") or ()):
-            self._clearing.queue.add(change.entry.key.name)
+            self._cleanup.queue.add(change.entry.key.name)
 
     async def on_any_change(self, change: StorageEvent) -> None:
         """Continues a cleanup whose last object may have been deleted."""
@@ -75,11 +75,11 @@ class Definitions:
             return
         entry = self._store.get(StorageKey(CRDS, "", name))
         if entry is not None and entry.object["metadata"].get("deletionTimestamp"):
-            self._clearing.queue.add(name)
+            self._cleanup.queue.add(name)
 
-    async def _clear(self, name: str) -> None:
+    async def _clean_up(self, name: str) -> None:
         """Deletes all objects of a definition, then removes its finalizer; retries on failure."""
-        resource = self._catalogue.stored(name)
+        resource = self._catalog.stored(name)
         for entry in self._store.list(name).entries if resource is not None else ():
             assert resource is not None  # noqa: S101 - else there is nothing to go through
             operation = WriteOperation(
@@ -91,28 +91,28 @@ class Definitions:
                 if not error.is_not_found:
                     raise
         if not self._store.list(name, limit=1).entries:
-            await self._let_go(name)
+            await self._remove_finalizer(name)
 
-    async def _let_go(self, name: str) -> None:
+    async def _remove_finalizer(self, name: str) -> None:
         while (entry := self._store.get(StorageKey(CRDS, "", name))) is not None:
             metadata = entry.object["metadata"]
             finalizers = [each for each in metadata.get("finalizers") or () if each != CRD_CLEANUP]
-            freed = {**entry.object, "metadata": {**metadata, "finalizers": finalizers}}
+            released = {**entry.object, "metadata": {**metadata, "finalizers": finalizers}}
             try:
-                if is_released(freed):
-                    await self._commits.delete(entry)
+                if is_released(released):
+                    await self._store_writer.delete(entry)
                 elif finalizers != metadata.get("finalizers"):
-                    await self._commits.update(entry, freed)
+                    await self._store_writer.update(entry, released)
             except RevisionConflictError:
                 continue
             return
 
     async def close(self) -> None:
         """Stops running cleanups."""
-        await self._clearing.stop(_GRACE)
+        await self._cleanup.stop(_STOP_TIMEOUT)
 
 
-def _is_whole(crd: Mapping[str, Any]) -> bool:
+def _has_names(crd: Mapping[str, Any]) -> bool:
     """Whether the definition is complete enough to check its names; otherwise validation reports what is missing."""
     spec, name = crd.get("spec") or {}, (crd.get("metadata") or {}).get("name")
     versions = spec.get("versions") or ()
@@ -123,8 +123,8 @@ def _is_whole(crd: Mapping[str, Any]) -> bool:
 class Conversion:
     """Converts custom objects between versions, by the definition's webhook if it has one."""
 
-    def __init__(self, remote: WebhookClient) -> None:
-        self._remote = remote
+    def __init__(self, webhook_client: WebhookClient) -> None:
+        self._webhook_client = webhook_client
 
     async def convert(
         self, crd: Mapping[str, Any], objects: Sequence[JsonObject], api_version: str
@@ -134,7 +134,7 @@ class Conversion:
 
         async def call(review: dict[str, Json]) -> Json:
             try:
-                return await self._remote.post(client, review, _CONVERSION_SECONDS)
+                return await self._webhook_client.post(client, review, _CONVERSION_SECONDS)
             except WebhookCallError as error:
                 raise WebhookConversionError(str(error)) from None
 

@@ -12,9 +12,9 @@ from kohort.kube.clock import Clock
 from kohort.kube.errors import StatusError
 
 EVENTS = "events"
-LIFE = timedelta(hours=1)
+EVENT_TTL = timedelta(hours=1)
 _PERIOD = 60.0
-_AT_ONCE = 500
+_MAX_DELETIONS = 500
 
 _log = logging.getLogger(__name__)
 
@@ -22,9 +22,9 @@ _log = logging.getLogger(__name__)
 class EventExpiration:
     """Deletes expired Events."""
 
-    def __init__(self, store: Store, commits: StoreWriter, clock: Clock) -> None:
+    def __init__(self, store: Store, store_writer: StoreWriter, clock: Clock) -> None:
         self._store = store
-        self._commits = commits
+        self._store_writer = store_writer
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
 
@@ -36,17 +36,17 @@ class EventExpiration:
         while True:
             await self._clock.sleep(_PERIOD)
             try:
-                await self.sweep()
+                await self.delete_expired()
             except StatusError as error:
                 _log.warning("deleting expired events failed", extra={"reason": str(error)})
 
-    async def sweep(self) -> None:
+    async def delete_expired(self) -> None:
         """Deletes a bounded number of expired Events; the rest follows in the next period."""
         now = self._clock.wall()
-        old = (each for each in self._store.list(EVENTS).entries if _last_heard_of(each.object, now) < now - LIFE)
-        for _, entry in zip(range(_AT_ONCE), old, strict=False):
+        old = (each for each in self._store.list(EVENTS).entries if _last_update(each.object, now) < now - EVENT_TTL)
+        for _, entry in zip(range(_MAX_DELETIONS), old, strict=False):
             try:
-                await self._commits.delete(entry)
+                await self._store_writer.delete(entry)
             except RevisionConflictError:
                 continue
 
@@ -57,15 +57,15 @@ class EventExpiration:
             await asyncio.gather(self._task, return_exceptions=True)
 
 
-def _last_heard_of(event: JsonObject, now: datetime) -> datetime:
+def _last_update(event: JsonObject, now: datetime) -> datetime:
     """Time of the last update of the series, or else of the creation.
 
     Clients set the times in an Event, possibly old ones or none, so expiration counts from creation at the earliest.
     """
     series = event.get("series") or {}
     claims = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
-    told = [time for text in claims if text and (time := _time(text)) and time <= now]
-    return max([parse_time(event["metadata"]["creationTimestamp"]), *told])
+    times = [time for text in claims if text and (time := _time(text)) and time <= now]
+    return max([parse_time(event["metadata"]["creationTimestamp"]), *times])
 
 
 def _time(text: str) -> datetime | None:

@@ -14,9 +14,9 @@ from kohort.embedded.storage import RevisionConflictError, StorageEvent, Store, 
 class RoleAggregation:
     """Updates the rules of aggregated ClusterRoles."""
 
-    def __init__(self, store: Store, commits: StoreWriter) -> None:
+    def __init__(self, store: Store, store_writer: StoreWriter) -> None:
         self._store = store
-        self._commits = commits
+        self._store_writer = store_writer
 
     async def on_change(self, _: StorageEvent) -> None:
         """Recomputes every aggregated role; its own writes trigger this hook again until nothing changes."""
@@ -24,7 +24,7 @@ class RoleAggregation:
             rules = self._rules(entry)
             if rules is not None and rules != (entry.object.get("rules") or []):
                 try:
-                    await self._commits.update(entry, {**entry.object, "rules": rules})
+                    await self._store_writer.update(entry, {**entry.object, "rules": rules})
                 except RevisionConflictError:
                     continue  # the concurrent change triggers this hook as well
                 return

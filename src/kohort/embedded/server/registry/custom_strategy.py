@@ -35,10 +35,10 @@ def custom_problems(operation: WriteOperation, new: JsonObject, old: JsonObject 
     """Validation errors of the object; ratcheted ones become warnings."""
     verdict = _verdict(operation, new, old)
     operation.warnings.extend(verdict.warnings)
-    return [*_head_problems(operation, new, old), *verdict.errors]
+    return [*_metadata_problems(operation, new, old), *verdict.errors]
 
 
-def _head_problems(operation: WriteOperation, new: JsonObject, old: JsonObject | None) -> Iterator[FieldError]:
+def _metadata_problems(operation: WriteOperation, new: JsonObject, old: JsonObject | None) -> Iterator[FieldError]:
     """Validation errors of the metadata, which no schema covers; unchanged values are not validated again."""
     if old is None:
         yield from name_problems(operation.resource, new)

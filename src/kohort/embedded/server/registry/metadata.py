@@ -36,10 +36,10 @@ def stamp_new(operation: WriteOperation, found: JsonObject) -> JsonObject:
         metadata["namespace"] = operation.namespace
     metadata["uid"] = UIDS.new()
     metadata["creationTimestamp"] = format_time(operation.now)
-    return {**found, "metadata": _without_empties(metadata)}
+    return {**found, "metadata": _without_empty(metadata)}
 
 
-def check_place(operation: WriteOperation, found: Mapping[str, Any]) -> None:
+def check_identity(operation: WriteOperation, found: Mapping[str, Any]) -> None:
     """Requires name and namespace of the object to be empty or those of the path."""
     metadata = found.get("metadata") or {}
     namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
@@ -49,7 +49,7 @@ def check_place(operation: WriteOperation, found: Mapping[str, Any]) -> None:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({operation.name})")
 
 
-def check_named(name: str, found: Mapping[str, Any]) -> None:
+def check_name(name: str, found: Mapping[str, Any]) -> None:
     """Requires the name in an update."""
     if not (found.get("metadata") or {}).get("name"):
         raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
@@ -76,10 +76,10 @@ def carry_over(old: JsonObject, new: JsonObject) -> JsonObject:
             given[name] = before[name]
         else:
             given.pop(name, None)
-    return {**new, "metadata": _without_empties(given)}
+    return {**new, "metadata": _without_empty(given)}
 
 
-def _without_empties(metadata: JsonObject) -> JsonObject:
+def _without_empty(metadata: JsonObject) -> JsonObject:
     """The metadata without empty lists and maps, which are not stored."""
     for name in _NOTHING_WHEN_EMPTY:
         if name in metadata and not metadata[name]:
@@ -89,10 +89,10 @@ def _without_empties(metadata: JsonObject) -> JsonObject:
 
 def same_content(old: JsonObject, new: JsonObject) -> bool:
     """Whether the objects are equal except for the times of managed fields."""
-    return _without_ownership(old) == _without_ownership(new) and _owners(old) == _owners(new)
+    return _without_managed_fields(old) == _without_managed_fields(new) and _owners(old) == _owners(new)
 
 
-def _without_ownership(found: JsonObject) -> JsonObject:
+def _without_managed_fields(found: JsonObject) -> JsonObject:
     metadata = {name: value for name, value in found["metadata"].items() if name != "managedFields"}
     return {**found, "metadata": metadata}
 

@@ -22,7 +22,7 @@ class ResourceCatalog:
         self._definitions = definitions
         self._custom: dict[str, tuple[ServedResource, ...]] = {}
         self._crds: dict[str, Mapping[str, Any]] = {}
-        self._foreign: tuple[ServedResource, ...] = ()
+        self._aggregated: tuple[ServedResource, ...] = ()
         self.generation = 0
         """Increases with every change; invalidates cached documents."""
         self._rebuild()
@@ -30,7 +30,7 @@ class ResourceCatalog:
     def _rebuild(self) -> None:
         custom = (one for name in sorted(self._custom) for one in self._custom[name])
         self.resources: tuple[ServedResource, ...] = (*self._builtin, *custom)
-        self._by_place: dict[_Place, ServedResource] = {
+        self._by_gvr: dict[_Place, ServedResource] = {
             (one.group, one.version, one.plural): one for one in reversed(self.resources)
         }
         self._by_kind = {(one.api_version, one.kind): one for one in reversed(self.resources)}
@@ -43,7 +43,7 @@ class ResourceCatalog:
 
     def find(self, group: str, version: str, plural: str) -> ServedResource | None:
         """The resource at a group, version and plural."""
-        return self._by_place.get((group, version, plural))
+        return self._by_gvr.get((group, version, plural))
 
     def find_kind(self, api_version: str, kind: str) -> ServedResource | None:
         """The resource of a kind."""
@@ -68,13 +68,13 @@ class ResourceCatalog:
     @property
     def discoverable(self) -> tuple[ServedResource, ...]:
         """The resources in discovery: those served here and by aggregated servers."""
-        return (*self.resources, *self._foreign)
+        return (*self.resources, *self._aggregated)
 
-    def adopt(self, foreign: Iterable[ServedResource]) -> None:
+    def set_aggregated(self, foreign: Iterable[ServedResource]) -> None:
         """Adds the resources of aggregated servers to discovery."""
         found = tuple(foreign)
-        if found != self._foreign:
-            self._foreign = found
+        if found != self._aggregated:
+            self._aggregated = found
             self.generation += 1
 
     def define(self, crd: Mapping[str, Any]) -> None:

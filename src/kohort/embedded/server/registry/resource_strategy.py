@@ -45,27 +45,27 @@ class ResourceStrategy:
         duplicates: Sequence[str] = (),
     ) -> JsonObject:
         """Decodes the object for its kind; unknown fields are dropped, reported or rejected by field validation."""
-        headed = _with_head(operation.resource, found)
+        with_type_meta = _with_type_meta(operation.resource, found)
         if operation.resource.is_custom:
-            known, unknown = read_custom(operation.resource, headed)
+            known, unknown = read_custom(operation.resource, with_type_meta)
         else:
-            read = read_object(operation.resource, headed, former or {})
+            read = read_object(operation.resource, with_type_meta, former or {})
             known, unknown = read.object, read.unknown
-        self._tell_unknown(operation, (*duplicates, *unknown))
+        self._report_unknown_fields(operation, (*duplicates, *unknown))
         return known
 
     def configuration(self, operation: WriteOperation, found: JsonObject) -> JsonObject:
         """The applied configuration, decoded without defaults."""
-        headed = _with_head(operation.resource, found)
+        with_type_meta = _with_type_meta(operation.resource, found)
         if not operation.resource.is_custom:
-            read = read_object(operation.resource, headed)
+            read = read_object(operation.resource, with_type_meta)
             if read.unknown:
                 raise _untyped(operation, read.unknown)
             return read.object
-        self._tell_unknown(operation, read_custom(operation.resource, headed)[1])
-        return headed
+        self._report_unknown_fields(operation, read_custom(operation.resource, with_type_meta)[1])
+        return with_type_meta
 
-    def _tell_unknown(self, operation: WriteOperation, unknown: tuple[str, ...]) -> None:
+    def _report_unknown_fields(self, operation: WriteOperation, unknown: tuple[str, ...]) -> None:
         if not unknown:
             return
         if operation.options.field_validation == "Strict":
@@ -115,7 +115,7 @@ def _untyped(operation: WriteOperation, unknown: Sequence[str]) -> StatusError:
     return StatusError(500, "", f"failed to create typed patch object ({where}): {why}")
 
 
-def _with_head(resource: ServedResource, found: JsonObject) -> JsonObject:
+def _with_type_meta(resource: ServedResource, found: JsonObject) -> JsonObject:
     """The object with kind and apiVersion, which clients may omit but must not get wrong."""
     version, kind = found.get("apiVersion") or "", found.get("kind") or ""
     if version and version != resource.api_version:

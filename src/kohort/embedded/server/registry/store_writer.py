@@ -22,7 +22,7 @@ from kohort.kube.watch_events import WatchEventType
 
 _log = logging.getLogger(__name__)
 EVERYTHING = "*"
-Listener = Callable[[StorageEvent], Awaitable[None]]
+CommitHook = Callable[[StorageEvent], Awaitable[None]]
 
 
 class StoreWriter:
@@ -30,28 +30,28 @@ class StoreWriter:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._listeners: dict[str, list[Listener]] = defaultdict(list)
+        self._hooks: dict[str, list[CommitHook]] = defaultdict(list)
 
-    def listen(self, resource: str, listener: Listener) -> None:
+    def add_hook(self, resource: str, hook: CommitHook) -> None:
         """Registers a post-commit hook for a resource, or for `EVERYTHING`."""
-        self._listeners[resource].append(listener)
+        self._hooks[resource].append(hook)
 
     async def create(self, key: StorageKey, found: JsonObject) -> StoredObject:
         """Stores a new object."""
         entry = await self._guarded(self._store.create(key, found))
-        await self._tell(StorageEvent(WatchEventType.ADDED, entry, None))
+        await self._run_hooks(StorageEvent(WatchEventType.ADDED, entry, None))
         return entry
 
     async def update(self, previous: StoredObject, found: JsonObject) -> StoredObject:
         """Stores a new revision of an object."""
         entry = await self._guarded(self._store.update(previous.key, found, previous.revision))
-        await self._tell(StorageEvent(WatchEventType.MODIFIED, entry, previous))
+        await self._run_hooks(StorageEvent(WatchEventType.MODIFIED, entry, previous))
         return entry
 
     async def delete(self, previous: StoredObject) -> StoredObject:
         """Deletes an object."""
         entry = await self._guarded(self._store.delete(previous.key, previous.revision))
-        await self._tell(StorageEvent(WatchEventType.DELETED, entry, previous))
+        await self._run_hooks(StorageEvent(WatchEventType.DELETED, entry, previous))
         return entry
 
     async def _guarded(self, write: Awaitable[StoredObject]) -> StoredObject:
@@ -62,11 +62,11 @@ class StoreWriter:
         except (WriteFailedError, StoreClosedError) as error:
             raise StatusError(503, "ServiceUnavailable", f"the store takes no writes: {error}") from None
 
-    async def _tell(self, change: StorageEvent) -> None:
+    async def _run_hooks(self, change: StorageEvent) -> None:
         """Runs the hooks; the write is committed, so that a failing hook is logged and not returned to the client."""
         key = change.entry.key
-        for listener in (*self._listeners.get(EVERYTHING, ()), *self._listeners.get(key.resource, ())):
+        for hook in (*self._hooks.get(EVERYTHING, ()), *self._hooks.get(key.resource, ())):
             try:
-                await listener(change)
+                await hook(change)
             except Exception:
                 _log.exception("post-commit hook failed", extra={"resource": key.resource, "object": key.name})

@@ -171,9 +171,9 @@ def write_options(request: ServerRequest, kind: str) -> WriteRequestOptions:
 
 
 def _given(request: ServerRequest) -> dict[str, Json]:
-    rehearsal = request.parameters("dryRun")
+    dry_run = request.parameters("dryRun")
     texts = {name: request.parameter(name) for name in ("fieldManager", "fieldValidation")}
-    return {**({"dryRun": rehearsal} if rehearsal else {}), **{name: text for name, text in texts.items() if text}}
+    return {**({"dryRun": dry_run} if dry_run else {}), **{name: text for name, text in texts.items() if text}}
 
 
 APPLY_TYPES = ("application/apply-patch+yaml", "application/apply-patch+cbor")

@@ -8,7 +8,7 @@ from kohort.api.codec import JsonObject
 from kohort.embedded.auth.users import User
 from kohort.embedded.resources import ServedResource
 from kohort.embedded.server.encoding.responses import ServerResponse, encode, warning_headers
-from kohort.embedded.server.encoding.serialization import ResponseFormat, presentation
+from kohort.embedded.server.encoding.serialization import ResponseFormat, response_format
 from kohort.embedded.server.encoding.versions import EncodedObject
 from kohort.embedded.server.requests.options import WriteRequestOptions, write_options
 from kohort.embedded.server.requests.request_info import RequestInfo, ServerRequest
@@ -27,21 +27,21 @@ class ResourceRequest:
     """One request for one resource."""
 
     request: ServerRequest
-    target: RequestInfo
+    info: RequestInfo
     resource: ServedResource
     user: User
     clock: Callable[[], datetime]
     warnings: list[str] = field(default_factory=list)
 
     @property
-    def shape(self) -> ResponseFormat:
+    def response_format(self) -> ResponseFormat:
         """The negotiated response format."""
-        return presentation(self.request, self.clock)
+        return response_format(self.request, self.clock)
 
     @property
     def namespace(self) -> str:
         """Namespace of the object; empty for cluster-scoped resources."""
-        return self.target.namespace if self.resource.namespaced else ""
+        return self.info.namespace if self.resource.namespaced else ""
 
     def operation(self, method: Method, subresource: str = "") -> WriteOperation:
         """The requested write."""
@@ -54,7 +54,7 @@ class ResourceRequest:
             method,
             self.resource,
             self.namespace,
-            self.target.name,
+            self.info.name,
             self.user,
             self.clock(),
             options,
@@ -64,8 +64,10 @@ class ResourceRequest:
 
     def shown(self, shown: EncodedObject, status: int = 200) -> ServerResponse:
         """A response with the object in the negotiated format."""
-        shape = self.shape
-        return shape.answer(shape.one(self.resource, shown), status).with_headers(warning_headers(self.warnings))
+        response_format = self.response_format
+        return response_format.response(response_format.one(self.resource, shown), status).with_headers(
+            warning_headers(self.warnings)
+        )
 
     def plain(self, found: JsonObject, status: int = 200) -> ServerResponse:
         """A response with an object of another kind, always as plain JSON."""

@@ -29,7 +29,7 @@ class WriteOperation:
     """Collected during the write and returned as Warning headers."""
 
     @property
-    def about(self) -> ErrorSubject:
+    def error_subject(self) -> ErrorSubject:
         """Resource and name of the object in errors."""
         return ErrorSubject(self.resource.plural, self.resource.group, self.name)
 
@@ -37,6 +37,6 @@ class WriteOperation:
         """Storage key of the object."""
         return StorageKey(self.resource.key, self.namespace if self.resource.namespaced else "", name or self.name)
 
-    def named(self, name: str) -> ErrorSubject:
+    def validation_subject(self, name: str) -> ErrorSubject:
         """Kind and name of the object in validation errors."""
         return ErrorSubject(self.resource.plural, self.resource.group, name, self.resource.kind)

@@ -16,11 +16,11 @@ from kohort.kube.transport import Request
 class InProcessResponse:
     """A response of the in-process transport."""
 
-    def __init__(self, answer: ServerResponse, deadline: float) -> None:
-        self._answer = answer
+    def __init__(self, response: ServerResponse, deadline: float) -> None:
+        self._answer = response
         self._deadline = deadline
-        self.status = answer.status
-        self.headers: Mapping[str, str] = _headers(answer)
+        self.status = response.status
+        self.headers: Mapping[str, str] = _headers(response)
 
     async def read(self) -> bytes:
         """The whole body."""
@@ -49,9 +49,9 @@ class InProcessResponse:
             await close()
 
 
-def _headers(answer: ServerResponse) -> dict[str, str]:
-    merged = {"Content-Type": answer.content_type}
-    for name, value in answer.headers:
+def _headers(response: ServerResponse) -> dict[str, str]:
+    merged = {"Content-Type": response.content_type}
+    for name, value in response.headers:
         merged[name] = f"{merged[name]}, {value}" if name in merged else value
     return merged
 
@@ -73,10 +73,10 @@ class InProcessTransport:
         deadline = asyncio.get_running_loop().time() + timeout
         try:
             async with asyncio.timeout_at(deadline):
-                answer = await self._router.handle(inbound)
+                response = await self._router.handle(inbound)
         except TimeoutError:
             raise LostResponseError("the time for the answer ran out") from None
-        return InProcessResponse(answer, deadline)
+        return InProcessResponse(response, deadline)
 
     async def close(self) -> None:
         """Rejects further requests."""

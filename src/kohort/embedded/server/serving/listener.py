@@ -27,14 +27,14 @@ from kohort.kube.http_server import read_body, stop_server, transports
 
 MAX_BODY = 3 * 1024 * 1024
 _MAX_LINE = 64 * 1024
-_PIECE = 32 * 1024
+_CHUNK_SIZE = 32 * 1024
 """Write size: TLS keeps a buffer of the largest write per connection."""
-_TLS_READS = 16 * 1024
+_TLS_READ_SIZE = 16 * 1024
 """Read size: one TLS record. asyncio would allocate 256 KiB per connection, also for idle watches."""
 
-COMPRESSED_FROM = 128 * 1024
+MIN_COMPRESSED_SIZE = 128 * 1024
 """Bodies from this size on are compressed if the client accepts it, as in kube-apiserver."""
-_QUICKLY = 1
+_COMPRESSION_LEVEL = 1
 """Compression level: higher ones take twice as long and save little more."""
 _GZIP = 16 + zlib.MAX_WBITS
 _IN_GZIP = (("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
@@ -77,7 +77,7 @@ class _ParserLog(logging.LoggerAdapter[logging.Logger]):
             self.logger.exception(msg, *args, exc_info=exc_info, **more)  # type: ignore[arg-type]
 
 
-class _Refusing(asyncio.Protocol):
+class _RejectingProtocol(asyncio.Protocol):
     """Closes a connection beyond the limit."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -87,10 +87,10 @@ class _Refusing(asyncio.Protocol):
 class Listener:
     """Listens on one address."""
 
-    def __init__(self, handle: Handle, context: ssl.SSLContext, patience: ListenerTimeouts) -> None:
+    def __init__(self, handle: Handle, context: ssl.SSLContext, timeouts: ListenerTimeouts) -> None:
         self._handle = handle
         self._context = context
-        self._patience = patience
+        self._timeouts = timeouts
         self._streams: set[asyncio.Task[object]] = set()
         self._http: web.Server | None = None
         self._server: asyncio.Server | None = None
@@ -100,11 +100,11 @@ class Listener:
     async def start(self, host: str, port: int, bound: socket.socket | None = None) -> int:
         """Listens on a bound socket or on an address; returns the port, for port 0 the assigned one."""
         loop = asyncio.get_running_loop()
-        SSLProtocol.max_size = _TLS_READS
+        SSLProtocol.max_size = _TLS_READ_SIZE
         self._http = web.Server(
             self._serve,
             handler_cancellation=True,
-            keepalive_timeout=self._patience.idle,
+            keepalive_timeout=self._timeouts.idle,
             access_log=None,
             max_line_size=_MAX_LINE,
             max_field_size=_MAX_LINE,
@@ -116,7 +116,7 @@ class Listener:
             self._protocol,
             **({"sock": bound} if bound is not None else address),
             ssl=self._context,
-            ssl_handshake_timeout=self._patience.handshake,
+            ssl_handshake_timeout=self._timeouts.handshake,
         )
         return int(self._server.sockets[0].getsockname()[1])
 
@@ -137,36 +137,36 @@ class Listener:
             return
         for task in list(self._streams):
             task.cancel()
-        await stop_server(self._server, self._http, self._patience.stop)
+        await stop_server(self._server, self._http, self._timeouts.stop)
 
     def _protocol(self) -> asyncio.BaseProtocol:
         """The protocol of the next connection; above the limit, closes one that has not authenticated."""
         assert self._http is not None  # noqa: S101 - connections come after the start
-        if self.connections < self._patience.connections:
+        if self.connections < self._timeouts.connections:
             return self._http()
-        stranger = next((each for each in transports(self._http) if each not in self._authenticated), None)
-        if stranger is None:
-            return _Refusing()
-        stranger.abort()
+        unauthenticated = next((each for each in transports(self._http) if each not in self._authenticated), None)
+        if unauthenticated is None:
+            return _RejectingProtocol()
+        unauthenticated.abort()
         return self._http()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        answer = await self._handle(self._inbound(request))
-        body = answer.body
+        server_response = await self._handle(self._server_request(request))
+        body = server_response.body
         if not isinstance(body, bytes):
-            return await self._stream(request, answer, body)
-        if len(body) >= COMPRESSED_FROM and _accepts_gzip(request):
+            return await self._stream(request, server_response, body)
+        if len(body) >= MIN_COMPRESSED_SIZE and _accepts_gzip(request):
             body = await _compressed(body)
-            answer = replace(answer, body=body).with_headers(_IN_GZIP)
-        if len(body) > _PIECE and request.method != "HEAD":
-            return await self._send_in_pieces(request, answer, body)
-        return _response(answer, close=self._stopping or not request.content.is_eof())
+            server_response = replace(server_response, body=body).with_headers(_IN_GZIP)
+        if len(body) > _CHUNK_SIZE and request.method != "HEAD":
+            return await self._send_chunks(request, server_response, body)
+        return _response(server_response, close=self._stopping or not request.content.is_eof())
 
-    def _inbound(self, request: web.BaseRequest) -> ServerRequest:
+    def _server_request(self, request: web.BaseRequest) -> ServerRequest:
         """The request with its head only; the body is read after authorization."""
 
         async def receive() -> bytes:
-            return await read_body(request, MAX_BODY, self._patience.read)
+            return await read_body(request, MAX_BODY, self._timeouts.read)
 
         def authenticated() -> None:
             if request.transport is not None:
@@ -179,9 +179,9 @@ class Listener:
         )
 
     async def _stream(
-        self, request: web.BaseRequest, answer: ServerResponse, body: AsyncIterator[bytes]
+        self, request: web.BaseRequest, server_response: ServerResponse, body: AsyncIterator[bytes]
     ) -> web.StreamResponse:
-        response = web.StreamResponse(status=answer.status, headers=_headers(answer))
+        response = web.StreamResponse(status=server_response.status, headers=_headers(server_response))
         response.enable_chunked_encoding()
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - we are in one
@@ -193,7 +193,7 @@ class Listener:
                 del chunk  # otherwise it stays allocated for each idle watch
             await response.write_eof()
         except (TimeoutError, ConnectionError):
-            _hang_up(request)
+            _abort(request)
         finally:
             self._streams.discard(task)
             close = getattr(body, "aclose", None)
@@ -202,23 +202,23 @@ class Listener:
                     await close()
         return response
 
-    async def _send_in_pieces(
-        self, request: web.BaseRequest, answer: ServerResponse, body: bytes
+    async def _send_chunks(
+        self, request: web.BaseRequest, server_response: ServerResponse, body: bytes
     ) -> web.StreamResponse:
-        response = web.StreamResponse(status=answer.status, headers=_headers(answer))
+        response = web.StreamResponse(status=server_response.status, headers=_headers(server_response))
         response.content_length = len(body)
         try:
             await response.prepare(request)
             await self._write(response, body)
             await response.write_eof()
         except (TimeoutError, ConnectionError):
-            _hang_up(request)
+            _abort(request)
         return response
 
     async def _write(self, response: web.StreamResponse, data: bytes) -> None:
-        for start in range(0, len(data), _PIECE):
-            async with asyncio.timeout(self._patience.write):
-                await response.write(data[start : start + _PIECE])
+        for start in range(0, len(data), _CHUNK_SIZE):
+            async with asyncio.timeout(self._timeouts.write):
+                await response.write(data[start : start + _CHUNK_SIZE])
 
 
 def _accepts_gzip(request: web.BaseRequest) -> bool:
@@ -228,33 +228,33 @@ def _accepts_gzip(request: web.BaseRequest) -> bool:
 
 async def _compressed(body: bytes) -> bytes:
     """The compressed body; computed in a thread, so that the event loop is not blocked."""
-    return await asyncio.to_thread(zlib.compress, body, _QUICKLY, _GZIP)
+    return await asyncio.to_thread(zlib.compress, body, _COMPRESSION_LEVEL, _GZIP)
 
 
-def _hang_up(request: web.BaseRequest) -> None:
+def _abort(request: web.BaseRequest) -> None:
     """Closes the connection of a client that does not read."""
     if request.transport is not None:
         request.transport.abort()
 
 
 def _peer(request: web.BaseRequest) -> User | None:
-    told = request.get_extra_info("peercert")
-    if not told:
+    peer_certificate = request.get_extra_info("peercert")
+    if not peer_certificate:
         return None
     connection: ssl.SSLObject = request.get_extra_info("ssl_object")
-    return certificate_user(told, connection.getpeercert(binary_form=True) or b"")
+    return certificate_user(peer_certificate, connection.getpeercert(binary_form=True) or b"")
 
 
-def _headers(answer: ServerResponse) -> CIMultiDict[str]:
-    headers: CIMultiDict[str] = CIMultiDict(answer.headers)
-    headers["Content-Type"] = answer.content_type
+def _headers(server_response: ServerResponse) -> CIMultiDict[str]:
+    headers: CIMultiDict[str] = CIMultiDict(server_response.headers)
+    headers["Content-Type"] = server_response.content_type
     headers["Cache-Control"] = "no-cache, private"
     return headers
 
 
-def _response(answer: ServerResponse, *, close: bool) -> web.Response:
-    assert isinstance(answer.body, bytes)  # noqa: S101 - streams go another way
-    response = web.Response(status=answer.status, headers=_headers(answer), body=answer.body)
+def _response(server_response: ServerResponse, *, close: bool) -> web.Response:
+    assert isinstance(server_response.body, bytes)  # noqa: S101 - streams go another way
+    response = web.Response(status=server_response.status, headers=_headers(server_response), body=server_response.body)
     if close:
         response.force_close()
     return response

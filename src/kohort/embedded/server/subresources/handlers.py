@@ -14,12 +14,12 @@ from kohort.embedded.server.encoding.decoding import read_value
 from kohort.embedded.server.encoding.responses import TEXT, ServerResponse
 from kohort.embedded.server.encoding.versions import VersionConverter
 from kohort.embedded.server.handlers.resource_handlers import ResourceHandlers, success, write_defaults
-from kohort.embedded.server.registry.metadata import check_named
+from kohort.embedded.server.registry.metadata import check_name
 from kohort.embedded.server.requests.options import delete_options
 from kohort.embedded.server.requests.resource_request import ResourceRequest
 from kohort.embedded.server.subresources.bodies import prune_subresource_body, read_subresource_body
-from kohort.embedded.server.subresources.logs import LogSource, begun, log_options
-from kohort.embedded.server.subresources.pods import Evictions, bound
+from kohort.embedded.server.subresources.logs import LogSource, log_options, start_stream
+from kohort.embedded.server.subresources.pods import Evictions, binding_update
 from kohort.embedded.server.subresources.scale import scale_of, with_replicas
 from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid, not_found
 
@@ -66,15 +66,15 @@ class Subresources:
         return self._update_part if verb == "update" else self._patch_part
 
     async def _update_part(self, call: ResourceRequest) -> ServerResponse:
-        return await self._objects.update(call, call.target.subresource)
+        return await self._objects.update(call, call.info.subresource)
 
     async def _patch_part(self, call: ResourceRequest) -> ServerResponse:
-        return await self._objects.patch(call, call.target.subresource)
+        return await self._objects.patch(call, call.info.subresource)
 
     # scale
 
     async def _current(self, call: ResourceRequest) -> JsonObject:
-        entry = self._objects.reader.entry(call.resource, call.namespace, call.target.name)
+        entry = self._objects.reader.entry(call.resource, call.namespace, call.info.name)
         return await self._versions.served_object(call.resource, entry.object)
 
     async def _get_scale(self, call: ResourceRequest) -> ServerResponse:
@@ -82,7 +82,7 @@ class Subresources:
 
     async def _update_scale(self, call: ResourceRequest) -> ServerResponse:
         scale = read_subresource_body(call.request, *_SCALE)
-        check_named(call.target.name, scale)
+        check_name(call.info.name, scale)
 
         async def wanted(_: JsonObject) -> JsonObject:
             return scale
@@ -117,15 +117,15 @@ class Subresources:
         """Binds a pod to a node."""
         binding = read_subresource_body(call.request, "", "v1", "Binding")
         name = str((binding.get("metadata") or {}).get("name") or "")
-        if call.target.name and name != call.target.name:
+        if call.info.name and name != call.info.name:
             raise bad_request("name in URL does not match name in Binding object")
         operation = replace(call.operation("create", "binding"), method="patch", name=name)
-        await self._objects.writer.update(operation, bound(operation, binding))
+        await self._objects.writer.update(operation, binding_update(operation, binding))
         return call.plain({**success({}), "code": 201}, 201)
 
     async def _evict(self, call: ResourceRequest) -> ServerResponse:
         eviction = read_subresource_body(call.request, "policy", "v1", "Eviction")
-        if (eviction.get("metadata") or {}).get("name") != call.target.name:
+        if (eviction.get("metadata") or {}).get("name") != call.info.name:
             raise bad_request("name in URL does not match name in Eviction object")
         options = delete_options(call.request, eviction.get("deleteOptions") or {})
         pod = await self._current(call)
@@ -141,7 +141,7 @@ class Subresources:
         options = log_options(call.request, pod)
         if self._logs is None:
             raise StatusError(503, "ServiceUnavailable", "no node runs pods here, so there are no logs")
-        return ServerResponse(200, await begun(self._logs.open(pod, options)), TEXT)
+        return ServerResponse(200, await start_stream(self._logs.open(pod, options)), TEXT)
 
     # serviceaccounts
 
@@ -158,7 +158,7 @@ class Subresources:
         status: dict[str, Json] = {"token": token, "expirationTimestamp": format_time(end)}
         filled = {**spec, "audiences": list(audiences or (DEFAULT_AUDIENCE,)), "expirationSeconds": seconds}
         metadata = {
-            "name": call.target.name,
+            "name": call.info.name,
             "namespace": call.namespace,
             "uid": str(uuid4()),
             "creationTimestamp": format_time(call.clock()),

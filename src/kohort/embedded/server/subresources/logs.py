@@ -31,7 +31,7 @@ class LogSource(Protocol):
         """Streams the output, when followed until the container ends; raises `StatusError` if there is none."""
 
 
-async def begun(output: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def start_stream(output: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Reads the first chunk, so that an error is found before the response starts with 200."""
     first = await anext(output, b"")
 

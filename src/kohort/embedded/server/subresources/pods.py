@@ -21,7 +21,7 @@ BUDGETS = "poddisruptionbudgets.policy"
 _DONE = ("Succeeded", "Failed")
 
 
-def bound(operation: WriteOperation, binding: JsonObject) -> Transform:
+def binding_update(operation: WriteOperation, binding: JsonObject) -> Transform:
     """The update that binds a pod to the node of a Binding."""
     target = binding.get("target") or {}
     node = target.get("name")
@@ -31,7 +31,7 @@ def bound(operation: WriteOperation, binding: JsonObject) -> Transform:
     annotations = meant.get("annotations") or {}
 
     async def change(pod: JsonObject) -> JsonObject:
-        _check_same(operation, pod, meant.get("uid"))
+        _check_uid(operation, pod, meant.get("uid"))
         _check_unbound(operation, pod)
         metadata = pod["metadata"]
         if annotations:
@@ -42,7 +42,7 @@ def bound(operation: WriteOperation, binding: JsonObject) -> Transform:
     return change
 
 
-def _check_same(operation: WriteOperation, pod: JsonObject, uid: str | None) -> None:
+def _check_uid(operation: WriteOperation, pod: JsonObject, uid: str | None) -> None:
     """Rejects a Binding with the UID of another pod."""
     if uid and uid != pod["metadata"]["uid"]:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"
@@ -50,13 +50,13 @@ def _check_same(operation: WriteOperation, pod: JsonObject, uid: str | None) -> 
 
 
 def _check_unbound(operation: WriteOperation, pod: JsonObject) -> None:
-    about = ErrorSubject("pods/binding", "", operation.name)
+    error_subject = ErrorSubject("pods/binding", "", operation.name)
     if pod["metadata"].get("deletionTimestamp"):
-        raise conflict(about, f"pod {operation.name} is being deleted, cannot be assigned to a host")
+        raise conflict(error_subject, f"pod {operation.name} is being deleted, cannot be assigned to a host")
     if pod["spec"].get("nodeName"):
-        raise conflict(about, f'pod {operation.name} is already assigned to node "{pod["spec"]["nodeName"]}"')
+        raise conflict(error_subject, f'pod {operation.name} is already assigned to node "{pod["spec"]["nodeName"]}"')
     if pod["spec"].get("schedulingGates"):
-        raise conflict(about, f"pod {operation.name} has non-empty .spec.schedulingGates")
+        raise conflict(error_subject, f"pod {operation.name} has non-empty .spec.schedulingGates")
 
 
 def _disrupted(pod: JsonObject, now: str) -> JsonObject:
@@ -64,7 +64,7 @@ def _disrupted(pod: JsonObject, now: str) -> JsonObject:
     conditions = status.get("conditions") or []
     present: JsonObject = next((each for each in conditions if each["type"] == DISRUPTION_TARGET), {})
     since = present.get("lastTransitionTime", now) if present.get("status") == "True" else now
-    told = {
+    condition = {
         "type": DISRUPTION_TARGET,
         "status": "True",
         "reason": "EvictionByEvictionAPI",
@@ -73,7 +73,7 @@ def _disrupted(pod: JsonObject, now: str) -> JsonObject:
         "lastTransitionTime": since,
     }
     others = [each for each in conditions if each["type"] != DISRUPTION_TARGET]
-    return {**pod, "status": {**status, "conditions": [*others, told]}}
+    return {**pod, "status": {**status, "conditions": [*others, condition]}}
 
 
 def _scheduled(status: JsonObject, now: str) -> JsonObject:
@@ -87,9 +87,9 @@ def _scheduled(status: JsonObject, now: str) -> JsonObject:
 class Evictions:
     """Evicts pods within their disruption budgets."""
 
-    def __init__(self, store: Store, commits: StoreWriter) -> None:
+    def __init__(self, store: Store, store_writer: StoreWriter) -> None:
         self._store = store
-        self._commits = commits
+        self._store_writer = store_writer
 
     async def admit(self, call: ResourceRequest, pod: JsonObject, *, dry_run: bool) -> None:
         """Counts the eviction against the budget, or raises 429."""
@@ -106,11 +106,11 @@ class Evictions:
                 )
             if not budgets:
                 return
-            spent = _spent(budgets[0].object, pod["metadata"]["name"], format_time(call.clock()))
+            spent = _with_disruption(budgets[0].object, pod["metadata"]["name"], format_time(call.clock()))
             if dry_run:
                 return
             try:
-                await self._commits.update(budgets[0], spent)
+                await self._store_writer.update(budgets[0], spent)
             except RevisionConflictError:
                 continue
             return
@@ -121,16 +121,16 @@ class Evictions:
         for _ in range(MAX_ATTEMPTS):
             entry = self._store.get(operation.key())
             if entry is None:
-                raise not_found(operation.about)
+                raise not_found(operation.error_subject)
             check_preconditions(operation, options, entry.object)
             try:
-                stored = await self._commits.update(entry, _disrupted(entry.object, format_time(operation.now)))
+                stored = await self._store_writer.update(entry, _disrupted(entry.object, format_time(operation.now)))
             except RevisionConflictError:
                 continue
             if not options.resource_version:
                 return options
             return replace(options, resource_version=stored.object["metadata"]["resourceVersion"])
-        raise conflict(operation.about, MODIFIED)
+        raise conflict(operation.error_subject, MODIFIED)
 
     def _budgets(self, pod: JsonObject) -> Iterator[StoredObject]:
         labels = pod["metadata"].get("labels") or {}
@@ -147,7 +147,7 @@ def _selects(selector: JsonObject, labels: Mapping[str, str]) -> bool:
         return False
 
 
-def _spent(budget: JsonObject, pod: str, now: str) -> JsonObject:
+def _with_disruption(budget: JsonObject, pod: str, now: str) -> JsonObject:
     status = budget.get("status") or {}
     name = budget["metadata"]["name"]
     if (status.get("observedGeneration") or 0) < budget["metadata"].get("generation", 0):
