@@ -156,7 +156,7 @@ async def test_a_cluster_starts_also_when_the_clock_was_ahead_at_its_last_start(
             ("kueue-system", "kueue-webhook-server-cert"), MergePatch({"data": data})
         )
     rmtree(tmp_path / "keys")
-    Keyring(tmp_path / "keys", ahead).serve(["127.0.0.1"], ahead)
+    Keyring(tmp_path / "keys", ahead).ensure_serving(["127.0.0.1"], ahead)
     async with cluster(place) as (_, client):
         assert (await client.of(Job.resource).create(job("fits")))["spec"]["suspend"] is True
         assert (await client.get_json(PENDING))["kind"] == "PendingWorkloadsSummary"

@@ -239,7 +239,7 @@ async def test_a_write_that_is_done_is_told_as_done(cluster: Cluster, caplog: py
 
     cluster.core.store_writer.add_hook("configmaps", fail)
     assert (await cluster.try_create(config_map("a"))).status == 201
-    assert [record.getMessage() for record in caplog.records] == ["a change was not followed up"]
+    assert [record.getMessage() for record in caplog.records] == ["post-commit hook failed"]
 
 
 async def test_a_patch_can_not_change_the_identity(cluster: Cluster) -> None:

@@ -1,1 +1,1 @@
-"""What happens to a write between its sender and the store: the admission chain."""
+"""The admission chain and its plugins."""

@@ -1,4 +1,4 @@
-"""Every pod runs as a service account that exists; it is `default` unless the pod says otherwise."""
+"""ServiceAccount admission: sets the service account of pods, by default `default`, and requires it to exist."""
 
 from kohort.api.codec import JsonObject
 from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, is_write_of
@@ -9,13 +9,13 @@ DEFAULT = "default"
 
 
 class ServiceAccountPlugin(NoopPlugin):
-    """Names a pod's account, and checks that it is there."""
+    """Sets and checks the service account of pods."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
-        """Fill in the account and its pull secrets."""
+        """Sets the service account and its image pull secrets."""
         pod = attributes.object
         if pod is None or not is_write_of(attributes, "pods", "CREATE"):
             return None
@@ -28,7 +28,7 @@ class ServiceAccountPlugin(NoopPlugin):
         return {**pod, "spec": spec}
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """The account must be there, whoever named it."""
+        """Requires the service account to exist."""
         if attributes.object is not None and is_write_of(attributes, "pods", "CREATE"):
             self._account(attributes, (attributes.object.get("spec") or {}).get("serviceAccountName") or DEFAULT)
 

@@ -1,4 +1,4 @@
-"""What admission gets to see of a request, and the two questions that every plugin may answer."""
+"""Admission attributes of a request, and the interface of admission plugins."""
 
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -13,7 +13,7 @@ Verb = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 @dataclass(frozen=True, slots=True)
 class AdmissionAttributes:
-    """A write that is about to happen."""
+    """A write under admission."""
 
     verb: Verb
     resource: ServedResource
@@ -22,20 +22,20 @@ class AdmissionAttributes:
     user: User
     subresource: str = ""
     object: JsonObject | None = None
-    """The state to be; None when the object is to go."""
+    """The new object; None for a delete."""
     old: JsonObject | None = None
     dry_run: bool = False
     options: JsonObject = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    """Plugins add what the client should be told."""
+    """Warnings for the client, added by plugins."""
 
     @property
     def about(self) -> ErrorSubject:
-        """What errors call the object."""
+        """Resource and name of the object in errors."""
         return ErrorSubject(self.resource.plural, self.resource.group, self.name)
 
     def changed(self, found: JsonObject) -> "AdmissionAttributes":
-        """The same write of a changed object; spelled out, since every plugin may do this to every write."""
+        """The same write with a changed object; spelled out for speed: every plugin may call it for every write."""
         return AdmissionAttributes(
             self.verb,
             self.resource,
@@ -52,37 +52,37 @@ class AdmissionAttributes:
 
 
 class AdmissionPlugin(Protocol):
-    """One admission plugin; both questions have an answer that changes and refuses nothing."""
+    """An admission plugin."""
 
     async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
-        """The object as it should be; None leaves it as it is. Raises `StatusError` to refuse."""
+        """The changed object, or None if unchanged; raises `StatusError` to deny."""
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Raises `StatusError` to refuse."""
+        """Raises `StatusError` to deny."""
 
     def confirm(self, attributes: AdmissionAttributes) -> None:
-        """A last look right before the store, without waiting, since others took their time. Raises `StatusError`."""
+        """Last check right before the write is stored; does not wait. Raises `StatusError`."""
 
     def settle(self, attributes: AdmissionAttributes) -> None:
-        """Let go of what was set aside for a write that is now stored, or never will be."""
+        """Releases reservations after the write is stored or has failed."""
 
 
 class NoopPlugin:
-    """A plugin that changes and refuses nothing; others say only what they do differently."""
+    """A plugin that changes and denies nothing; base class of plugins."""
 
     async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
-        """Leave the object as it is."""
+        """Changes nothing."""
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse nothing."""
+        """Denies nothing."""
 
     def confirm(self, attributes: AdmissionAttributes) -> None:
-        """Nothing to look at."""
+        """Checks nothing."""
 
     def settle(self, attributes: AdmissionAttributes) -> None:
-        """Nothing was set aside."""
+        """Reserves nothing."""
 
 
 def is_write_of(attributes: AdmissionAttributes, resource: str, *verbs: Verb) -> bool:
-    """Whether this is such a write of the resource itself."""
+    """Whether this is a create or update of the resource itself."""
     return attributes.resource.key == resource and not attributes.subresource and attributes.verb in verbs

@@ -1,4 +1,4 @@
-"""The admission chain: every plugin may change a write, then every plugin may refuse it."""
+"""The admission chain: mutating, then validating plugins."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,13 @@ from kohort.embedded.admission.attributes import AdmissionAttributes, AdmissionP
 
 
 class AdmissionChain:
-    """Plugins in their order."""
+    """Plugins in order."""
 
     def __init__(self, plugins: Sequence[AdmissionPlugin] = ()) -> None:
         self._plugins = tuple(plugins)
 
     async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
-        """The object after all plugins had their say."""
+        """The object after all mutating plugins."""
         for plugin in self._plugins:
             changed = await plugin.mutate(attributes)
             if changed is not None:
@@ -21,7 +21,7 @@ class AdmissionChain:
         return attributes.object
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Raises the first refusal; what was set aside for the write is then free again."""
+        """Raises the first denial, after releasing the reservations of the write."""
         try:
             for plugin in self._plugins:
                 await plugin.validate(attributes)
@@ -30,11 +30,11 @@ class AdmissionChain:
             raise
 
     def confirm(self, attributes: AdmissionAttributes) -> None:
-        """The last question, when all waiting is over; raises the first refusal."""
+        """Runs the last checks; raises the first denial."""
         for plugin in self._plugins:
             plugin.confirm(attributes)
 
     def settle(self, attributes: AdmissionAttributes) -> None:
-        """The write is through, or failed: plugins let go of what they set aside for it."""
+        """Releases the plugins' reservations for a completed or failed write."""
         for plugin in self._plugins:
             plugin.settle(attributes)

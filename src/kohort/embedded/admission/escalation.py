@@ -1,4 +1,4 @@
-"""Writes of roles and bindings must not give more than their author has."""
+"""Privilege escalation: roles and bindings must not grant more than their author has."""
 
 from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin
 from kohort.embedded.auth.escalation import EscalationCheck
@@ -6,13 +6,13 @@ from kohort.embedded.auth.rbac import BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES,
 
 
 class NoEscalation(NoopPlugin):
-    """Asks the check about every write to RBAC."""
+    """Checks every write of RBAC objects."""
 
     def __init__(self, check: EscalationCheck) -> None:
         self._check = check
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse what would be more; what stays as it was is not judged again."""
+        """Denies an escalation; unchanged rules are not checked again."""
         new, old, key = attributes.object, attributes.old, attributes.resource.key
         if new is None or attributes.verb not in ("CREATE", "UPDATE"):
             return

@@ -1,4 +1,4 @@
-"""What webhooks and policies want to know besides the write: namespaces, other versions, what its user may do."""
+"""What webhooks and policies need besides the request: namespaces, other versions, the authorizer."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from kohort.embedded.storage import StorageKey, Store
 
 @dataclass(frozen=True, slots=True)
 class AdmissionContext:
-    """Answers from the store, the catalogue and the authorizer."""
+    """Reads from the store, the resource catalog and the authorizer."""
 
     store: Store
     authorizer: RbacAuthorizer
@@ -36,8 +36,8 @@ class AdmissionContext:
         found = self.namespace(name)
         return None if found is None else labels_of(found)
 
-    def ask(self, user: User) -> Ask:
-        """A function that answers what the user may do."""
+    def authorizer_for(self, user: User) -> Ask:
+        """An authorizer function for the user."""
 
         def answer(question: Question) -> AuthorizerDecision:
             who = account_user(*question.service_account) if question.service_account else user
@@ -56,7 +56,7 @@ class AdmissionContext:
         return answer
 
     def is_namespaced(self, api_version: str, kind: str) -> bool | None:
-        """Whether objects of a kind live in namespaces; None for a kind that nobody knows."""
+        """Whether a kind is namespaced; None for an unknown kind."""
         found = self.find_kind(api_version, kind)
         return None if found is None else found.namespaced
 

@@ -1,4 +1,4 @@
-"""LimitRanges: defaults for containers that say nothing, and bounds for all."""
+"""LimitRanger: defaults and bounds of container resources from LimitRanges."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,7 +27,7 @@ class LimitRanger(NoopPlugin):
         return [item for each in ranges for item in each["spec"].get("limits") or () if item.get("type") == kind]
 
     async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
-        """Give a new pod's containers the namespace's defaults."""
+        """Sets the namespace's defaults on the containers of a new pod."""
         pod = attributes.object
         if pod is None or not is_write_of(attributes, "pods", "CREATE"):
             return None
@@ -36,7 +36,7 @@ class LimitRanger(NoopPlugin):
         return pod
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse what lies outside of the bounds, naming every bound at once."""
+        """Denies resources outside of the bounds, listing all violations."""
         found = attributes.object
         if found is None:
             return
@@ -103,7 +103,7 @@ def _filled(container: JsonObject, limits: Amounts, requests: Amounts, kind: str
 
 
 def _total(pod: JsonObject, kind: str) -> dict[str, Quantity]:
-    """What a pod takes as a whole: the sum of its containers, or an init container that is larger."""
+    """The resources of a pod: the sum of its containers, or the largest init container."""
     total: dict[str, Quantity] = {}
     for container in pod["spec"].get("containers") or ():
         for name, amount in ((container.get("resources") or {}).get(kind) or {}).items():

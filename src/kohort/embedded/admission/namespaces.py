@@ -1,35 +1,39 @@
-"""Nothing is created in a namespace that is not there, or that is about to go; some namespaces stay for ever."""
+"""NamespaceLifecycle: denies creation in missing or terminating namespaces, and deletion of system namespaces."""
 
 from kohort.api.codec import JsonObject
 from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin
 from kohort.embedded.storage import StorageKey, Store
 from kohort.kube.errors import ErrorSubject, StatusError, forbidden, not_found
 
-_IMMORTAL = frozenset(("default", "kube-public", "kube-system"))
+_SYSTEM_NAMESPACES = frozenset(("default", "kube-public", "kube-system"))
 
 
 class NamespaceLifecycle(NoopPlugin):
-    """Guards namespaces."""
+    """The NamespaceLifecycle plugin."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
-        """Refuse before others do work for nothing."""
+        """Denies early, before other plugins do work."""
         self.confirm(attributes)
         return None
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse to delete what must stay."""
-        if attributes.verb == "DELETE" and attributes.resource.key == "namespaces" and attributes.name in _IMMORTAL:
+        """Denies the deletion of system namespaces."""
+        if (
+            attributes.verb == "DELETE"
+            and attributes.resource.key == "namespaces"
+            and attributes.name in _SYSTEM_NAMESPACES
+        ):
             raise forbidden(attributes.about, "this namespace may not be deleted")
 
     def confirm(self, attributes: AdmissionAttributes) -> None:
-        """Refuse what would outlive its namespace: a webhook may have taken longer than the namespace lasted."""
+        """Denies creation if the namespace was deleted while a webhook was called."""
         if attributes.verb == "CREATE" and attributes.resource.namespaced and not attributes.subresource:
-            self._check_living(attributes)
+            self._check_active(attributes)
 
-    def _check_living(self, attributes: AdmissionAttributes) -> None:
+    def _check_active(self, attributes: AdmissionAttributes) -> None:
         found = self._store.get(StorageKey("namespaces", "", attributes.namespace))
         if found is None:
             raise not_found(ErrorSubject("namespaces", name=attributes.namespace))

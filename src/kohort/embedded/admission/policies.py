@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies: the stored ones, evaluated for every write that they concern."""
+"""ValidatingAdmissionPolicies, evaluated for every matching write."""
 
 from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin
 from kohort.embedded.admission.evaluation_context import AdmissionContext
@@ -10,21 +10,23 @@ POLICIES, BINDINGS = f"validatingadmissionpolicies.{_GROUP}", f"validatingadmiss
 
 
 class ValidatingPolicies(NoopPlugin):
-    """Asks the policies."""
+    """Evaluates the policies."""
 
-    def __init__(self, store: Store, surroundings: AdmissionContext) -> None:
+    def __init__(self, store: Store, context: AdmissionContext) -> None:
         self._store = store
-        self._surroundings = surroundings
+        self._context = context
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse what a bound policy denies; tell what it warns of."""
+        """Denies by a bound policy, and adds its warnings."""
         bindings = self._store.list(BINDINGS).entries
         if not bindings:
             return
         policies = (entry.object for entry in self._store.list(POLICIES).entries)
-        here = self._surroundings
-        world = PolicyContext(here.namespace, here, here.ask(attributes.user), here.versions, here.convert)
-        outcome = await evaluate(policies, (entry.object for entry in bindings), attributes, world)
+        here = self._context
+        policy_context = PolicyContext(
+            here.namespace, here, here.authorizer_for(attributes.user), here.versions, here.convert
+        )
+        outcome = await evaluate(policies, (entry.object for entry in bindings), attributes, policy_context)
         attributes.warnings.extend(outcome.warnings)
         error = refusal(outcome, attributes)
         if error is not None:

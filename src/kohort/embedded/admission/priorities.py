@@ -1,4 +1,4 @@
-"""Pod priority: the number behind a PriorityClass's name, filled in once and never given by hand."""
+"""Pod priority: resolved from the PriorityClass, never set by clients."""
 
 from kohort.api.codec import JsonObject
 from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, is_write_of
@@ -10,13 +10,13 @@ _DEFAULT_POLICY = "PreemptLowerPriority"
 
 
 class PriorityPlugin(NoopPlugin):
-    """Resolves priority classes of pods; guards that at most one class is the default."""
+    """Resolves the priority of pods; allows one global default class only."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
-        """Fill in a new pod's priority."""
+        """Sets the priority of a new pod."""
         pod = attributes.object
         if pod is None or not is_write_of(attributes, "pods", "CREATE"):
             return None
@@ -38,12 +38,12 @@ class PriorityPlugin(NoopPlugin):
         return (default["metadata"]["name"], *_meaning(default)) if default else ("", 0, _DEFAULT_POLICY)
 
     def _default(self) -> JsonObject | None:
-        """The class for pods that name none; of several, the lowest, so that nobody gains by accident."""
+        """The global default class; of several the one with the lowest value."""
         classes = [entry.object for entry in self._store.list(CLASSES).entries]
         return min((each for each in classes if each.get("globalDefault")), key=lambda one: one["value"], default=None)
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse a second default."""
+        """Denies a second global default."""
         new = attributes.object
         if new is None or not new.get("globalDefault") or not is_write_of(attributes, CLASSES, "CREATE", "UPDATE"):
             return

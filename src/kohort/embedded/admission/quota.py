@@ -1,6 +1,6 @@
-"""ResourceQuotas: a ledger of what each namespace uses, kept by every commit, and checked before all that takes more.
+"""ResourceQuota admission: usage per namespace, updated by every commit and checked before every write that adds to it.
 
-Check and reservation happen in one step without waiting, so that no two writes can both take the last of anything.
+Check and reservation are one step without awaiting, so that two writes cannot both take the last unit.
 """
 
 import asyncio
@@ -28,43 +28,43 @@ from kohort.kube.watch_events import WatchEventType
 
 QUOTAS = "resourcequotas"
 _CHARGED_ON_UPDATE = ("persistentvolumeclaims", "services")
-"""What may take more than before when it is changed."""
+"""Resources whose usage an update may increase."""
 _COMPUTED = ("requests.", "limits.", "cpu", "memory")
 
 
 @dataclass(slots=True)
 class _Account:
-    """What one quota allows, what is used of it, and what is set aside for writes under way."""
+    """Hard limits, usage and reservations of one quota."""
 
     quota: JsonObject
     since: int
-    """The revision at which the usage was counted; later changes are added to it."""
+    """The revision at which usage was counted; later events are added to it."""
     hard: dict[str, Quantity]
     used: Usage
     reserved: dict[int, tuple[str, Usage]] = field(default_factory=dict)
-    """By the identity of the write: whose uid, and how much."""
+    """UID and usage by the identity of the write in flight."""
 
-    def held(self) -> Usage:
-        """Used and set aside."""
+    def total_used(self) -> Usage:
+        """Usage including reservations."""
         total = self.used
         for _, amounts in self.reserved.values():
             total = added(total, amounts)
         return total
 
-    def part(self, resource: str, found: JsonObject) -> Usage:
-        """What an object takes of this quota."""
+    def usage(self, resource: str, found: JsonObject) -> Usage:
+        """The usage of an object under this quota."""
         if not is_in_scope(self.quota, resource, found):
             return {}
         return {name: amount for name, amount in usage_of(resource, found).items() if name in self.hard}
 
-    def demand(self, attributes: AdmissionAttributes, new: JsonObject) -> Usage:
-        """What a write takes more than is taken already."""
+    def added_usage(self, attributes: AdmissionAttributes, new: JsonObject) -> Usage:
+        """The additional usage of a write."""
         resource, old = attributes.resource.key, attributes.old
-        return grown(self.part(resource, old) if old else {}, self.part(resource, new))
+        return grown(self.usage(resource, old) if old else {}, self.usage(resource, new))
 
 
 class QuotaAdmission(NoopPlugin):
-    """Refuses what no quota has room for."""
+    """Denies writes that exceed a quota."""
 
     def __init__(self, store: Store, store_writer: StoreWriter, resources: Callable[[], Iterable[str]]) -> None:
         self._store = store
@@ -75,14 +75,14 @@ class QuotaAdmission(NoopPlugin):
         self._publisher: asyncio.Task[None] | None = None
 
     def load(self) -> None:
-        """Count what the stored quotas are about."""
+        """Counts the usage of the stored quotas."""
         for entry in self._store.list(QUOTAS).entries:
-            self._open(entry)
+            self._load_quota(entry)
 
     # Admission
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Set aside what the write takes, or refuse it."""
+        """Reserves the usage of the write, or denies it."""
         new, accounts = attributes.object, self._accounts.get(attributes.namespace)
         if new is None or not accounts or not _is_charged(attributes, new):
             return
@@ -91,33 +91,33 @@ class QuotaAdmission(NoopPlugin):
         if attributes.dry_run:
             return
         for account in accounts.values():
-            demand = account.demand(attributes, new)
-            if demand:
-                account.reserved[id(attributes)] = new["metadata"]["uid"], demand
+            added_usage = account.added_usage(attributes, new)
+            if added_usage:
+                account.reserved[id(attributes)] = new["metadata"]["uid"], added_usage
 
     def settle(self, attributes: AdmissionAttributes) -> None:
-        """Give back what a failed write had set aside."""
+        """Releases the reservation of a failed write."""
         for account in self._accounts.get(attributes.namespace, {}).values():
             account.reserved.pop(id(attributes), None)
 
     def _check(self, account: _Account, attributes: AdmissionAttributes, new: JsonObject) -> None:
         name = account.quota["metadata"]["name"]
-        demand = account.demand(attributes, new)
+        added_usage = account.added_usage(attributes, new)
         if attributes.resource.key == "pods" and is_in_scope(account.quota, "pods", new):
             missing = _unspecified(account.hard, new)
             if missing:
                 raise forbidden(attributes.about, f"failed quota: {name}: must specify {missing}")
-        held = account.held()
-        over = sorted(each for each, amount in demand.items() if _exceeds(account, held, each, amount))
+        total_used = account.total_used()
+        over = sorted(each for each, amount in added_usage.items() if _is_exceeded(account, total_used, each, amount))
         if over:
-            parts = (("requested", demand), ("used", held), ("limited", account.hard))
-            told = ", ".join(f"{word}: {_listed(amounts, over)}" for word, amounts in parts)
-            raise forbidden(attributes.about, f"exceeded quota: {name}, {told}")
+            parts = (("requested", added_usage), ("used", total_used), ("limited", account.hard))
+            details = ", ".join(f"{word}: {_listed(amounts, over)}" for word, amounts in parts)
+            raise forbidden(attributes.about, f"exceeded quota: {name}, {details}")
 
-    # The ledger
+    # Usage
 
     async def on_change(self, change: StorageEvent) -> None:
-        """Keep the books; every commit of the server passes here."""
+        """Post-commit hook that updates usage."""
         key = change.entry.key
         if key.resource == QUOTAS:
             self._on_quota(change)
@@ -126,7 +126,7 @@ class QuotaAdmission(NoopPlugin):
             return
         for account in accounts.values():
             if change.revision > account.since:
-                self._book(account, change)
+                self._count(account, change)
         _release(accounts.values(), change.entry.object["metadata"]["uid"])
 
     def _on_quota(self, change: StorageEvent) -> None:
@@ -136,29 +136,29 @@ class QuotaAdmission(NoopPlugin):
             if not self._accounts[key.namespace]:
                 del self._accounts[key.namespace]
         elif change.previous is None or change.previous.object.get("spec") != change.entry.object.get("spec"):
-            self._open(change.entry)
+            self._load_quota(change.entry)
 
-    def _open(self, entry: StoredObject) -> None:
+    def _load_quota(self, entry: StoredObject) -> None:
         quota = entry.object
         hard = {name: Quantity.parse(amount) for name, amount in ((quota.get("spec") or {}).get("hard") or {}).items()}
         former = self._accounts[entry.key.namespace].get(entry.key.name)
         account = _Account(quota, self._store.revision, hard, {}, former.reserved if former else {})
         for resource in self._resources():
             for each in self._store.list(resource, entry.key.namespace).entries:
-                account.used = added(account.used, account.part(resource, each.object))
+                account.used = added(account.used, account.usage(resource, each.object))
         self._accounts[entry.key.namespace][entry.key.name] = account
         self._publish(entry.key)
 
-    def _book(self, account: _Account, change: StorageEvent) -> None:
+    def _count(self, account: _Account, change: StorageEvent) -> None:
         resource = change.entry.key.resource
-        before = account.part(resource, change.previous.object) if change.previous else {}
-        after = account.part(resource, change.entry.object) if change.kind is not WatchEventType.DELETED else {}
+        before = account.usage(resource, change.previous.object) if change.previous else {}
+        after = account.usage(resource, change.entry.object) if change.kind is not WatchEventType.DELETED else {}
         if before != after:
             account.used = subtracted(added(account.used, after), before)
             metadata = account.quota["metadata"]
             self._publish(StorageKey(QUOTAS, metadata["namespace"], metadata["name"]))
 
-    # The status
+    # Status
 
     def _publish(self, key: StorageKey) -> None:
         self._dirty[key] = None
@@ -172,7 +172,7 @@ class QuotaAdmission(NoopPlugin):
             await self._write(key)
 
     async def _write(self, key: StorageKey) -> None:
-        """Show the books in the quota's status."""
+        """Writes usage into the quota's status."""
         entry, account = self._store.get(key), self._accounts.get(key.namespace, {}).get(key.name)
         if entry is None or account is None:
             return
@@ -187,30 +187,30 @@ class QuotaAdmission(NoopPlugin):
             self._dirty[key] = None
 
     async def close(self) -> None:
-        """Stop writing; a restart counts anew."""
+        """Stops writing status; a restart counts again."""
         if self._publisher is not None:
             self._publisher.cancel()
             await asyncio.gather(self._publisher, return_exceptions=True)
 
 
 def _is_charged(attributes: AdmissionAttributes, new: JsonObject) -> bool:
-    """Whether quotas look at the write: at all that is new, and at changes that may take more."""
+    """Whether the write is charged: every create, and updates that may increase usage."""
     if attributes.subresource or attributes.verb not in ("CREATE", "UPDATE"):
         return False
     if attributes.old is None or attributes.resource.key in _CHARGED_ON_UPDATE:
         return True
-    # A pod asks for the same all its life, but may come under a quota for pods that end by themselves.
+    # The requests of a pod do not change, but an update may bring it into the scope Terminating.
     return attributes.resource.key == "pods" and is_terminating(attributes.old) != is_terminating(new)
 
 
 def _release(accounts: Iterable[_Account], uid: str) -> None:
-    """What was set aside for the object is in the books now; other writes to it lose the race and begin anew."""
+    """Releases the reservations for an object whose usage is counted; concurrent writes to it conflict and retry."""
     for account in accounts:
-        account.reserved = {write: held for write, held in account.reserved.items() if held[0] != uid}
+        account.reserved = {write: total_used for write, total_used in account.reserved.items() if total_used[0] != uid}
 
 
-def _exceeds(account: _Account, held: Usage, name: str, amount: Quantity) -> bool:
-    return held.get(name, NOTHING) + amount > account.hard[name]
+def _is_exceeded(account: _Account, total_used: Usage, name: str, amount: Quantity) -> bool:
+    return total_used.get(name, NOTHING) + amount > account.hard[name]
 
 
 def _listed(amounts: Usage, names: list[str]) -> str:
@@ -218,7 +218,7 @@ def _listed(amounts: Usage, names: list[str]) -> str:
 
 
 def _unspecified(hard: dict[str, Quantity], pod: JsonObject) -> str:
-    """What every container must say under such a quota, and which of them do not."""
+    """Resources that every container must specify under such a quota, and the containers that do not."""
     found: dict[str, list[str]] = {}
     for name in sorted(hard):
         if not name.startswith(_COMPUTED) or "storage" in name:
@@ -229,13 +229,13 @@ def _unspecified(hard: dict[str, Quantity], pod: JsonObject) -> str:
         if resource not in ("cpu", "memory"):
             continue
         containers = (pod.get("spec") or {}).get("containers") or ()
-        silent = [each["name"] for each in containers if resource not in _spoken(each, kind)]
+        silent = [each["name"] for each in containers if resource not in _specified(each, kind)]
         if silent:
             found[name] = silent
     return "; ".join(f"{name} for: {','.join(names)}" for name, names in found.items())
 
 
-def _spoken(container: JsonObject, kind: str) -> set[str]:
+def _specified(container: JsonObject, kind: str) -> set[str]:
     resources = container.get("resources") or {}
     given = set(resources.get(kind) or ())
     return given | set(resources.get("limits") or ()) if kind == "requests" else given

@@ -1,4 +1,4 @@
-"""Pods stay for five minutes on a node that is not ready or not reachable, unless they say otherwise."""
+"""DefaultTolerationSeconds: pods tolerate not-ready and unreachable nodes for five minutes by default."""
 
 from kohort.api.codec import Json, JsonObject
 from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin, is_write_of
@@ -8,10 +8,10 @@ _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 class DefaultTolerationSeconds(NoopPlugin):
-    """Adds the two tolerations that every pod has."""
+    """Adds the two default tolerations."""
 
     async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
-        """Add what is missing to a new pod."""
+        """Adds missing tolerations to a new pod."""
         pod = attributes.object
         if pod is None or not is_write_of(attributes, "pods", "CREATE"):
             return None

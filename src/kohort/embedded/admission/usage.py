@@ -1,4 +1,4 @@
-"""What an object takes of a ResourceQuota: one of a count, and for pods and claims what they ask for."""
+"""Usage of an object under a ResourceQuota: object counts, and the resources of pods and claims."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ _STANDARD = ("cpu", "memory", "ephemeral-storage")
 
 
 def usage_of(resource: str, found: JsonMapping) -> Usage:
-    """What the object takes, by the names that quotas use; `resource` is the store's name of its kind."""
+    """The usage of the object, by quota resource name; `resource` is its storage name."""
     used: Usage = {f"count/{resource}": ONE}
     if resource in _PLAIN_COUNTS:
         used[resource] = ONE
@@ -52,12 +52,12 @@ def subtracted(left: Usage, right: Usage) -> Usage:
 
 
 def grown(before: Usage, after: Usage) -> Usage:
-    """By how much usage grew, where it did."""
+    """The increase of usage, where positive."""
     return {name: amount for name, amount in subtracted(after, before).items() if amount.nanos > 0}
 
 
 def is_counted(resource: str, found: JsonMapping) -> bool:
-    """Whether the object takes anything: a pod that ended holds nothing but its count."""
+    """Whether the object has usage; a terminated pod has its object count only."""
     return resource != "pods" or (found.get("status") or {}).get("phase") not in _TERMINAL
 
 
@@ -82,7 +82,7 @@ def _quota_names(kind: str, name: str) -> Iterator[str]:
 
 
 def pod_total(spec: JsonMapping, kind: str) -> Usage:
-    """Requests or limits of a pod as a whole: all containers together, or an init container that needs more."""
+    """Requests or limits of a pod: the sum of its containers, or the largest init container."""
     total: Usage = {}
     for container in spec.get("containers") or ():
         total = added(total, _amounts(container, kind))
@@ -134,7 +134,7 @@ def _service_usage(service: JsonMapping) -> Usage:
 
 
 def is_in_scope(quota: JsonMapping, resource: str, found: JsonMapping) -> bool:
-    """Whether a quota with scopes looks at the object: scopes are about pods, and all of them must fit."""
+    """Whether the object matches all scopes of the quota; scopes apply to pods."""
     spec = quota.get("spec") or {}
     demands = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
     demands += (spec.get("scopeSelector") or {}).get("matchExpressions") or []
@@ -144,7 +144,7 @@ def is_in_scope(quota: JsonMapping, resource: str, found: JsonMapping) -> bool:
 
 
 def is_terminating(pod: JsonMapping) -> bool:
-    """Whether a pod ends by itself, in the words of quota scopes."""
+    """Whether a pod is in the scope Terminating."""
     return (pod.get("spec") or {}).get("activeDeadlineSeconds") is not None
 
 

@@ -1,4 +1,4 @@
-"""Calls to webhooks: JSON over HTTPS to a URL or to a service, trusting only the authority that the caller names."""
+"""Calls webhooks: JSON over HTTPS to a URL or a Service, verified by the configured CA bundle."""
 
 import ssl
 from base64 import b64decode
@@ -13,25 +13,25 @@ import msgspec
 
 from kohort.api.codec import Json
 
-MAX_ANSWER = 3 * 1024 * 1024
+MAX_RESPONSE = 3 * 1024 * 1024
 Resolve = Callable[[str, str, int], str | None]
 """`host:port` behind the port of a service, by namespace and name."""
 
 
 class WebhookCallError(Exception):
-    """The webhook could not be asked, or its answer could not be read."""
+    """The call failed, or its response is invalid."""
 
 
 class WebhookClient:
-    """Asks webhooks."""
+    """Calls webhooks."""
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, client: Mapping[str, Any], body: Json, seconds: float) -> Json:
-        """What the webhook answers; raises `CallError`."""
-        url, name, target = self._place(client)
+        """Posts the review and returns the response; raises `WebhookCallError`."""
+        url, name, target = self._endpoint(client)
         try:
             context = _context(client.get("caBundle") or "")
             async with self._open().post(
@@ -49,8 +49,8 @@ class WebhookClient:
         except (aiohttp.ClientError, OSError, ValueError, Base64Error) as error:
             raise WebhookCallError(f'Post "{url}?timeout={seconds:g}s": {error}') from None
 
-    def _place(self, client: Mapping[str, Any]) -> tuple[str, str | None, str]:
-        """The URL that people know, the name that the certificate must bear, and the URL to really ask."""
+    def _endpoint(self, client: Mapping[str, Any]) -> tuple[str, str | None, str]:
+        """The URL for messages, the server name of the certificate, and the URL to call."""
         if client.get("url"):
             return str(client["url"]), None, str(client["url"])
         service = client.get("service") or {}
@@ -69,18 +69,18 @@ class WebhookClient:
         return self._session
 
     async def close(self) -> None:
-        """End all connections."""
+        """Closes all connections."""
         if self._session is not None:
             await self._session.close()
 
 
 async def _answer(response: aiohttp.ClientResponse) -> Json:
-    body = await response.content.read(MAX_ANSWER + 1)
-    if len(body) > MAX_ANSWER:
+    body = await response.content.read(MAX_RESPONSE + 1)
+    if len(body) > MAX_RESPONSE:
         raise WebhookCallError("the answer is too large")
-    while chunk := await response.content.read(MAX_ANSWER + 1 - len(body)):
+    while chunk := await response.content.read(MAX_RESPONSE + 1 - len(body)):
         body += chunk
-        if len(body) > MAX_ANSWER:
+        if len(body) > MAX_RESPONSE:
             raise WebhookCallError("the answer is too large")
     if response.status >= 400:
         text = body[:200].decode(errors="replace").strip()

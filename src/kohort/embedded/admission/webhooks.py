@@ -1,4 +1,4 @@
-"""Admission webhooks: which of them a write concerns, what they are asked, and what their answers do to it."""
+"""Admission webhooks: matching, AdmissionReview calls, and the effect of the responses."""
 
 import asyncio
 import uuid
@@ -25,11 +25,11 @@ _GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = f"mutatingwebhookconfigurations.{_GROUP}", f"validatingwebhookconfigurations.{_GROUP}"
 _DEFAULT_SECONDS = 10
 Default = Callable[[ServedResource, JsonObject], JsonObject]
-"""An object with the defaults of its kind."""
+"""Returns an object with the defaults of its kind."""
 
 
-class _Concerned(NamedTuple):
-    """A webhook that wants to see the write, and in which version."""
+class _MatchedWebhook(NamedTuple):
+    """A matching webhook, and the version it requires."""
 
     hook: Mapping[str, Any]
     resource: ServedResource
@@ -44,18 +44,16 @@ class _Concerned(NamedTuple):
 
 
 class WebhookDispatcher:
-    """Finds and asks the webhooks of one kind of configuration."""
+    """Matches and calls the webhooks of one kind of configuration."""
 
-    def __init__(
-        self, store: Store, configurations: str, remote: WebhookClient, surroundings: AdmissionContext
-    ) -> None:
+    def __init__(self, store: Store, configurations: str, client: WebhookClient, context: AdmissionContext) -> None:
         self._store = store
         self._configurations = configurations
-        self._remote = remote
-        self._surroundings = surroundings
+        self._client = client
+        self._context = context
 
-    def concerned(self, attributes: AdmissionAttributes) -> Iterator[_Concerned]:
-        """The webhooks that want to see a write, in the order of their configurations' names."""
+    def matched(self, attributes: AdmissionAttributes) -> Iterator[_MatchedWebhook]:
+        """The webhooks that match a write, in the order of their configurations' names."""
         entries = self._store.list(self._configurations).entries
         if not entries or is_exempt(attributes):
             return
@@ -65,8 +63,8 @@ class WebhookDispatcher:
                 if found is not None:
                     yield found
 
-    def _match(self, hook: Mapping[str, Any], attributes: AdmissionAttributes) -> _Concerned | None:
-        here = self._surroundings
+    def _match(self, hook: Mapping[str, Any], attributes: AdmissionAttributes) -> _MatchedWebhook | None:
+        here = self._context
         policy = str(hook.get("matchPolicy") or "Equivalent")
         resource = matched_version(hook.get("rules") or (), policy, attributes, here.versions(attributes.resource))
         try:
@@ -74,32 +72,34 @@ class WebhookDispatcher:
                 return None
             conditions = hook.get("matchConditions") or ()
             request = admission_request(attributes, resource) if conditions else {}
-            if conditions and not meets_conditions(conditions, attributes, request, here.ask(attributes.user)):
+            if conditions and not meets_conditions(
+                conditions, attributes, request, here.authorizer_for(attributes.user)
+            ):
                 return None
         except (SelectorError, CelError) as error:
             if hook.get("failurePolicy") == "Ignore":
                 return None
             raise forbidden(attributes.about, f'webhook "{hook.get("name")}": {error}') from None
-        return _Concerned(hook, resource)
+        return _MatchedWebhook(hook, resource)
 
-    async def ask(self, concerned: _Concerned, attributes: AdmissionAttributes) -> Mapping[str, Json] | None:
-        """The webhook's answer; None when it failed and does not matter. Rehearsals go there too, as v1 demands."""
-        hook = concerned.hook
-        review = await self._review(concerned, attributes)
+    async def call(self, matched: _MatchedWebhook, attributes: AdmissionAttributes) -> Mapping[str, Json] | None:
+        """The webhook's response; None if the call failed and failurePolicy is Ignore. Dry runs are sent too."""
+        hook = matched.hook
+        review = await self._review(matched, attributes)
         seconds = float(hook.get("timeoutSeconds") or _DEFAULT_SECONDS)
         try:
-            answer = await self._remote.post(hook.get("clientConfig") or {}, review, seconds)
+            answer = await self._client.post(hook.get("clientConfig") or {}, review, seconds)
             return _response(answer, review["request"]["uid"])
         except WebhookCallError as error:
-            if concerned.is_ignorable:
+            if matched.is_ignorable:
                 return None
-            raise internal(f'failed calling webhook "{concerned.name}": failed to call webhook: {error}') from None
+            raise internal(f'failed calling webhook "{matched.name}": failed to call webhook: {error}') from None
 
-    async def _review(self, concerned: _Concerned, attributes: AdmissionAttributes) -> dict[str, Any]:
-        request = admission_request(attributes, concerned.resource)
+    async def _review(self, matched: _MatchedWebhook, attributes: AdmissionAttributes) -> dict[str, Any]:
+        request = admission_request(attributes, matched.resource)
         shown = {
-            "object": await self._in_version(attributes.object, attributes, concerned.resource),
-            "oldObject": await self._in_version(attributes.old, attributes, concerned.resource),
+            "object": await self._in_version(attributes.object, attributes, matched.resource),
+            "oldObject": await self._in_version(attributes.old, attributes, matched.resource),
         }
         return {
             "kind": "AdmissionReview",
@@ -112,17 +112,19 @@ class WebhookDispatcher:
     ) -> JsonObject | None:
         if found is None or resource.version == attributes.resource.version:
             return found
-        return await self._surroundings.convert(found, resource)
+        return await self._context.convert(found, resource)
 
-    async def back(self, found: JsonObject, attributes: AdmissionAttributes, concerned: _Concerned) -> JsonObject:
-        """An object that a webhook saw, in the version of the write."""
-        if concerned.resource.version == attributes.resource.version:
+    async def from_webhook(
+        self, found: JsonObject, attributes: AdmissionAttributes, matched: _MatchedWebhook
+    ) -> JsonObject:
+        """Converts an object from the webhook's version to the write's."""
+        if matched.resource.version == attributes.resource.version:
             return found
-        return await self._surroundings.convert(found, attributes.resource)
+        return await self._context.convert(found, attributes.resource)
 
-    async def seen(self, concerned: _Concerned, attributes: AdmissionAttributes) -> JsonObject:
-        """The object as the webhook saw it."""
-        return await self._in_version(attributes.object, attributes, concerned.resource) or {}
+    async def to_webhook(self, matched: _MatchedWebhook, attributes: AdmissionAttributes) -> JsonObject:
+        """The object as sent to the webhook."""
+        return await self._in_version(attributes.object, attributes, matched.resource) or {}
 
 
 def _response(answer: Json, uid: str) -> Mapping[str, Json]:
@@ -134,14 +136,14 @@ def _response(answer: Json, uid: str) -> Mapping[str, Json]:
     return response
 
 
-def _told(response: Mapping[str, Json], concerned: _Concerned, attributes: AdmissionAttributes) -> None:
-    """Pass warnings on; raise the refusal."""
+def _check_response(response: Mapping[str, Json], matched: _MatchedWebhook, attributes: AdmissionAttributes) -> None:
+    """Adds the warnings of the response; raises its denial."""
     attributes.warnings.extend(str(each) for each in response.get("warnings") or ())
     if response.get("allowed") is True:
         return
     status = response.get("status") or {}
     message = status.get("message") or status.get("reason")
-    head = f'admission webhook "{concerned.name}" denied the request'
+    head = f'admission webhook "{matched.name}" denied the request'
     text = f"{head}: {message}" if message else f"{head} without explanation"
     details, code = status.get("details"), status.get("code")
     if not isinstance(code, int) or code < 400:
@@ -151,63 +153,63 @@ def _told(response: Mapping[str, Json], concerned: _Concerned, attributes: Admis
 
 
 class MutatingWebhooks(NoopPlugin):
-    """Lets webhooks change a write, one after the other; some want to see it again when others changed it."""
+    """Calls mutating webhooks in sequence; reinvokes those that require it after later changes."""
 
     def __init__(self, webhooks: WebhookDispatcher, default: Default) -> None:
         self._webhooks = webhooks
         self._default = default
 
     async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
-        """The object after all of them."""
-        concerned = list(self._webhooks.concerned(attributes))
-        if not concerned:
+        """The object after all webhooks."""
+        matched = list(self._webhooks.matched(attributes))
+        if not matched:
             return None
         seen: dict[int, JsonObject | None] = {}
-        for index, each in enumerate(concerned):
+        for index, each in enumerate(matched):
             attributes = await self._called(each, attributes)
             seen[index] = attributes.object
-        for index, each in enumerate(concerned):
+        for index, each in enumerate(matched):
             if each.hook.get("reinvocationPolicy") == "IfNeeded" and seen[index] != attributes.object:
                 attributes = await self._called(each, attributes)
         return attributes.object
 
-    async def _called(self, concerned: _Concerned, attributes: AdmissionAttributes) -> AdmissionAttributes:
-        response = await self._webhooks.ask(concerned, attributes)
+    async def _called(self, matched: _MatchedWebhook, attributes: AdmissionAttributes) -> AdmissionAttributes:
+        response = await self._webhooks.call(matched, attributes)
         if response is None:
             return attributes
-        _told(response, concerned, attributes)
+        _check_response(response, matched, attributes)
         if not response.get("patch") or attributes.object is None:
             return attributes
-        patched = _patched(await self._webhooks.seen(concerned, attributes), response, concerned)
-        changed = await self._webhooks.back(patched, attributes, concerned)
+        patched = _patched(await self._webhooks.to_webhook(matched, attributes), response, matched)
+        changed = await self._webhooks.from_webhook(patched, attributes, matched)
         return attributes.changed(self._default(attributes.resource, changed))
 
 
-def _patched(found: JsonObject, response: Mapping[str, Json], concerned: _Concerned) -> JsonObject:
+def _patched(found: JsonObject, response: Mapping[str, Json], matched: _MatchedWebhook) -> JsonObject:
     if response.get("patchType") != "JSONPatch":
-        raise internal(f'webhook "{concerned.name}" answered with a patch that is no JSONPatch')
+        raise internal(f'webhook "{matched.name}" answered with a patch that is no JSONPatch')
     try:
         patch = msgspec.json.decode(b64decode(str(response["patch"])))
         return apply_patch(PatchKind.JSON, found, patch, None)
     except (Base64Error, ValueError, msgspec.DecodeError, StatusError) as error:
-        raise internal(f'webhook "{concerned.name}" answered with a patch that can\'t be applied: {error}') from None
+        raise internal(f'webhook "{matched.name}" answered with a patch that can\'t be applied: {error}') from None
 
 
 class ValidatingWebhooks(NoopPlugin):
-    """Lets webhooks refuse a write; all are asked at once."""
+    """Calls validating webhooks in parallel."""
 
     def __init__(self, webhooks: WebhookDispatcher) -> None:
         self._webhooks = webhooks
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Raise the first refusal, in the order of the webhooks."""
-        concerned = list(self._webhooks.concerned(attributes))
-        if not concerned:
+        """Raises the first denial, in the order of the webhooks."""
+        matched = list(self._webhooks.matched(attributes))
+        if not matched:
             return
-        asked = (self._webhooks.ask(each, attributes) for each in concerned)
-        answers = await asyncio.gather(*asked, return_exceptions=True)
-        for each, answer in zip(concerned, answers, strict=True):
+        calls = (self._webhooks.call(each, attributes) for each in matched)
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        for each, answer in zip(matched, answers, strict=True):
             if isinstance(answer, BaseException):
                 raise answer
             if answer is not None:
-                _told(answer, each, attributes)
+                _check_response(answer, each, attributes)

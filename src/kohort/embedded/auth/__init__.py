@@ -1,1 +1,1 @@
-"""Who may ask, and what they may do: certificates, tokens, RBAC, reviews."""
+"""Authentication and authorization: certificates, tokens, RBAC, reviews."""

@@ -1,4 +1,4 @@
-"""What somebody wants to do, as authorization sees it: on a resource, or on a bare path."""
+"""Authorization attributes: an action on a resource or on a non-resource path."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from kohort.kube.errors import ErrorSubject, StatusError, forbidden
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationAttributes:
-    """An action on a resource, or on a path when `path` is given."""
+    """An action on a resource, or on a path if `path` is set."""
 
     verb: str
     group: str = ""
@@ -19,22 +19,22 @@ class AuthorizationAttributes:
     path: str = ""
 
     @property
-    def combined(self) -> str:
-        """`pods`, `pods/log`: as rules spell resources."""
+    def resource_with_subresource(self) -> str:
+        """Resource with subresource, as in rules: `pods`, `pods/log`."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
-    def sentence(self, user: User) -> str:
-        """Who can't do what, in the words that every kubectl user knows."""
+    def denial_message(self, user: User) -> str:
+        """The denial in kube-apiserver's words."""
         if self.path:
             return f'User "{user.name}" cannot {self.verb} path "{self.path}"'
         where = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
-        what = f'resource "{self.combined}" in API group "{self.group}"'
+        what = f'resource "{self.resource_with_subresource}" in API group "{self.group}"'
         return f'User "{user.name}" cannot {self.verb} {what} {where}'
 
 
-def refusal(attributes: AuthorizationAttributes, user: User, reason: str = "") -> StatusError:
-    """The 403 of a request that authorization refused."""
-    sentence = attributes.sentence(user) + (f": {reason}" if reason else "")
+def denied(attributes: AuthorizationAttributes, user: User, reason: str = "") -> StatusError:
+    """The 403 error of a denied request."""
+    denial_message = attributes.denial_message(user) + (f": {reason}" if reason else "")
     if attributes.path:
-        return StatusError(403, "Forbidden", f"forbidden: {sentence}", {})
-    return forbidden(ErrorSubject(attributes.resource, attributes.group, attributes.name), sentence)
+        return StatusError(403, "Forbidden", f"forbidden: {denial_message}", {})
+    return forbidden(ErrorSubject(attributes.resource, attributes.group, attributes.name), denial_message)

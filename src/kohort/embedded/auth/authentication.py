@@ -1,4 +1,4 @@
-"""From a request to the user behind it: client certificate, bearer token, or nobody; then, perhaps, impersonation."""
+"""Authentication by client certificate or bearer token, else anonymous; and impersonation."""
 
 import hmac
 from collections.abc import Callable, Iterator, Mapping
@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from multidict import CIMultiDictProxy
 
-from kohort.embedded.auth.attributes import AuthorizationAttributes, refusal
+from kohort.embedded.auth.attributes import AuthorizationAttributes, denied
 from kohort.embedded.auth.jwt import MAX_TOKEN, TokenError
 from kohort.embedded.auth.rbac import RbacAuthorizer
 from kohort.embedded.auth.service_account_tokens import ServiceAccountTokens
@@ -26,7 +26,7 @@ _EXTRA = "impersonate-extra-"
 
 
 class Authenticator:
-    """Knows users by what they show."""
+    """Authenticates requests."""
 
     def __init__(self, accounts: ServiceAccountTokens, static: Mapping[str, User], now: Callable[[], datetime]) -> None:
         self._accounts = accounts
@@ -34,7 +34,7 @@ class Authenticator:
         self._now = now
 
     def user(self, peer: User | None, headers: CIMultiDictProxy[str]) -> User:
-        """Who asks; raises 401 for a token that proves nothing."""
+        """The user of a request; raises 401 for an invalid token."""
         if peer is not None and peer is not ANONYMOUS:
             return peer
         token = _bearer(headers)
@@ -58,7 +58,7 @@ def _bearer(headers: CIMultiDictProxy[str]) -> str:
 
 
 def impersonated(user: User, headers: CIMultiDictProxy[str], authorizer: RbacAuthorizer) -> User:
-    """The user that another one wants to be, if it may."""
+    """The impersonated user, if permitted."""
     wanted = headers.get("Impersonate-User", "")
     groups = tuple(headers.getall("Impersonate-Group", ()))
     uid, extra = headers.get("Impersonate-Uid", ""), _extra(headers)
@@ -67,10 +67,10 @@ def impersonated(user: User, headers: CIMultiDictProxy[str], authorizer: RbacAut
             raise bad_request("requested groups, uid or extra without impersonating a user: set Impersonate-User too")
         return user
     target = User(wanted, groups, uid, extra)
-    for asked in _questions(target):
-        decision = authorizer.decide(user, asked)
+    for attributes in _questions(target):
+        decision = authorizer.decide(user, attributes)
         if not decision.allowed:
-            raise refusal(asked, user, decision.reason)
+            raise denied(attributes, user, decision.reason)
     return _completed(target)
 
 
@@ -99,7 +99,7 @@ def _questions(target: User) -> Iterator[AuthorizationAttributes]:
 
 
 def _completed(target: User) -> User:
-    """Groups that come by themselves: everybody is authenticated or not, accounts belong to theirs."""
+    """The user with implied groups: authenticated or unauthenticated, and those of service accounts."""
     account = target.service_account
     groups = list(target.groups)
     if account is not None and not groups:

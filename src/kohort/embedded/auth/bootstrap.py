@@ -1,4 +1,4 @@
-"""The roles and bindings that every cluster has from its first moment, in Kubernetes' own names."""
+"""Bootstrap RBAC roles and bindings, with Kubernetes' names."""
 
 from collections.abc import Iterator
 
@@ -16,10 +16,10 @@ _DISCOVERY_PATHS = ("/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", 
 _ISSUER_PATHS = ("/.well-known/openid-configuration", "/.well-known/openid-configuration/", "/openid/v1/jwks")
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 
-TRUST = "extension-apiserver-authentication"
-"""The ConfigMap of kube-system by which servers behind APIServices know this one."""
-_TRUST_READER = f"{TRUST}-reader"
-_TRUST_READERS = ("system:kube-controller-manager", "system:kube-scheduler")
+AUTHENTICATION_CONFIGMAP = "extension-apiserver-authentication"
+"""The ConfigMap in kube-system by which aggregated API servers trust this server."""
+_CONFIGMAP_READER = f"{AUTHENTICATION_CONFIGMAP}-reader"
+_CONFIGMAP_READERS = ("system:kube-controller-manager", "system:kube-scheduler")
 
 
 _VIEWED = {
@@ -127,16 +127,20 @@ def _in_system(kind: str, name: str, **members: Json) -> JsonObject:
     return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, **members}
 
 
-def _trust_readers() -> Iterator[JsonObject]:
-    """Whoever runs a server behind an APIService is bound to this role, too."""
-    yield _in_system("Role", _TRUST_READER, rules=[{**_rule("", "configmaps", *_READ), "resourceNames": [TRUST]}])
-    role = {"apiGroup": GROUP, "kind": "Role", "name": _TRUST_READER}
-    readers = [{"apiGroup": GROUP, "kind": "User", "name": name} for name in _TRUST_READERS]
-    yield _in_system("RoleBinding", f"system::{_TRUST_READER}", roleRef=role, subjects=readers)
+def _configmap_readers() -> Iterator[JsonObject]:
+    """Role of aggregated API servers, which read that ConfigMap."""
+    yield _in_system(
+        "Role",
+        _CONFIGMAP_READER,
+        rules=[{**_rule("", "configmaps", *_READ), "resourceNames": [AUTHENTICATION_CONFIGMAP]}],
+    )
+    role = {"apiGroup": GROUP, "kind": "Role", "name": _CONFIGMAP_READER}
+    readers = [{"apiGroup": GROUP, "kind": "User", "name": name} for name in _CONFIGMAP_READERS]
+    yield _in_system("RoleBinding", f"system::{_CONFIGMAP_READER}", roleRef=role, subjects=readers)
 
 
 def bootstrap_objects() -> Iterator[JsonObject]:
-    """Everything, in an order in which it can be created."""
+    """All objects, in order of creation."""
     everything: list[Json] = [
         {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
         {"nonResourceURLs": ["*"], "verbs": ["*"]},
@@ -160,4 +164,4 @@ def bootstrap_objects() -> Iterator[JsonObject]:
     issuer = "system:service-account-issuer-discovery"
     yield _binding(issuer, issuer, SERVICE_ACCOUNTS)
     yield _binding("system:public-info-viewer", "system:public-info-viewer", AUTHENTICATED, UNAUTHENTICATED)
-    yield from _trust_readers()
+    yield from _configmap_readers()

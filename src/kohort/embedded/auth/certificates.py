@@ -1,4 +1,4 @@
-"""The server's own certificate authority, kept in files, and the users whom it knows by certificate."""
+"""The certificate authority of the server, stored in files, and users of client certificates."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -17,11 +17,11 @@ from kohort.kube.certificates import CertificatePair
 
 
 class CertificateFileError(Exception):
-    """A certificate or key file that can't be used; the text says which, and what to do."""
+    """A certificate or key file is unusable; the message has path and remedy."""
 
 
 def read_key(path: Path) -> ec.EllipticCurvePrivateKey:
-    """A private key from its file."""
+    """Reads a private key."""
     try:
         return certificates.read_key(path.read_bytes())
     except ValueError as error:
@@ -29,7 +29,7 @@ def read_key(path: Path) -> ec.EllipticCurvePrivateKey:
 
 
 def read_pair(certificate: Path, key: Path) -> CertificatePair:
-    """A certificate and its key from their files."""
+    """Reads a certificate and its key."""
     try:
         return CertificatePair(x509.load_pem_x509_certificate(certificate.read_bytes()), read_key(key))
     except ValueError as error:
@@ -37,21 +37,21 @@ def read_pair(certificate: Path, key: Path) -> CertificatePair:
         raise CertificateFileError(message) from None
 
 
-def holds(pair: CertificatePair, now: datetime) -> bool:
-    """Whether a certificate is good for a while; one made under a clock that was ahead is not good yet."""
+def is_valid_at(pair: CertificatePair, now: datetime) -> bool:
+    """Whether a certificate is valid now and for a while; one from a clock ahead of ours is not valid yet."""
     return pair.certificate.not_valid_before_utc <= now and pair.is_fresh(now)
 
 
 class FileCertificateAuthority(certificates.CertificateAuthority):
-    """The server's authority."""
+    """Certificate authority stored in a directory."""
 
     @classmethod
     def at(cls, directory: Path, now: datetime, name: str = "ca") -> Self:
-        """The authority kept in a directory, made there when there is none or it does not hold."""
+        """The authority in a directory, created if it is missing or expired."""
         certificate, key = directory / f"{name}.crt", directory / f"{name}.key"
         if certificate.exists() and key.exists():
             pair = read_pair(certificate, key)
-            if holds(pair, now):
+            if is_valid_at(pair, now):
                 return cls(pair)
         authority = cls.create(now)
         write_private(key, authority.pair.key_pem)
@@ -59,11 +59,11 @@ class FileCertificateAuthority(certificates.CertificateAuthority):
         return authority
 
     def server(self, hosts: Iterable[str], now: datetime) -> CertificatePair:
-        """The serving certificate of an API server or of a node's agent."""
+        """Issues a serving certificate of an API server or a node agent."""
         return self.issue_server("kube-apiserver", hosts, now)
 
     def client(self, user: User, now: datetime) -> CertificatePair:
-        """A user's certificate."""
+        """Issues a client certificate."""
         return self.issue_client(user.name, (group for group in user.groups if group != AUTHENTICATED), now)
 
 
@@ -73,7 +73,7 @@ def _credential(certificate: bytes) -> str:
 
 
 def certificate_user(peer: dict[str, object], certificate: bytes = b"") -> User | None:
-    """The user that a verified client certificate names, in the form that the ssl module tells it, and its bytes."""
+    """The user of a verified client certificate, from the ssl module's dict and the DER bytes."""
     names: list[str] = []
     groups: list[str] = []
     subject = peer.get("subject")

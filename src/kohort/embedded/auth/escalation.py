@@ -1,4 +1,4 @@
-"""Nobody grants what they do not hold: checks on writes of roles and bindings."""
+"""Checks that roles and bindings grant only permissions that their author has."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _MAX_ATOMS = 20000
 
 
 def uncovered(held: Iterable[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """The atoms of what is wanted that nothing held covers."""
+    """The rules in `wanted` that `held` does not cover."""
     owned = list(held)
     return [atom for rule in wanted for atom in rule.atoms() if not any(each.covers(atom) for each in owned)][
         :_MAX_ATOMS
@@ -21,29 +21,29 @@ def uncovered(held: Iterable[PolicyRule], wanted: Iterable[PolicyRule]) -> list[
 
 
 class EscalationCheck:
-    """Refuses roles and bindings that would give more than their author has."""
+    """Denies roles and bindings that escalate privileges."""
 
     def __init__(self, authorizer: RbacAuthorizer) -> None:
         self._authorizer = authorizer
 
     def role(self, user: User, plural: str, namespace: str, role: Mapping[str, Any]) -> None:
-        """A role may say only what its author may do, unless the author may `escalate`."""
+        """A role may contain only permissions of its author, unless the author may `escalate`."""
         name = role["metadata"].get("name", "")
-        asked = AuthorizationAttributes("escalate", GROUP, plural, namespace=namespace, name=name)
+        attributes = AuthorizationAttributes("escalate", GROUP, plural, namespace=namespace, name=name)
         rules = [PolicyRule.of(rule) for rule in role.get("rules") or ()]
-        if rules and not self._authorizer.allows(user, asked):
+        if rules and not self._authorizer.allows(user, attributes):
             self._check(user, namespace, rules, ErrorSubject(plural, GROUP, name))
-        if role.get("aggregationRule") and not self._may_aggregate(user, asked):
+        if role.get("aggregationRule") and not self._may_aggregate(user, attributes):
             why = "must have cluster-admin privileges to use the aggregationRule"
             raise forbidden(ErrorSubject(plural, GROUP, name), why)
 
-    def _may_aggregate(self, user: User, asked: AuthorizationAttributes) -> bool:
+    def _may_aggregate(self, user: User, attributes: AuthorizationAttributes) -> bool:
         everything = PolicyRule(frozenset("*"), frozenset("*"), frozenset("*"))
         held = self._authorizer.rules_of(user, "")
-        return self._authorizer.allows(user, asked) or not uncovered(held, [everything])
+        return self._authorizer.allows(user, attributes) or not uncovered(held, [everything])
 
     def binding(self, user: User, plural: str, namespace: str, binding: Mapping[str, Any]) -> None:
-        """A binding may give only what its author may do, unless the author may `bind` that role."""
+        """A binding may grant only permissions of its author, unless the author may `bind` that role."""
         reference = binding.get("roleRef") or {}
         kind, name = str(reference.get("kind")), str(reference.get("name"))
         resource = "roles" if kind == "Role" else "clusterroles"

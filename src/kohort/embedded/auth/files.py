@@ -1,4 +1,4 @@
-"""Files that hold secrets: readable by their owner alone, and never half written."""
+"""Files with secrets: readable by their owner only, written atomically."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ _OWNER_ONLY = 0o600
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Put the data in place in one step; nobody else may read it, not even for a moment."""
+    """Writes the file atomically with mode 0600."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)

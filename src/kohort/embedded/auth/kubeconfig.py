@@ -1,4 +1,4 @@
-"""The kubeconfig with which `kubectl` finds the server: one context, everything inline, owner-readable."""
+"""Writes kubeconfig files with one context and inline credentials, readable by their owner only."""
 
 from base64 import b64encode
 from pathlib import Path
@@ -12,7 +12,7 @@ NAME = "kohort"
 
 
 def write_kubeconfig(path: Path, server: str, authority: bytes, client: CertificatePair) -> None:
-    """Write a kubeconfig for a user with a client certificate."""
+    """Writes a kubeconfig for a user with a client certificate."""
     cluster = {"server": server, "certificate-authority-data": _inline(authority)}
     user = {
         "client-certificate-data": _inline(client.certificate_pem),

@@ -1,6 +1,6 @@
-"""Authorization by the RBAC objects in the store, read through an index that is rebuilt when one of them changes.
+"""RBAC authorizer: reads the stored RBAC objects into an index that is rebuilt when one of them changes.
 
-Changes are rare and questions are not: a question is a look into a cache, at worst a walk over a user's few rules.
+Changes are rare and checks are frequent: decisions are cached, and otherwise evaluate the few rules of a user.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,13 +16,13 @@ GROUP = "rbac.authorization.k8s.io"
 ROLES, CLUSTER_ROLES = f"roles.{GROUP}", f"clusterroles.{GROUP}"
 BINDINGS, CLUSTER_BINDINGS = f"rolebindings.{GROUP}", f"clusterrolebindings.{GROUP}"
 RBAC_RESOURCES = (ROLES, CLUSTER_ROLES, BINDINGS, CLUSTER_BINDINGS)
-_MAX_REMEMBERED = 16384
+_MAX_CACHED = 16384
 _EVERYTHING = PolicyRule(frozenset("*"), frozenset("*"), frozenset("*"), paths=("*",))
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationDecision:
-    """Yes or no, and what stood in the way of knowing better."""
+    """Whether it is allowed, and an evaluation error."""
 
     allowed: bool
     reason: str = ""
@@ -30,7 +30,7 @@ class AuthorizationDecision:
 
 @dataclass(slots=True)
 class _Grant:
-    """What a subject holds in one place: the rules of its roles, and the roles that are not there."""
+    """Rules of a subject in one namespace, and the missing roles it refers to."""
 
     rules: list[PolicyRule] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -38,11 +38,11 @@ class _Grant:
 
 _Question = tuple[str, tuple[str, ...], AuthorizationAttributes]
 _Grants = dict[tuple[str, str], _Grant]
-"""Grants by namespace (empty: everywhere) and subject."""
+"""Grants by namespace (empty: cluster-wide) and subject."""
 
 
 class RbacAuthorizer:
-    """Says who may do what."""
+    """Authorizes by RBAC."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -50,43 +50,43 @@ class RbacAuthorizer:
         self._decisions: dict[_Question, AuthorizationDecision] = {}
 
     def invalidate(self) -> None:
-        """Read the RBAC objects anew before the next decision."""
+        """Reads the RBAC objects again before the next decision."""
         self._grants = None
         self._decisions.clear()
 
-    def decide(self, user: User, asked: AuthorizationAttributes) -> AuthorizationDecision:
-        """Whether the user may do it."""
-        question = (user.name, user.groups, asked)
+    def decide(self, user: User, attributes: AuthorizationAttributes) -> AuthorizationDecision:
+        """Whether the user may perform the action."""
+        question = (user.name, user.groups, attributes)
         decision = self._decisions.get(question)
         if decision is None:
-            decision = self._decide(user, asked)
-            if len(self._decisions) >= _MAX_REMEMBERED:
+            decision = self._decide(user, attributes)
+            if len(self._decisions) >= _MAX_CACHED:
                 self._decisions.clear()
             self._decisions[question] = decision
         return decision
 
-    def allows(self, user: User, asked: AuthorizationAttributes) -> bool:
-        """Whether the user may do it, without reasons."""
-        return self.decide(user, asked).allowed
+    def allows(self, user: User, attributes: AuthorizationAttributes) -> bool:
+        """Whether the user may perform the action, without reason."""
+        return self.decide(user, attributes).allowed
 
-    def _decide(self, user: User, asked: AuthorizationAttributes) -> AuthorizationDecision:
+    def _decide(self, user: User, attributes: AuthorizationAttributes) -> AuthorizationDecision:
         if MASTERS in user.groups:
             return AuthorizationDecision(allowed=True)
         missing: list[str] = []
-        for grant in self._grants_of(user, asked.namespace):
-            if any(rule.allows(asked) for rule in grant.rules):
+        for grant in self._grants_of(user, attributes.namespace):
+            if any(rule.allows(attributes) for rule in grant.rules):
                 return AuthorizationDecision(allowed=True)
             missing += grant.missing
         return AuthorizationDecision(allowed=False, reason=_missing_text(missing))
 
     def rules_of(self, user: User, namespace: str) -> list[PolicyRule]:
-        """All that a user may do in a namespace."""
+        """All rules of a user in a namespace."""
         if MASTERS in user.groups:
             return [_EVERYTHING]
         return [rule for grant in self._grants_of(user, namespace) for rule in grant.rules]
 
     def role_rules(self, kind: str, namespace: str, name: str) -> list[PolicyRule] | None:
-        """The rules of a role that a binding refers to; None when there is no such role."""
+        """The rules of a role that a binding refers to; None if it does not exist."""
         key = StorageKey(ROLES, namespace, name) if kind == "Role" else StorageKey(CLUSTER_ROLES, "", name)
         found = self._store.get(key)
         return None if found is None else [PolicyRule.of(rule) for rule in found.object.get("rules") or ()]

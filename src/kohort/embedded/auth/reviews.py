@@ -1,4 +1,4 @@
-"""Questions about authority, answered and forgotten: who am I, may I, may they, what may I, whose token is this."""
+"""Reviews, which are not stored: SelfSubjectReview, SubjectAccessReview, SelfSubjectRulesReview, TokenReview …"""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -20,13 +20,13 @@ _Answer = Callable[[JsonObject, User, str], JsonObject]
 
 
 class ReviewHandlers:
-    """Answers review objects by kind."""
+    """Handlers of review kinds."""
 
     def __init__(self, authorizer: RbacAuthorizer, accounts: ServiceAccountTokens, now: Callable[[], datetime]) -> None:
         self._authorizer = authorizer
         self._accounts = accounts
         self._now = now
-        self._answers: dict[str, _Answer] = {
+        self._handlers: dict[str, _Answer] = {
             "SelfSubjectAccessReview": self._own_access,
             "SubjectAccessReview": self._access,
             "LocalSubjectAccessReview": self._local_access,
@@ -35,13 +35,13 @@ class ReviewHandlers:
             "TokenReview": self._token,
         }
 
-    def answers(self, kind: str) -> bool:
-        """Whether this is a kind that is answered here."""
-        return kind in self._answers
+    def handles(self, kind: str) -> bool:
+        """Whether this kind is handled here."""
+        return kind in self._handlers
 
-    def answer(self, review: JsonObject, user: User, namespace: str) -> JsonObject:
+    def handle(self, review: JsonObject, user: User, namespace: str) -> JsonObject:
         """The review with its status."""
-        status = self._answers[review["kind"]](review, user, namespace)
+        status = self._handlers[review["kind"]](review, user, namespace)
         metadata = {name: value for name, value in (review.get("metadata") or {}).items() if value is not None}
         if review["kind"] == "SelfSubjectReview":
             metadata["creationTimestamp"] = format_time(self._now())
@@ -55,16 +55,16 @@ class ReviewHandlers:
         if not spec.get("user") and not spec.get("groups"):
             raise bad_request("spec.user: Required value: at least one of user or group must be specified")
         groups = tuple(map(str, spec.get("groups") or ()))
-        asked = _attributes(spec)
-        if namespace and asked.namespace != namespace:
+        attributes = _attributes(spec)
+        if namespace and attributes.namespace != namespace:
             raise bad_request("spec.resourceAttributes.namespace: Invalid value: must match metadata.namespace")
-        return self._decided(User(str(spec.get("user") or ""), groups), asked)
+        return self._decided(User(str(spec.get("user") or ""), groups), attributes)
 
     def _local_access(self, review: JsonObject, user: User, namespace: str) -> JsonObject:
         return self._access(review, user, namespace)
 
-    def _decided(self, user: User, asked: AuthorizationAttributes) -> JsonObject:
-        decision = self._authorizer.decide(user, asked)
+    def _decided(self, user: User, attributes: AuthorizationAttributes) -> JsonObject:
+        decision = self._authorizer.decide(user, attributes)
         status: JsonObject = {"allowed": decision.allowed}
         if decision.reason:
             status["reason"] = decision.reason
@@ -102,8 +102,10 @@ def _attributes(spec: Mapping[str, Any]) -> AuthorizationAttributes:
     if path is not None:
         return AuthorizationAttributes(str(path.get("verb") or ""), path=str(path.get("path") or ""))
     resource = resource or {}
-    asked = {name: str(resource.get(name) or "") for name in ("group", "resource", "subresource", "namespace", "name")}
-    return AuthorizationAttributes(str(resource.get("verb") or ""), **asked)
+    attributes = {
+        name: str(resource.get(name) or "") for name in ("group", "resource", "subresource", "namespace", "name")
+    }
+    return AuthorizationAttributes(str(resource.get("verb") or ""), **attributes)
 
 
 def _resource_part(rule: JsonObject) -> JsonObject:

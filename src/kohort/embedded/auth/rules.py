@@ -1,4 +1,4 @@
-"""One RBAC rule: what it allows, and whether it covers another."""
+"""RBAC rules: what a rule allows, and whether it covers another."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ ANY = "*"
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """A PolicyRule with its words as sets."""
+    """A PolicyRule with its values as sets."""
 
     verbs: frozenset[str]
     groups: frozenset[str] = frozenset()
@@ -22,7 +22,7 @@ class PolicyRule:
 
     @classmethod
     def of(cls, rule: Mapping[str, Any]) -> "PolicyRule":
-        """The rule as manifests write it."""
+        """The rule from its manifest."""
         return cls(
             frozenset(rule.get("verbs") or ()),
             frozenset(rule.get("apiGroups") or ()),
@@ -31,26 +31,26 @@ class PolicyRule:
             tuple(rule.get("nonResourceURLs") or ()),
         )
 
-    def allows(self, asked: AuthorizationAttributes) -> bool:
-        """Whether the rule lets this happen."""
+    def allows(self, attributes: AuthorizationAttributes) -> bool:
+        """Whether the rule allows the action."""
         verbs = self.verbs
-        if asked.verb not in verbs and ANY not in verbs:
+        if attributes.verb not in verbs and ANY not in verbs:
             return False
-        if asked.path:
-            return any(_path_matches(path, asked.path) for path in self.paths)
+        if attributes.path:
+            return any(_path_matches(path, attributes.path) for path in self.paths)
         groups = self.groups
-        if asked.group not in groups and ANY not in groups:
+        if attributes.group not in groups and ANY not in groups:
             return False
-        return self._names_resource(asked) and (not self.names or asked.name in self.names)
+        return self._names_resource(attributes) and (not self.names or attributes.name in self.names)
 
-    def _names_resource(self, asked: AuthorizationAttributes) -> bool:
+    def _names_resource(self, attributes: AuthorizationAttributes) -> bool:
         resources = self.resources
-        if asked.combined in resources or ANY in resources:
+        if attributes.resource_with_subresource in resources or ANY in resources:
             return True
-        return bool(asked.subresource) and f"*/{asked.subresource}" in resources
+        return bool(attributes.subresource) and f"*/{attributes.subresource}" in resources
 
     def atoms(self) -> Iterator["PolicyRule"]:
-        """The smallest rules that together allow the same."""
+        """The equivalent rules with one verb, group and resource each."""
         for verb in sorted(self.verbs):
             for path in self.paths:
                 yield PolicyRule(frozenset((verb,)), paths=(path,))
@@ -61,7 +61,7 @@ class PolicyRule:
                         yield PolicyRule(frozenset((verb,)), frozenset((group,)), frozenset((resource,)), names)
 
     def covers(self, atom: "PolicyRule") -> bool:
-        """Whether everything that the atom allows is allowed by this rule."""
+        """Whether the rule allows everything that the atomic rule allows."""
         if not _within(atom.verbs, self.verbs):
             return False
         if atom.paths:
@@ -80,13 +80,13 @@ class PolicyRule:
 
     def __str__(self) -> str:
         parts = (("APIGroups", self.groups), ("Resources", self.resources), ("ResourceNames", self.names))
-        told = [
+        fields = [
             (name, sorted(words)) for name, words in (*parts, ("NonResourceURLs", self.paths), ("Verbs", self.verbs))
         ]
-        return "{" + ", ".join(f"{name}:{_quoted(words)}" for name, words in told if words) + "}"
+        return "{" + ", ".join(f"{name}:{_quoted(words)}" for name, words in fields if words) + "}"
 
     def to_json(self) -> dict[str, Json]:
-        """The rule as manifests write it."""
+        """The rule as in a manifest."""
         known = {
             "verbs": sorted(self.verbs),
             "apiGroups": sorted(self.groups),

@@ -1,4 +1,4 @@
-"""Service accounts: the tokens they get, and whether a token still stands for a living account."""
+"""Service account tokens: issuing, and verification against the stored account."""
 
 import uuid
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _BOUND = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
 class ServiceAccountTokens:
-    """Issues tokens for service accounts, and reads them back."""
+    """Issues and verifies service account tokens."""
 
     def __init__(self, store: Store, signer: Signer) -> None:
         self._store = store
@@ -32,7 +32,7 @@ class ServiceAccountTokens:
         audiences: tuple[str, ...] = (),
         bound: Mapping[str, str] | None = None,
     ) -> tuple[str, datetime]:
-        """A token for an account, perhaps bound to an object that must stay for it to hold; and when it ends."""
+        """Issues a token, optionally bound to an object; returns it with its expiration."""
         metadata = account["metadata"]
         end = now + timedelta(seconds=min(max(seconds, _SHORTEST), _LONGEST))
         identity: dict[str, Json] = {
@@ -54,7 +54,7 @@ class ServiceAccountTokens:
         return self._signer.sign(claims), end
 
     def authenticate(self, token: str, now: datetime, audiences: tuple[str, ...] = ()) -> tuple[User, tuple[str, ...]]:
-        """Whose token it is, and for which of the audiences it counts."""
+        """The user of a token, and the audiences it is valid for."""
         claims = self._signer.verify(token)
         common = _checked_claims(claims, now, audiences or (DEFAULT_AUDIENCE,))
         identity = claims[_CLAIM]

@@ -1,4 +1,4 @@
-"""Who asks: a name, groups, and how the server came to know."""
+"""Users: name, groups, and extra information of the authenticator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class User:
 
     @property
     def service_account(self) -> tuple[str, str] | None:
-        """Namespace and name of the service account that the user is, if it is one."""
+        """Namespace and name if the user is a service account."""
         if not self.name.startswith(_ACCOUNT_PREFIX):
             return None
         namespace, _, name = self.name.removeprefix(_ACCOUNT_PREFIX).partition(":")
@@ -45,10 +45,10 @@ class User:
 
 ANONYMOUS = User(ANONYMOUS_NAME, (UNAUTHENTICATED,))
 LOOPBACK = User("system:apiserver", (MASTERS, AUTHENTICATED))
-"""The server itself, when it writes to its own store."""
+"""User of the server's own writes."""
 
 
 def account_user(namespace: str, name: str, uid: str = "", extra: Mapping[str, tuple[str, ...]] | None = None) -> User:
-    """The user that a service account is."""
+    """The user of a service account."""
     groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED)
     return User(f"{_ACCOUNT_PREFIX}{namespace}:{name}", groups, uid, extra or {})

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Collection
 from datetime import datetime
 
-from kohort.embedded.auth.attributes import AuthorizationAttributes, refusal
+from kohort.embedded.auth.attributes import AuthorizationAttributes, denied
 from kohort.embedded.auth.authentication import Authenticator, impersonated
 from kohort.embedded.auth.rbac import RbacAuthorizer
 from kohort.embedded.auth.reviews import ReviewHandlers
@@ -106,7 +106,7 @@ class Router:
         requested = attributes_of(info)
         decision = self._authorizer.decide(user, requested)
         if not decision.allowed:
-            raise refusal(requested, user, decision.reason)
+            raise denied(requested, user, decision.reason)
 
     def _serve_non_resource(self, request: ServerRequest, info: RequestInfo) -> ServerResponse:
         if request.method not in ("GET", "HEAD"):
@@ -137,7 +137,7 @@ class Router:
         call = ResourceRequest(request, info, resource, user, self._clock)
         if info.subresource:
             return await self._subresources.handler(info.subresource, info.verb)(call)
-        if self._reviews.answers(resource.kind) and not resource.is_served_by_store:
+        if self._reviews.handles(resource.kind) and not resource.is_served_by_store:
             return self._review(call)
         if resource.key == "bindings":
             return await self._bind(call)
@@ -147,7 +147,7 @@ class Router:
         resource = call.resource
         body = read_subresource_body(call.request, resource.group, resource.version, resource.kind)
         review = {**body, "kind": resource.kind, "apiVersion": resource.api_version}
-        return call.plain(self._reviews.answer(review, call.user, call.namespace), 201)
+        return call.plain(self._reviews.handle(review, call.user, call.namespace), 201)
 
     async def _bind(self, call: ResourceRequest) -> ServerResponse:
         pods = self._catalog.find("", "v1", "pods")

@@ -1,6 +1,6 @@
-"""The store of the embedded API server: objects under one global revision, durable in SQLite or in memory only.
+"""Object storage of the API server: objects under one global revision, durable in SQLite or in memory only.
 
-Reads are served from memory; the file is a log of revisions that is written in batches and read at the start.
+Reads are served from memory; the file is a log of revisions, written in batches and replayed at start-up.
 """
 
 from kohort.embedded.storage.errors import (

@@ -1,6 +1,6 @@
-"""Where batches go: to a file by a thread of its own, or nowhere.
+"""Storage backends: a file written by one thread, or none.
 
-The thread works one batch at a time; whatever gathers meanwhile becomes the next batch, one sync for many writers.
+The thread commits one batch at a time; writes that arrive meanwhile form the next batch, so that one sync serves many.
 """
 
 import asyncio
@@ -15,59 +15,59 @@ from kohort.embedded.storage.stored_objects import StorageEvent
 
 
 class Backend(Protocol):
-    """Takes batches in order."""
+    """Commits batches in order."""
 
-    def commit(self, changes: Sequence[StorageEvent], sweep: Compaction) -> "asyncio.Future[None]":
-        """Done when the batch is durable; fails with `WriteFailed` when it is not."""
+    def commit(self, changes: Sequence[StorageEvent], compaction: Compaction) -> "asyncio.Future[None]":
+        """Returns when the batch is durable; raises `WriteFailedError` otherwise."""
 
     async def close(self) -> None:
-        """Let go of the file; nothing may be under way."""
+        """Releases the file; no commit may be in flight."""
 
 
 class NullBackend:
-    """Keeps nothing: the store ends with its process."""
+    """Backend of a store in memory."""
 
-    def commit(self, changes: Sequence[StorageEvent], sweep: Compaction) -> "asyncio.Future[None]":
-        """Done at once."""
+    def commit(self, changes: Sequence[StorageEvent], compaction: Compaction) -> "asyncio.Future[None]":
+        """Returns at once."""
         done = asyncio.get_running_loop().create_future()
         done.set_result(None)
         return done
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Does nothing."""
 
 
 class SqliteBackend:
-    """A journal, and the one thread that touches it."""
+    """A revision log, and the thread that accesses it."""
 
-    def __init__(self, journal: RevisionLog, thread: ThreadPoolExecutor) -> None:
-        self._journal = journal
+    def __init__(self, revision_log: RevisionLog, thread: ThreadPoolExecutor) -> None:
+        self._revision_log = revision_log
         self._thread = thread
 
     @classmethod
     async def open(cls, path: Path, first: int, begin: Begin, now: float) -> "tuple[SqliteBackend, RecoveredState]":
-        """Open the journal in the thread that will write it."""
+        """Opens the revision log in its thread."""
         thread = ThreadPoolExecutor(1, "kohort-store")
         opening = thread.submit(RevisionLog.open, path, first, begin, now)
         try:
-            journal, state = await asyncio.wrap_future(opening)
+            revision_log, state = await asyncio.wrap_future(opening)
         except BaseException:
             opening.add_done_callback(abandon)
             thread.shutdown(wait=False)
             raise
-        return cls(journal, thread), state
+        return cls(revision_log, thread), state
 
-    def commit(self, changes: Sequence[StorageEvent], sweep: Compaction) -> "asyncio.Future[None]":
-        """Hand the batch to the thread."""
-        return asyncio.get_running_loop().run_in_executor(self._thread, self._journal.commit, changes, sweep)
+    def commit(self, changes: Sequence[StorageEvent], compaction: Compaction) -> "asyncio.Future[None]":
+        """Commits the batch in the thread."""
+        return asyncio.get_running_loop().run_in_executor(self._thread, self._revision_log.commit, changes, compaction)
 
     async def close(self) -> None:
-        """Close the journal behind the last batch."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._journal.close)
+        """Closes the revision log after the last batch."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._revision_log.close)
         self._thread.shutdown(wait=False)
 
 
 def abandon(opening: "Future[tuple[RevisionLog, RecoveredState]]") -> None:
-    """Let go of a file that was opened for somebody who no longer waits for it."""
+    """Closes a file whose opening was cancelled."""
     if not opening.cancelled() and not opening.exception():
         opening.result()[0].close()

@@ -1,15 +1,15 @@
-"""What the store answers when it does not do what was asked; every text is one line for people.
+"""Errors of the store; each message is one line.
 
 StoreError
-├── OpenError    the file can't be served: absent folder, foreign, damaged, too new, in use; it stays as it is
-├── WriteFailed  the disk did not take the write; nobody has seen it
-├── Busy         more writes wait for the disk than the store holds
-├── Closed       the store was closed
-├── Exists       a create found the key taken
-├── Changed      the object is not, or no longer, at the expected revision
-├── Compacted    the revision asked for is no longer kept
-├── Future       the revision asked for is not there yet
-└── Lagging      a watch was so slow that what it would read next is no longer kept
+├── OpenError              the file cannot be opened: missing folder, foreign, damaged, too new, in use; it is unchanged
+├── WriteFailedError       the write is not durable, and no reader has seen it
+├── StoreBusyError         the limit of pending writes is reached
+├── StoreClosedError       the store is closed
+├── KeyExistsError         a create found an existing object
+├── RevisionConflictError  the object is not at the expected revision
+├── CompactedError         the requested revision is compacted
+├── FutureRevisionError    the requested revision does not exist yet
+└── WatchTooSlowError      the next event of a watch is compacted
 """
 
 from pathlib import Path
@@ -18,11 +18,11 @@ from kohort.embedded.storage.stored_objects import StorageKey, StoredObject
 
 
 class StoreError(Exception):
-    """Anything that a store refuses or fails to do."""
+    """Base class of the store's errors."""
 
 
 class OpenError(StoreError):
-    """The file can't be served; says which, why, and what to do. The file was not altered."""
+    """The file cannot be opened: names path, cause and remedy. The file is unchanged."""
 
     def __init__(self, path: Path, why: str, remedy: str) -> None:
         self.path = path
@@ -30,19 +30,19 @@ class OpenError(StoreError):
 
 
 class WriteFailedError(StoreError):
-    """The write could not be made durable, or builds on one that could not."""
+    """The write could not be made durable, or depends on one that could not."""
 
 
 class StoreBusyError(StoreError):
-    """Too much waits for the disk already; try again shortly."""
+    """Too many writes are pending; retry later."""
 
 
 class StoreClosedError(StoreError):
-    """The store takes no more writes."""
+    """The store accepts no more writes."""
 
 
 class KeyExistsError(StoreError):
-    """There is an object under this key already."""
+    """An object with this key exists."""
 
     def __init__(self, current: StoredObject) -> None:
         self.current = current
@@ -50,36 +50,36 @@ class KeyExistsError(StoreError):
 
 
 class RevisionConflictError(StoreError):
-    """The object is at another revision than expected, or gone; `current` is what is there."""
+    """The object is at another revision, or deleted; `current` is the stored one."""
 
     def __init__(self, key: StorageKey, expected: int, current: StoredObject | None) -> None:
         self.current = current
         found = f"is at revision {current.revision}" if current else "does not exist"
-        super().__init__(f"{_named(key)} {found}, expected was revision {expected}")
+        super().__init__(f"{_named(key)} {found}, expected revision {expected}")
 
 
 class CompactedError(StoreError):
-    """The state or the changes since this revision were given up."""
+    """The requested revision is compacted."""
 
     def __init__(self, revision: int, oldest: int) -> None:
         self.oldest = oldest
-        super().__init__(f"revision {revision} is no longer kept, the oldest is {oldest}: list anew")
+        super().__init__(f"revision {revision} is compacted, the oldest is {oldest}: list again")
 
 
 class FutureRevisionError(StoreError):
-    """Nobody can have got this revision from this store yet."""
+    """The requested revision is newer than the store's."""
 
     def __init__(self, revision: int, newest: int) -> None:
         self.newest = newest
-        super().__init__(f"revision {revision} is not there yet, the newest is {newest}")
+        super().__init__(f"revision {revision} does not exist yet, the newest is {newest}")
 
 
 class WatchTooSlowError(StoreError):
-    """Changes that the watch has not read yet were given up."""
+    """Events that the watch has not read are compacted."""
 
     def __init__(self, oldest: int) -> None:
         self.oldest = oldest
-        super().__init__(f"the watch fell behind the oldest revision kept, {oldest}: list anew")
+        super().__init__(f"the watch fell behind the oldest available revision {oldest}: list again")
 
 
 def _named(key: StorageKey) -> str:

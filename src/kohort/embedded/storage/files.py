@@ -1,7 +1,7 @@
-"""Making, checking and opening a store file; whatever is wrong with one, it stays as it is.
+"""Creates, checks and opens store files; a file that fails a check is left unchanged.
 
-A new file is finished under another name first, so that a crash leaves all of it or nothing. An existing one is read
-whole through a read-only connection before anything may write to it.
+A new file is completed under a temporary name, so that a crash leaves all or nothing. An existing one is read
+completely through a read-only connection before it is opened for writing.
 """
 
 import os
@@ -18,14 +18,14 @@ from kohort.embedded.storage.records import APPLICATION, SCHEMA, VERSION, Corrup
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
 _VERSION_AT, _APPLICATION_AT = 60, 68
-_ELSEWHERE = "choose another file"
+_CHOOSE_ANOTHER = "choose another file"
 _PRIMARY = 0xFF
-"""The part of SQLite's error codes that tells the kind."""
-_HINDRANCES = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM)
+"""Mask of SQLite's primary result code."""
+_IO_ERRORS = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM)
 
 
 def lock(path: Path) -> LockFile:
-    """Take the lock of a store, in a folder that must be there and writable."""
+    """Locks a store; its folder must exist and be writable."""
     folder = path.parent
     if not folder.is_dir():
         raise OpenError(path, f"the folder {folder} does not exist", "create it, or choose another file")
@@ -33,14 +33,14 @@ def lock(path: Path) -> LockFile:
         return LockFile.take(path)
     except OSError as error:
         raise OpenError(
-            path, f"the folder can't be written ({error.strerror})", "allow it, or choose another"
+            path, f"the folder cannot be written ({error.strerror})", "grant access, or choose another"
         ) from None
 
 
 def create(path: Path, floor: int) -> None:
-    """Make an empty store whose revisions go on from `floor`."""
+    """Creates an empty store whose revisions start after `floor`."""
     log = _log(path)
-    if _holds_something(log):
+    if _is_not_empty(log):
         raise OpenError(path, f"absent, while its log {log.name} is there", "restore the file, or move the log away")
     draft = path.with_name(path.name + ".new")
     try:
@@ -50,7 +50,9 @@ def create(path: Path, floor: int) -> None:
         draft.rename(path)
         _sync(path.parent)
     except (OSError, sqlite3.Error) as error:
-        raise OpenError(path, f"can't be created ({error})", "make room or allow it, or choose another file") from None
+        raise OpenError(
+            path, f"cannot be created ({error})", "free disk space or grant access, or choose another file"
+        ) from None
 
 
 def _fill(draft: Path, floor: int) -> None:
@@ -71,82 +73,84 @@ def _sync(folder: Path) -> None:
 
 
 def check_header(path: Path) -> None:
-    """Refuse what is not a store of ours, before SQLite gets to see it."""
+    """Rejects a file that is not a Kohort store, before SQLite opens it."""
     try:
         with path.open("r+b") as file:
             header = file.read(_HEADER)
     except OSError as error:
-        raise OpenError(path, f"can't be read and written ({error.strerror})", f"allow it, or {_ELSEWHERE}") from None
+        raise OpenError(
+            path, f"cannot be read and written ({error.strerror})", f"grant access, or {_CHOOSE_ANOTHER}"
+        ) from None
     if len(header) < _HEADER or not header.startswith(_MAGIC):
-        raise OpenError(path, "not a Kohort store", f"{_ELSEWHERE}, or move this one away")
-    version, application = _word(header, _VERSION_AT), _word(header, _APPLICATION_AT)
+        raise OpenError(path, "not a Kohort store", f"{_CHOOSE_ANOTHER}, or move this one away")
+    version, application = _header_word(header, _VERSION_AT), _header_word(header, _APPLICATION_AT)
     if application != APPLICATION:
-        raise OpenError(path, "an SQLite file of another program, not a Kohort store", _ELSEWHERE)
+        raise OpenError(path, "an SQLite file of another program, not a Kohort store", _CHOOSE_ANOTHER)
     if version != VERSION:
         why = f"written in format {version}, this Kohort reads format {VERSION}"
-        raise OpenError(path, why, f"use the Kohort that wrote it, or {_ELSEWHERE}")
+        raise OpenError(path, why, f"use the Kohort that wrote it, or {_CHOOSE_ANOTHER}")
 
 
-def _word(header: bytes, at: int) -> int:
+def _header_word(header: bytes, at: int) -> int:
     number: int = struct.unpack_from(">I", header, at)[0]
     return number
 
 
 @contextmanager
 def checked(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that only reads, to a file whose structure is sound; damage met while reading is told as such."""
+    """A read-only connection to a file whose structure is intact; reports damage found while reading."""
     try:
         with closing(sqlite3.connect(_read_only(path), uri=True, isolation_level=None)) as db:
             _check_structure(db)
             yield db
     except (sqlite3.Error, UnicodeError, CorruptRowError) as error:
-        if _is_hindered(error):
-            remedy = "make room or repair the disk, and try again: nothing is lost by that"
-            raise OpenError(path, f"can't be read at present ({_one_line(error)})", remedy) from None
-        remedy = f"restore it from a copy, or move {path.name}* away to begin anew"
+        if _is_io_failure(error):
+            remedy = "free disk space or repair the disk, and retry; no data is lost"
+            raise OpenError(path, f"cannot be read now ({_one_line(error)})", remedy) from None
+        remedy = f"restore it from a copy, or move {path.name}* away to start empty"
         raise OpenError(path, f"damaged ({_one_line(error)})", remedy) from None
 
 
-def _is_hindered(error: Exception) -> bool:
-    """Whether the system kept SQLite from reading, as a full disk does, which says nothing about the file.
+def _is_io_failure(error: Exception) -> bool:
+    """Whether the operating system prevented the read, as with a full disk, so that the file need not be damaged.
 
-    SQLite needs room beside a file that has a log. A read that ends too early is the file's own fault.
+    SQLite needs free space next to a file with a write-ahead log. A short read is the file's own damage.
     """
     code = getattr(error, "sqlite_errorcode", 0)
-    return code & _PRIMARY in _HINDRANCES and code != sqlite3.SQLITE_IOERR_SHORT_READ
+    return code & _PRIMARY in _IO_ERRORS and code != sqlite3.SQLITE_IOERR_SHORT_READ
 
 
 def _read_only(path: Path) -> str:
-    """How SQLite opens the file without making another one beside it, which it must where there is a log to read."""
-    way = "mode=ro" if _holds_something(_log(path)) else "immutable=1"
-    return f"{path.absolute().as_uri()}?{way}"
+    """The URI that opens the file read-only; immutable unless there is a log, for which SQLite creates files."""
+    mode = "mode=ro" if _is_not_empty(_log(path)) else "immutable=1"
+    return f"{path.absolute().as_uri()}?{mode}"
 
 
 def _log(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
 
 
-def _holds_something(file: Path) -> bool:
+def _is_not_empty(file: Path) -> bool:
     return file.exists() and file.stat().st_size > 0
 
 
 def _check_structure(db: sqlite3.Connection) -> None:
-    verdict = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
-    if verdict != "ok":
-        raise CorruptRowError(verdict)
+    result = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+    if result != "ok":
+        raise CorruptRowError(result)
 
 
-def check_mark(path: Path, guard: LockFile, revision: int) -> None:
-    """Refuse a file that lacks what was acknowledged: its log was lost or damaged, or it is an old copy."""
-    if revision < guard.revision:
-        why = f"ends at revision {revision}, while {guard.revision} had been acknowledged"
+def check_mark(path: Path, lock_file: LockFile, revision: int) -> None:
+    """Rejects a file without an acknowledged revision: its log was lost or damaged, or it is an old copy."""
+    if revision < lock_file.revision:
+        why = f"ends at revision {revision}, while {lock_file.revision} had been acknowledged"
         raise OpenError(
-            path, why, f"restore {path.name} and {path.name}-wal, or remove {guard.path} to accept the loss"
+            path, why, f"restore {path.name} and {path.name}-wal, or remove {lock_file.path} to accept the loss"
         )
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """The connection that writes; it is passed between threads, one at a time."""
+    """The connection for writing; used by one thread at a time."""
     db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -155,7 +159,9 @@ def connect(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA journal_size_limit = 67108864")
     except sqlite3.Error as error:
         db.close()
-        raise OpenError(path, f"can't be written ({_one_line(error)})", f"allow it, or {_ELSEWHERE}") from None
+        raise OpenError(
+            path, f"cannot be written ({_one_line(error)})", f"grant access, or {_CHOOSE_ANOTHER}"
+        ) from None
     return db
 
 

@@ -1,6 +1,6 @@
-"""The committed state in memory, each resource in the order of (namespace, name).
+"""Index of the committed objects, per resource in the order of (namespace, name).
 
-Names are kept sorted as they come, so that a page costs its own length and not that of the whole collection.
+Names are kept sorted, so that a page costs its own length and not that of the collection.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -10,11 +10,11 @@ from itertools import islice
 
 from kohort.embedded.storage.stored_objects import StorageKey, StoredObject
 
-Place = tuple[str, str]
-"""Namespace and name: where in its collection an object stands."""
+LocalKey = tuple[str, str]
+"""Namespace and name of an object within its resource."""
 
-Past = Mapping[Place, StoredObject | None]
-"""What stood at those places that have changed since: an earlier state, or nothing."""
+Past = Mapping[LocalKey, StoredObject | None]
+"""The previous state of changed objects by key; None if the object did not exist."""
 
 
 class NamespaceIndex:
@@ -27,7 +27,7 @@ class NamespaceIndex:
         self.names: list[str] = []
 
     def put(self, name: str, entry: StoredObject) -> None:
-        """Place an object, new or in the stead of its former state."""
+        """Inserts or replaces an object."""
         if name not in self.entries:
             self._insert(name)
         self.entries[name] = entry
@@ -39,7 +39,7 @@ class NamespaceIndex:
             insort(self.names, name)
 
     def remove(self, name: str) -> None:
-        """Take an object away."""
+        """Removes an object."""
         del self.entries[name]
         del self.names[bisect_left(self.names, name)]
 
@@ -47,105 +47,105 @@ class NamespaceIndex:
 class ResourceIndex:
     """The objects of one resource."""
 
-    __slots__ = ("_drawers", "_namespaces")
+    __slots__ = ("_indexes", "_namespaces")
 
     def __init__(self) -> None:
-        self._drawers: dict[str, NamespaceIndex] = {}
+        self._indexes: dict[str, NamespaceIndex] = {}
         self._namespaces: list[str] = []
 
-    def get(self, place: Place) -> StoredObject | None:
-        """The object at this place, if there is one."""
-        drawer = self._drawers.get(place[0])
-        return drawer.entries.get(place[1]) if drawer else None
+    def get(self, local_key: LocalKey) -> StoredObject | None:
+        """The object with this key, or None."""
+        namespace_index = self._indexes.get(local_key[0])
+        return namespace_index.entries.get(local_key[1]) if namespace_index else None
 
-    def put(self, place: Place, entry: StoredObject) -> None:
-        """Place an object, new or in the stead of its former state."""
-        drawer = self._drawers.get(place[0])
-        if drawer is None:
-            drawer = self._drawers[place[0]] = NamespaceIndex()
-            insort(self._namespaces, place[0])
-        drawer.put(place[1], entry)
+    def put(self, local_key: LocalKey, entry: StoredObject) -> None:
+        """Inserts or replaces an object."""
+        namespace_index = self._indexes.get(local_key[0])
+        if namespace_index is None:
+            namespace_index = self._indexes[local_key[0]] = NamespaceIndex()
+            insort(self._namespaces, local_key[0])
+        namespace_index.put(local_key[1], entry)
 
-    def remove(self, place: Place) -> None:
-        """Take an object away, and its drawer with the last one."""
-        namespace, name = place
-        self._drawers[namespace].remove(name)
-        if not self._drawers[namespace].names:
-            del self._drawers[namespace]
+    def remove(self, local_key: LocalKey) -> None:
+        """Removes an object, and its namespace with the last one."""
+        namespace, name = local_key
+        self._indexes[namespace].remove(name)
+        if not self._indexes[namespace].names:
+            del self._indexes[namespace]
             del self._namespaces[bisect_left(self._namespaces, namespace)]
 
-    def page(self, namespace: str, after: Place | None, limit: int) -> Sequence[StoredObject]:
-        """The next objects behind a place, in order; no limit is 0."""
+    def page(self, namespace: str, after: LocalKey | None, limit: int) -> Sequence[StoredObject]:
+        """The next objects after a key, in order; limit 0 is unlimited."""
         found: list[StoredObject] = []
-        for drawer, start in self._stretches(namespace, after):
+        for namespace_index, start in self._ranges(namespace, after):
             stop = start + limit - len(found) if limit else None
-            found += map(drawer.entries.__getitem__, drawer.names[start:stop])
+            found += map(namespace_index.entries.__getitem__, namespace_index.names[start:stop])
             if limit and len(found) == limit:
                 break
         return found
 
-    def page_before(self, past: Past, namespace: str, after: Place | None, limit: int) -> Sequence[StoredObject]:
-        """The page as it was before the changes that `past` undoes."""
-        same = (entry for entry in self._entries(namespace, after) if _place(entry) not in past)
-        behind = [place for place in past if after is None or place > after]
+    def page_before(self, past: Past, namespace: str, after: LocalKey | None, limit: int) -> Sequence[StoredObject]:
+        """The page at an earlier revision, which `past` restores."""
+        same = (entry for entry in self._entries(namespace, after) if _local_key(entry) not in past)
+        behind = [local_key for local_key in past if after is None or local_key > after]
         other = (entry for entry in map(past.__getitem__, sorted(behind)) if entry)
-        return list(islice(merge(same, other, key=_place), limit or None))
+        return list(islice(merge(same, other, key=_local_key), limit or None))
 
-    def count(self, namespace: str, after: Place | None) -> int:
-        """How many objects stand behind a place."""
-        return sum(len(drawer.names) - start for drawer, start in self._stretches(namespace, after))
+    def count(self, namespace: str, after: LocalKey | None) -> int:
+        """Number of objects after a key."""
+        return sum(len(namespace_index.names) - start for namespace_index, start in self._ranges(namespace, after))
 
-    def count_before(self, past: Past, namespace: str, after: Place | None) -> int:
-        """How many stood behind it before the changes that `past` undoes."""
-        behind = [place for place in past if after is None or place > after]
-        grown = sum((past[place] is not None) - (self.get(place) is not None) for place in behind)
+    def count_before(self, past: Past, namespace: str, after: LocalKey | None) -> int:
+        """Number of objects after a key at an earlier revision, which `past` restores."""
+        behind = [local_key for local_key in past if after is None or local_key > after]
+        grown = sum((past[local_key] is not None) - (self.get(local_key) is not None) for local_key in behind)
         return self.count(namespace, after) + grown
 
-    def _entries(self, namespace: str, after: Place | None) -> Iterator[StoredObject]:
-        for drawer, start in self._stretches(namespace, after):
-            yield from map(drawer.entries.__getitem__, islice(drawer.names, start, None))
+    def _entries(self, namespace: str, after: LocalKey | None) -> Iterator[StoredObject]:
+        for namespace_index, start in self._ranges(namespace, after):
+            yield from map(namespace_index.entries.__getitem__, islice(namespace_index.names, start, None))
 
-    def _stretches(self, namespace: str, after: Place | None) -> Iterator[tuple[NamespaceIndex, int]]:
-        """Each drawer to look into, with the index of the first name there; all of them when no namespace is named."""
+    def _ranges(self, namespace: str, after: LocalKey | None) -> Iterator[tuple[NamespaceIndex, int]]:
+        """The namespaces to read, each with the index of the first name; all of them if no namespace is given."""
         for each in self._chosen(namespace, after):
-            drawer = self._drawers[each]
-            yield drawer, bisect_right(drawer.names, after[1]) if after and each == after[0] else 0
+            namespace_index = self._indexes[each]
+            yield namespace_index, bisect_right(namespace_index.names, after[1]) if after and each == after[0] else 0
 
-    def _chosen(self, namespace: str, after: Place | None) -> Sequence[str]:
+    def _chosen(self, namespace: str, after: LocalKey | None) -> Sequence[str]:
         first = after[0] if after else ""
         if namespace:
-            return [namespace] if namespace in self._drawers and namespace >= first else []
+            return [namespace] if namespace in self._indexes and namespace >= first else []
         return self._namespaces[bisect_left(self._namespaces, first) :]
 
 
 class StoreIndex:
-    """The shelf of each resource."""
+    """The index of each resource."""
 
-    __slots__ = ("_shelves",)
+    __slots__ = ("_resources",)
 
     def __init__(self) -> None:
-        self._shelves: dict[str, ResourceIndex] = {}
+        self._resources: dict[str, ResourceIndex] = {}
 
     def get(self, key: StorageKey) -> StoredObject | None:
-        """The object under this key, if there is one."""
-        shelf = self._shelves.get(key.resource)
-        return shelf.get((key.namespace, key.name)) if shelf else None
+        """The object with this key, or None."""
+        resource_index = self._resources.get(key.resource)
+        return resource_index.get((key.namespace, key.name)) if resource_index else None
 
     def put(self, entry: StoredObject) -> None:
-        """Place an object, new or in the stead of its former state."""
-        self.of(entry.key.resource).put(_place(entry), entry)
+        """Inserts or replaces an object."""
+        self.of(entry.key.resource).put(_local_key(entry), entry)
 
     def remove(self, key: StorageKey) -> None:
-        """Take an object away."""
+        """Removes an object."""
         self.of(key.resource).remove((key.namespace, key.name))
 
     def of(self, resource: str) -> ResourceIndex:
-        """The shelf of one resource; there are no more of them than kinds."""
-        shelf = self._shelves.get(resource)
-        if shelf is None:
-            shelf = self._shelves[resource] = ResourceIndex()
-        return shelf
+        """The index of one resource."""
+        resource_index = self._resources.get(resource)
+        if resource_index is None:
+            resource_index = self._resources[resource] = ResourceIndex()
+        return resource_index
 
 
-def _place(entry: StoredObject) -> Place:
+def _local_key(entry: StoredObject) -> LocalKey:
     return entry.key.namespace, entry.key.name

@@ -1,6 +1,6 @@
-"""The small file beside a store that says who serves it and how far it has acknowledged.
+"""Lock file next to a store, with the owning process and the last acknowledged revision.
 
-SQLite takes a damaged or missing write-ahead log for one that ends earlier. The mark tells the two apart.
+SQLite treats a damaged or missing write-ahead log as a shorter one. The acknowledged revision detects that.
 """
 
 import fcntl
@@ -11,12 +11,12 @@ from pathlib import Path
 
 from kohort.embedded.storage.errors import OpenError
 
-_FORM = re.compile(rb"serving ([0-9]{20})\nrevision ([0-9]{20})\n")
+_PATTERN = re.compile(rb"serving ([0-9]{20})\nrevision ([0-9]{20})\n")
 _REVISION_AT = len(b"serving %020d\nrevision " % 0)
 
 
 class LockFile:
-    """A lock held from `take` to `release`, or to the end of the process however it comes."""
+    """A lock held from `take` to `release` or to the end of the process."""
 
     __slots__ = ("_descriptor", "path", "revision")
 
@@ -24,11 +24,11 @@ class LockFile:
         self.path = path
         self._descriptor = descriptor
         self.revision = revision
-        """The newest revision that an earlier process acknowledged; 0 when there was none."""
+        """The last revision that an earlier process acknowledged; 0 without one."""
 
     @classmethod
     def take(cls, store: Path) -> "LockFile":
-        """Lock a store, or say who has it."""
+        """Locks a store; the error names the process that holds it."""
         path = store.with_name(store.name + ".lock")
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -40,19 +40,19 @@ class LockFile:
             raise
         return cls(path, descriptor, revision)
 
-    def mark(self, revision: int) -> None:
-        """Note that everything up to this revision is acknowledged."""
-        # The commit stands whether or not this succeeds: a stale mark only notices less.
+    def record_revision(self, revision: int) -> None:
+        """Records that everything up to this revision is acknowledged."""
+        # The commit is valid even if this fails: an old mark only detects less.
         with suppress(OSError):
             os.pwrite(self._descriptor, b"%020d" % revision, _REVISION_AT)
 
     def release(self) -> None:
-        """Unlock; the file stays, so that two who wait for it never lock different files."""
+        """Unlocks; the file is kept, so that two waiting processes never lock different files."""
         os.close(self._descriptor)
 
 
 def _read(descriptor: int) -> tuple[int, int]:
-    found = _FORM.fullmatch(os.pread(descriptor, 100, 0))
+    found = _PATTERN.fullmatch(os.pread(descriptor, 100, 0))
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 

@@ -1,6 +1,6 @@
-"""How a store file looks: one row per revision, each with a checksum over everything in it.
+"""Format of the store file: one row per revision, with a checksum over all columns.
 
-A newer form gets a new `VERSION`; a file of another version is refused rather than guessed at.
+A changed format gets a new `VERSION`; files of another version are rejected.
 """
 
 import sqlite3
@@ -13,7 +13,7 @@ from kohort.embedded.storage.stored_objects import StorageEvent, StorageKey
 from kohort.kube.watch_events import WatchEventType
 
 APPLICATION = 0x4B6F6872
-"""In SQLite's header: the file is a Kohort store."""
+"""Application ID in SQLite's header: the file is a Kohort store."""
 VERSION = 1
 
 SCHEMA = """
@@ -37,11 +37,11 @@ _READ = "SELECT revision, resource, namespace, name, previous, deleted, data, ch
 
 
 class CorruptRowError(Exception):
-    """A row does not say what was written."""
+    """A row does not match its checksum or format."""
 
 
 class RevisionRow(NamedTuple):
-    """One revision as it stands in the file."""
+    """One revision in the file."""
 
     revision: int
     resource: str
@@ -53,24 +53,24 @@ class RevisionRow(NamedTuple):
 
     @property
     def checksum(self) -> int:
-        """Over every column, so that a flipped bit anywhere shows."""
+        """CRC over every column."""
         return crc32(self.data, crc32("\0".join(map(str, self[:-1])).encode()))
 
     @property
     def key(self) -> StorageKey:
-        """Whose revision it is; the words that many keys share are held once."""
+        """Key of the object; strings are interned because many keys share them."""
         return StorageKey(intern(self.resource), intern(self.namespace), self.name)
 
     @property
     def kind(self) -> WatchEventType:
-        """What the revision did."""
+        """Event type of the revision."""
         if self.deleted:
             return WatchEventType.DELETED
         return WatchEventType.MODIFIED if self.previous else WatchEventType.ADDED
 
 
 def record_of(change: StorageEvent) -> RevisionRow:
-    """The row that a change becomes."""
+    """The row of an event."""
     previous = change.previous.revision if change.previous else 0
     return RevisionRow(
         change.revision, *change.entry.key, previous, int(change.kind is WatchEventType.DELETED), change.entry.data
@@ -78,28 +78,28 @@ def record_of(change: StorageEvent) -> RevisionRow:
 
 
 def write_changes(db: sqlite3.Connection, changes: Iterable[StorageEvent]) -> None:
-    """Append rows within the transaction that is open."""
+    """Inserts rows in the open transaction."""
     records = map(record_of, changes)
     db.executemany(_INSERT, ((*record[:-1], record.checksum, record.data) for record in records))
 
 
 def read_records(db: sqlite3.Connection) -> Iterator[RevisionRow]:
-    """Every row in the order of revisions, checked."""
+    """All rows in the order of revisions, with verified checksums."""
     for row in db.execute(_READ):
         record = RevisionRow._make(row[:-1])
         if not isinstance(record.data, bytes) or record.checksum != row[-1]:
-            raise CorruptRowError(f"revision {record.revision} has another checksum than it was written with")
+            raise CorruptRowError(f"revision {record.revision} has a wrong checksum")
         yield record
 
 
 def write_floor(db: sqlite3.Connection, revision: int) -> None:
-    """Note what is compacted, within the transaction that is open."""
+    """Records the compacted revision in the open transaction."""
     db.execute("DELETE FROM floor")
     db.execute("INSERT INTO floor VALUES (?, ?)", (revision, crc32(b"%d" % revision)))
 
 
 def read_floor(db: sqlite3.Connection) -> int:
-    """The revision before which everything is compacted."""
+    """The compacted revision."""
     rows = db.execute("SELECT revision, checksum FROM floor").fetchall()
     revision, checksum = rows[0] if len(rows) == 1 else (None, None)
     # A flipped bit may change the type of a column.
@@ -109,5 +109,5 @@ def read_floor(db: sqlite3.Connection) -> int:
 
 
 def delete_revisions(db: sqlite3.Connection, revisions: Iterable[int]) -> None:
-    """Take rows out within the transaction that is open."""
+    """Deletes rows in the open transaction."""
     db.executemany("DELETE FROM log WHERE revision = ?", ((revision,) for revision in revisions))

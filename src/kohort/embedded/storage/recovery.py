@@ -1,6 +1,6 @@
-"""From the rows of a file to the state in memory.
+"""Rebuilds the state in memory from the rows of a file.
 
-Each row names the revision it supersedes: a row that got lost leaves a hole in that chain, and is noticed.
+Each row names the revision it supersedes, so that a missing row is detected.
 """
 
 from collections.abc import Iterable
@@ -15,35 +15,35 @@ from kohort.kube.watch_events import WatchEventType
 
 @dataclass
 class RecoveredState:
-    """What a store knows: the present, the kept past, and what on disk nothing needs any more."""
+    """Recovered state: index, watch cache, and superseded revisions still in the file."""
 
     revision: int
-    history: WatchCache
+    watch_cache: WatchCache
     decoded: DecodedCache
-    shelves: StoreIndex = field(default_factory=StoreIndex)
+    index: StoreIndex = field(default_factory=StoreIndex)
     garbage: list[int] = field(default_factory=list)
 
     def replay(self, records: Iterable[RevisionRow], now: float) -> "RecoveredState":
-        """Take in all rows of a file, oldest first."""
+        """Reads all rows of a file, oldest first."""
         for record in records:
             self._take(record, now)
             self.revision = max(self.revision, record.revision)
         return self
 
     def publish(self, change: StorageEvent) -> None:
-        """Let a change show in the present."""
+        """Applies an event to the index."""
         if change.kind is WatchEventType.DELETED:
-            self.shelves.remove(change.entry.key)
+            self.index.remove(change.entry.key)
         else:
-            self.shelves.put(change.entry)
+            self.index.put(change.entry)
 
     def _take(self, record: RevisionRow, now: float) -> None:
         key = record.key
-        previous = self.shelves.get(key)
+        previous = self.index.get(key)
         change = StorageEvent(record.kind, StoredObject(key, record.revision, record.data, self.decoded), previous)
-        if record.revision > self.history.oldest:
+        if record.revision > self.watch_cache.oldest:
             _check_chain(record, key, previous)
-            self.history.append(change, now)
+            self.watch_cache.append(change, now)
         else:
             self.garbage += (entry.revision for entry in change.superseded)
         if change.kind is not WatchEventType.DELETED or previous:
@@ -54,5 +54,5 @@ def _check_chain(record: RevisionRow, key: StorageKey, previous: StoredObject | 
     found = previous.revision if previous else 0
     if found != record.previous:
         raise CorruptRowError(
-            f"revision {record.revision} of {'/'.join(key)} supersedes revision {record.previous}, which is not there"
+            f"revision {record.revision} of {'/'.join(key)} supersedes revision {record.previous}, which is missing"
         )

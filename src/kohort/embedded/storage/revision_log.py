@@ -1,6 +1,6 @@
-"""The file behind a store: appends the revisions of a batch in one transaction, and takes superseded ones out.
+"""The store file: appends the revisions of a batch in one transaction, and deletes compacted ones.
 
-A batch that fails is rolled back whole, so that the file holds what memory shows; the next one tries anew.
+A failed batch is rolled back as a whole, so that the file matches memory; the next batch is tried again.
 """
 
 import sqlite3
@@ -16,32 +16,32 @@ from kohort.embedded.storage.recovery import RecoveredState
 from kohort.embedded.storage.stored_objects import StorageEvent
 
 Begin = Callable[[int], RecoveredState]
-"""Makes the empty state of a store whose oldest revision is given."""
+"""Creates the empty state of a store with the given oldest revision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What to take out of the file: revisions that are superseded by those up to `floor`."""
+    """Rows to delete: revisions superseded by those up to `floor`."""
 
     floor: int
     revisions: Sequence[int]
 
 
 class RevisionLog:
-    """An open store file; its methods block, and only one runs at a time."""
+    """An open store file; its methods block and must not run concurrently."""
 
-    __slots__ = ("_db", "_floor", "_guard", "_path")
+    __slots__ = ("_db", "_floor", "_lock", "_path")
 
-    def __init__(self, path: Path, guard: LockFile, db: sqlite3.Connection, floor: int) -> None:
+    def __init__(self, path: Path, lock: LockFile, db: sqlite3.Connection, floor: int) -> None:
         self._path = path
-        self._guard = guard
+        self._lock = lock
         self._db = db
         self._floor = floor
 
     @classmethod
     def open(cls, path: Path, first: int, begin: Begin, now: float) -> "tuple[RevisionLog, RecoveredState]":
-        """Open a file, or make one whose revisions begin at `first`, and read what is in it."""
-        guard = files.lock(path)
+        """Opens a file, or creates one whose revisions start at `first`, and reads its content."""
+        lock = files.lock(path)
         try:
             if not path.exists():
                 files.create(path, first)
@@ -49,43 +49,43 @@ class RevisionLog:
             with files.checked(path) as db:
                 floor = records.read_floor(db)
                 state = begin(floor).replay(records.read_records(db), now)
-            files.check_mark(path, guard, state.revision)
-            return cls(path, guard, files.connect(path), floor), state
+            files.check_mark(path, lock, state.revision)
+            return cls(path, lock, files.connect(path), floor), state
         except BaseException:
-            guard.release()
+            lock.release()
             raise
 
-    def commit(self, changes: Sequence[StorageEvent], sweep: Compaction) -> None:
-        """Make a batch durable, and take out what the sweep names; all of it or nothing."""
+    def commit(self, changes: Sequence[StorageEvent], compaction: Compaction) -> None:
+        """Commits a batch and the deletions of a compaction in one transaction."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
             records.write_changes(self._db, changes)
-            self._sweep(sweep)
+            self._delete_rows(compaction)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
             raise WriteFailedError(
-                f"{self._path}: {error}; nothing of the write was kept, make room or repair the disk and try again"
+                f"{self._path}: {error}; the write was rolled back; free disk space or repair the disk, and retry"
             ) from None
-        self._floor = max(self._floor, sweep.floor)
+        self._floor = max(self._floor, compaction.floor)
         if changes:
-            self._guard.mark(changes[-1].revision)
+            self._lock.record_revision(changes[-1].revision)
 
     def close(self) -> None:
-        """Bring everything into the one file, and unlock it."""
+        """Checkpoints everything into the file, and unlocks it."""
         try:
             self._db.close()
         finally:
-            self._guard.release()
+            self._lock.release()
 
-    def _sweep(self, sweep: Compaction) -> None:
-        # The floor goes first and with them: rows may only be missing where nobody is promised them.
-        if sweep.floor > self._floor:
-            records.write_floor(self._db, sweep.floor)
-        records.delete_revisions(self._db, sweep.revisions)
+    def _delete_rows(self, compaction: Compaction) -> None:
+        # The floor is written first in the transaction: rows may be missing only below it.
+        if compaction.floor > self._floor:
+            records.write_floor(self._db, compaction.floor)
+        records.delete_revisions(self._db, compaction.revisions)
 
     def _roll_back(self) -> None:
-        # What can't be rolled back makes the next BEGIN fail: no write is acknowledged on top of it.
+        # If the rollback fails, the next BEGIN fails: no write is acknowledged on top of it.
         with suppress(sqlite3.Error):
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")

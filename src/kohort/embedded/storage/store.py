@@ -1,6 +1,6 @@
-"""The store: every object at its revision, for reading, writing under optimistic concurrency, and watching.
+"""The store: get, list, writes under optimistic concurrency, and watch.
 
-One owner, the event loop, gives out revisions, and shows a change only after the batch it was in is on disk.
+The event loop assigns revisions, and publishes an event only after its batch is durable.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from kohort.embedded.storage.errors import (
     StoreError,
     WriteFailedError,
 )
-from kohort.embedded.storage.index import Place
+from kohort.embedded.storage.index import LocalKey
 from kohort.embedded.storage.recovery import RecoveredState
 from kohort.embedded.storage.revision_log import Compaction
 from kohort.embedded.storage.stored_objects import (
@@ -32,43 +32,43 @@ from kohort.embedded.storage.stored_objects import (
     StorageKey,
     StorageList,
     StoredObject,
-    stamped,
+    with_revision,
 )
 from kohort.embedded.storage.uncommitted import UncommittedWrite, UncommittedWrites
 from kohort.embedded.storage.watch_cache import ResourceHistory, Retention, WatchCache
 from kohort.embedded.storage.watches import StoreWatch
 from kohort.kube.watch_events import WatchEventType
 
-SWEPT_AT_ONCE = 200
+MAX_COMPACTED = 200
 """Superseded revisions deleted in one transaction."""
 
-Refuse = Callable[[StoredObject | None], StoreError | None]
-"""Why a write can't follow on this state of its key, if it can't."""
+_Precondition = Callable[[StoredObject | None], StoreError | None]
+"""The error if a write cannot follow this state of its key, else None."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """How much a store keeps and holds."""
+    """Limits of a store."""
 
     retention: Retention = field(default_factory=Retention)
     decoded_bytes: int = 1024 * 1024
-    """Objects kept decoded, by the size of their JSON; the decoded form takes about five times that."""
+    """Size of objects kept decoded, in bytes of JSON; the decoded form takes about five times that."""
     pending_bytes: int = 64 * 1024 * 1024
-    """Writes that wait for the disk; beyond it a write is refused with `Busy`."""
+    """Size of pending writes; beyond it a write fails with `StoreBusyError`."""
 
 
 class Store:
     """Objects by key under one global revision; for one event loop only."""
 
     def __init__(
-        self, state: RecoveredState, disk: Backend, settings: StoreSettings, clock: Callable[[], float]
+        self, state: RecoveredState, backend: Backend, settings: StoreSettings, clock: Callable[[], float]
     ) -> None:
         self._state = state
-        self._disk = disk
+        self._backend = backend
         self._settings = settings
         self._clock = clock
         self._pending = UncommittedWrites()
-        self._given_out = state.revision
+        self._last_revision = state.revision
         self._garbage = deque(state.garbage)
         self._committing = False
         self.closed = False
@@ -77,15 +77,15 @@ class Store:
     async def open(
         cls, path: Path | None, settings: StoreSettings | None = None, clock: Callable[[], float] = time.time
     ) -> "Store":
-        """Open the store in a file, made if absent; without a path it lives in memory only. Raises `OpenError`."""
+        """Opens the store in a file, created if absent; without a path it is in memory only. Raises `OpenError`."""
         chosen, now = settings or StoreSettings(), clock()
-        # Beginning at the microsecond, a new store never reaches back to revisions that clients of a former one know.
+        # Revisions start at the current microsecond, so that a new store never reuses those of a former one.
         first = max(1, int(now * 1_000_000))
         begin = partial(_begin, chosen)
         if path is None:
             return cls(begin(first), NullBackend(), chosen, clock)
-        disk, state = await SqliteBackend.open(path, first, begin, now)
-        return cls(state, disk, chosen, clock)
+        backend, state = await SqliteBackend.open(path, first, begin, now)
+        return cls(state, backend, chosen, clock)
 
     @property
     def revision(self) -> int:
@@ -95,33 +95,45 @@ class Store:
     @property
     def oldest(self) -> int:
         """The oldest revision that can be listed or watched from."""
-        return self._state.history.oldest
+        return self._state.watch_cache.oldest
 
     # Reading
 
     def get(self, key: StorageKey) -> StoredObject | None:
-        """The committed object under a key."""
-        return self._state.shelves.get(key)
+        """The committed object with a key."""
+        return self._state.index.get(key)
 
     def list(
-        self, resource: str, namespace: str = "", *, at: int | None = None, limit: int = 0, after: Place | None = None
+        self,
+        resource: str,
+        namespace: str = "",
+        *,
+        at: int | None = None,
+        limit: int = 0,
+        after: LocalKey | None = None,
     ) -> StorageList:
-        """The objects of a resource, in one namespace or in all, in order; a page of them behind `after` if limited."""
+        """The objects of a resource, in one namespace or in all, in order; with a limit the page after `after`."""
         revision = self.revision if at is None else at
         self._check_kept(revision)
-        shelf = self._state.shelves.of(resource)
-        past = self._state.history.undo(resource, namespace, revision) if revision < self.revision else {}
-        entries = shelf.page_before(past, namespace, after, limit) if past else shelf.page(namespace, after, limit)
+        resource_index = self._state.index.of(resource)
+        past = self._state.watch_cache.undo(resource, namespace, revision) if revision < self.revision else {}
+        entries = (
+            resource_index.page_before(past, namespace, after, limit)
+            if past
+            else resource_index.page(namespace, after, limit)
+        )
         if not limit or len(entries) < limit:
             return StorageList(entries, revision, 0)
         last = entries[-1].key.namespace, entries[-1].key.name
-        return StorageList(entries, revision, shelf.count_before(past, namespace, last))
+        return StorageList(entries, revision, resource_index.count_before(past, namespace, last))
 
     def watch(self, resource: str, namespace: str = "", *, since: int) -> StoreWatch:
-        """The changes of a resource after a revision, in one namespace or in all; close it after use."""
+        """Watches a resource from a revision on, in one namespace or in all; must be closed."""
         self._check_kept(since)
-        history = self._state.history
-        return StoreWatch(self, history.feed(resource, namespace), since, partial(history.leave, resource, namespace))
+        watch_cache = self._state.watch_cache
+        return StoreWatch(
+            self, watch_cache.history(resource, namespace), since, partial(watch_cache.leave, resource, namespace)
+        )
 
     def _check_kept(self, revision: int) -> None:
         if revision < self.oldest:
@@ -132,32 +144,32 @@ class Store:
     # Writing
 
     async def create(self, key: StorageKey, obj: Mapping[str, Json]) -> StoredObject:
-        """Store a new object; raises `Exists`."""
+        """Stores a new object; raises `KeyExistsError`."""
         return await self._write(
             key, lambda current: KeyExistsError(current) if current else None, WatchEventType.ADDED, obj
         )
 
     async def update(self, key: StorageKey, obj: Mapping[str, Json], expected: int) -> StoredObject:
-        """Store the next state of an object that is at the expected revision; raises `Changed`."""
+        """Stores a new state of an object at the expected revision; raises `RevisionConflictError`."""
         return await self._write(key, _unless_at(key, expected), WatchEventType.MODIFIED, obj)
 
     async def delete(self, key: StorageKey, expected: int) -> StoredObject:
-        """Remove an object that is at the expected revision, and give its last state; raises `Changed`."""
+        """Deletes an object at the expected revision and returns its last state; raises `RevisionConflictError`."""
         return await self._write(key, _unless_at(key, expected), WatchEventType.DELETED, None)
 
     async def _write(
-        self, key: StorageKey, refuse: Refuse, kind: WatchEventType, obj: Mapping[str, Json] | None
+        self, key: StorageKey, precondition: _Precondition, kind: WatchEventType, obj: Mapping[str, Json] | None
     ) -> StoredObject:
         while True:
             self._check_open()
             ahead = self._pending.newest(key)
             current = ahead.after if ahead else self.get(key)
-            if refuse(current) is None:
+            if precondition(current) is None:
                 return await asyncio.shield(self._submit(key, kind, obj, current, ahead))
-            if refusal := refuse(self.get(key)):
+            if refusal := precondition(self.get(key)):
                 raise refusal
             if ahead:
-                # It stands in the way and may yet fail: nothing is refused on account of what is not committed.
+                # The conflicting write is pending and may fail: a write is rejected only because of committed state.
                 await asyncio.wait([ahead.settled])
 
     def _submit(
@@ -169,7 +181,7 @@ class Store:
         ahead: UncommittedWrite | None,
     ) -> asyncio.Future[StoredObject]:
         entry = self._next_entry(key, _object(current) if obj is None else obj)
-        self._given_out = entry.revision
+        self._last_revision = entry.revision
         base = ahead.change.revision if ahead else 0
         write = UncommittedWrite(StorageEvent(kind, entry, current), base, asyncio.get_running_loop().create_future())
         self._pending.add(write)
@@ -177,11 +189,11 @@ class Store:
         return write.settled
 
     def _next_entry(self, key: StorageKey, obj: Mapping[str, Json]) -> StoredObject:
-        revision = self._given_out + 1
-        value = stamped(obj, revision)
+        revision = self._last_revision + 1
+        value = with_revision(obj, revision)
         data = _encoded(key, value)
         if self._pending.size + len(data) > self._settings.pending_bytes:
-            raise StoreBusyError(f"{self._pending.size} bytes wait for the disk already: try again shortly")
+            raise StoreBusyError(f"{self._pending.size} bytes of writes are pending: retry later")
         entry = StoredObject(key, revision, data, self._state.decoded)
         self._state.decoded.admit(entry, value)
         return entry
@@ -193,106 +205,106 @@ class Store:
     # Committing
 
     def _schedule(self) -> None:
-        """Commit at the end of this turn of the loop, so that everybody's writes in it go together."""
+        """Commits at the end of this iteration of the event loop, so that its writes share a batch."""
         if not self._committing:
             self._committing = True
             asyncio.get_running_loop().call_soon(self._commit)
 
     def _commit(self) -> None:
         batch = self._pending.next_batch()
-        sweep = self._next_sweep()
-        done = self._disk.commit([write.change for write in batch], sweep)
-        done.add_done_callback(partial(self._settle, batch, sweep))
+        compaction = self._next_compaction()
+        done = self._backend.commit([write.change for write in batch], compaction)
+        done.add_done_callback(partial(self._settle, batch, compaction))
 
-    def _settle(self, batch: Sequence[UncommittedWrite], sweep: Compaction, done: asyncio.Future[None]) -> None:
+    def _settle(self, batch: Sequence[UncommittedWrite], compaction: Compaction, done: asyncio.Future[None]) -> None:
         error = done.exception()
         if error:
-            self._garbage.extendleft(reversed(sweep.revisions))
+            self._garbage.extendleft(reversed(compaction.revisions))
             self._fail(batch, error)
         else:
             self._publish(batch)
         self._committing = False
-        if self._pending.any_waiting:
+        if self._pending.has_waiting:
             self._schedule()
 
     def _publish(self, batch: Sequence[UncommittedWrite]) -> None:
-        """Show a batch to readers, then to watchers, then to those who wrote it."""
-        now, history, touched = self._clock(), self._state.history, set[ResourceHistory]()
-        self._garbage += history.forget(history.due(now))
+        """Publishes a batch to readers, then to watches, then to its writers."""
+        now, watch_cache, touched = self._clock(), self._state.watch_cache, set[ResourceHistory]()
+        self._garbage += watch_cache.forget(watch_cache.due(now))
         for write in batch:
             self._state.publish(write.change)
-            touched.update(history.append(write.change, now))
+            touched.update(watch_cache.append(write.change, now))
         self._state.revision = batch[-1].change.revision
         self._pending.settle(batch)
-        for feed in touched:
-            feed.wake()
+        for history in touched:
+            history.wake()
         for write in batch:
             write.settled.set_result(write.change.entry)
 
     def _fail(self, batch: Sequence[UncommittedWrite], error: BaseException) -> None:
-        fallen = self._pending.fallen(batch)
-        self._pending.settle(fallen)
-        for write in fallen:
+        remove_failed = self._pending.remove_failed(batch)
+        self._pending.settle(remove_failed)
+        for write in remove_failed:
             failure = WriteFailedError(str(error))
             failure.__cause__ = error
             write.settled.set_exception(failure)
 
-    # Forgetting
+    # Compaction
 
     async def compact(self, before: int) -> None:
-        """Give up everything before a revision, which stays the oldest that can be asked for."""
+        """Compacts everything before a revision, which becomes the oldest available."""
         self._check_open()
         if before > self.revision:
             raise FutureRevisionError(before, self.revision)
-        await self._disk.commit((), Compaction(before, ()))
-        self._garbage += self._state.history.forget(before)
+        await self._backend.commit((), Compaction(before, ()))
+        self._garbage += self._state.watch_cache.forget(before)
         while self._garbage and not self.closed:
-            await self._take_out(self._next_sweep())
+            await self._drop_compacted(self._next_compaction())
 
-    async def _take_out(self, sweep: Compaction) -> None:
+    async def _drop_compacted(self, compaction: Compaction) -> None:
         try:
-            await asyncio.shield(self._disk.commit((), sweep))
+            await asyncio.shield(self._backend.commit((), compaction))
         except WriteFailedError:
-            self._garbage.extendleft(reversed(sweep.revisions))
+            self._garbage.extendleft(reversed(compaction.revisions))
             raise
 
-    def _next_sweep(self) -> Compaction:
-        """The next superseded revisions to delete: in order, so that an object never outlives its deletion."""
-        count = min(SWEPT_AT_ONCE, len(self._garbage))
+    def _next_compaction(self) -> Compaction:
+        """The next superseded revisions to delete, in order, so that an object never outlives its deletion."""
+        count = min(MAX_COMPACTED, len(self._garbage))
         return Compaction(self.oldest, [self._garbage.popleft() for _ in range(count)])
 
     async def close(self) -> None:
-        """Finish what was accepted, end all watches, and let go of the file."""
+        """Commits accepted writes, ends all watches, and releases the file."""
         if self.closed:
             return
         self.closed = True
         while waiting := [write.settled for write in self._pending.all()]:
             await asyncio.wait(waiting)
-        for feed in self._state.history.feeds():
-            feed.wake()
-        await self._disk.close()
+        for history in self._state.watch_cache.histories():
+            history.wake()
+        await self._backend.close()
 
 
 def _begin(settings: StoreSettings, oldest: int) -> RecoveredState:
     return RecoveredState(oldest, WatchCache(oldest, settings.retention), DecodedCache(settings.decoded_bytes))
 
 
-def _unless_at(key: StorageKey, expected: int) -> Refuse:
-    def refuse(current: StoredObject | None) -> StoreError | None:
+def _unless_at(key: StorageKey, expected: int) -> _Precondition:
+    def precondition(current: StoredObject | None) -> StoreError | None:
         return None if current and current.revision == expected else RevisionConflictError(key, expected, current)
 
-    return refuse
+    return precondition
 
 
 def _object(current: StoredObject | None) -> Mapping[str, Json]:
-    """What a deletion leaves as the last state."""
+    """The last state of a deleted object."""
     return current.object if current else {}
 
 
 def _encoded(key: StorageKey, value: Mapping[str, Json]) -> bytes:
     try:
         "".join(key).encode()
-        # The encoder leaves its buffer, half as large again, behind its bytes; a copy takes what it needs.
+        # The encoder's buffer is half as large again as its content; a copy has the exact size.
         return bytes(memoryview(encode(value)))
     except (TypeError, ValueError, RecursionError) as error:
-        raise StoreError(f"{'/'.join(key)!r}: can't be stored ({error})") from None
+        raise StoreError(f"{'/'.join(key)!r}: cannot be stored ({error})") from None

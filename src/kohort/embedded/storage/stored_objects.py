@@ -1,6 +1,6 @@
-"""What the store holds: keys, objects at a revision, and the changes between them.
+"""Stored data: keys, objects at a revision, and events.
 
-The bytes are the object; the decoded form is kept only for those used lately, because it takes five times the memory.
+The bytes are the object; the decoded form takes five times the memory and is cached for recently used objects only.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ from kohort.kube.watch_events import WatchEventType
 
 
 class StorageKey(NamedTuple):
-    """Where an object lives; the namespace of a cluster-scoped one is empty."""
+    """Storage key of an object; the namespace is empty for cluster-scoped ones."""
 
     resource: str
     namespace: str
@@ -22,7 +22,7 @@ class StorageKey(NamedTuple):
 
 
 class DecodedCache:
-    """The entries whose decoded object is at hand, oldest first; bounded by the size of their bytes."""
+    """Objects whose decoded form is cached, oldest first; bounded by the size of their bytes."""
 
     __slots__ = ("_bytes", "_entries", "_limit")
 
@@ -32,7 +32,7 @@ class DecodedCache:
         self._bytes = 0
 
     def admit(self, entry: "StoredObject", value: JsonObject) -> None:
-        """Keep the decoded object beside its entry, and let go of those kept longest."""
+        """Caches the decoded form, and evicts the oldest ones."""
         entry.decoded = value
         self._entries.append(entry)
         self._bytes += len(entry.data)
@@ -43,7 +43,7 @@ class DecodedCache:
 
 
 class StoredObject(msgspec.Struct, gc=False, eq=False):
-    """One object at one revision, which its `metadata.resourceVersion` names; nobody may change it."""
+    """One object at one revision, its `metadata.resourceVersion`; immutable."""
 
     key: StorageKey
     revision: int
@@ -53,7 +53,7 @@ class StoredObject(msgspec.Struct, gc=False, eq=False):
 
     @property
     def object(self) -> JsonObject:
-        """The object as plain JSON, decoded when it is not at hand."""
+        """The object as JSON values, decoded on demand."""
         if self.decoded is not None:
             return self.decoded
         value: JsonObject = decode_json(self.data)
@@ -62,7 +62,7 @@ class StoredObject(msgspec.Struct, gc=False, eq=False):
 
 
 class StorageEvent(msgspec.Struct, gc=False, eq=False, frozen=True):
-    """One committed write; a deletion carries the last state under the revision of the deletion."""
+    """One committed write; a deletion carries the last state with the revision of the deletion."""
 
     kind: WatchEventType
     entry: StoredObject
@@ -70,31 +70,31 @@ class StorageEvent(msgspec.Struct, gc=False, eq=False, frozen=True):
 
     @property
     def revision(self) -> int:
-        """The revision that this change made."""
+        """The revision of this event."""
         return self.entry.revision
 
     @property
     def superseded(self) -> "Sequence[StoredObject]":
-        """The states that nothing needs any more once this change lies in the compacted past."""
+        """The objects that are garbage once this event is compacted."""
         gone = (self.previous,) if self.previous else ()
         return (*gone, self.entry) if self.kind is WatchEventType.DELETED else gone
 
 
 class ProgressEvent(msgspec.Struct, gc=False, frozen=True):
-    """Everything up to this revision has been told: what a bookmark says."""
+    """All events up to this revision have been read: the content of a bookmark."""
 
     revision: int
 
 
 class StorageList(msgspec.Struct, gc=False, frozen=True):
-    """A page of objects as they were at one revision, and how many more follow it."""
+    """A page of objects at one revision, and the number that remain."""
 
     entries: Sequence[StoredObject]
     revision: int
     remaining: int
 
 
-def stamped(obj: Mapping[str, Json], revision: int) -> JsonObject:
-    """The object with its revision in it; what was handed over stays as it was."""
+def with_revision(obj: Mapping[str, Json], revision: int) -> JsonObject:
+    """A copy of the object with its resourceVersion."""
     metadata = {**(obj.get("metadata") or {}), "resourceVersion": str(revision)}
     return {**obj, "metadata": metadata}

@@ -1,6 +1,7 @@
-"""A watch: a position in a feed that moves on as its reader takes the changes.
+"""A watch: a position in a resource history.
 
-It is never queued for, so a slow reader costs nothing; when what it has not read is given up, it ends with `Lagging`.
+Nothing is queued per watch, so a slow reader costs nothing; if its next event is compacted, it ends with
+`WatchTooSlowError`.
 """
 
 import asyncio
@@ -12,12 +13,12 @@ from kohort.embedded.storage.errors import WatchTooSlowError
 from kohort.embedded.storage.stored_objects import ProgressEvent, StorageEvent
 from kohort.embedded.storage.watch_cache import ResourceHistory
 
-MOST_AT_ONCE = 500
-"""How many changes one `read` gives, so that a reader far behind does not keep the loop to itself."""
+MAX_EVENTS = 500
+"""Maximum of events per `read`, so that a watch far behind does not block the event loop."""
 
 
 class Committed(Protocol):
-    """Where a watch asks how far the store is."""
+    """The committed revisions of the store."""
 
     @property
     def revision(self) -> int:
@@ -29,26 +30,26 @@ class Committed(Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether there will be no more changes."""
+        """Whether no further events will follow."""
 
 
 class StoreWatch:
-    """The changes of a feed from a revision on, without gap or duplicate, for one reader; close it after use."""
+    """The events of a history from a revision on, without gap or duplicate, for one reader; must be closed."""
 
-    __slots__ = ("_closed", "_feed", "_leave", "_marked", "_position", "_store", "_woken")
+    __slots__ = ("_closed", "_history", "_leave", "_position", "_progress_requested", "_store", "_wakeup")
 
-    def __init__(self, store: Committed, feed: ResourceHistory, since: int, leave: Callable[[], None]) -> None:
+    def __init__(self, store: Committed, history: ResourceHistory, since: int, leave: Callable[[], None]) -> None:
         self._store = store
-        self._feed = feed
-        self._position = feed.position(since)
+        self._history = history
+        self._position = history.position(since)
         self._leave = leave
-        self._marked = False
+        self._progress_requested = False
         self._closed = False
-        self._woken: asyncio.Future[None] | None = None
-        feed.readers += 1
+        self._wakeup: asyncio.Future[None] | None = None
+        history.readers += 1
 
-    async def read(self, limit: int = MOST_AT_ONCE) -> Sequence[StorageEvent | ProgressEvent]:
-        """What there is to tell, as soon as there is something; empty when watch or store was closed."""
+    async def read(self, limit: int = MAX_EVENTS) -> Sequence[StorageEvent | ProgressEvent]:
+        """The next events, waiting for at least one; empty when watch or store was closed."""
         while not self._closed and not self._store.closed:
             found = self._take(limit)
             if found:
@@ -56,38 +57,38 @@ class StoreWatch:
             await self._sleep()
         return ()
 
-    def mark(self) -> None:
-        """Ask for a `Progress` behind everything told so far: at once when nothing is left to tell."""
-        self._marked = True
+    def request_progress(self) -> None:
+        """Requests a `ProgressEvent` after all events read so far: at once if none are left."""
+        self._progress_requested = True
         self._wake()
 
     def close(self) -> None:
-        """End the watch, also for a reader that waits."""
+        """Ends the watch, and a pending read."""
         if not self._closed:
             self._closed = True
             self._leave()
             self._wake()
 
     async def _sleep(self) -> None:
-        self._woken = asyncio.get_running_loop().create_future()
-        self._feed.waiting.add(self._woken)
+        self._wakeup = asyncio.get_running_loop().create_future()
+        self._history.waiting.add(self._wakeup)
         try:
-            await self._woken
+            await self._wakeup
         finally:
-            self._feed.waiting.discard(self._woken)
+            self._history.waiting.discard(self._wakeup)
 
     def _wake(self) -> None:
-        if self._woken and not self._woken.done():
-            self._woken.set_result(None)
+        if self._wakeup and not self._wakeup.done():
+            self._wakeup.set_result(None)
 
     def _take(self, limit: int) -> Sequence[StorageEvent | ProgressEvent]:
-        feed, position = self._feed, self._position
-        if position < feed.dropped:
+        history, position = self._history, self._position
+        if position < history.dropped:
             raise WatchTooSlowError(self._store.oldest)
-        found = feed.read(position, limit)
+        found = history.read(position, limit)
         self._position = position + len(found)
-        if self._marked and len(found) < limit:
-            self._marked = False
+        if self._progress_requested and len(found) < limit:
+            self._progress_requested = False
             found.append(ProgressEvent(self._store.revision))
         return found
 

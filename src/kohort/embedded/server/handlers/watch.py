@@ -143,7 +143,7 @@ class WatchHandler:
         end = self._clock.now() + lasts
         while (left := end - self._clock.now()) > 0:
             await self._clock.sleep(min(left, BOOKMARK_EVERY))
-            watch.mark()
+            watch.request_progress()
         watch.close()
 
 

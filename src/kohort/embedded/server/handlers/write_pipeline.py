@@ -11,7 +11,7 @@ from kohort.api.codec import JsonObject
 from kohort.api.fields import ROOT, invalid
 from kohort.embedded.admission.attributes import AdmissionAttributes, Verb
 from kohort.embedded.admission.chain import AdmissionChain
-from kohort.embedded.auth.attributes import AuthorizationAttributes, refusal
+from kohort.embedded.auth.attributes import AuthorizationAttributes, denied
 from kohort.embedded.auth.rbac import RbacAuthorizer
 from kohort.embedded.kinds.strategies import prepare_create, prepare_update
 from kohort.embedded.kinds.validation.name_formats import IMMUTABLE
@@ -114,7 +114,7 @@ class WritePipeline:
         )
         decision = self._authorizer.decide(operation.user, requested)
         if not decision.allowed:
-            raise refusal(requested, operation.user, decision.reason)
+            raise denied(requested, operation.user, decision.reason)
         return await self.create(operation, body)
 
     async def _prepared_new(self, operation: WriteOperation, body: JsonObject) -> JsonObject:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from kohort.api.codec import JsonObject
-from kohort.embedded.auth.bootstrap import TRUST
+from kohort.embedded.auth.bootstrap import AUTHENTICATION_CONFIGMAP
 from kohort.embedded.auth.users import LOOPBACK
 from kohort.embedded.server.handlers.write_pipeline import WritePipeline
 from kohort.embedded.server.registry.resource_catalog import ResourceCatalog
@@ -13,7 +13,7 @@ from kohort.embedded.storage import StorageEvent, StorageKey, Store
 from kohort.kube.clock import Clock
 from kohort.kube.watch_events import WatchEventType
 
-CONFIG_MAP: Final = StorageKey("configmaps", "kube-system", TRUST)
+CONFIG_MAP: Final = StorageKey("configmaps", "kube-system", AUTHENTICATION_CONFIGMAP)
 
 
 class AuthenticationConfigMap:

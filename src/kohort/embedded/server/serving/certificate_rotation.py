@@ -62,9 +62,9 @@ class CertificateRotation:
     async def renew(self) -> None:
         """Renews certificates that are about to expire; open connections keep theirs."""
         now = self._clock.wall()
-        await asyncio.to_thread(self._keyring.serve, self._hosts, now)
+        await asyncio.to_thread(self._keyring.ensure_serving, self._hosts, now)
         self._shown.context.load_cert_chain(self._keyring.certificate, self._keyring.key)
-        await asyncio.to_thread(self._keyring.introduce, now)
+        await asyncio.to_thread(self._keyring.ensure_front_proxy, now)
         self._shown.renew_front_proxy()
         if self._client is None or not self._client.is_fresh(now):
             self._client = self._keyring.client(ADMINISTRATOR, now)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embedded.store.stores import Clock, empty, key, names, opened, pod, told
+from embedded.storage.stores import Clock, empty, key, names, opened, pod, told
 from kohort.embedded.storage import OpenError, Store, files
 from kohort.embedded.storage.backend import abandon
 from kohort.embedded.storage.records import APPLICATION, VERSION, CorruptRowError, read_floor, write_floor
@@ -178,7 +178,7 @@ async def test_an_absent_folder_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_folder_that_can_not_be_written_is_refused() -> None:
-    with pytest.raises(OpenError, match="can't be written"):
+    with pytest.raises(OpenError, match="cannot be written"):
         await opened(Path("/proc/store.db"))
 
 
@@ -246,7 +246,7 @@ async def test_a_full_disk_is_not_taken_for_damage(file: Path, code: int, monkey
     await written(file)
     monkeypatch.setattr(files, "_check_structure", fail)
     text = await refused(file)
-    assert "can't be read at present (disk I/O error); make room or repair the disk" in text
+    assert "cannot be read now (disk I/O error); free disk space or repair the disk" in text
     assert "damaged" not in text
 
 
@@ -255,7 +255,7 @@ async def test_a_row_that_says_something_else_than_was_written_is_refused(file: 
     with sqlite3.connect(file) as db:
         db.execute("UPDATE log SET name = 'other' WHERE revision = 5")
     db.close()
-    assert "damaged (revision 5 has another checksum than it was written with); restore it" in await refused(file)
+    assert "damaged (revision 5 has a wrong checksum); restore it" in await refused(file)
 
 
 async def test_a_lost_row_is_noticed(file: Path) -> None:
@@ -263,7 +263,7 @@ async def test_a_lost_row_is_noticed(file: Path) -> None:
     with sqlite3.connect(file) as db:
         db.execute("DELETE FROM log WHERE revision = 2")
     db.close()
-    assert "supersedes revision 2, which is not there" in await refused(file)
+    assert "supersedes revision 2, which is missing" in await refused(file)
 
 
 async def test_a_page_that_hides_some_of_its_rows_is_refused(file: Path) -> None:

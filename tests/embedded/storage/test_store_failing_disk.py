@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from embedded.store.stores import empty, held, keeping, key, names, opened, pod, quiet, turns
+from embedded.storage.stores import empty, held, keeping, key, names, opened, pod, quiet, turns
 from kohort.embedded.storage import OpenError, StorageEvent, Store, StoredObject, WriteFailedError
 from kohort.embedded.storage.revision_log import Compaction, RevisionLog
 from kohort.kube.watch_events import WatchEventType
@@ -110,7 +110,7 @@ async def test_a_full_disk_gives_a_clear_error_and_the_store_goes_on_when_there_
     await store.create(key("before"), pod())
     with full_at(100_000):
         with pytest.raises(
-            WriteFailedError, match=r"store\.db: .*; nothing of the write was kept, make room"
+            WriteFailedError, match=r"store\.db: .*; the write was rolled back; free disk space"
         ) as failure:
             await asyncio.gather(*(store.create(key(str(number)), pod(spec="x" * 5000)) for number in range(30)))
         assert "\n" not in str(failure.value)
@@ -189,7 +189,7 @@ async def test_a_batch_that_sqlite_refuses_leaves_no_open_transaction(tmp_path: 
 
 
 async def test_a_file_that_can_not_be_made_on_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
-    with full_at(2000), pytest.raises(OpenError, match="can't be created"):
+    with full_at(2000), pytest.raises(OpenError, match="cannot be created"):
         await opened(tmp_path / "store.db")
     assert not (tmp_path / "store.db").exists()
     await (await opened(tmp_path / "store.db")).close()

@@ -6,7 +6,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from embedded.store.stores import keeping, key
+from embedded.storage.stores import keeping, key
 from kohort.embedded.storage import KeyExistsError, RevisionConflictError, StorageEvent, Store, StoredObject
 
 WRITERS = 8

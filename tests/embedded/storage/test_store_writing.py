@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from embedded.store.stores import SECONDS, held, key, opened, pod, turns
+from embedded.storage.stores import SECONDS, held, key, opened, pod, turns
 from kohort.api.codec import decode_json
 from kohort.embedded.storage import (
     KeyExistsError,
@@ -68,7 +68,7 @@ async def test_creating_what_exists_is_refused_with_what_is_there() -> None:
 async def test_a_write_on_another_revision_than_expected_is_refused_with_what_is_there(write: str) -> None:
     store = await opened()
     entry = await store.create(key("a"), pod())
-    with pytest.raises(RevisionConflictError, match=r"is at revision 2, expected was revision 1$") as refusal:
+    with pytest.raises(RevisionConflictError, match=r"is at revision 2, expected revision 1$") as refusal:
         await writing(store, write, 1)
     assert refusal.value.current is entry
 
@@ -76,9 +76,7 @@ async def test_a_write_on_another_revision_than_expected_is_refused_with_what_is
 @pytest.mark.parametrize("write", ["update", "delete"])
 async def test_a_write_to_what_does_not_exist_is_refused(write: str) -> None:
     store = await opened()
-    with pytest.raises(
-        RevisionConflictError, match=r"^pods team-a/a does not exist, expected was revision 9$"
-    ) as refusal:
+    with pytest.raises(RevisionConflictError, match=r"^pods team-a/a does not exist, expected revision 9$") as refusal:
         await writing(store, write, 9)
     assert refusal.value.current is None
 
@@ -102,7 +100,7 @@ async def test_a_deleted_name_can_be_created_again() -> None:
 )
 async def test_what_is_not_json_is_refused_and_takes_no_revision(name: str, obj: dict[str, Any]) -> None:
     store = await opened()
-    with pytest.raises(StoreError, match="can't be stored"):
+    with pytest.raises(StoreError, match="cannot be stored"):
         await store.create(key(name), obj)
     assert (await store.create(key("b"), pod())).revision == 2
 

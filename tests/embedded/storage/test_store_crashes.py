@@ -10,8 +10,8 @@ import random
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from embedded.store.crashing_writer import Acknowledged, Told, write_until_killed
-from embedded.store.stores import SECONDS, keeping, key
+from embedded.storage.crashing_writer import Acknowledged, Told, write_until_killed
+from embedded.storage.stores import SECONDS, keeping, key
 from kohort.embedded.storage import StorageEvent, Store
 
 KILLS = int(os.environ.get("KOHORT_KILLS", "10"))
@@ -88,7 +88,7 @@ def found_in(change: StorageEvent) -> Acknowledged:
 
 async def all_changes(store: Store, since: int) -> list[StorageEvent]:
     with store.watch("pods", since=since) as watch:
-        watch.mark()
+        watch.request_progress()
         found = [*await asyncio.wait_for(watch.read(10**9), SECONDS)]
     return [item for item in found if isinstance(item, StorageEvent)]
 

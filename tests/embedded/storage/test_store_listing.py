@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from embedded.store.stores import key, names, opened, placed, pod
+from embedded.storage.stores import key, names, opened, placed, pod
 from kohort.embedded.storage import CompactedError, FutureRevisionError, Store
 
 
@@ -110,13 +110,13 @@ async def test_a_list_of_one_namespace_can_be_had_at_an_earlier_revision() -> No
 
 async def test_a_revision_that_is_not_there_yet_is_refused() -> None:
     store = await opened()
-    with pytest.raises(FutureRevisionError, match=r"^revision 2 is not there yet, the newest is 1$"):
+    with pytest.raises(FutureRevisionError, match=r"^revision 2 does not exist yet, the newest is 1$"):
         store.list("pods", at=2)
 
 
 async def test_a_revision_before_the_first_is_refused() -> None:
     store = await opened()
-    with pytest.raises(CompactedError, match=r"^revision 0 is no longer kept, the oldest is 1: list anew$"):
+    with pytest.raises(CompactedError, match=r"^revision 0 is compacted, the oldest is 1: list again$"):
         store.list("pods", at=0)
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from embedded.store.stores import Clock, keeping, key, names, opened, pod, told, turns
+from embedded.storage.stores import Clock, keeping, key, names, opened, pod, told, turns
 from kohort.embedded.storage import CompactedError, FutureRevisionError, Store
 from kohort.embedded.storage.records import write_floor
-from kohort.embedded.storage.store import SWEPT_AT_ONCE
+from kohort.embedded.storage.store import MAX_COMPACTED
 
 
 async def rewritten(store: Store, name: str, times: int) -> int:
@@ -73,7 +73,7 @@ async def test_a_watch_that_has_read_everything_goes_on_after_a_compaction() -> 
 
 
 async def test_superseded_revisions_leave_the_disk_in_small_steps(tmp_path: Path) -> None:
-    file, many = tmp_path / "store.db", 3 * SWEPT_AT_ONCE
+    file, many = tmp_path / "store.db", 3 * MAX_COMPACTED
     store = await opened(file)
     last = await rewritten(store, "a", many)
     await store.delete(key("b"), await rewritten(store, "b", 1))

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from embedded.store.stores import SECONDS, keeping, key, opened, pod, quiet, told, turns
+from embedded.storage.stores import SECONDS, keeping, key, opened, pod, quiet, told, turns
 from kohort.embedded.storage import (
     CompactedError,
     FutureRevisionError,
@@ -108,7 +108,7 @@ async def test_progress_comes_behind_everything_told_so_far() -> None:
     store = await opened()
     with store.watch("pods", since=1) as watch:
         await store.create(key("a"), pod())
-        watch.mark()
+        watch.request_progress()
         await store.create(key("b"), pod())
         assert await told(watch, 2) == [("ADDED", "a", 2), ("ADDED", "b", 3)]
         assert await anext(watch) == ProgressEvent(3)
@@ -122,7 +122,7 @@ async def test_progress_tells_of_revisions_that_changed_something_else() -> None
         await store.create(key("a", "", "nodes"), pod())
         await turns()
         assert not reading.done()
-        watch.mark()
+        watch.request_progress()
         assert await asyncio.wait_for(reading, SECONDS) == [ProgressEvent(2)]
 
 
@@ -134,7 +134,7 @@ async def test_a_watch_that_has_not_read_what_is_given_up_ends_with_lagging() ->
     with store.watch("pods", since=1) as slow, store.watch("pods", "quiet", since=1) as idle:
         for number in range(6):
             await store.create(key(str(number)), pod())
-        with pytest.raises(WatchTooSlowError, match="list anew"):
+        with pytest.raises(WatchTooSlowError, match="list again"):
             await slow.read()
         assert quiet(idle)
         await store.create(key("x", "quiet"), pod())
@@ -203,8 +203,8 @@ async def test_watches_leave_nothing_behind() -> None:
             await told(watch, 1)
     await store.create(key("a", "", "nodes"), pod())
     await store.create(key("b", "", "nodes"), pod())
-    assert feeds(store) == 1
+    assert histories(store) == 1
 
 
-def feeds(store: Store) -> int:
-    return len(list(store._state.history.feeds()))
+def histories(store: Store) -> int:
+    return len(list(store._state.watch_cache.histories()))

@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from embedded.store.stores import Clock, keeping, pod
+from embedded.storage.stores import Clock, keeping, pod
 from kohort.embedded.storage import (
     CompactedError,
     FutureRevisionError,
@@ -178,7 +178,7 @@ class StoreMachine(RuleBasedStateMachine):
                 self.run(follower.watch.read())
             self.followers.remove(follower)
             return
-        follower.watch.mark()
+        follower.watch.request_progress()
         found = self.run(follower.watch.read())
         assert found[-1] == ProgressEvent(self.revision)
         assert [
