@@ -33,6 +33,7 @@ _UNSERVED = (
     "|servicecidrs|storageversionmigrations|volumeattachments|volumeattributesclasses"
 )
 UNSERVED_KINDS = Difference("kinds", rf"^(?:{_UNSERVED})[ .\n][^\n]*\n?")
+PRINTER_COLUMNS = Difference("printer columns", r".*")
 UNSERVED_ENTRIES = Difference("kinds", _ENTRY % "componentstatuses")
 OLD_AUTOSCALERS = Difference("kinds", r"^exit.*")
 STREAMS = Difference(

@@ -172,11 +172,6 @@ ROWS: list[tuple[str, Object, dict[str, Any]]] = [
     ),
     ("statefulsets.apps", {"spec": {"replicas": 2}, "status": {"readyReplicas": 1}}, {"Ready": "1/2"}),
     (
-        "daemonsets.apps",
-        {"spec": {"template": TEMPLATE}, "status": {"desiredNumberScheduled": 2, "numberReady": 1}},
-        {"Desired": 2, "Ready": 1, "Node Selector": "x=y"},
-    ),
-    (
         "cronjobs.batch",
         {"spec": {"schedule": "* * * * *", "suspend": False}},
         {"Schedule": "* * * * *", "Timezone": "<none>", "Suspend": "False", "Active": 0, "Last Schedule": "<none>"},
@@ -302,17 +297,6 @@ ROWS: list[tuple[str, Object, dict[str, Any]]] = [
         "endpoints",
         {"subsets": [{"addresses": [{"ip": f"10.0.0.{i}"} for i in range(5)], "ports": [{"port": 80}]}]},
         {"Endpoints": "10.0.0.0:80,10.0.0.1:80,10.0.0.2:80 + 2 more..."},
-    ),
-    (
-        "horizontalpodautoscalers.autoscaling",
-        {
-            "spec": {
-                "scaleTargetRef": {"kind": "Deployment", "name": "d"},
-                "maxReplicas": 3,
-                "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 80}}}],
-            }
-        },
-        {"Reference": "Deployment/d", "Targets": "cpu: <unknown>/80%", "MinPods": "<unset>", "MaxPods": 3},
     ),
 ]
 

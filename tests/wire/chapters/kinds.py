@@ -2,7 +2,7 @@
 
 # ruff: noqa: E501 - a manifest stands whole
 
-from wire.differences import NULLS, OLD_ENDPOINTS, STORAGE, Difference
+from wire.differences import NULLS, OLD_ENDPOINTS, PRINTER_COLUMNS, STORAGE, Difference
 from wire.steps import Chapter, Step
 
 _POD = "{metadata: {labels: {app: x}}, spec: {containers: [{name: c, image: busybox}]}}"
@@ -40,6 +40,15 @@ _OBJECTS = {
 
 
 _SHOWN: dict[str, tuple[Difference, ...]] = {"endpoints": (OLD_ENDPOINTS,)}
+_WITHOUT_COLUMNS = (
+    "daemonset",
+    "replicationcontroller",
+    "networkpolicy",
+    "ingress",
+    "ingressclass",
+    "horizontalpodautoscaler",
+)
+_PRINTED = {**_SHOWN, **dict.fromkeys(_WITHOUT_COLUMNS, (PRINTER_COLUMNS,))}
 _DESCRIBED = {**_SHOWN, "persistentvolume": (STORAGE,), "persistentvolumeclaim": (STORAGE,)}
 _STORED = {**_DESCRIBED, "horizontalpodautoscaler": (NULLS,)}
 
@@ -57,7 +66,7 @@ CHAPTERS = (
                 for kind, manifest in _OBJECTS.items()
             ),
             *(
-                Step(f"get {kind} {_name(manifest)} -o wide", differs=_SHOWN.get(kind, ()))
+                Step(f"get {kind} {_name(manifest)} -o wide", differs=_PRINTED.get(kind, ()))
                 for kind, manifest in _OBJECTS.items()
             ),
             *(

@@ -1,4 +1,4 @@
-"""Lists as tables, for people: the columns that `kubectl get` shows, of built-in and of custom kinds."""
+"""Server-side printing: the columns of `kubectl get` for built-in kinds and custom resources."""
 
 from kohort.embedded.tables.jsonpath import JsonPath, JsonPathError, compile_path
 from kohort.embedded.tables.table import Include, TableVersion, table

@@ -1,4 +1,4 @@
-"""What many kinds' rows have in common: reading deep fields, ages, containers, labels and selectors as text."""
+"""Helpers of row renderers: nested fields, ages, containers, labels and selectors as text."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ _MOST_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """The columns of a kind, and how an object fills them."""
+    """The columns of a kind, and the function that renders its cells."""
 
     columns: tuple[TableColumn, ...]
     cells: Callable[[JsonMapping, datetime], Cells]
 
 
 def layout(columns: str, cells: Callable[[JsonMapping, datetime], Cells]) -> TableLayout:
-    """A layout from its columns, `|` between them; `:type` unless text, `+` for those that only a wide table shows."""
+    """A layout from its columns, separated by `|`; `:type` unless string, `+` for wide output only."""
     return TableLayout(tuple(_column(text) for text in columns.split("|")), cells)
 
 
@@ -40,14 +40,14 @@ def _column(text: str) -> TableColumn:
 
 
 def dig(obj: Any, *path: str) -> Any:
-    """The value some members down, or None."""
+    """A nested value, or None."""
     for name in path:
         obj = obj.get(name) if isinstance(obj, Mapping) else None
     return obj
 
 
 def number(obj: JsonMapping, *path: str) -> int:
-    """A count some members down; nothing counts as none."""
+    """A nested count, 0 if missing."""
     return int(dig(obj, *path) or 0)
 
 
@@ -57,7 +57,7 @@ def name_of(obj: JsonMapping) -> str:
 
 
 def default_marked(obj: JsonMapping, annotation: str) -> str:
-    """The name, and whether an annotation makes the object the default of its kind."""
+    """The name, marked if an annotation makes the object the default of its kind."""
     is_default = (dig(obj, "metadata", "annotations") or {}).get(annotation) == "true"
     return f"{name_of(obj)} (default)" if is_default else name_of(obj)
 
@@ -68,12 +68,12 @@ def age(obj: JsonMapping, now: datetime) -> str:
 
 
 def is_deleted(obj: JsonMapping) -> bool:
-    """Whether the object only waits for its finalizers or its processes."""
+    """Whether the object is terminating."""
     return bool(dig(obj, "metadata", "deletionTimestamp"))
 
 
 def is_true(obj: JsonMapping, condition: str) -> bool:
-    """Whether the status has that condition with status True."""
+    """Whether a condition has status True."""
     conditions = dig(obj, "status", "conditions") or ()
     return any(one.get("type") == condition and one.get("status") == "True" for one in conditions)
 
@@ -90,7 +90,7 @@ def labels_text(labels: Mapping[str, str] | None) -> str:
 
 
 def selector_text(selector: JsonMapping | None) -> str:
-    """A label selector as people type it."""
+    """A label selector in its string form."""
     given = selector or {}
     parts = [(key, f"{key}={value}") for key, value in (given.get("matchLabels") or {}).items()]
     parts += [(each.get("key", ""), _expression(each)) for each in given.get("matchExpressions") or ()]
@@ -104,7 +104,7 @@ def _expression(each: JsonMapping) -> str:
 
 
 def first_few(texts: Iterable[str], separator: str = ",", most: int = _MOST_SHOWN) -> str:
-    """The first of some texts, and how many more there are."""
+    """The first texts, and the number of further ones."""
     listed = list(texts)
     shown = separator.join(listed[:most])
     return f"{shown} + {len(listed) - most} more..." if len(listed) > most else shown or NONE

@@ -1,6 +1,6 @@
-"""Rows of nodes, namespaces, events, and of the rules by which a cluster is used."""
+"""Rows of nodes, namespaces, events, quotas, RBAC and admission configuration."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kohort.api.codec import JsonMapping
 from kohort.embedded.tables.cells import (
@@ -19,7 +19,6 @@ from kohort.embedded.tables.cells import (
     number,
 )
 from kohort.embedded.tables.durations import time_since
-from kohort.terminal.ages import duration
 
 _ROLE = "node-role.kubernetes.io/"
 _UNKNOWN = "<unknown>"
@@ -166,22 +165,6 @@ def _availability(obj: JsonMapping) -> str:
     return status if status == "True" else f"{status} ({reason})"
 
 
-def _signing_request(obj: JsonMapping, now: datetime) -> Cells:
-    spec = obj.get("spec") or {}
-    seconds = spec.get("expirationSeconds")
-    wanted = NONE if seconds is None else duration(timedelta(seconds=seconds))
-    who = spec.get("username", "")
-    return (name_of(obj), age(obj, now), spec.get("signerName") or NONE, who, wanted, _signing_status(obj))
-
-
-def _signing_status(obj: JsonMapping) -> str:
-    found = {one.get("type") for one in dig(obj, "status", "conditions") or ()}
-    words = ["Denied" if "Denied" in found else "Approved" if "Approved" in found else "Pending"]
-    words += ["Failed"] if "Failed" in found else []
-    words += ["Issued"] if dig(obj, "status", "certificate") else []
-    return ",".join(words)
-
-
 def _revision(obj: JsonMapping, now: datetime) -> Cells:
     owners = [one for one in dig(obj, "metadata", "ownerReferences") or () if one.get("controller")]
     return (name_of(obj), _owner(owners[0]) if owners else NONE, number(obj, "revision"), age(obj, now))
@@ -247,9 +230,6 @@ _RBAC = "rbac.authorization.k8s.io"
 CLUSTER: dict[str, TableLayout] = {
     "customresourcedefinitions.apiextensions.k8s.io": layout(
         "Name|Scope|Versions|Created At:date|Group+|Kind+|ShortNames+|Established:boolean+", _definition
-    ),
-    "certificatesigningrequests.certificates.k8s.io": layout(
-        "Name|Age|SignerName|Requestor|RequestedDuration|Condition", _signing_request
     ),
     "events": layout("Last Seen|Type|Reason|Object|Subobject+|Source+|Message|First Seen+|Count+|Name+", _event),
     "nodes": layout(

@@ -1,4 +1,4 @@
-"""How long ago something was, from the times that objects carry."""
+"""Ages from timestamps."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from kohort.terminal.ages import INVALID, UNKNOWN, duration
 
 
 def time_since(moment: Json, now: datetime) -> str:
-    """How long ago an instant was; unknown where there is none."""
+    """Time since a timestamp; `<unknown>` without one."""
     if not moment:
         return UNKNOWN
     try:

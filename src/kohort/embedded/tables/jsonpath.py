@@ -1,6 +1,6 @@
-"""The JSONPath of printer columns: `.spec.x`, `['a.b']`, `[0]`, `[*]`, `[?(@.type=="Ready")].status`.
+"""JSONPath of printer columns: `.spec.x`, `['a.b']`, `[0]`, `[*]`, `[?(@.type=="Ready")].status`.
 
-Compiled once; looking something up never raises: a path that leads nowhere finds nothing.
+Compiled once; a lookup never raises: a path without a match finds nothing.
 """
 
 import re
@@ -28,7 +28,7 @@ _COMPARE: dict[str, Callable[[Json, Json], bool]] = {
 
 
 class JsonPathError(ApiError):
-    """The text is no JSONPath of the kind that columns use."""
+    """The text is not a supported JSONPath."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class JsonPath:
     steps: tuple[Step, ...]
 
     def find(self, document: Json) -> list[Json]:
-        """Everything the path leads to."""
+        """All values at the path."""
         found = [document]
         for step in self.steps:
             found = [value for each in found for value in step(each)]
@@ -47,7 +47,7 @@ class JsonPath:
 
 @lru_cache(maxsize=2048)
 def compile_path(text: str) -> JsonPath:
-    """Read a path; braces and a leading `$` or `@` are optional."""
+    """Compiles a path; braces and a leading `$` or `@` are optional."""
     body = text.strip()
     if body.startswith("{") and body.endswith("}"):
         body = body[1:-1].strip()
@@ -71,7 +71,7 @@ def _steps(body: str, text: str) -> Iterator[Step]:
 
 
 def _dotted(body: str, place: int, text: str) -> tuple[str, bool, int]:
-    """A name after a dot; backslashes keep dots inside it. Two dots look at every depth."""
+    """A name after a dot; backslashes escape dots. Two dots search at every depth."""
     dots = 0
     while place < len(body) and body[place] == ".":
         dots, place = dots + 1, place + 1

@@ -1,4 +1,4 @@
-"""The row of a pod: one word for what is the matter with it, out of phase, conditions and container states."""
+"""The row of a pod: its status from phase, conditions and container states."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ _FINISHED = {
 
 @dataclass
 class _Tally:
-    """What has been seen of the containers so far."""
+    """Counts over the containers."""
 
     reason: str
     ready: int = 0
@@ -72,7 +72,7 @@ def _tally(pod: JsonMapping, sidecars: set[Any]) -> _Tally:
 
 
 def _look_at_init(pod: JsonMapping, tally: _Tally, sidecars: set[Any]) -> bool:
-    """Go through init containers up to the first that is not done; whether there is one."""
+    """Evaluates init containers up to the first that is not done; returns whether there is one."""
     total = len(dig(pod, "spec", "initContainers") or ())
     for index, one in enumerate(dig(pod, "status", "initContainerStatuses") or ()):
         tally.count_restarts(one)
@@ -115,7 +115,7 @@ def _look_at(one: JsonMapping, tally: _Tally) -> None:
 
 
 def _settled(pod: JsonMapping, tally: _Tally) -> str:
-    """A pod of which some containers are done is still whatever the others make of it."""
+    """The reason of a pod with completed containers, from the other containers."""
     if tally.reason != "Completed":
         return tally.reason
     if tally.has_running and is_true(pod, "Ready"):
@@ -143,7 +143,7 @@ def _gates(pod: JsonMapping) -> str:
 
 
 def pod_row_conditions(pod: JsonMapping) -> list[Json]:
-    """What a row says of a pod that is done, so that clients may grey it out."""
+    """Row conditions of a completed pod."""
     finished = _FINISHED.get(str(dig(pod, "status", "phase")))
     return [{"type": "Completed", "status": "True", **finished}] if finished else []
 

@@ -1,6 +1,6 @@
-"""One answer of the server as a `Table`: built-in kinds have layouts, custom kinds their printer columns.
+"""Renders a `Table`: built-in kinds by layout, custom resources by printer columns.
 
-Kinds with neither show name and time of creation.
+Other kinds show name and creation time.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ from kohort.embedded.tables.traffic import TRAFFIC
 from kohort.embedded.tables.workloads import WORKLOADS
 
 Include = Literal["None", "Metadata", "Object"]
-"""How much of each object goes along with its row."""
+"""Object policy of table rows."""
 TableVersion = Literal["v1", "v1beta1"]
 
 _LAYOUTS: dict[str, TableLayout] = {"pods": PODS, **WORKLOADS, **CLUSTER, **TRAFFIC, **STORAGE}
@@ -38,7 +38,7 @@ def table(
     version: TableVersion = "v1",
     metadata: Mapping[str, Json] | None = None,
 ) -> dict[str, Json]:
-    """Objects as rows; `metadata` is what the list itself says (its resource version, where it goes on)."""
+    """Objects as rows; `metadata` is the list's metadata."""
     view = _layout(resource)
     group_version = f"meta.k8s.io/{version}"
     rows = [_row(resource, view, one, now, include, group_version) for one in objects]
@@ -99,7 +99,7 @@ def _custom(columns: tuple[TableColumn, ...]) -> TableLayout:
 
 
 def _path(column: TableColumn) -> JsonPath | None:
-    """A column whose path makes no sense stays empty: a table must not fail for it."""
+    """A column with an invalid path stays empty, so that the table is still returned."""
     try:
         return compile_path(column.path)
     except JsonPathError:

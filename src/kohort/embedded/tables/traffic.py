@@ -1,4 +1,4 @@
-"""Rows of what leads traffic to pods: services, endpoints, ingresses, network policies."""
+"""Rows of services and endpoints."""
 
 from datetime import datetime
 
@@ -9,13 +9,11 @@ from kohort.embedded.tables.cells import (
     Cells,
     TableLayout,
     age,
-    default_marked,
     dig,
     first_few,
     labels_text,
     layout,
     name_of,
-    selector_text,
 )
 
 _UNKNOWN = "<unknown>"
@@ -77,32 +75,8 @@ def _endpoint_slice(obj: JsonMapping, now: datetime) -> Cells:
     return (name_of(obj), obj.get("addressType", ""), *shown, age(obj, now))
 
 
-def _ingress(obj: JsonMapping, now: datetime) -> Cells:
-    spec = obj.get("spec") or {}
-    hosts = [rule["host"] for rule in spec.get("rules") or () if rule.get("host")]
-    ports = "80, 443" if spec.get("tls") else "80"
-    shown = first_few(hosts) if hosts else "*"
-    return (name_of(obj), spec.get("ingressClassName") or NONE, shown, ",".join(_balancers(obj)), ports, age(obj, now))
-
-
-def _ingress_class(obj: JsonMapping, now: datetime) -> Cells:
-    parameters, text = dig(obj, "spec", "parameters"), NONE
-    if parameters:
-        group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") else ""
-        text = f"{parameters.get('kind', '')}{group}/{parameters.get('name', '')}"
-    name = default_marked(obj, "ingressclass.kubernetes.io/is-default-class")
-    return (name, dig(obj, "spec", "controller") or "", text, age(obj, now))
-
-
-def _network_policy(obj: JsonMapping, now: datetime) -> Cells:
-    return (name_of(obj), selector_text(dig(obj, "spec", "podSelector")), age(obj, now))
-
-
 TRAFFIC: dict[str, TableLayout] = {
     "endpoints": layout("Name|Endpoints|Age", _endpoints),
     "endpointslices.discovery.k8s.io": layout("Name|AddressType|Ports|Endpoints|Age", _endpoint_slice),
-    "ingressclasses.networking.k8s.io": layout("Name|Controller|Parameters|Age", _ingress_class),
-    "ingresses.networking.k8s.io": layout("Name|Class|Hosts|Address|Ports|Age", _ingress),
-    "networkpolicies.networking.k8s.io": layout("Name|Pod-Selector|Age", _network_policy),
     "services": layout("Name|Type|Cluster-IP|External-IP|Port(s)|Age|Selector+", _service),
 }

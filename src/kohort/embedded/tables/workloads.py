@@ -1,23 +1,19 @@
-"""Rows of what runs pods: Jobs, CronJobs, Deployments and their kin."""
+"""Rows of workloads: Jobs, CronJobs, Deployments and other kinds that create pods."""
 
 from datetime import datetime
-from typing import Any
 
 from kohort.api.codec import JsonMapping
 from kohort.api.times import TimeError, parse_time
 from kohort.embedded.tables.cells import (
     NONE,
-    UNSET,
     Cells,
     TableLayout,
     age,
     bool_text,
     containers,
     dig,
-    first_few,
     is_deleted,
     is_true,
-    labels_text,
     layout,
     name_of,
     number,
@@ -107,77 +103,15 @@ def _replica_set(obj: JsonMapping, now: datetime) -> Cells:
     return (*_replicas(obj), age(obj, now), *shown, selector_text(dig(obj, "spec", "selector")))
 
 
-def _replication_controller(obj: JsonMapping, now: datetime) -> Cells:
-    shown = containers(dig(obj, "spec", "template"))
-    return (*_replicas(obj), age(obj, now), *shown, labels_text(dig(obj, "spec", "selector")))
-
-
 def _stateful_set(obj: JsonMapping, now: datetime) -> Cells:
     ready = f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
     return (name_of(obj), ready, age(obj, now), *containers(dig(obj, "spec", "template")))
-
-
-_DAEMON_COUNTS = (
-    "desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable",
-)  # fmt: skip
-
-
-def _daemon_set(obj: JsonMapping, now: datetime) -> Cells:
-    template = dig(obj, "spec", "template")
-    return (
-        name_of(obj),
-        *(number(obj, "status", count) for count in _DAEMON_COUNTS),
-        labels_text(dig(template, "spec", "nodeSelector")),
-        age(obj, now),
-        *containers(template),
-        selector_text(dig(obj, "spec", "selector")),
-    )
 
 
 def _disruption_budget(obj: JsonMapping, now: datetime) -> Cells:
     bounds = (dig(obj, "spec", name) for name in ("minAvailable", "maxUnavailable"))
     texts = ("N/A" if bound is None else str(bound) for bound in bounds)
     return (name_of(obj), *texts, number(obj, "status", "disruptionsAllowed"), age(obj, now))
-
-
-def _autoscaler(obj: JsonMapping, now: datetime) -> Cells:
-    spec = obj.get("spec") or {}
-    target, least = spec.get("scaleTargetRef") or {}, spec.get("minReplicas")
-    return (
-        name_of(obj),
-        f"{target.get('kind', '')}/{target.get('name', '')}",
-        first_few(_metrics(obj), ", ", 2),
-        UNSET if least is None else str(least),
-        number(spec, "maxReplicas"),
-        number(obj, "status", "currentReplicas"),
-        age(obj, now),
-    )
-
-
-def _metrics(obj: JsonMapping) -> list[str]:
-    statuses = dig(obj, "status", "currentMetrics") or []
-    wanted = dig(obj, "spec", "metrics") or []
-    return [_metric(one, statuses[index] if index < len(statuses) else {}) for index, one in enumerate(wanted)]
-
-
-def _metric(wanted: JsonMapping, status: JsonMapping) -> str:
-    """`cpu: 20%/80%`: what is, and what should be."""
-    kind = str(wanted.get("type", ""))
-    member = kind[:1].lower() + kind[1:]
-    source, current = wanted.get(member) or {}, dig(status, member, "current") or {}
-    target = source.get("target") or {}
-    name = f"{source['name']}: " if "name" in source else ""
-    if "averageValue" in target:
-        note = " (avg)" if kind in ("External", "Object") else ""
-        return f"{name}{current.get('averageValue', _UNKNOWN)}/{target['averageValue']}{note}"
-    if "value" in target:
-        return f"{name}{current.get('value', _UNKNOWN)}/{target['value']}"
-    return f"{name}{_percent(current, _UNKNOWN)}/{_percent(target, '<auto>')}"
-
-
-def _percent(side: Any, otherwise: str) -> str:
-    share = side.get("averageUtilization")
-    return otherwise if share is None else f"{share}%"
 
 
 _TEMPLATE = "Containers+|Images+|Selector+"
@@ -187,16 +121,11 @@ WORKLOADS: dict[str, TableLayout] = {
     "cronjobs.batch": layout(
         f"Name|Schedule|Timezone|Suspend:boolean|Active:integer|Last Schedule|Age|{_TEMPLATE}", _cron_job
     ),
-    "daemonsets.apps": layout(
-        f"{_COUNTS}|Up-to-date:integer|Available:integer|Node Selector|Age|{_TEMPLATE}", _daemon_set
-    ),
     "deployments.apps": layout(f"Name|Ready|Up-to-date|Available|Age|{_TEMPLATE}", _deployment),
-    "horizontalpodautoscalers.autoscaling": layout("Name|Reference|Targets|MinPods|MaxPods|Replicas|Age", _autoscaler),
     "jobs.batch": layout(f"Name|Status|Completions|Duration|Age|{_TEMPLATE}", _job),
     "poddisruptionbudgets.policy": layout(
         "Name|Min Available|Max Unavailable|Allowed Disruptions:integer|Age", _disruption_budget
     ),
     "replicasets.apps": layout(f"{_COUNTS}|Age|{_TEMPLATE}", _replica_set),
-    "replicationcontrollers": layout(f"{_COUNTS}|Age|{_TEMPLATE}", _replication_controller),
     "statefulsets.apps": layout("Name|Ready|Age|Containers+|Images+", _stateful_set),
 }
