@@ -206,7 +206,7 @@ async def test_when_too_much_waits_for_the_disk_further_writes_are_refused() -> 
     store = await opened(settings=StoreSettings(pending_bytes=1000))
     fitting = asyncio.ensure_future(store.create(key("a"), pod(spec="x" * 800)))
     await asyncio.sleep(0)
-    with pytest.raises(StoreBusyError, match="try again"):
+    with pytest.raises(StoreBusyError, match="retry later"):
         await store.create(key("b"), pod(spec="x" * 800))
     await fitting
     assert (await store.create(key("b"), pod(spec="x" * 800))).revision == 3

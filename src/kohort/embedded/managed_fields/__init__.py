@@ -1,4 +1,4 @@
-"""Who owns which field: `managedFields`, kept by every write, and server-side apply, which lives by them."""
+"""Managed fields: `metadata.managedFields`, updated by every write, and server-side apply, which is based on them."""
 
 from kohort.embedded.managed_fields.applying import apply
 from kohort.embedded.managed_fields.field_sets import EMPTY, FieldSet

@@ -1,6 +1,6 @@
-"""What differs between two states of an object, as sets of fields.
+"""The differences between two states of an object, as sets of fields.
 
-A container that appears is a change of its own, beside all that it holds; one that was there stays whose it was.
+An added container is a change of its own, in addition to its content.
 """
 
 from typing import NamedTuple
@@ -17,64 +17,64 @@ Items = list[Json] | None
 
 
 class Changes(NamedTuple):
-    """What an update did."""
+    """The changes of an update."""
 
     changed: FieldSet
-    """Fields that came or got another value."""
+    """Fields that were added or changed."""
     removed: FieldSet
 
     def __bool__(self) -> bool:
         return bool(self.changed or self.removed)
 
 
-def compare(old: dict[str, Json], new: dict[str, Json], shape: FieldSchema) -> Changes:
+def compare(old: dict[str, Json], new: dict[str, Json], schema: FieldSchema) -> Changes:
     """All fields that differ."""
-    changed, removed = _differences(old, new, shape)
+    changed, removed = _differences(old, new, schema)
     return Changes(FieldSet(ordered(changed)), FieldSet(ordered(removed)))
 
 
 def _compare_objects(
-    old: dict[str, Json], new: dict[str, Json], shape: FieldSchema, changed: Tree, removed: Tree
+    old: dict[str, Json], new: dict[str, Json], schema: FieldSchema, changed: Tree, removed: Tree
 ) -> None:
     for name, value in new.items():
         if name not in old:
-            changed["f:" + name] = all_fields(value, shape.member(name))
+            changed["f:" + name] = all_fields(value, schema.member(name))
         elif old[name] is not value:
-            _compare_values("f:" + name, old[name], value, shape.member(name), changed, removed)
+            _compare_values("f:" + name, old[name], value, schema.member(name), changed, removed)
     if not old.keys() <= new.keys():
         for name in old.keys() - new.keys():
-            removed["f:" + name] = all_fields(old[name], shape.member(name))
+            removed["f:" + name] = all_fields(old[name], schema.member(name))
 
 
-def _compare_values(step: str, old: Json, new: Json, shape: FieldSchema, changed: Tree, removed: Tree) -> None:
+def _compare_values(step: str, old: Json, new: Json, schema: FieldSchema, changed: Tree, removed: Tree) -> None:
     kind = type(old if new is None else new)
     if kind is not dict and kind is not list and not isinstance(old, dict | list):
         if not same(old, new):
             changed[step] = LEAF
     elif type(old) is not kind and old is not None:
-        _replace(step, old, new, shape, changed, removed)
+        _replace(step, old, new, schema, changed, removed)
     elif not old and not new:
         if type(old) is not type(new):
             changed[step] = LEAF
     elif _is_untouched(old, new):
         return
-    elif kind is dict and not shape.is_atomic:
-        _descend(step, *_differences(old, new, shape), changed, removed)
-    elif kind is list and shape.is_divided:
-        _compare_lists(step, old, new, shape, changed, removed)
+    elif kind is dict and not schema.is_atomic:
+        _descend(step, *_differences(old, new, schema), changed, removed)
+    elif kind is list and schema.is_associative:
+        _compare_lists(step, old, new, schema, changed, removed)
     elif not same(old, new):
         changed[step] = LEAF
 
 
 def _is_untouched(old: Json, new: Json) -> bool:
-    """Equal for certain: the quick look decides most cases, the bytes tell true from 1."""
+    """Whether the values are equal for certain; the encoded bytes distinguish true from 1."""
     return bool(old == new) and msgspec.json.encode(old) == msgspec.json.encode(new)
 
 
-def _differences(old: dict[str, Json] | None, new: dict[str, Json] | None, shape: FieldSchema) -> tuple[Tree, Tree]:
+def _differences(old: dict[str, Json] | None, new: dict[str, Json] | None, schema: FieldSchema) -> tuple[Tree, Tree]:
     changed: Tree = {}
     removed: Tree = {}
-    _compare_objects(old or {}, new or {}, shape, changed, removed)
+    _compare_objects(old or {}, new or {}, schema, changed, removed)
     return changed, removed
 
 
@@ -85,17 +85,17 @@ def _descend(step: str, came: Tree, went: Tree, changed: Tree, removed: Tree) ->
         removed[step] = went
 
 
-def _replace(step: str, old: Json, new: Json, shape: FieldSchema, changed: Tree, removed: Tree) -> None:
-    """A value of another kind: everything about it is new."""
-    changed[step] = all_fields(new, shape)
-    went = {name: node for name, node in all_fields(old, shape).items() if name != SELF}
+def _replace(step: str, old: Json, new: Json, schema: FieldSchema, changed: Tree, removed: Tree) -> None:
+    """A value of another type: all of its fields are changed."""
+    changed[step] = all_fields(new, schema)
+    went = {name: node for name, node in all_fields(old, schema).items() if name != SELF}
     if went:
         removed[step] = went
 
 
-def _compare_lists(step: str, old: Items, new: Items, shape: FieldSchema, changed: Tree, removed: Tree) -> None:
+def _compare_lists(step: str, old: Items, new: Items, schema: FieldSchema, changed: Tree, removed: Tree) -> None:
     try:
-        before, after = grouped(old or [], shape), grouped(new or [], shape)
+        before, after = items_by_element(old or [], schema), items_by_element(new or [], schema)
     except NoKeyError:
         if not same(old, new):
             changed[step] = LEAF
@@ -103,72 +103,72 @@ def _compare_lists(step: str, old: Items, new: Items, shape: FieldSchema, change
     came: Tree = {}
     went: Tree = {}
     for element, items in after.items():
-        _compare_items(element, before.get(element, []), items, shape.item, came, went)
+        _compare_items(element, before.get(element, []), items, schema.item, came, went)
     for element, items in before.items():
         if element not in after:
-            went[element] = _item_fields(items, shape.item)
+            went[element] = _item_fields(items, schema.item)
     _descend(step, came, went, changed, removed)
 
 
 def _compare_items(
-    step: str, old: list[Json], new: list[Json], shape: FieldSchema, changed: Tree, removed: Tree
+    step: str, old: list[Json], new: list[Json], schema: FieldSchema, changed: Tree, removed: Tree
 ) -> None:
-    """Items with one name; more than one of a name are owned as one, whatever they hold."""
+    """Items with one key; duplicates are owned as one."""
     if len(old) == len(new) == 1:
         if old[0] is not new[0]:
-            _compare_values(step, old[0], new[0], shape, changed, removed)
+            _compare_values(step, old[0], new[0], schema, changed, removed)
     elif len(old) != len(new) or not same(old, new):
-        changed[step] = _item_fields(new, shape)
+        changed[step] = _item_fields(new, schema)
         if old:
-            removed[step] = _item_fields(old, shape)
+            removed[step] = _item_fields(old, schema)
 
 
 Groups = dict[str, list[Json]]
 
 
-def grouped(items: list[Json], shape: FieldSchema) -> Groups:
-    """The items of a divided list by the step that leads to them."""
+def items_by_element(items: list[Json], schema: FieldSchema) -> Groups:
+    """The items of an associative list by path element."""
     groups: Groups = {}
     for item in items:
-        groups.setdefault(shape.element(item), []).append(item)
+        groups.setdefault(schema.element(item), []).append(item)
     return groups
 
 
-def _item_fields(items: list[Json], shape: FieldSchema) -> Tree:
-    return all_fields(items[0], shape) if len(items) == 1 else LEAF
+def _item_fields(items: list[Json], schema: FieldSchema) -> Tree:
+    return all_fields(items[0], schema) if len(items) == 1 else LEAF
 
 
-def all_fields(value: Json, shape: FieldSchema) -> Tree:
-    """A node with every place in a value, containers and all."""
+def all_fields(value: Json, schema: FieldSchema) -> Tree:
+    """A node with all fields of a value, containers included."""
     if not value:
         return LEAF
-    if type(value) is dict and not shape.is_atomic:
-        return {SELF: {}, **{"f:" + name: all_fields(one, shape.member(name)) for name, one in value.items()}}
-    if type(value) is list and shape.is_divided:
+    if type(value) is dict and not schema.is_atomic:
+        return {SELF: {}, **{"f:" + name: all_fields(one, schema.member(name)) for name, one in value.items()}}
+    if type(value) is list and schema.is_associative:
         try:
-            groups = grouped(value, shape)
+            groups = items_by_element(value, schema)
         except NoKeyError:
             return LEAF
-        return {SELF: {}, **{element: _item_fields(items, shape.item) for element, items in groups.items()}}
+        return {SELF: {}, **{element: _item_fields(items, schema.item) for element, items in groups.items()}}
     return LEAF
 
 
-def applied_fields(config: dict[str, Json], shape: FieldSchema) -> FieldSet:
-    """What a configuration claims: its leaves, its items, and the members of its maps."""
-    return FieldSet(ordered(claims(config, shape) or {}))
+def applied_fields(config: dict[str, Json], schema: FieldSchema) -> FieldSet:
+    """The fields that a configuration applies: leaves, items, and members of maps."""
+    return FieldSet(ordered(applied_node(config, schema) or {}))
 
 
-def claims(value: Json, shape: FieldSchema) -> Tree | None:
-    """A node with the claims on a value, None when there are none: an empty list of items claims nothing."""
-    if type(value) is list and shape.is_divided:
-        groups = grouped(value, shape)
-        return {step: as_member(claims(items[0], shape.item) or LEAF) for step, items in groups.items()} or None
-    if not value or type(value) is not dict or shape.is_atomic:
+def applied_node(value: Json, schema: FieldSchema) -> Tree | None:
+    """A node with the applied fields of a value, or None; an empty list of items has none."""
+    if type(value) is list and schema.is_associative:
+        groups = items_by_element(value, schema)
+        return {step: as_member(applied_node(items[0], schema.item) or LEAF) for step, items in groups.items()} or None
+    if not value or type(value) is not dict or schema.is_atomic:
         return LEAF
     below: Tree = {}
     for name, one in value.items():
-        node = claims(one, shape.member(name))
-        if not shape.is_named(name):
+        node = applied_node(one, schema.member(name))
+        if not schema.is_named(name):
             node = as_member(node or LEAF)
         if node is not None:
             below["f:" + name] = node

@@ -1,16 +1,16 @@
-"""The answer to an apply that would take fields from their owners, in the words that people know."""
+"""The conflict error of server-side apply."""
 
 from collections.abc import Mapping
 
 from kohort.api.codec import Json
-from kohort.embedded.managed_fields.field_sets import FieldSet, shown_path
+from kohort.embedded.managed_fields.field_sets import FieldSet, display_path
 from kohort.embedded.managed_fields.managers import UPDATE, ManagerId
 from kohort.kube.errors import StatusError
 
 
 def apply_conflict(conflicts: Mapping[ManagerId, FieldSet]) -> StatusError:
-    """Apply failed: these managers own fields that it would change."""
-    found = sorted((_title(who), [shown_path(path) for path in fields.paths()]) for who, fields in conflicts.items())
+    """The error for an apply that would change fields of these managers."""
+    found = sorted((_title(who), [display_path(path) for path in fields.paths()]) for who, fields in conflicts.items())
     count = sum(len(paths) for _, paths in found)
     listed = "\n".join(_group(title, paths) for title, paths in found) if count > 1 else _single(*found[0])
     causes: list[Json] = [

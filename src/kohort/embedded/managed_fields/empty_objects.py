@@ -1,7 +1,7 @@
-"""What an object of a built-in kind holds before anybody has written to it.
+"""The initial state of objects of built-in kinds.
 
-The server keeps these kinds as structs, so some parts are always there; a part that is always there is nobody's
-creation, and a zero that is always there nobody's value. Custom kinds start with nothing.
+kube-apiserver holds these kinds as structs: parts and zero values that are always present are owned by no manager.
+Custom resources start empty.
 """
 
 from collections.abc import Mapping
@@ -106,7 +106,7 @@ _BLANKS: dict[str, Mapping[str, Any]] = {
 }
 
 
-def blank(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """The state from which an object of this kind comes into being."""
+def initial_state(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """The initial state of an object of this kind."""
     head: dict[str, Any] = {"apiVersion": obj.get("apiVersion"), "kind": obj.get("kind"), "metadata": {}}
     return {**head, **_BLANKS.get(f"{obj.get('apiVersion')}/{obj.get('kind')}", {})}

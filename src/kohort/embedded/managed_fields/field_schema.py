@@ -1,4 +1,4 @@
-"""What one may own of a value: read off its schema once, then looked up by every comparison.
+"""Field ownership by schema: how a value divides into fields, derived once per schema.
 
 Without a schema, objects are owned member by member and lists as a whole.
 """
@@ -11,7 +11,7 @@ from kohort.api.codec import Json
 from kohort.embedded.managed_fields.path_elements import key_element, value_element
 from kohort.embedded.openapi import SchemaNode
 
-# The schemas that the package of built-in kinds ships leave out these defaults of keys.
+# The packaged schemas of built-in kinds omit these defaults of list map keys.
 _KEY_DEFAULTS: Mapping[tuple[str, ...], Mapping[str, Json]] = {
     ("containerPort", "protocol"): {"protocol": "TCP"},
     ("port", "protocol"): {"protocol": "TCP"},
@@ -21,11 +21,11 @@ _KEY_DEFAULTS: Mapping[tuple[str, ...], Mapping[str, Json]] = {
 
 
 class NoKeyError(LookupError):
-    """An item of a list has none of the members that would tell it apart."""
+    """A list item has none of the key fields."""
 
 
 class FieldSchema:
-    """How a value divides into what can be owned."""
+    """How a value divides into owned fields."""
 
     def __init__(self, node: SchemaNode | None) -> None:
         self.node = node
@@ -34,18 +34,18 @@ class FieldSchema:
         self._members: dict[str, FieldSchema] = {}
 
     def member(self, name: str) -> "FieldSchema":
-        """The shape of a member, known to the schema or not."""
-        shape = self._members.get(name)
-        if shape is None:
+        """The schema of a member, known or not."""
+        schema = self._members.get(name)
+        if schema is None:
             node = self.node.member(name) if self.node is not None else None
             if node is None:
                 return DEDUCED
-            shape = FieldSchema(node)
+            schema = FieldSchema(node)
             if self.is_named(name):
-                self._members[name] = shape
+                self._members[name] = schema
             else:
-                shape = self._others
-        return shape
+                schema = self._others
+        return schema
 
     @cached_property
     def _others(self) -> "FieldSchema":
@@ -54,17 +54,17 @@ class FieldSchema:
         )
 
     def is_named(self, name: str) -> bool:
-        """Whether the schema knows a member by name, as a struct does and a map does not."""
+        """Whether the schema lists the member by name, as for a struct and not for a map."""
         return self.node is not None and name in self.node.properties
 
     @cached_property
     def item(self) -> "FieldSchema":
-        """The shape of a list's items."""
+        """The schema of list items."""
         return FieldSchema(self.node.items) if self.node is not None and self.node.items is not None else DEDUCED
 
     @cached_property
     def keys(self) -> tuple[tuple[str, Json], ...]:
-        """The members that tell items apart, by name, each with its default."""
+        """The list map keys, sorted, each with its default."""
         if self.node is None:
             return ()
         names = self.node.list_map_keys
@@ -77,12 +77,12 @@ class FieldSchema:
         return known.get(name) if default is None else default
 
     @property
-    def is_divided(self) -> bool:
-        """Whether the items of a list are owned one by one."""
+    def is_associative(self) -> bool:
+        """Whether list items are owned individually."""
         return self.list_type != "atomic"
 
     def element(self, item: Json) -> str:
-        """The step that leads to an item of a divided list."""
+        """The path element of an item of an associative list."""
         if self.list_type == "set":
             return value_element(item)
         if not isinstance(item, dict):
@@ -102,14 +102,14 @@ MAX_CACHED = 1024
 _cache: OrderedDict[int, FieldSchema] = OrderedDict()
 
 
-def shape_of(node: SchemaNode | None) -> FieldSchema:
-    """The shape that a schema describes; made once per schema."""
+def field_schema_of(node: SchemaNode | None) -> FieldSchema:
+    """The field schema of a schema node; cached."""
     if node is None:
         return DEDUCED
-    shape = _cache.get(id(node))
-    if shape is None:
-        # The shape keeps its node alive, so the id can't come to mean another one.
-        shape = _cache[id(node)] = FieldSchema(node)
+    schema = _cache.get(id(node))
+    if schema is None:
+        # The field schema keeps its node referenced, so the id stays unique.
+        schema = _cache[id(node)] = FieldSchema(node)
         if len(_cache) > MAX_CACHED:
             _cache.popitem(last=False)
-    return shape
+    return schema

@@ -1,7 +1,7 @@
-"""Sets of fields: who owns what. In memory a set is the very tree that `fieldsV1` is on the wire.
+"""Sets of fields; in memory the same tree as `fieldsV1` in JSON.
 
-A place belongs to the set when its node is empty or has a `.`; anything else is only on the way to others. Trees are
-shared, never changed, and always in the order in which servers write them: reading and writing a set costs nothing.
+A path is a member if its node is empty or has a `.`; other nodes only lead to members. Trees are shared, immutable and
+in canonical order, so that reading and writing a set costs nothing.
 """
 
 from collections.abc import Iterator
@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from kohort.api.codec import Json
-from kohort.embedded.managed_fields.path_elements import SELF, ElementError, canonical, order, shown
+from kohort.embedded.managed_fields.path_elements import SELF, ElementError, canonical, display, sort_key
 
 Tree = dict[str, Any]
 LEAF: Tree = {}
 
 
 def is_member(node: Tree) -> bool:
-    """Whether the place of a node belongs to the set itself."""
+    """Whether the path of a node is a member of the set."""
     return not node or SELF in node
 
 
 def as_member(node: Tree) -> Tree:
-    """The node with its own place in the set."""
+    """The node with its own path in the set."""
     return node if is_member(node) else {SELF: {}, **node}
 
 
@@ -33,7 +33,7 @@ class FieldSet:
 
     @classmethod
     def of(cls, *paths: str) -> "FieldSet":
-        """The set of these members, each a path such as `metadata.name`."""
+        """The set of these paths, each such as `metadata.name`."""
         tree: Tree = {}
         for path in paths:
             node = LEAF
@@ -44,7 +44,7 @@ class FieldSet:
 
     @classmethod
     def from_fields_v1(cls, fields: Json) -> "FieldSet":
-        """Read what anybody may have written; steps of unknown kinds are left out."""
+        """Reads a set from a client; path elements of unknown kinds are dropped."""
         return cls(ordered(_read(fields, 0)))
 
     def __bool__(self) -> bool:
@@ -54,7 +54,7 @@ class FieldSet:
         return FieldSet(_union_below(self.tree, other.tree))
 
     def __sub__(self, other: "FieldSet") -> "FieldSet":
-        """Without the very paths of the other set; what lies below them stays."""
+        """Without the paths of the other set; paths below them are kept."""
         if not self.tree or not other.tree:
             return self
         return FieldSet(_difference_below(self.tree, other.tree))
@@ -63,18 +63,18 @@ class FieldSet:
         return FieldSet(_intersection_below(self.tree, other.tree))
 
     def without(self, other: "FieldSet") -> "FieldSet":
-        """Without the paths of the other set and everything below them."""
+        """Without the paths of the other set and all paths below them."""
         return FieldSet(_cut_below(self.tree, other.tree))
 
     def paths(self) -> list[tuple[str, ...]]:
-        """All paths, as servers list them: the places of a level, then what lies below each."""
+        """All paths in kube-apiserver's order: those of a level, then those below each."""
         return list(_paths(self.tree, ()))
 
 
 EMPTY = FieldSet({})
 
 MAX_DEPTH = 100
-"""Deeper than any object; a set that somebody sent must not exhaust the stack."""
+"""Deeper than any object; a set from a client must not exhaust the stack."""
 
 
 def _read(fields: Json, depth: int) -> Tree:
@@ -89,14 +89,14 @@ def _read(fields: Json, depth: int) -> Tree:
 
 
 def ordered(tree: Tree) -> Tree:
-    """The tree in the order in which servers write it."""
+    """The tree in canonical order."""
     return {name: ordered(tree[name]) if tree[name] else LEAF for name in _in_order(tree)}
 
 
 def _in_order(tree: Tree) -> list[str]:
     names = sorted(tree)
     if names and names[-1][:2] not in ("f:", SELF):
-        names = sorted(tree, key=lambda name: (name != SELF, order(name)))
+        names = sorted(tree, key=lambda name: (name != SELF, sort_key(name)))
     return names
 
 
@@ -120,7 +120,7 @@ def _union_below(one: Tree, other: Tree) -> Tree:
 
 
 def _difference(one: Tree, other: Tree) -> Tree | None:
-    """What is left of a node, None if nothing is."""
+    """The remaining node, or None."""
     stays = is_member(one) and not is_member(other)
     below = _difference_below(one, other)
     below.pop(SELF, None)
@@ -182,6 +182,6 @@ def _paths(tree: Tree, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
             yield from _paths(tree[name], (*above, name))
 
 
-def shown_path(path: tuple[str, ...]) -> str:
-    """A path as error messages show it: `.spec.template.spec.containers[name="web"].image`."""
-    return "".join(map(shown, path))
+def display_path(path: tuple[str, ...]) -> str:
+    """A path in the form of error messages: `.spec.template.spec.containers[name="web"].image`."""
+    return "".join(map(display, path))

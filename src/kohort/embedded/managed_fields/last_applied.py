@@ -1,6 +1,6 @@
-"""Coming from client-side apply: the annotation in which kubectl noted what it applied.
+"""Migration from client-side apply: the last-applied-configuration annotation.
 
-When kubectl itself moves to server-side apply, what its annotation says is no conflict, and the annotation follows.
+When kubectl moves to server-side apply, fields in its annotation are no conflicts, and the annotation is updated.
 """
 
 import json
@@ -15,27 +15,27 @@ KUBECTL = "kubectl"
 MAX_ANNOTATION_BYTES = 256 * 1024
 
 
-def last_applied_fields(live: JsonObject, shape: FieldSchema) -> FieldSet:
-    """The fields in the live object's annotation; none when there is no readable one."""
+def last_applied_fields(live: JsonObject, schema: FieldSchema) -> FieldSet:
+    """The fields in the live object's annotation; empty if it is missing or unreadable."""
     text = _annotations(live).get(ANNOTATION)
     if not isinstance(text, str) or not text:
         return EMPTY
     try:
         config = json.loads(text)
-        return applied_fields(config, shape) if isinstance(config, dict) else EMPTY
+        return applied_fields(config, schema) if isinstance(config, dict) else EMPTY
     except (ValueError, NoKeyError, RecursionError):
         return EMPTY
 
 
 def with_last_applied(obj: JsonObject, config: JsonObject) -> JsonObject:
-    """The object with the annotation brought up to date, if it carries one."""
+    """The object with an updated annotation, if it has one."""
     annotations = _annotations(obj)
     if ANNOTATION not in annotations:
         return obj
     text = _encoded(config)
     kept = {name: value for name, value in annotations.items() if name != ANNOTATION}
     total = sum(len(name) + len(str(value)) for name, value in kept.items()) + len(ANNOTATION) + len(text)
-    # An annotation that no longer fits is emptied rather than left with what is not true any more.
+    # An annotation that no longer fits is emptied rather than left outdated.
     noted = text if total <= MAX_ANNOTATION_BYTES else ""
     return {**obj, "metadata": {**obj["metadata"], "annotations": {**annotations, ANNOTATION: noted}}}
 

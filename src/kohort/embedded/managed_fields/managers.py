@@ -1,6 +1,6 @@
-"""`metadata.managedFields` as a table of managers, and back into the list in its fixed order.
+"""`metadata.managedFields` as a table of managers, and back to the list in canonical order.
 
-Entries that did not change go back as the very objects that came, so that a write copies only what it touched.
+Unchanged entries are returned as the same objects, so that a write copies only what it changes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,27 +20,27 @@ Entry = Mapping[str, Any]
 
 
 class ManagerId(NamedTuple):
-    """Who owns: one name may own by apply, by update at each version, and through each subresource."""
+    """Identity of a manager: name, operation, apiVersion and subresource."""
 
     manager: str
     operation: str
     api_version: str
-    """Empty for apply, where a later version takes the place of an earlier one."""
+    """Empty for apply, where a later version replaces an earlier one."""
     subresource: str
 
 
 @dataclass(frozen=True, slots=True)
 class ManagerEntry:
-    """What one manager owns, and since when."""
+    """The fields of one manager, and their time."""
 
     fields: FieldSet
     api_version: str
     time: str = ""
     entry: Entry | None = None
-    """The entry as it stood, while nothing has changed it."""
+    """The original entry while it is unchanged."""
 
-    def owning(self, fields: FieldSet) -> "ManagerEntry":
-        """The same manager with other fields; itself when they are the same."""
+    def with_fields(self, fields: FieldSet) -> "ManagerEntry":
+        """The same manager with other fields; itself if they are equal."""
         return self if fields.tree == self.fields.tree else ManagerEntry(fields, self.api_version, self.time)
 
 
@@ -48,21 +48,21 @@ Managers = dict[ManagerId, ManagerEntry]
 
 
 class InvalidManagedFieldsError(ValueError):
-    """Somebody's managedFields that are none."""
+    """Invalid managedFields from a client."""
 
 
 def manager_id(manager: str, operation: str, api_version: str, subresource: str) -> ManagerId:
-    """The identity under which a write is entered."""
+    """The identity under which a write is recorded."""
     return ManagerId(manager, operation, "" if operation == APPLY else api_version, subresource)
 
 
-def trusted(entries: Iterable[Entry]) -> Managers:
-    """The managers in entries that this server wrote."""
+def stored_managers(entries: Iterable[Entry]) -> Managers:
+    """The managers in stored entries."""
     return {_id(entry): _owner(entry, FieldSet(entry.get("fieldsV1") or {})) for entry in entries}
 
 
-def received(entries: Json) -> Managers:
-    """The managers in entries that a client sent."""
+def client_managers(entries: Json) -> Managers:
+    """The managers in entries from a client."""
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise InvalidManagedFieldsError("managedFields is a list of objects")
     managers: Managers = {}
@@ -96,7 +96,7 @@ def _owner(entry: Entry, fields: FieldSet) -> ManagerEntry:
 
 
 def encoded(managers: Managers) -> list[Entry]:
-    """The entries of all managers that own anything, in the order that servers keep."""
+    """The entries of all managers with fields, in canonical order."""
     owners = [(who, owner) for who, owner in managers.items() if owner.fields]
     return [owner.entry or _entry(who, owner) for who, owner in sorted(owners, key=_order)]
 
@@ -118,7 +118,7 @@ def _entry(who: ManagerId, owner: ManagerEntry) -> Entry:
 
 
 def capped(managers: Managers) -> Managers:
-    """At most ten managers that update: the oldest ones become one, per version."""
+    """At most ten update managers: the oldest are merged into one per version."""
     updates = sorted(((who, owner) for who, owner in managers.items() if who.operation == UPDATE), key=_order)
     surplus = len(updates) - MAX_UPDATE_MANAGERS
     if surplus <= 0:

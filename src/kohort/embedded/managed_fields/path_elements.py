@@ -1,6 +1,6 @@
-"""Steps of a field path as text, exactly as `fieldsV1` spells them: `f:` members, `k:` keyed items, `v:` values.
+"""Path elements in the form of `fieldsV1`: `f:` members, `k:` keyed items, `v:` values.
 
-The text is the identity: two steps are the same step when their texts are equal. So the texts must be canonical.
+Elements are compared as text, so the text must be canonical.
 """
 
 import json
@@ -12,25 +12,25 @@ import msgspec
 from kohort.api.codec import Json
 
 SELF = "."
-"""Marks the place itself as a part of the set, beside what lies below it."""
+"""Marks the path itself as a member, in addition to paths below it."""
 
 MAX_CACHED = 4096
 
-# Go's encoder keeps what could end a script tag out of its output.
+# Go's JSON encoder escapes these characters.
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 class ElementError(ValueError):
-    """A step of a path that nobody can read."""
+    """An unreadable path element."""
 
 
 def value_element(value: Json) -> str:
-    """The step to a value in a set."""
+    """The path element of a value in a set."""
     return "v:" + _text(value)
 
 
 def key_element(keys: Mapping[str, Json]) -> str:
-    """The step to the item of a list that has these keys; they come sorted."""
+    """The path element of a keyed list item; the keys must be sorted."""
     if len(keys) == 1:
         for name, value in keys.items():
             if type(value) is str:
@@ -40,7 +40,7 @@ def key_element(keys: Mapping[str, Json]) -> str:
 
 @lru_cache(MAX_CACHED)
 def _named_element(name: str, value: str) -> str:
-    """The step to a named item; nearly all lists have one key, and the same few names come again and again."""
+    """The path element of a list item with one key, the usual case; cached."""
     return "k:" + _text({name: value})
 
 
@@ -54,7 +54,7 @@ def _needs_escapes(text: str) -> bool:
 
 
 def _plain(value: Json) -> Json:
-    """Whole numbers without a point, wherever they stand; members by name."""
+    """Integral floats as integers, and members in sorted order."""
     if type(value) is float and value.is_integer() and abs(value) < 1e21:
         return int(value)
     if type(value) is dict:
@@ -63,7 +63,7 @@ def _plain(value: Json) -> Json:
 
 
 def canonical(element: str) -> str | None:
-    """The same step in its one spelling; None for a kind of step that is not known."""
+    """The element in canonical form; None for an unknown kind."""
     kind, text = element[:2], element[2:]
     if kind == "f:":
         return element
@@ -99,8 +99,8 @@ Order = tuple[int, tuple[tuple[str, int, Json], ...]]
 
 
 @lru_cache(MAX_CACHED)
-def order(element: str) -> Order:
-    """Where a step stands among its siblings: numbers by size, texts by letters."""
+def sort_key(element: str) -> Order:
+    """Sort key of an element among its siblings: numbers by value, strings by code point."""
     kind, text = element[:2], element[2:]
     if kind == "k:":
         return 1, tuple((name, *_rank(value)) for name, value in _parsed(text).items())
@@ -121,8 +121,8 @@ def _rank(value: Json) -> tuple[int, Json]:
     return 3, _text(value)
 
 
-def shown(element: str) -> str:
-    """A step as error messages show it: `.replicas`, `[name="web"]`, `[="value"]`, `[3]`."""
+def display(element: str) -> str:
+    """A path element in the form of error messages: `.replicas`, `[name="web"]`, `[="value"]`, `[3]`."""
     kind, text = element[:2], element[2:]
     if kind == "k:":
         return "[" + ",".join(f"{name}={_text(value)}" for name, value in _parsed(text).items()) + "]"

@@ -1,4 +1,4 @@
-"""Which fields a write can't change, by the door it comes through: they are nobody's gain, whatever the body says."""
+"""Reset fields: fields that a write to the object or to a subresource cannot change."""
 
 from kohort.embedded.managed_fields.field_sets import EMPTY, FieldSet
 from kohort.embedded.resources import ServedResource
@@ -8,7 +8,7 @@ _STATUS = FieldSet.of("status")
 
 
 def reset_fields(resource: ServedResource, subresource: str) -> FieldSet:
-    """`status` for a write to the object itself, `spec` for one to its status; nothing where they are one."""
+    """`status` for a write to the object, `spec` for one to its status; empty without a status subresource."""
     if resource.subresource("status") is None:
         return EMPTY
     if subresource == "status":

@@ -1,6 +1,6 @@
-"""Creates, updates and patches: whoever changes a field owns it from then on, alone.
+"""Tracks managed fields of creates, updates and patches: the manager that changes a field becomes its only owner.
 
-Nothing is computed that did not change: equal parts are skipped, and untouched entries go back as they came.
+Equal parts are skipped, and unchanged entries are kept.
 """
 
 from datetime import datetime
@@ -9,8 +9,8 @@ from typing import Any
 from kohort.api.codec import Json, JsonObject
 from kohort.api.times import format_time
 from kohort.embedded.managed_fields.comparison import Changes, compare
-from kohort.embedded.managed_fields.empty_objects import blank
-from kohort.embedded.managed_fields.field_schema import shape_of
+from kohort.embedded.managed_fields.empty_objects import initial_state
+from kohort.embedded.managed_fields.field_schema import field_schema_of
 from kohort.embedded.managed_fields.field_sets import EMPTY, FieldSet
 from kohort.embedded.managed_fields.managers import (
     InvalidManagedFieldsError,
@@ -18,13 +18,13 @@ from kohort.embedded.managed_fields.managers import (
     ManagerId,
     Managers,
     capped,
+    client_managers,
     encoded,
     manager_id,
-    received,
-    trusted,
+    stored_managers,
 )
 from kohort.embedded.openapi import SchemaNode
-from kohort.embedded.patches.depth import refusing_depth
+from kohort.embedded.patches.depth import limiting_depth
 
 NEVER_OWNED = FieldSet.of(
     "apiVersion",
@@ -42,7 +42,7 @@ NEVER_OWNED = FieldSet.of(
 )
 
 
-@refusing_depth
+@limiting_depth
 def track_update(
     old: JsonObject | None,
     new: JsonObject,
@@ -54,36 +54,36 @@ def track_update(
     now: datetime,
     reset: FieldSet = EMPTY,
 ) -> JsonObject:
-    """The new state with its managedFields; `reset` are fields that a write through this door can't change."""
-    live = trusted(entries_of(old)) if old else {}
-    managers = _starting(live, old, new, subresource)
+    """The new object with its managedFields; `reset` are fields that this write cannot change."""
+    live = stored_managers(entries_of(old)) if old else {}
+    managers = _initial_managers(live, old, new, subresource)
     if old and not managers:
         return with_entries(new, [])
-    changes = ownable(changes_between(old or blank(new), new, node), reset)
+    changes = ownable(changes_between(old or initial_state(new), new, node), reset)
     if not changes and managers is live:
         return with_entries(new, entries_of(old) if old else [])
     who = manager_id(manager, operation, api_version, subresource)
-    # Whoever scales owns the count without a time, on servers of all versions.
+    # The entry of the scale subresource has no time, as in kube-apiserver.
     time = "" if subresource == "scale" else format_time(now)
     return with_entries(new, encoded(capped(_updated(managers, who, changes, time))))
 
 
-def _starting(live: Managers, old: JsonObject | None, new: JsonObject, subresource: str) -> Managers:
-    """Who owns what before this write: a client may also rewrite that, or reset it with an empty list."""
+def _initial_managers(live: Managers, old: JsonObject | None, new: JsonObject, subresource: str) -> Managers:
+    """The managers before this write; a client may rewrite them, or reset them by an empty list."""
     given = new["metadata"].get("managedFields")
     if subresource or given is None or (old and given == old["metadata"].get("managedFields")):
         return live
     if given in ([], [{}]):
         return {}
     try:
-        return received(given)
+        return client_managers(given)
     except InvalidManagedFieldsError:
         return live
 
 
 def _updated(managers: Managers, who: ManagerId, changes: Changes, time: str) -> Managers:
     lost = changes.changed | changes.removed
-    updated = {other: owner.owning(owner.fields - lost) for other, owner in managers.items()}
+    updated = {other: owner.with_fields(owner.fields - lost) for other, owner in managers.items()}
     if changes.changed:
         before = managers[who].fields - changes.removed if who in managers else EMPTY
         updated[who] = ManagerEntry(before | changes.changed, who.api_version, time)
@@ -91,17 +91,17 @@ def _updated(managers: Managers, who: ManagerId, changes: Changes, time: str) ->
 
 
 def changes_between(old: JsonObject, new: JsonObject, node: SchemaNode | None) -> Changes:
-    """What differs, but for what the server writes anew each time."""
-    return compare(_comparable(old), _comparable(new), shape_of(node))
+    """The differences, without fields that the server rewrites each time."""
+    return compare(_comparable(old), _comparable(new), field_schema_of(node))
 
 
 def ownable(changes: Changes, reset: FieldSet) -> Changes:
-    """The part of a change that anybody can own."""
+    """The part of a change that can be owned."""
     return Changes((changes.changed - NEVER_OWNED).without(reset), changes.removed.without(reset))
 
 
 def _comparable(obj: JsonObject) -> JsonObject:
-    """The object without its ownership and version."""
+    """The object without managedFields and resourceVersion."""
     metadata = dict(obj.get("metadata") or {})
     metadata.pop("managedFields", None)
     metadata.pop("resourceVersion", None)
@@ -109,13 +109,13 @@ def _comparable(obj: JsonObject) -> JsonObject:
 
 
 def entries_of(obj: JsonObject) -> list[Any]:
-    """The managedFields of an object that is stored."""
+    """The managedFields of a stored object."""
     found: list[Any] = (obj.get("metadata") or {}).get("managedFields") or []
     return found
 
 
 def with_entries(obj: JsonObject, entries: Json) -> JsonObject:
-    """The object with these managedFields; without any when there are none."""
+    """The object with these managedFields, or without any."""
     metadata = obj["metadata"]
     if metadata.get("managedFields") is entries:
         return obj

@@ -1,4 +1,4 @@
-"""What clients may write into `metadata.managedFields`, in the words of the server's own validation."""
+"""Validation of `metadata.managedFields` from clients, with kube-apiserver's messages."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _ENTRIES = Path("metadata") / "managedFields"
 
 
 def validate_managed_fields(obj: dict[str, Any]) -> list[FieldError]:
-    """Every entry that is none."""
+    """Validation errors of all entries."""
     entries = (obj.get("metadata") or {}).get("managedFields") or []
     return [error for index, entry in enumerate(entries) for error in _problems(entry, _ENTRIES[index])]
 
@@ -30,7 +30,7 @@ def _problems(entry: dict[str, Any], path: Path) -> list[FieldError]:
 
 
 def validate_manager(name: str, path: Path) -> list[FieldError]:
-    """Whether a name can stand in an entry: the `fieldManager` of a request is checked the same way."""
+    """Validation errors of a manager name, also for `fieldManager`."""
     if len(name.encode()) > MAX_MANAGER_LENGTH:
         return [too_long(path, MAX_MANAGER_LENGTH)]
     if not name.isprintable():
@@ -39,6 +39,6 @@ def validate_manager(name: str, path: Path) -> list[FieldError]:
 
 
 def manager_of(user_agent: str) -> str:
-    """The name under which a client owns that gives none: its user agent up to the slash."""
+    """The default field manager: the user agent up to the slash."""
     name = user_agent.partition("/")[0][:MAX_MANAGER_LENGTH]
     return "".join(char for char in name if char.isprintable())

@@ -1,4 +1,4 @@
-"""Schemas as OpenAPI writes them, for Kubernetes' own kinds and for CustomResourceDefinitions alike."""
+"""OpenAPI schemas of built-in kinds and CustomResourceDefinitions."""
 
 from kohort.embedded.openapi.node import Definitions, SchemaNode
 from kohort.embedded.openapi.schema import to_schema

@@ -1,6 +1,6 @@
-"""OpenAPI v3 as clients ask for it: an index of group versions, and one document for each.
+"""OpenAPI v3: an index of group versions, and one document for each.
 
-The hash in the index is taken from what a document is made of, so that nothing is rendered before somebody wants it.
+The hash in the index is computed from a document's inputs, so that documents are rendered on request only.
 """
 
 from collections.abc import Iterable
@@ -19,21 +19,21 @@ _SECURITY = {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "h
 
 @dataclass(frozen=True, slots=True)
 class OpenApiDocument:
-    """The schemas and paths of one group version, as bytes."""
+    """Schemas and paths of one group version, encoded."""
 
     data: bytes
     hash: str
-    """Changes whenever the document does; serves as its ETag too."""
+    """Changes with the document; also its ETag."""
 
 
 class OpenApiDocuments:
-    """Renders documents when they are asked for, and keeps each for as long as its resources stay the same."""
+    """Renders documents on request, and caches each until its resources change."""
 
     def __init__(self) -> None:
         self._rendered: dict[str, OpenApiDocument] = {}
 
     def index(self, resources: Iterable[ServedResource]) -> dict[str, Json]:
-        """The answer at `/openapi/v3`."""
+        """The document at `/openapi/v3`."""
         entries = {
             path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={_hash(served)}"}
             for path, served in _by_path(resources).items()
@@ -41,7 +41,7 @@ class OpenApiDocuments:
         return {"paths": entries}
 
     def document(self, resources: Iterable[ServedResource], path: str) -> OpenApiDocument | None:
-        """The answer at `/openapi/v3/<path>`, e.g. `apis/batch/v1`; None when nothing there is served."""
+        """The document at `/openapi/v3/<path>`, e.g. `apis/batch/v1`; None if it is not served."""
         everything = _by_path(resources)
         self._rendered = {known: one for known, one in self._rendered.items() if known in everything}
         served = everything.get(path)
@@ -55,9 +55,9 @@ class OpenApiDocuments:
 
 
 def empty_v2(version: str) -> bytes:
-    """A document of OpenAPI v2 without any path, in protobuf: kubectl reads one before it creates a `List`.
+    """An OpenAPI v2 document without paths, in protobuf: kubectl reads one before it creates a `List`.
 
-    What it does not find there it leaves to the server to check.
+    Kinds that are missing there are validated by the server.
     """
     info = _text(1, "Kubernetes") + _text(2, version)
     return _text(1, "2.0") + bytes([2 << 3 | 2, len(info)]) + info
@@ -83,7 +83,7 @@ def _hash(served: list[ServedResource]) -> str:
 
 
 def _builtin_content(one: ServedResource) -> bytes:
-    """A built-in schema is settled by the version; only the facts beside it count."""
+    """Hash input of a built-in resource; its schema is fixed by the Kubernetes version."""
     return repr(replace(one, schema=None)).encode()
 
 
@@ -93,7 +93,7 @@ def _custom_content(one: ServedResource) -> bytes:
 
 
 def render(served: list[ServedResource]) -> dict[str, Json]:
-    """The document of resources that share group and version."""
+    """The document of the resources of one group version."""
     operations = paths(served)
     return {
         "openapi": "3.0.0",
@@ -104,7 +104,7 @@ def render(served: list[ServedResource]) -> dict[str, Json]:
 
 
 def _named_in(operations: Json) -> set[str]:
-    """Names of all schemas to which operations refer."""
+    """Names of all schemas that the operations refer to."""
     if isinstance(operations, dict):
         target = operations.get("$ref")
         own = {target.removeprefix(PREFIX)} if isinstance(target, str) else set()

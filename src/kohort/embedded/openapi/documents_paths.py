@@ -1,7 +1,7 @@
-"""The paths of one group version: every operation with what kubectl looks for in it.
+"""Paths of one group version, with what kubectl needs in each operation.
 
-kubectl wants the kind on each operation, `fieldValidation` among the parameters of a PATCH, and decides by the media
-types of that PATCH whether a strategic merge patch may be sent.
+kubectl requires the kind of each operation and `fieldValidation` among the parameters of PATCH, and derives from the
+media types of PATCH whether strategic merge patch is supported.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ _LOG = ("container", "follow", "limitBytes", "previous", "sinceSeconds", "tailLi
 
 @dataclass(frozen=True, slots=True)
 class _Verb:
-    """How a verb of Kubernetes looks in OpenAPI."""
+    """A verb in OpenAPI."""
 
     method: str
     action: str
@@ -51,7 +51,7 @@ _ON_ONE = {
 
 
 def paths(resources: Iterable[ServedResource]) -> dict[str, Json]:
-    """All paths of resources of one group version."""
+    """All paths of the resources of one group version."""
     found: dict[str, Json] = {}
     for resource in resources:
         found.update(_resource_paths(resource))
@@ -165,6 +165,6 @@ def _query(name: str) -> dict[str, Json]:
 
 
 def _placed(*names: str) -> list[Json]:
-    """Parameters within the path itself."""
+    """Path parameters."""
     schema = {"type": "string", "uniqueItems": True}
     return [{"name": name, "in": "path", "required": True, "schema": schema} for name in names if name]

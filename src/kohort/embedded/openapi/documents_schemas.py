@@ -1,6 +1,6 @@
-"""Schemas as OpenAPI 3.0 spells them: one type each, references into `components`, nothing beside a reference.
+"""Schemas in OpenAPI 3.0: one type each, references into `components`, nothing next to a reference.
 
-Only what a document's paths lead to goes into it.
+Contains only schemas that the document's paths refer to.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,26 +28,26 @@ def reference(name: str) -> dict[str, Json]:
 
 
 def schema_name(resource: ServedResource) -> str:
-    """The name of the resource's schema: Kubernetes' own, or the group backwards for custom kinds."""
+    """The schema name of the resource: Kubernetes' own, or the reversed group for custom resources."""
     if not resource.is_custom:
         return definition_name(resource.group, resource.version, resource.kind)
     return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
 
 
 def list_name(resource: ServedResource) -> str:
-    """The name of the schema of a list of the resource."""
+    """The schema name of a list of the resource."""
     return schema_name(resource).removesuffix(resource.kind) + (resource.list_kind or f"{resource.kind}List")
 
 
 def subresource_name(resource: ServedResource, kind: str, group: str, version: str) -> str:
-    """The name of the schema that a subresource speaks."""
+    """The schema name of a subresource."""
     if version or kind != resource.kind:
         return definition_name(group, version or resource.version, kind)
     return schema_name(resource)
 
 
 def components(resources: Iterable[ServedResource], wanted: Iterable[str]) -> dict[str, Json]:
-    """All schemas that the wanted ones lead to, by name."""
+    """All schemas reachable from the given ones, by name."""
     custom = {name: schema for one in resources if one.is_custom for name, schema in _custom(one)}
     found: dict[str, Json] = {}
     waiting = list(wanted)
@@ -61,7 +61,7 @@ def components(resources: Iterable[ServedResource], wanted: Iterable[str]) -> di
 
 
 def _custom(resource: ServedResource) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The schemas of a custom kind and of lists of it."""
+    """The schemas of a custom resource and of its list."""
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     schema: dict[str, Any] = dict(resource.schema.raw) if resource.schema else {"type": "object"}
     named = {**(schema.get("properties") or {}), **_head()}
@@ -74,7 +74,7 @@ def _custom(resource: ServedResource) -> Iterator[tuple[str, Mapping[str, Any]]]
 
 
 def _head() -> dict[str, Json]:
-    """`apiVersion`, `kind` and `metadata` in the words that all kinds share, whatever a definition says about them."""
+    """`apiVersion`, `kind` and `metadata` as in all kinds, overriding the definition."""
     words = DEFINITIONS[definition_name("", "v1", "Namespace")]["properties"]
     head = {name: {"type": "string", "description": words[name]["description"]} for name in ("apiVersion", "kind")}
     metadata = {**reference(meta_name("ObjectMeta")), "description": words["metadata"]["description"]}
@@ -87,7 +87,7 @@ def _spelled_as(name: str, raw: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def _open_head(schema: dict[str, Json]) -> dict[str, Json]:
-    """A kind's schema as a server publishes it: `apiVersion` and `kind` are any text, not the one right value."""
+    """A kind's schema as published: `apiVersion` and `kind` are any string."""
     if "x-kubernetes-group-version-kind" not in schema:
         return schema
     properties = dict(schema.get("properties") or {})
@@ -98,14 +98,14 @@ def _open_head(schema: dict[str, Json]) -> dict[str, Json]:
 
 
 def spelled(raw: Mapping[str, Any]) -> dict[str, Json]:
-    """A schema in the dialect of OpenAPI 3.0."""
+    """A schema converted to OpenAPI 3.0."""
     schema: dict[str, Json] = {}
     for key, value in raw.items():
         schema[key] = _part(key, value)
     target = schema.pop("$ref", None)
     if target is None:
         return schema
-    # OpenAPI 3.0 ignores whatever stands beside a reference, hence the one-element allOf.
+    # OpenAPI 3.0 ignores keywords next to a reference, hence the one-element allOf.
     return {**schema, "allOf": [{"$ref": target}]} if schema else {"$ref": target}
 
 

@@ -1,7 +1,7 @@
-"""One place in an OpenAPI schema, read where it lies: JSON with references, never expanded.
+"""A node of an OpenAPI schema with unexpanded references.
 
-Kubernetes' own schemas refer to each other and some to themselves; a node follows a reference when it is asked.
-Patches, field ownership, pruning and `kubectl explain` all look at objects through nodes.
+Kubernetes' schemas refer to each other and some to themselves; references are resolved on access. Patches, managed
+fields, pruning and `kubectl explain` use nodes.
 """
 
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ from typing import Any
 from kohort.api.codec import Json
 
 Definitions = Mapping[str, Mapping[str, Any]]
-"""Schemas by name, as references spell them after the last slash."""
+"""Schemas by name, the last segment of references."""
 
 
 @dataclass(frozen=True)
 class SchemaNode:
-    """A schema, and the definitions that its references lead to."""
+    """A schema, and the definitions that its references resolve to."""
 
     raw: Mapping[str, Any]
     definitions: Definitions
 
     @cached_property
     def resolved(self) -> Mapping[str, Any]:
-        """This schema with a reference at its top followed; what stands beside the reference wins."""
+        """The schema with a reference at its top resolved; keywords next to the reference take precedence."""
         reference = self._reference
         if reference is None:
             return self.raw
@@ -43,29 +43,29 @@ class SchemaNode:
 
     @cached_property
     def properties(self) -> Mapping[str, "SchemaNode"]:
-        """The named members of an object."""
+        """The named properties of an object."""
         members = self.resolved.get("properties") or {}
         return {name: SchemaNode(raw, self.definitions) for name, raw in members.items()}
 
     @cached_property
     def additional(self) -> "SchemaNode | None":
-        """What every other member of an object looks like, if it may have any."""
+        """The schema of additional properties, or None."""
         raw = self.resolved.get("additionalProperties")
         return SchemaNode(raw, self.definitions) if isinstance(raw, Mapping) else None
 
     @cached_property
     def items(self) -> "SchemaNode | None":
-        """What the items of a list look like."""
+        """The schema of list items."""
         raw = self.resolved.get("items")
         return SchemaNode(raw, self.definitions) if isinstance(raw, Mapping) else None
 
     def member(self, name: str) -> "SchemaNode | None":
-        """The schema of one member, named or not; None when the schema knows nothing of it."""
+        """The schema of a property, named or additional; None if unknown."""
         return self.properties.get(name) or self.additional
 
     @property
     def type(self) -> str:
-        """`object`, `array`, `string` …; empty when the schema does not say."""
+        """`object`, `array`, `string` …; empty if unspecified."""
         kind = self.resolved.get("type", "")
         if isinstance(kind, list):
             return next((str(one) for one in kind if one != "null"), "")
@@ -73,22 +73,22 @@ class SchemaNode:
 
     @property
     def is_int_or_string(self) -> bool:
-        """Whether both a number and a text are fine here."""
+        """Whether both integers and strings are allowed."""
         return bool(self._extension("int-or-string")) or self.resolved.get("format") == "int-or-string"
 
     @property
     def preserves_unknown(self) -> bool:
-        """Whether members that the schema does not name stay."""
+        """Whether unknown fields are preserved."""
         return bool(self._extension("preserve-unknown-fields"))
 
     @property
     def list_type(self) -> str:
-        """`atomic`, `set` or `map`: what one may own of a list. Atomic unless said otherwise."""
+        """`atomic`, `set` or `map`; `atomic` by default."""
         return str(self._extension("list-type") or "atomic")
 
     @property
     def list_map_keys(self) -> tuple[str, ...]:
-        """The members that tell the items of a `map` list apart."""
+        """The key fields of a `map` list."""
         return tuple(self._extension("list-map-keys") or ())
 
     @property
@@ -98,18 +98,18 @@ class SchemaNode:
 
     @property
     def patch_strategies(self) -> tuple[str, ...]:
-        """How a strategic merge patch treats this value: `merge`, `replace`, `retainKeys`."""
+        """The patch strategies of this value: `merge`, `replace`, `retainKeys`."""
         strategy = self._extension("patch-strategy")
         return tuple(str(strategy).split(",")) if strategy else ()
 
     @property
     def patch_merge_key(self) -> str:
-        """The member by which a strategic merge patch finds an item of a list."""
+        """The merge key of a list in strategic merge patches."""
         return str(self._extension("patch-merge-key") or "")
 
     @property
     def default(self) -> Json:
-        """The value that an absent one gets; None when there is none."""
+        """The default value, or None."""
         value: Json = self.resolved.get("default")
         return value
 

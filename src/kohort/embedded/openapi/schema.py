@@ -1,7 +1,7 @@
-"""OpenAPI nodes as the schema trees of `kohort.api`, so that its pruning and type checks serve Kubernetes' own kinds.
+"""Converts OpenAPI nodes to the schema trees of `kohort.api`, for pruning and type checks of built-in kinds.
 
-A tree is expanded once and shared: a definition that many kinds refer to is converted once per call. Custom objects
-have a validator of their own (`kohort.embedded.crds`), since a user's schema may say far more than ours do.
+A definition is converted once per call and shared. Custom resources have their own validator (`kohort.embedded.crds`),
+since their schemas use more keywords.
 """
 
 from collections.abc import Mapping
@@ -27,12 +27,12 @@ _BOUNDS = {
 
 
 def to_schema(node: SchemaNode) -> Schema:
-    """The whole tree below a node; a definition that contains itself is open from there on."""
+    """The schema tree of a node; a recursive definition is open from there on."""
     return _Conversion().schema(node)
 
 
 class _Conversion:
-    """One run: what was converted already, and which definitions lie on the way down."""
+    """One conversion: converted definitions, and those in progress."""
 
     def __init__(self) -> None:
         self.done: dict[str, Schema] = {}
@@ -73,7 +73,7 @@ class _Conversion:
 
 
 def _opened(schema: Schema) -> Schema:
-    """A definition that names no members (RawExtension, FieldsV1) stands for any object."""
+    """A definition without properties (RawExtension, FieldsV1) is any object."""
     names_none = schema.type == "object" and not schema.properties and schema.additional is None
     return replace(schema, preserves_unknown=True) if names_none else schema
 
@@ -87,7 +87,7 @@ def _definition(raw: Mapping[str, Any]) -> str | None:
 
 
 def _beside(raw: Mapping[str, Any]) -> str:
-    """What a reference overrides, for two places may refer to one definition with different defaults."""
+    """Keywords that override the referenced definition, e.g. different defaults."""
     return repr({name: value for name, value in raw.items() if name not in ("$ref", "allOf", "description")})
 
 

@@ -1,6 +1,6 @@
-"""Patches as an API server takes them: JSON Patch, JSON merge patch, strategic merge patch.
+"""Patches: JSON Patch, JSON merge patch, strategic merge patch.
 
-Pure functions from an object and a patch to a new object; what was handed in is never changed.
+Pure functions from an object and a patch to a new object; arguments are never changed.
 """
 
 from kohort.embedded.patches.kinds import PatchKind

@@ -1,4 +1,4 @@
-"""Objects nest as deep as their sender likes; what is too deep to walk is the sender's error, not a crash."""
+"""Bounded recursion: an object nested too deeply is a client error."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -10,8 +10,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def refusing_depth(walk: Callable[P, T]) -> Callable[P, T]:
-    """The same walk, with a refusal where the stack ends."""
+def limiting_depth(walk: Callable[P, T]) -> Callable[P, T]:
+    """The same function, with an error in place of RecursionError."""
 
     @wraps(walk)
     def bounded(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,6 +1,6 @@
-"""JSON Patch (RFC 6902), with the liberties that API servers take: negative indices, and `replace` that also adds.
+"""JSON Patch (RFC 6902) with kube-apiserver's extensions: negative indices, and `replace` that also adds.
 
-The document is copied once and changed in place. What does not fit is `422` whatever the cause: servers say no more.
+The document is copied once and changed in place. Every failure is a 422.
 """
 
 import re
@@ -15,7 +15,7 @@ from kohort.kube.errors import StatusError
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
-"""How much all `copy` operations of one patch may add: a short patch must not make a huge object."""
+"""Limit of the bytes added by all `copy` operations of one patch."""
 
 _INDEX = re.compile(r"[+-]?[0-9]{1,18}")
 
@@ -24,7 +24,7 @@ Container = dict[str, Json] | list[Json]
 
 
 def apply_json_patch(obj: Json, patch: Json) -> Json:
-    """The object after all operations, in order; all of them or none."""
+    """The object after all operations, in order."""
     return _Document(obj).after(_operations(patch))
 
 
@@ -51,7 +51,7 @@ def _operation(operation: Json) -> Operation:
 
 
 class _Document:
-    """The object while it is being patched."""
+    """The object during patching."""
 
     def __init__(self, obj: Json) -> None:
         self.root = _copy(obj)
@@ -105,7 +105,7 @@ class _Document:
             raise unprocessable()
 
     def get(self, tokens: list[str]) -> Json:
-        """The value at a place; a member that is not there counts as null, an item that is not there is an error."""
+        """The value at a path; a missing member is null, a missing item an error."""
         container, last = self.container(tokens)
         if isinstance(container, dict):
             return container.get(last)
@@ -129,7 +129,7 @@ class _Document:
         return container.pop(last)
 
     def container(self, tokens: list[str]) -> tuple[Any, str]:
-        """The object or list that holds a place, and the last step to it."""
+        """The object or list that contains a path, and the last token."""
         if not tokens:
             raise unprocessable()
         value = self.root
@@ -154,7 +154,7 @@ _PERFORM: dict[str, Callable[[_Document, Operation], None]] = {
 
 
 def _tokens(operation: Operation, name: str) -> list[str]:
-    """The steps of a pointer. What stands before the first slash is ignored, and so are unknown escapes."""
+    """The tokens of a pointer. Text before the first slash and unknown escapes are ignored."""
     pointer = operation.get(name)
     if not isinstance(pointer, str):
         raise unprocessable()
@@ -169,7 +169,7 @@ def _unescaped(step: str) -> str:
 
 
 def _position(token: str, length: int) -> int:
-    """The index that a token names among `length` places; negative ones count from the end."""
+    """The index of a token in a list of this length; negative ones count from the end."""
     index = int(token) if _INDEX.fullmatch(token) else length
     if not -length <= index < length:
         raise unprocessable()
@@ -177,7 +177,7 @@ def _position(token: str, length: int) -> int:
 
 
 def same(one: Json, other: Json) -> bool:
-    """Equality of JSON to the letter: true is not 1, and 1 is not 1.0."""
+    """Strict JSON equality: true is not 1, and 1 is not 1.0."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

@@ -1,4 +1,4 @@
-"""The four forms of a patch, told apart by the request's content type alone."""
+"""Patch types by content type."""
 
 from enum import Enum
 
@@ -6,7 +6,7 @@ from kohort.kube.errors import unsupported_media_type
 
 
 class PatchKind(Enum):
-    """A form of patch; the value is its media type. The order is the one in which servers list them."""
+    """A patch type; the value is its media type, in kube-apiserver's order."""
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
@@ -15,7 +15,7 @@ class PatchKind(Enum):
 
     @classmethod
     def from_content_type(cls, header: str, accepted: "tuple[PatchKind, ...] | None" = None) -> "PatchKind":
-        """The form that a Content-Type names, if the resource takes it; parameters such as charset do not matter."""
+        """The patch type of a Content-Type, if the resource supports it; parameters are ignored."""
         forms = tuple(cls) if accepted is None else accepted
         media_type = header.partition(";")[0].strip()
         for form in forms:
@@ -28,4 +28,4 @@ class PatchKind(Enum):
 
 
 CUSTOM_RESOURCE_PATCHES = (PatchKind.JSON, PatchKind.MERGE, PatchKind.APPLY)
-"""What custom resources take: nobody told how to merge their lists strategically."""
+"""Patch types of custom resources, which have no strategic merge patch."""

@@ -1,18 +1,18 @@
-"""The one door to all patches but server-side apply, which needs to know who owns what."""
+"""Applies any patch except server-side apply, which needs managed fields."""
 
 from kohort.api.codec import Json, without_nulls
 from kohort.api.merge import merge
 from kohort.embedded.openapi import SchemaNode
-from kohort.embedded.patches.depth import refusing_depth
+from kohort.embedded.patches.depth import limiting_depth
 from kohort.embedded.patches.failures import not_decoded, unprocessable
 from kohort.embedded.patches.json_patch import apply_json_patch
 from kohort.embedded.patches.kinds import PatchKind
 from kohort.embedded.patches.strategic import apply_strategic_patch
 
 
-@refusing_depth
+@limiting_depth
 def apply_patch(kind: PatchKind, obj: dict[str, Json], patch: Json, node: SchemaNode | None) -> dict[str, Json]:
-    """The object with the patch applied; `node` is its schema, which only strategic patches look at."""
+    """The patched object; `node` is its schema, used by strategic merge patches."""
     result = _patched(kind, obj, patch, node)
     if not isinstance(result, dict):
         raise unprocessable()
@@ -34,7 +34,7 @@ def _patched(kind: PatchKind, obj: dict[str, Json], patch: Json, node: SchemaNod
 
 
 def _without_nulls_in_lists(patch: Json) -> Json:
-    """A merge patch replaces lists whole; in their objects, too, the server takes null for absent."""
+    """A merge patch replaces lists as a whole; null members of their objects are dropped, as in kube-apiserver."""
     if isinstance(patch, list):
         return [without_nulls(item) for item in patch]
     if isinstance(patch, dict):

@@ -1,12 +1,12 @@
-"""Strategic merge patches: objects merge member by member, lists as their schema says.
+"""Strategic merge patch: objects merge member by member, lists by their schema.
 
-Directives in the patch (`$patch`, `$retainKeys`, `$deleteFromPrimitiveList/x`, `$setElementOrder/x`) say what plain
-merging can't. A null in a patch means absent, so no null of a patch gets into an object.
+Directives (`$patch`, `$retainKeys`, `$deleteFromPrimitiveList/x`, `$setElementOrder/x`) control the merge. A null in a
+patch deletes, so that no null of a patch gets into an object.
 """
 
 from kohort.api.codec import Json, JsonMapping
 from kohort.embedded.openapi import SchemaNode
-from kohort.embedded.patches.failures import go_text, go_type, unexplained
+from kohort.embedded.patches.failures import go_text, go_type, without_reason
 from kohort.embedded.patches.strategic_lists import ListRule, check_order, in_order, merge_items, plain, remove_values
 from kohort.kube.errors import bad_request
 
@@ -17,14 +17,14 @@ SET_ORDER = "$setElementOrder/"
 
 
 def apply_strategic_patch(original: JsonMapping, patch: JsonMapping, node: SchemaNode | None) -> dict[str, Json]:
-    """The object with the patch merged in as its schema says."""
+    """The object with the patch merged in by its schema."""
     if PATCH in patch:
         return _directed(patch)
     merged = _retained(original, patch)
     orders = {name[len(SET_ORDER) :]: order for name, order in patch.items() if name.startswith(SET_ORDER)}
     for name, order in orders.items():
         _reorder(merged, name, order, patch, node)
-    # Values are deleted after the merge, so that one both given and deleted is gone, whatever the patch's order.
+    # Values are deleted after the merge, so that one both given and deleted is gone in any order.
     for name, change in sorted(patch.items(), key=_deletions_last):
         if not name.startswith(SET_ORDER) and name != RETAIN_KEYS and name not in orders:
             _merge_member(merged, name, change, node)
@@ -41,11 +41,11 @@ def _directed(patch: JsonMapping) -> dict[str, Json]:
         return {name: plain(value) for name, value in patch.items() if name != PATCH and value is not None}
     if directive == "delete":
         return {}
-    raise unexplained(f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}")
+    raise without_reason(f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}")
 
 
 def _retained(original: JsonMapping, patch: JsonMapping) -> dict[str, Json]:
-    """What is left of the original when the patch lists all members that may stay."""
+    """The original's members that `$retainKeys` keeps."""
     if RETAIN_KEYS not in patch:
         return dict(original)
     kept = patch[RETAIN_KEYS]
@@ -94,15 +94,15 @@ def _rule(node: SchemaNode | None) -> ListRule:
 
 
 def _reorder(merged: dict[str, Json], name: str, order: Json, patch: JsonMapping, node: SchemaNode | None) -> None:
-    """Merge a list that comes with the order its items shall have."""
+    """Merges a list with its `$setElementOrder`."""
     if not isinstance(order, list):
-        raise unexplained(f"expected a []interface {{}}, but received a {_received(order)}")
+        raise without_reason(f"expected a []interface {{}}, but received a {_received(order)}")
     field = _member(node, name)
     rule, change, original = _rule(field), patch.get(name), merged.get(name)
     if name in patch and isinstance(change, list):
         check_order(change, order, rule)
     if [] in (original, change) and not original and not change:
-        raise unexplained("no elements in any of the given slices")
+        raise without_reason("no elements in any of the given slices")
     result = _merged_value(original, change, field) if change is not None else original
     if (
         isinstance(original, list)
@@ -119,11 +119,11 @@ def _received(value: Json) -> str:
 
 
 _DROPPED: Json = object()
-"""Stands for a value that a directive took away."""
+"""Placeholder of a value that a directive removed."""
 
 
 def _taken(change: Json) -> Json:
-    """A patch value where nothing was before: without nulls, and without objects that carry a directive."""
+    """A patch value without counterpart: without nulls and without objects that carry a directive."""
     if isinstance(change, dict):
         if PATCH in change:
             return _DROPPED

@@ -1,44 +1,44 @@
-"""Lists in strategic merge patches: items found by their key or value, and the order in which they end up.
+"""Lists in strategic merge patches: items matched by key or value, and their final order.
 
-Order: items that the patch names keep the patch's order, the others keep theirs; where both meet, an item that the
-patch moved or added goes first.
+Items of the patch keep its order, the others keep theirs; where both meet, an item that the patch moved or added goes
+first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kohort.api.codec import Json
-from kohort.embedded.patches.failures import go_text, go_type, unexplained, unprocessable
+from kohort.embedded.patches.failures import go_text, go_type, unprocessable, without_reason
 
 PATCH = "$patch"
 
 
 @dataclass(frozen=True, slots=True)
 class ListRule:
-    """How the items of one list are told apart, and how two that are the same merge."""
+    """How the items of one list are matched and merged."""
 
     key: str
-    """The member that names an item; empty for lists of plain values."""
+    """The merge key; empty for lists of scalars."""
     merge: Callable[[Mapping[str, Json], Mapping[str, Json]], dict[str, Json]]
 
     def identity(self, item: Json) -> Json:
-        """What tells an item apart from the others."""
+        """The identity of an item."""
         if not self.key:
             return _hashable(item)
         if not isinstance(item, dict):
-            raise unexplained(f"expected a map[string]interface {{}}, but received a {go_type(item)}")
+            raise without_reason(f"expected a map[string]interface {{}}, but received a {go_type(item)}")
         if self.key not in item:
-            raise unexplained(f"map: {go_text(item)} does not contain declared merge key: {self.key}")
+            raise without_reason(f"map: {go_text(item)} does not contain declared merge key: {self.key}")
         return _hashable(item[self.key])
 
 
 def _hashable(value: Json) -> Json:
-    """A value that differs between 1 and true, and that may be asked for in a set."""
+    """A hashable value that distinguishes 1 from true."""
     return (go_type(value), value if not isinstance(value, dict | list) else go_text(value))
 
 
 def plain(value: Json) -> Json:
-    """A patch value taken as it is: without nulls, and without the directives that mean nothing there."""
+    """A patch value as it is, without nulls and ineffective directives."""
     if isinstance(value, dict):
         return {name: plain(one) for name, one in value.items() if one is not None and not name.startswith("$")}
     if isinstance(value, list):
@@ -47,7 +47,7 @@ def plain(value: Json) -> Json:
 
 
 def merge_items(original: list[Json], patch: list[Json], rule: ListRule) -> list[Json]:
-    """Both lists as one: items of the patch change their namesakes or come new."""
+    """The merged list: items of the patch are merged into matching ones or added."""
     if not original and not patch:
         return original
     _check_alike(original, patch)
@@ -66,9 +66,9 @@ def merge_items(original: list[Json], patch: list[Json], rule: ListRule) -> list
 def _check_directives(directed: list[Json]) -> None:
     for item in directed:
         if item[PATCH] == "merge":
-            raise unexplained("merging lists cannot yet be specified in the patch")
+            raise without_reason("merging lists cannot yet be specified in the patch")
         if item[PATCH] not in ("delete", "replace"):
-            raise unexplained(f"unknown patch type: {go_text(item[PATCH])} in map: {go_text(item)}")
+            raise without_reason(f"unknown patch type: {go_text(item[PATCH])} in map: {go_text(item)}")
 
 
 def _without_deleted(original: list[Json], directed: list[Json], rule: ListRule) -> list[Json]:
@@ -93,7 +93,7 @@ def _merged(original: list[Json], changes: list[Json], rule: ListRule) -> list[J
 
 
 def remove_values(original: list[Json], values: list[Json]) -> list[Json]:
-    """A list of plain values without those that the patch deletes."""
+    """A list of scalars without those that the patch deletes."""
     if original and values:
         _check_alike(original, values)
     gone = {_hashable(value) for value in values}
@@ -101,7 +101,7 @@ def remove_values(original: list[Json], values: list[Json]) -> list[Json]:
 
 
 def in_order(items: list[Json], order: Sequence[Json], before: Sequence[Json], rule: ListRule) -> list[Json]:
-    """The items in their final order, given the order that was asked for and the one they had before."""
+    """The items in their final order, from the requested and the previous order."""
     if not items:
         return items
     wanted = {rule.identity(item): place for place, item in reversed(list(enumerate(order)))}
@@ -118,7 +118,7 @@ def in_order(items: list[Json], order: Sequence[Json], before: Sequence[Json], r
 
 
 def check_order(patch: list[Json], order: list[Json], rule: ListRule) -> None:
-    """Refuse a patch whose list has items that its own order leaves out, or in another order."""
+    """Rejects a patch whose items are missing in its `$setElementOrder` or ordered differently."""
     wanted = [rule.identity(item) for item in order]
     place = 0
     for item in patch:
@@ -129,13 +129,13 @@ def check_order(patch: list[Json], order: list[Json], rule: ListRule) -> None:
             text = (
                 f"The order in patch list:\n{go_text(patch)}\n doesn't match $setElementOrder list:\n{go_text(order)}\n"
             )
-            raise unexplained(text)
+            raise without_reason(text)
         place = wanted.index(identity, place) + 1
 
 
 def _check_alike(original: list[Json], patch: list[Json]) -> None:
     kinds = {go_type(item) for item in (*original, *patch)}
     if len(kinds) > 1:
-        raise unexplained(f"list element types are not identical: [{go_text(original)} {go_text(patch)}]")
+        raise without_reason(f"list element types are not identical: [{go_text(original)} {go_text(patch)}]")
     if kinds == {"[]interface {}"}:
         raise unprocessable()

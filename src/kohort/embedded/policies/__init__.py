@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies: rules in CEL that an administrator binds to writes of any kind."""
+"""ValidatingAdmissionPolicies: CEL rules that an administrator binds to requests."""
 
 from kohort.embedded.policies.definitions import policy_problems
 from kohort.embedded.policies.evaluation import Denial, PolicyContext, PolicyResult, evaluate, refusal

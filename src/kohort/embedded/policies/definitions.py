@@ -1,4 +1,4 @@
-"""Policies as they stand in the store, and what is wrong with one that is about to be stored."""
+"""Validation of ValidatingAdmissionPolicies."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ VARIABLES = (
     "authorizer.requestResource",
     "variables",
 )
-"""What expressions of a policy can ask about."""
+"""CEL variables of policy expressions."""
 
 _EXPRESSIONS = (
     ("variables", "expression"),
@@ -28,7 +28,7 @@ _EXPRESSIONS = (
 
 
 def policy_problems(policy: Mapping[str, Any]) -> list[FieldError]:
-    """What keeps a policy from being stored: expressions that are missing or can't be understood."""
+    """Validation errors of a policy: missing or invalid expressions."""
     spec = policy.get("spec") or {}
     path = ROOT / "spec"
     problems = [problem for part, field in _EXPRESSIONS for problem in _part_problems(spec, path, part, field)]

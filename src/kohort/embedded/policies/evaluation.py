@@ -1,8 +1,8 @@
-"""A write judged by all policies that are bound to it.
+"""Evaluates all policies that match a request.
 
-policy concerns the write? ─► for each binding: concerns it? ─► parameters ─► for each: conditions ─► validations
-                                                                                           │
-                                                    Deny: denial   Warn: warning   Audit: annotation
+policy matches? ─► for each binding: matches? ─► parameters ─► for each: match conditions ─► validations
+                                                                                 │
+                                            Deny: denial   Warn: warning   Audit: annotation
 """
 
 import json
@@ -32,13 +32,13 @@ Convert = Callable[[JsonMapping, ServedResource], Awaitable[JsonMapping]]
 
 @dataclass(frozen=True, slots=True)
 class PolicyContext:
-    """What policies need to know besides the write."""
+    """What policies need besides the request."""
 
     namespace: Callable[[str], JsonMapping | None]
     """A stored namespace."""
     params: Params
     ask: Ask
-    """Answers what the user of the write may do."""
+    """Authorizer of the request's user."""
     versions: Callable[[ServedResource], Iterable[ServedResource]]
     """All served versions of a resource."""
     convert: Convert
@@ -52,7 +52,7 @@ class PolicyContext:
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A policy says no."""
+    """A denial by a policy."""
 
     policy: str
     binding: str
@@ -66,18 +66,18 @@ class Denial:
 
 @dataclass
 class PolicyResult:
-    """What all policies have to say."""
+    """Denials, warnings and audit annotations of all policies."""
 
     denials: list[Denial] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
-    """For the audit log, by key."""
+    """Audit annotations by key."""
 
 
 async def evaluate(
     policies: Iterable[JsonMapping], bindings: Iterable[JsonMapping], write: AdmissionAttributes, world: PolicyContext
 ) -> PolicyResult:
-    """Judge a write."""
+    """Evaluates the policies for a request."""
     outcome = PolicyResult()
     if is_exempt(write):
         return outcome
@@ -91,7 +91,7 @@ async def evaluate(
 
 
 def refusal(outcome: PolicyResult, write: AdmissionAttributes) -> StatusError | None:
-    """The answer to a write that a policy denies; the first denial speaks for all."""
+    """The error of a denied request; the first denial is returned."""
     if not outcome.denials:
         return None
     first = outcome.denials[0]
@@ -129,7 +129,7 @@ async def _apply(
 def _concerned(
     policy: JsonMapping, binding: JsonMapping, write: AdmissionAttributes, world: PolicyContext
 ) -> ServedResource | None:
-    """The version of the object that policy and binding look at, if they concern the write."""
+    """The matching version of the object, or None if policy or binding does not match."""
     found = _matched((policy.get("spec") or {}).get("matchConstraints") or {}, write, world)
     narrower = (binding.get("spec") or {}).get("matchResources")
     if found is None or narrower is None:

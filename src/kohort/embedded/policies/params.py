@@ -1,4 +1,4 @@
-"""Parameters of policies: the objects that a binding names, one evaluation for each."""
+"""Parameters of policies: the objects that a binding refers to, one evaluation for each."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
@@ -8,23 +8,23 @@ from kohort.embedded.matching import labels_of, read_selector
 
 
 class ParamError(Exception):
-    """The binding and the parameters that are there don't fit together."""
+    """The binding does not fit the available parameters."""
 
 
 class Params(Protocol):
-    """Where parameters come from."""
+    """Source of parameters."""
 
     def is_namespaced(self, api_version: str, kind: str) -> bool | None:
-        """Whether objects of the kind live in namespaces; None for a kind that nobody knows."""
+        """Whether the kind is namespaced; None for an unknown kind."""
 
     def objects(self, api_version: str, kind: str, namespace: str) -> Iterable[Mapping[str, Json]]:
-        """All objects of the kind, of one namespace where the kind has namespaces."""
+        """All objects of the kind, in one namespace if it is namespaced."""
 
 
 def collect_params(
     param_kind: Mapping[str, Any] | None, reference: Mapping[str, Any] | None, namespace: str, params: Params
 ) -> list[Mapping[str, Json] | None]:
-    """The parameters to evaluate a policy with; a policy without any is evaluated once, with none."""
+    """The parameters of a policy; one evaluation with None if it has no paramKind."""
     if not param_kind or not reference:
         return [None]
     found = _found(param_kind, reference, namespace, params)

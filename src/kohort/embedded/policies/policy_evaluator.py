@@ -1,4 +1,4 @@
-"""One policy with one parameter before one write: conditions, variables, validations, annotations."""
+"""Evaluates one policy with one parameter for one request: match conditions, variables, validations, annotations."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MAX_MESSAGE = 5 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FailedValidation:
-    """A validation that did not hold."""
+    """A validation that failed."""
 
     message: str
     reason: str
@@ -27,7 +27,7 @@ class FailedValidation:
 
 @dataclass(frozen=True, slots=True)
 class PolicyInput:
-    """What is judged: the write in the version that the policy asked for, and what belongs to it."""
+    """The request in the version of the policy, and the other CEL variables."""
 
     write: AdmissionAttributes
     resource: ServedResource
@@ -37,7 +37,7 @@ class PolicyInput:
 
 
 class _Variables(dict[str, Any]):
-    """The variables of a policy, each computed when it is first asked for."""
+    """The variables of a policy, evaluated on first use."""
 
     def __init__(self, expressions: Mapping[str, str], compute: Callable[[str], Any]) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class _Variables(dict[str, Any]):
 
 
 class PolicyEvaluator:
-    """One policy with one parameter before one write."""
+    """One policy with one parameter for one request."""
 
     def __init__(self, spec: JsonMapping, case: PolicyInput) -> None:
         self.spec, write = spec, case.write
@@ -71,14 +71,14 @@ class PolicyEvaluator:
 
     @property
     def ignores(self) -> bool:
-        """Whether failures to evaluate are of no account."""
+        """Whether evaluation errors are ignored by failurePolicy."""
         return bool(self.spec.get("failurePolicy") == "Ignore")
 
     def _value(self, expression: str) -> Any:
         return compile_expression(expression.strip(), VARIABLES).evaluate(self.budget, *self.values)
 
     def findings(self) -> Iterator[FailedValidation]:
-        """Every validation that does not hold, or fails where failures count."""
+        """Every failed validation, and evaluation errors unless ignored."""
         try:
             if not self._meets_conditions():
                 return
@@ -109,7 +109,7 @@ class PolicyEvaluator:
             try:
                 text = self._value(expression)
             except CelError:
-                # A message that can't be made is no reason to let the write pass.
+                # A failing message expression does not admit the request.
                 text = ""
             if isinstance(text, str) and text.strip() and "\n" not in text.strip() and len(text) <= MAX_MESSAGE:
                 return text.strip()
@@ -117,7 +117,7 @@ class PolicyEvaluator:
         return message or f"failed expression: {str(validation.get('expression')).strip()}"
 
     def annotations(self) -> Iterator[tuple[str, str]]:
-        """What the policy wants the audit log to know; null and failures leave a key out."""
+        """Audit annotations; null values and failures are omitted."""
         for annotation in self.spec.get("auditAnnotations") or ():
             try:
                 text = self._value(str(annotation.get("valueExpression")))

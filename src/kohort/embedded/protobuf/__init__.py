@@ -1,4 +1,4 @@
-"""Request bodies in protobuf, as kubectl and Go clients send them, read into the JSON they stand for."""
+"""Protobuf request bodies of kubectl and Go clients, decoded to JSON."""
 
 from kohort.embedded.protobuf.decoding import MEDIA_TYPE, decode
 

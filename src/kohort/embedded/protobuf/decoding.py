@@ -1,7 +1,7 @@
-"""A protobuf body to the JSON that it stands for.
+"""Decodes a protobuf body to JSON.
 
-Go writes zeros of plain fields and leaves out absent pointers; the table says which is which, so that a zero that was
-meant survives and one that was not does not appear. Whatever else arrives is refused in one line, never a traceback.
+Go encodes zero values of non-pointer fields and omits nil pointers; the field table distinguishes them, so that a zero
+is kept only if it was set. A malformed body is rejected with one line.
 """
 
 import struct
@@ -25,7 +25,7 @@ _ZEROS: dict[str, Json] = {"s": "", "y": "", "i": 0, "b": False, "f": 0, "Q": "0
 
 
 def decode(body: bytes) -> dict[str, Json]:
-    """The object in an envelope of `k8s\\0` and a `runtime.Unknown`; raises a BadRequest on anything else."""
+    """The object in an envelope of `k8s\\0` and a `runtime.Unknown`; raises BadRequest otherwise."""
     try:
         return _decode(body)
     except Malformed as problem:
@@ -85,7 +85,7 @@ def _add(found: dict[str, Json], field: Field, kind: int, value: int | bytes, de
 
 
 def _items(field: Field, kind: int, value: int | bytes, depth: int) -> list[Json]:
-    """Items of a list; numbers may come packed, many in one field."""
+    """List items; numbers may be packed."""
     if field.kind != "i" or kind != BYTES:
         return [_single(field, kind, value, depth)]
     data, place, numbers = _chunk(value), 0, []
@@ -149,7 +149,7 @@ def _json(data: bytes) -> Json:
 
 
 def _numbers(data: bytes) -> dict[int, int]:
-    """A message of integers alone."""
+    """A message of integers only."""
     return {number: signed(value) for number, _, value in fields(data) if isinstance(value, int)}
 
 

@@ -1,4 +1,4 @@
-"""Which field of which message has which number: the facts in `fields.txt`, read when the first body arrives."""
+"""Field numbers of the messages, from `fields.txt`, loaded on first use."""
 
 import re
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ class Field:
     """One field of a message."""
 
     name: str
-    """Its name in JSON; empty for a message whose members lie inline."""
+    """Name in JSON; empty for an inlined message."""
     kind: str
-    """A letter of the legend in `fields.txt`; `m` for a message."""
+    """Type letter as in the legend of `fields.txt`; `m` for a message."""
     message: str = ""
     is_list: bool = False
     is_map: bool = False
@@ -34,7 +34,7 @@ def _lines() -> dict[str, str]:
 
 @cache
 def message(name: str) -> Message | None:
-    """The fields of a message by number; None when the table does not have it."""
+    """The fields of a message by number; None for an unknown message."""
     line = _lines().get(name)
     if line is None:
         return None

@@ -1,6 +1,6 @@
-"""Protobuf's wire format: a message as (number, value) pairs, whatever it means.
+"""Protobuf wire format: a message as (number, value) pairs.
 
-Varints and fixed numbers come as integers, everything with a length as bytes. Anything malformed raises `Malformed`.
+Varints and fixed numbers are integers, length-delimited values bytes. Malformed input raises `Malformed`.
 """
 
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ _LONGEST_VARINT = 10
 
 
 class Malformed(Exception):  # noqa: N818 - turned into an answer at the package's edge
-    """The bytes are no message."""
+    """The bytes are not a message."""
 
 
 def varint(data: bytes, place: int) -> tuple[int, int]:
-    """A number of variable length, and where it ends."""
+    """A varint, and the offset after it."""
     value = 0
     for index in range(_LONGEST_VARINT):
         if place + index >= len(data):
@@ -27,12 +27,12 @@ def varint(data: bytes, place: int) -> tuple[int, int]:
 
 
 def signed(value: int) -> int:
-    """The two's complement that a varint of 64 bits stands for."""
+    """A 64-bit varint as a signed integer."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """Number, wire type and value of every field of a message."""
+    """Number, wire type and value of every field."""
     place = 0
     while place < len(data):
         key, place = varint(data, place)
