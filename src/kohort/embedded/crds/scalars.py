@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kohort.api.codec import Json
 from kohort.api.fields import NO_VALUE, ErrorKind
-from kohort.embedded.cel.re2 import RegexError, compile_pattern
+from kohort.embedded.cel.regex import RegexError, compile_pattern
 from kohort.embedded.crds.formats import format_check
 
 

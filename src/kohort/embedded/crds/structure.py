@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from kohort.api.fields import FieldError, Path, forbidden, invalid, not_supported, required
-from kohort.embedded.cel.re2 import RegexError, compile_pattern
+from kohort.embedded.cel.regex import RegexError, compile_pattern
 from kohort.embedded.crds.checks import Findings, check_of
 from kohort.embedded.crds.content_cache import ContentCache
 from kohort.embedded.crds.embedded import with_heads

@@ -66,6 +66,8 @@ DEFINITIONS = BuiltinDefinitions()
 
 def _file() -> Path:
     spec = importlib.util.find_spec("kubernetes_validate")
+    if importlib.util.find_spec("re2") is None:
+        raise SchemasMissing("the package google-re2 is not installed: pip install 'kohort[up]'")
     if spec is None or spec.origin is None:
         raise SchemasMissing("schemas of Kubernetes' kinds are not installed: pip install 'kohort[up]'")
     folder = Path(spec.origin).parent / "kubernetes-json-schema" / f"v{KUBERNETES_VERSION}-local"

@@ -2,7 +2,7 @@
 
 from kohort.embedded.cel.errors import EvaluationError
 from kohort.embedded.cel.overloads import function, method
-from kohort.embedded.cel.re2 import Re2Pattern, RegexError, compile_pattern
+from kohort.embedded.cel.regex import Re2Pattern, RegexError, compile_pattern
 
 
 def _pattern(text: str) -> Re2Pattern:
