@@ -14,12 +14,12 @@ from kohort.api.meta import LabelSelector
 from kohort.api.selectors import EVERYTHING, Selector, compile_selector
 from kohort.embedded.admission.attributes import AdmissionAttributes
 from kohort.embedded.cel import CelError, CostBudget, compile_expression
-from kohort.embedded.cel.library.authorization import Ask, AuthorizerValue, Question, ResourceCheck
+from kohort.embedded.cel.library.authorization import Ask, AuthorizationCheck, AuthorizerValue, ResourceCheck
 from kohort.embedded.resources import ServedResource
 
 CONFIGURATION_GROUP = "admissionregistration.k8s.io"
 
-NamespaceLabels = Callable[[str], Mapping[str, str] | None]
+LabelsOfNamespace = Callable[[str], Mapping[str, str] | None]
 """The labels of a stored namespace; None if it does not exist."""
 
 
@@ -110,7 +110,9 @@ def _has_scope(scope: str, write: AdmissionAttributes) -> bool:
 # Selectors
 
 
-def is_selected(constraints: Mapping[str, Any], write: AdmissionAttributes, namespace_labels: NamespaceLabels) -> bool:
+def is_selected(
+    constraints: Mapping[str, Any], write: AdmissionAttributes, namespace_labels: LabelsOfNamespace
+) -> bool:
     """Whether namespace and object match the selectors; raises `SelectorError` for an invalid one."""
     in_namespace = read_selector(constraints.get("namespaceSelector"))
     on_object = read_selector(constraints.get("objectSelector"))
@@ -119,7 +121,7 @@ def is_selected(constraints: Mapping[str, Any], write: AdmissionAttributes, name
     return on_object is EVERYTHING or any(_selects(on_object, each) for each in (write.object, write.old))
 
 
-def _selects_namespace(selector: Selector, write: AdmissionAttributes, namespace_labels: NamespaceLabels) -> bool:
+def _selects_namespace(selector: Selector, write: AdmissionAttributes, namespace_labels: LabelsOfNamespace) -> bool:
     if _is_about_namespace(write):
         # A namespace in creation or update is matched by its new labels, which are not stored yet.
         labels = namespace_labels(write.name) if write.verb == "DELETE" else labels_of(write.object)
@@ -183,7 +185,7 @@ def all_hold(conditions: Iterable[Mapping[str, Any]], evaluate: Callable[[str], 
 def request_resource(ask: Ask, write: AdmissionAttributes) -> ResourceCheck:
     """`authorizer.requestResource`: an authorization check of the request's resource."""
     resource = write.resource
-    question = Question(
+    question = AuthorizationCheck(
         group=resource.group,
         resource=resource.plural,
         subresource=write.subresource,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.server.clusters import Cluster, Object, config_map, pod, quota
-from kohort.embedded.admission.usage import Usage, added, subtracted, usage_of
+from kohort.embedded.admission.usage import ObjectUsage, added, subtracted, usage_of
 from kohort.kube.clock import settle
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -224,7 +224,7 @@ AMOUNTS = st.integers(min_value=0, max_value=8).map(lambda number: f"{number * 2
 
 @given(st.lists(AMOUNTS, max_size=6))
 def test_what_is_added_and_taken_away_leaves_nothing(amounts: list[str]) -> None:
-    total: Usage = {}
+    total: ObjectUsage = {}
     parts = [usage_of("pods", pod(f"p{index}", requests={"cpu": each})) for index, each in enumerate(amounts)]
     for part in parts:
         total = added(total, part)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kohort.embedded.cel import CelError, CompileError, CostBudget, compile_expression, program
 from kohort.embedded.cel.adapter import adapter_of
 from kohort.embedded.cel.overloads import FUNCTIONS, METHODS, Overloads
-from kohort.embedded.cel.values import NONE, Duration, Optional, SetList, Timestamp, TypeValue, UInt, keyed
+from kohort.embedded.cel.values import NONE, DurationValue, Optional, SetList, Timestamp, TypeValue, UInt, keyed
 
 assert program.library, "the functions are registered"
 
@@ -29,7 +29,7 @@ SPECIAL = st.sampled_from(
         Timestamp(0),
         Timestamp(253_402_300_799 * 10**9),
         Timestamp(-62_135_596_800 * 10**9),
-        Duration(-1),
+        DurationValue(-1),
         TypeValue("int"),
         NONE,
         Optional((1,)),

@@ -5,7 +5,7 @@ from typing import Any
 
 from kohort.embedded.admission.attributes import AdmissionAttributes, Verb
 from kohort.embedded.auth.users import User
-from kohort.embedded.cel.library.authorization import AuthorizerDecision, Question
+from kohort.embedded.cel.library.authorization import AuthorizationCheck, AuthorizerDecision
 from kohort.embedded.policies import PolicyContext
 from kohort.embedded.resources import ServedResource, Subresource
 
@@ -80,7 +80,7 @@ async def converted(obj: Mapping[str, Json], resource: ServedResource) -> Mappin
     return {**obj, "apiVersion": resource.api_version}
 
 
-def may_get_only(question: Question) -> AuthorizerDecision:
+def may_get_only(question: AuthorizationCheck) -> AuthorizerDecision:
     return AuthorizerDecision(allowed=question.verb == "get", reason="" if question.verb == "get" else "no grant")
 
 

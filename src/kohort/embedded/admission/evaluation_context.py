@@ -7,7 +7,7 @@ from kohort.api.codec import Json, JsonObject
 from kohort.embedded.auth.attributes import AuthorizationAttributes as Asked
 from kohort.embedded.auth.rbac import RbacAuthorizer
 from kohort.embedded.auth.users import User, account_user
-from kohort.embedded.cel.library.authorization import Ask, AuthorizerDecision, Question
+from kohort.embedded.cel.library.authorization import Ask, AuthorizationCheck, AuthorizerDecision
 from kohort.embedded.matching import labels_of
 from kohort.embedded.resources import ServedResource
 from kohort.embedded.storage import StorageKey, Store
@@ -39,7 +39,7 @@ class AdmissionContext:
     def authorizer_for(self, user: User) -> Ask:
         """An authorizer function for the user."""
 
-        def answer(question: Question) -> AuthorizerDecision:
+        def answer(question: AuthorizationCheck) -> AuthorizerDecision:
             who = account_user(*question.service_account) if question.service_account else user
             asked = Asked(
                 question.verb,

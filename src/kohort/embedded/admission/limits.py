@@ -13,7 +13,7 @@ RANGES = "limitranges"
 _ANNOTATION = "kubernetes.io/limit-ranger"
 _LISTS = ("initContainers", "containers")
 
-Amounts = Mapping[str, Any]
+_Amounts = Mapping[str, Any]
 
 
 class LimitRanger(NoopPlugin):
@@ -85,7 +85,7 @@ def _with_defaults(pod: JsonObject, item: JsonObject) -> JsonObject:
     return {**pod, "metadata": {**pod["metadata"], "annotations": annotations}, "spec": spec}
 
 
-def _filled(container: JsonObject, limits: Amounts, requests: Amounts, kind: str, notes: list[str]) -> JsonObject:
+def _filled(container: JsonObject, limits: _Amounts, requests: _Amounts, kind: str, notes: list[str]) -> JsonObject:
     resources = container.get("resources") or {}
     given_limits, given_requests = resources.get("limits") or {}, resources.get("requests") or {}
     new_limits = sorted(limits.keys() - given_limits.keys())
@@ -119,7 +119,7 @@ def _quantity(value: Any) -> Quantity:
     return value if isinstance(value, Quantity) else Quantity.parse(value)
 
 
-def _problems(item: JsonObject, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _problems(item: JsonObject, requests: _Amounts, limits: _Amounts) -> Iterator[str]:
     kind = item["type"]
     for name, bound in sorted((item.get("min") or {}).items()):
         yield from _too_little(name, bound, kind, requests, limits)
@@ -129,7 +129,7 @@ def _problems(item: JsonObject, requests: Amounts, limits: Amounts) -> Iterator[
         yield from _too_wide(name, bound, kind, requests, limits)
 
 
-def _too_little(name: str, bound: Any, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _too_little(name: str, bound: Any, kind: str, requests: _Amounts, limits: _Amounts) -> Iterator[str]:
     least = Quantity.parse(bound)
     if name not in requests:
         yield f"minimum {name} usage per {kind} is {bound}.  No request is specified"
@@ -139,7 +139,7 @@ def _too_little(name: str, bound: Any, kind: str, requests: Amounts, limits: Amo
         yield f"minimum {name} usage per {kind} is {bound}, but limit is {_quantity(limits[name])}"
 
 
-def _too_much(name: str, bound: Any, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _too_much(name: str, bound: Any, kind: str, requests: _Amounts, limits: _Amounts) -> Iterator[str]:
     most = Quantity.parse(bound)
     if name not in limits:
         yield f"maximum {name} usage per {kind} is {bound}.  No limit is specified"
@@ -149,7 +149,7 @@ def _too_much(name: str, bound: Any, kind: str, requests: Amounts, limits: Amoun
         yield f"maximum {name} usage per {kind} is {bound}, but request is {_quantity(requests[name])}"
 
 
-def _too_wide(name: str, bound: Any, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _too_wide(name: str, bound: Any, kind: str, requests: _Amounts, limits: _Amounts) -> Iterator[str]:
     request, limit = (_quantity(each[name]) if name in each else Quantity(0) for each in (requests, limits))
     head = f"{name} max limit to request ratio per {kind} is {bound}"
     if not request.nanos:

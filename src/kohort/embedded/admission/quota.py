@@ -13,7 +13,7 @@ from kohort.api.quantity import Quantity
 from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin
 from kohort.embedded.admission.usage import (
     NOTHING,
-    Usage,
+    ObjectUsage,
     added,
     grown,
     is_in_scope,
@@ -40,24 +40,24 @@ class _Account:
     since: int
     """The revision at which usage was counted; later events are added to it."""
     hard: dict[str, Quantity]
-    used: Usage
-    reserved: dict[int, tuple[str, Usage]] = field(default_factory=dict)
+    used: ObjectUsage
+    reserved: dict[int, tuple[str, ObjectUsage]] = field(default_factory=dict)
     """UID and usage by the identity of the write in flight."""
 
-    def total_used(self) -> Usage:
+    def total_used(self) -> ObjectUsage:
         """Usage including reservations."""
         total = self.used
         for _, amounts in self.reserved.values():
             total = added(total, amounts)
         return total
 
-    def usage(self, resource: str, found: JsonObject) -> Usage:
+    def usage(self, resource: str, found: JsonObject) -> ObjectUsage:
         """The usage of an object under this quota."""
         if not is_in_scope(self.quota, resource, found):
             return {}
         return {name: amount for name, amount in usage_of(resource, found).items() if name in self.hard}
 
-    def added_usage(self, attributes: AdmissionAttributes, new: JsonObject) -> Usage:
+    def added_usage(self, attributes: AdmissionAttributes, new: JsonObject) -> ObjectUsage:
         """The additional usage of a write."""
         resource, old = attributes.resource.key, attributes.old
         return grown(self.usage(resource, old) if old else {}, self.usage(resource, new))
@@ -209,11 +209,11 @@ def _release(accounts: Iterable[_Account], uid: str) -> None:
         account.reserved = {write: total_used for write, total_used in account.reserved.items() if total_used[0] != uid}
 
 
-def _is_exceeded(account: _Account, total_used: Usage, name: str, amount: Quantity) -> bool:
+def _is_exceeded(account: _Account, total_used: ObjectUsage, name: str, amount: Quantity) -> bool:
     return total_used.get(name, NOTHING) + amount > account.hard[name]
 
 
-def _listed(amounts: Usage, names: list[str]) -> str:
+def _listed(amounts: ObjectUsage, names: list[str]) -> str:
     return ",".join(f"{name}={amounts.get(name, NOTHING)}" for name in names)
 
 

@@ -7,7 +7,7 @@ from kohort.api.codec import JsonMapping
 from kohort.api.quantity import Quantity
 from kohort.embedded.kinds.qos import quality_of_service
 
-Usage = dict[str, Quantity]
+ObjectUsage = dict[str, Quantity]
 
 ONE, NOTHING = Quantity(10**9), Quantity(0)
 _TERMINAL = ("Succeeded", "Failed")
@@ -24,9 +24,9 @@ _PLAIN_COUNTS = frozenset(
 _STANDARD = ("cpu", "memory", "ephemeral-storage")
 
 
-def usage_of(resource: str, found: JsonMapping) -> Usage:
+def usage_of(resource: str, found: JsonMapping) -> ObjectUsage:
     """The usage of the object, by quota resource name; `resource` is its storage name."""
-    used: Usage = {f"count/{resource}": ONE}
+    used: ObjectUsage = {f"count/{resource}": ONE}
     if resource in _PLAIN_COUNTS:
         used[resource] = ONE
     if resource == "pods":
@@ -38,7 +38,7 @@ def usage_of(resource: str, found: JsonMapping) -> Usage:
     return used
 
 
-def added(left: Usage, right: Usage) -> Usage:
+def added(left: ObjectUsage, right: ObjectUsage) -> ObjectUsage:
     """The sum."""
     total = dict(left)
     for name, amount in right.items():
@@ -46,12 +46,12 @@ def added(left: Usage, right: Usage) -> Usage:
     return total
 
 
-def subtracted(left: Usage, right: Usage) -> Usage:
+def subtracted(left: ObjectUsage, right: ObjectUsage) -> ObjectUsage:
     """The difference."""
     return added(left, {name: NOTHING - amount for name, amount in right.items()})
 
 
-def grown(before: Usage, after: Usage) -> Usage:
+def grown(before: ObjectUsage, after: ObjectUsage) -> ObjectUsage:
     """The increase of usage, where positive."""
     return {name: amount for name, amount in subtracted(after, before).items() if amount.nanos > 0}
 
@@ -61,8 +61,8 @@ def is_counted(resource: str, found: JsonMapping) -> bool:
     return resource != "pods" or (found.get("status") or {}).get("phase") not in _TERMINAL
 
 
-def _pod_usage(pod: JsonMapping) -> Usage:
-    used: Usage = {}
+def _pod_usage(pod: JsonMapping) -> ObjectUsage:
+    used: ObjectUsage = {}
     if not is_counted("pods", pod):
         return used
     used["pods"] = ONE
@@ -81,13 +81,13 @@ def _quota_names(kind: str, name: str) -> Iterator[str]:
         yield f"requests.{name}"
 
 
-def pod_total(spec: JsonMapping, kind: str) -> Usage:
+def pod_total(spec: JsonMapping, kind: str) -> ObjectUsage:
     """Requests or limits of a pod: the sum of its containers, or the largest init container."""
-    total: Usage = {}
+    total: ObjectUsage = {}
     for container in spec.get("containers") or ():
         total = added(total, _amounts(container, kind))
-    sidecars: Usage = {}
-    largest: Usage = {}
+    sidecars: ObjectUsage = {}
+    largest: ObjectUsage = {}
     for container in spec.get("initContainers") or ():
         amounts = _amounts(container, kind)
         if container.get("restartPolicy") == "Always":
@@ -102,7 +102,7 @@ def pod_total(spec: JsonMapping, kind: str) -> Usage:
     return added(merged, overhead) if merged or kind == "requests" else merged
 
 
-def _amounts(container: JsonMapping, kind: str) -> Usage:
+def _amounts(container: JsonMapping, kind: str) -> ObjectUsage:
     resources = container.get("resources") or {}
     amounts = dict(resources.get(kind) or {})
     if kind == "requests":
@@ -110,11 +110,11 @@ def _amounts(container: JsonMapping, kind: str) -> Usage:
     return {name: Quantity.parse(amount) for name, amount in amounts.items()}
 
 
-def _claim_usage(claim: JsonMapping) -> Usage:
+def _claim_usage(claim: JsonMapping) -> ObjectUsage:
     spec = claim.get("spec") or {}
     storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     amount = Quantity.parse(storage) if storage is not None else NOTHING
-    used: Usage = {"requests.storage": amount}
+    used: ObjectUsage = {"requests.storage": amount}
     kind = spec.get("storageClassName")
     if kind:
         prefix = f"{kind}.storageclass.storage.k8s.io"
@@ -122,7 +122,7 @@ def _claim_usage(claim: JsonMapping) -> Usage:
     return used
 
 
-def _service_usage(service: JsonMapping) -> Usage:
+def _service_usage(service: JsonMapping) -> ObjectUsage:
     spec = service.get("spec") or {}
     ports = Quantity(len(spec.get("ports") or ()) * 10**9)
     if spec.get("type") == "NodePort":

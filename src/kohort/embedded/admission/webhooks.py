@@ -24,7 +24,7 @@ from kohort.kube.errors import StatusError, forbidden, internal
 _GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = f"mutatingwebhookconfigurations.{_GROUP}", f"validatingwebhookconfigurations.{_GROUP}"
 _DEFAULT_SECONDS = 10
-Default = Callable[[ServedResource, JsonObject], JsonObject]
+_Default = Callable[[ServedResource, JsonObject], JsonObject]
 """Returns an object with the defaults of its kind."""
 
 
@@ -155,7 +155,7 @@ def _check_response(response: Mapping[str, Json], matched: _MatchedWebhook, attr
 class MutatingWebhooks(NoopPlugin):
     """Calls mutating webhooks in sequence; reinvokes those that require it after later changes."""
 
-    def __init__(self, webhooks: WebhookDispatcher, default: Default) -> None:
+    def __init__(self, webhooks: WebhookDispatcher, default: _Default) -> None:
         self._webhooks = webhooks
         self._default = default
 

@@ -1,6 +1,6 @@
-"""JSON as CEL sees it through a schema: times are times, a whole number where a number is asked is a double.
+"""JSON values as typed CEL values by schema: timestamps, durations, doubles.
 
-Most schemas ask for no change at all; then a value goes into a rule as it is.
+Most schemas need no conversion; then a value is used as it is.
 """
 
 import base64
@@ -26,19 +26,19 @@ _NAME = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
 
 
 def escaped(name: str) -> str | None:
-    """A property's name as expressions write it; None when there is no way to write it."""
+    """A property name escaped for CEL; None if it cannot be expressed."""
     if name in KEYWORDS:
         return f"__{name}__"
     return _SIGN.sub(lambda match: _SIGNS[match[0]], name) if _NAME.fullmatch(name) else None
 
 
 Paths = frozenset[tuple[str, ...]]
-"""Which members an expression asks for, by escaped names; an empty path asks for the whole."""
+"""The members that an expression accesses, by escaped names; an empty path is the whole value."""
 WHOLE: Paths = frozenset({()})
 
 
 def _inner(paths: Paths, name: str) -> Paths:
-    """What is asked for of one member."""
+    """The accessed paths of one member."""
     if () in paths:
         return WHOLE
     spelled = escaped(name)
@@ -46,9 +46,9 @@ def _inner(paths: Paths, name: str) -> Paths:
 
 
 def adapter_of(schema: Mapping[str, Any], paths: Paths = WHOLE) -> Adapter | None:
-    """How values of a schema become CEL values; None when they are fit as they are.
+    """The conversion of values of a schema to CEL values; None if none is needed.
 
-    Only what lies on one of the paths, or below its end, is looked at: nothing else is asked for.
+    Only values on or below the accessed paths are converted.
     """
     if schema.get("x-kubernetes-int-or-string"):
         return None

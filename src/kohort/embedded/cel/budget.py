@@ -1,19 +1,19 @@
-"""How many steps an evaluation may take: without a bound, one rule could hold up the whole server.
+"""Cost budget: bounds the steps of an evaluation, so that a rule cannot block the server.
 
-A step is a round of a loop, a call, the look at sixteen items or characters inside a function, or the making of four.
+A step is an iteration, a call, reading sixteen items or characters in a function, or creating four.
 """
 
 from kohort.embedded.cel.errors import CostError
 
 STEPS_PER_CALL = 300_000
 STEPS_PER_OBJECT = 1_000_000
-"""All rules of an object together: a second or two at worst, where a real rule takes microseconds."""
+"""Budget of all rules of an object: one or two seconds at worst, where a typical rule takes microseconds."""
 MAX_SIZE = 1_000_000
-"""Items or characters of one result."""
+"""Maximum of items or characters of one result."""
 
 
 class CostBudget:
-    """What is left to spend."""
+    """The remaining budget."""
 
     __slots__ = ("left",)
 
@@ -21,13 +21,13 @@ class CostBudget:
         self.left = steps
 
     def spend(self, steps: int) -> None:
-        """Take so many steps; raises `CostError` when there are not that many left."""
+        """Spends steps; raises `CostError` if the budget is exceeded."""
         self.left -= steps
         if self.left < 0:
             raise CostError
 
 
 def check_size(size: int) -> None:
-    """Refuse a result that would be too large, before it is made."""
+    """Rejects a result that would be too large, before it is created."""
     if size > MAX_SIZE:
         raise CostError

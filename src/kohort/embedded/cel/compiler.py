@@ -1,7 +1,7 @@
-"""Syntax trees as Python closures.
+"""Compiles syntax trees to Python closures.
 
-Each node becomes one function of the frame: a list that holds the budget, the variables, and a slot per loop variable.
-What can be decided from the text alone (which variable, which function) is decided here and not per evaluation.
+Each node becomes one function of the frame: a list of the budget, the variables, and a slot per loop variable. Names
+are resolved at compile time.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from kohort.embedded.cel.errors import CompileError
 from kohort.embedded.cel.loops import LOOPS
 from kohort.embedded.cel.overloads import FUNCTIONS, METHODS, Overloads
 from kohort.embedded.cel.steps import (
-    Step,
+    EvaluationStep,
     calling,
     choosing,
     comparing,
@@ -37,12 +37,12 @@ _QUALIFIED_TYPES = ("google.protobuf.Timestamp", "google.protobuf.Duration")
 
 @dataclass
 class CompilerScope:
-    """Names that are visible, each with its slot of the frame; slot 0 is the budget's."""
+    """Visible names, each with its slot in the frame; slot 0 is the budget."""
 
     text: str
     slots: dict[str, int]
     size: list[int] = field(default_factory=lambda: [0])
-    """Slots taken so far, shared by all inner scopes."""
+    """Number of slots used, shared by all inner scopes."""
 
     @classmethod
     def of(cls, text: str, variables: tuple[str, ...]) -> "CompilerScope":
@@ -50,7 +50,7 @@ class CompilerScope:
         return cls(text, {name: slot for slot, name in enumerate(variables, start=1)}, [len(variables) + 1])
 
     def inner(self, *names: str) -> "CompilerScope":
-        """A scope with further variables, which hide those of the same name outside."""
+        """A scope with further variables, which shadow outer ones."""
         first = self.size[0]
         self.size[0] += len(names)
         return CompilerScope(
@@ -58,20 +58,20 @@ class CompilerScope:
         )
 
     def error(self, problem: str, position: int) -> CompileError:
-        """The error at a place of the text."""
+        """The error at an offset of the text."""
         return CompileError(problem, self.text, position)
 
 
-def compiled(node: s.Expression, scope: CompilerScope) -> Step:
+def compiled(node: s.Expression, scope: CompilerScope) -> EvaluationStep:
     """The function that computes a node's value from a frame."""
     return _COMPILERS[type(node)](node, scope)
 
 
-def _literal(node: s.Literal, _scope: CompilerScope) -> Step:
+def _literal(node: s.Literal, _scope: CompilerScope) -> EvaluationStep:
     return constant(node.value)
 
 
-def _name(node: s.Name, scope: CompilerScope) -> Step:
+def _name(node: s.Name, scope: CompilerScope) -> EvaluationStep:
     if node.name in scope.slots:
         return reading(scope.slots[node.name])
     if node.name in TYPES:
@@ -79,7 +79,7 @@ def _name(node: s.Name, scope: CompilerScope) -> Step:
     raise scope.error(f"undeclared reference to '{node.name}' (in container '')", node.position)
 
 
-def _select(node: s.Select, scope: CompilerScope) -> Step:
+def _select(node: s.Select, scope: CompilerScope) -> EvaluationStep:
     qualified = _qualified(node)
     if qualified in scope.slots:
         return reading(scope.slots[qualified])
@@ -90,7 +90,7 @@ def _select(node: s.Select, scope: CompilerScope) -> Step:
 
 
 def _qualified(node: s.Expression) -> str:
-    """A chain of plain names as one, or nothing."""
+    """A chain of plain names as one qualified name, or None."""
     if isinstance(node, s.Name):
         return node.name
     if isinstance(node, s.Select) and not node.is_optional:
@@ -99,26 +99,26 @@ def _qualified(node: s.Expression) -> str:
     return ""
 
 
-def _has(node: s.Has, scope: CompilerScope) -> Step:
+def _has(node: s.Has, scope: CompilerScope) -> EvaluationStep:
     return has_member(compiled(node.operand, scope), node.field)
 
 
-def _index(node: s.Index, scope: CompilerScope) -> Step:
+def _index(node: s.Index, scope: CompilerScope) -> EvaluationStep:
     making = optional_indexing if node.is_optional else indexing
     return making(compiled(node.operand, scope), compiled(node.key, scope))
 
 
-def _list(node: s.ListLiteral, scope: CompilerScope) -> Step:
+def _list(node: s.ListLiteral, scope: CompilerScope) -> EvaluationStep:
     return listing([(compiled(item.value, scope), item.is_optional) for item in node.items])
 
 
-def _map(node: s.MapLiteral, scope: CompilerScope) -> Step:
+def _map(node: s.MapLiteral, scope: CompilerScope) -> EvaluationStep:
     return mapping(
         [(compiled(each.key, scope), compiled(each.value, scope), each.is_optional) for each in node.entries]
     )
 
 
-_SPECIAL: Mapping[str, Callable[..., Step]] = {
+_SPECIAL: Mapping[str, Callable[..., EvaluationStep]] = {
     "_&&_": conjunction,
     "_||_": disjunction,
     "_?_:_": choosing,
@@ -132,7 +132,7 @@ _SPECIAL: Mapping[str, Callable[..., Step]] = {
 }
 
 
-def _call(node: s.CallExpr, scope: CompilerScope) -> Step:
+def _call(node: s.CallExpr, scope: CompilerScope) -> EvaluationStep:
     special = _SPECIAL.get(node.function)
     if special is not None:
         return special(*(compiled(each, scope) for each in node.arguments))
@@ -145,7 +145,7 @@ def _call(node: s.CallExpr, scope: CompilerScope) -> Step:
 
 
 def _callee(node: s.CallExpr, scope: CompilerScope) -> tuple[tuple[s.Expression, ...], Overloads | None]:
-    """The function and its arguments: `sets.contains(a, b)` has two, `a.contains(b)` too."""
+    """The function and its arguments: `sets.contains(a, b)` and `a.contains(b)` both have two."""
     if node.target is None:
         return node.arguments, FUNCTIONS.get(node.function)
     space = _qualified(node.target)
@@ -154,14 +154,14 @@ def _callee(node: s.CallExpr, scope: CompilerScope) -> tuple[tuple[s.Expression,
     return (node.target, *node.arguments), METHODS.get(node.function)
 
 
-def _macro(node: s.Macro, scope: CompilerScope) -> Step:
+def _macro(node: s.Macro, scope: CompilerScope) -> EvaluationStep:
     operand = compiled(node.operand, scope)
     inner = scope.inner(*node.variables)
     slots = [inner.slots[name] for name in node.variables]
     return LOOPS[node.name](operand, slots, [compiled(each, inner) for each in node.arguments])
 
 
-_COMPILERS: dict[type, Callable[[Any, CompilerScope], Step]] = {
+_COMPILERS: dict[type, Callable[[Any, CompilerScope], EvaluationStep]] = {
     s.Literal: _literal,
     s.Name: _name,
     s.Select: _select,

@@ -1,14 +1,14 @@
-"""What can go wrong with a CEL expression.
+"""Errors of CEL.
 
 CelError
-  CompileError      the text is not an expression, or names something that does not exist
-  EvaluationError   a value has no such key, the types don't fit …; `&&` and `||` may absorb it
-  CostError         the evaluation takes more steps than it may; nothing absorbs it
+  CompileError      the text is not an expression, or refers to an unknown name
+  EvaluationError   no such key, no matching overload …; `&&` and `||` may absorb it
+  CostError         the cost budget is exceeded; never absorbed
 """
 
 
 class CelError(Exception):
-    """The root of the tree."""
+    """Base class of CEL errors."""
 
 
 class EvaluationError(CelError):
@@ -16,14 +16,14 @@ class EvaluationError(CelError):
 
 
 class CostError(CelError):
-    """The budget is spent."""
+    """The cost budget is exceeded."""
 
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
 class CompileError(CelError):
-    """The expression can't be understood; shown with the line and a mark below the place."""
+    """The expression is invalid; shown with the line and a marker below the position."""
 
     def __init__(self, problem: str, text: str = "", position: int = 0) -> None:
         self.problem = problem
@@ -35,7 +35,7 @@ class CompileError(CelError):
 
 
 def no_such_overload() -> EvaluationError:
-    """The operator or function does not exist for these types."""
+    """The operator or function has no overload for these types."""
     return EvaluationError("no such overload")
 
 

@@ -1,4 +1,4 @@
-"""CEL texts as tokens."""
+"""Tokenizes CEL."""
 
 import re
 from collections.abc import Callable
@@ -29,7 +29,7 @@ _RAW = re.compile(r"""(?P<raw>(?:[rR][bB]?|[bB][rR])(?:\"{3}.*?\"{3}|'{3}.*?'{3}
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of the text; literals carry their value."""
+    """A token; literals carry their value."""
 
     kind: str
     text: str
@@ -38,7 +38,7 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """All tokens, ended by one of kind `end`."""
+    """All tokens, terminated by one of kind `end`."""
     found: list[Token] = []
     position = 0
     while position < len(text):
@@ -67,7 +67,7 @@ def _integer(piece: str) -> int:
         if number > MAX_UINT:
             raise ValueError("invalid uint literal")
         return UInt(number)
-    # One more than fits: the minus sign of the least integer is an operator of its own.
+    # One above the maximum: the minus sign of the minimum integer is a separate operator.
     if number > MAX_INT + 1:
         raise ValueError("invalid int literal")
     return number

@@ -1,6 +1,6 @@
-"""Macros as loops: each maker takes the range, the slots of its variables and the inner steps.
+"""Comprehension macros as loops: each maker takes the range, the slots of its variables and the inner steps.
 
-The budget pays for all rounds of a loop before the first.
+The budget is charged for all iterations before the first.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -8,16 +8,16 @@ from typing import Any
 
 from kohort.embedded.cel.errors import EvaluationError, no_such_overload
 from kohort.embedded.cel.library.lists import ordered
-from kohort.embedded.cel.steps import Frame, Step, map_key, truth
+from kohort.embedded.cel.steps import EvaluationStep, Frame, map_key, truth
 from kohort.embedded.cel.values import NONE, Optional
 
 Slots = Sequence[int]
 Rounds = Iterable[tuple[Any, ...]]
-Loop = Callable[[Step, Slots, Sequence[Step]], Step]
+Loop = Callable[[EvaluationStep, Slots, Sequence[EvaluationStep]], EvaluationStep]
 
 
-def _rounds(operand: Step, count: int) -> Callable[[Frame], Rounds]:
-    """The values of the loop's variables, round by round."""
+def _rounds(operand: EvaluationStep, count: int) -> Callable[[Frame], Rounds]:
+    """The values of the loop variables per iteration."""
     make = _single if count == 1 else _pairs
 
     def rounds(frame: Frame) -> Rounds:
@@ -39,9 +39,9 @@ def _pairs(collection: list[Any] | dict[Any, Any]) -> Rounds:
 
 
 def _deciding(*, decisive: bool) -> Loop:
-    """`all` and `exists`: one decisive round decides, even where other rounds fail."""
+    """`all` and `exists`: one decisive iteration determines the result, even if others fail."""
 
-    def make(operand: Step, slots: Slots, inner: Sequence[Step]) -> Step:
+    def make(operand: EvaluationStep, slots: Slots, inner: Sequence[EvaluationStep]) -> EvaluationStep:
         rounds, (test,) = _rounds(operand, len(slots)), inner
         first, last = slots[0], slots[-1] + 1
 
@@ -63,7 +63,7 @@ def _deciding(*, decisive: bool) -> Loop:
     return make
 
 
-def _exists_one(operand: Step, slots: Slots, inner: Sequence[Step]) -> Step:
+def _exists_one(operand: EvaluationStep, slots: Slots, inner: Sequence[EvaluationStep]) -> EvaluationStep:
     rounds, (test,) = _rounds(operand, len(slots)), inner
     first, last = slots[0], slots[-1] + 1
 
@@ -77,7 +77,7 @@ def _exists_one(operand: Step, slots: Slots, inner: Sequence[Step]) -> Step:
     return loop
 
 
-def _filter(operand: Step, slots: Slots, inner: Sequence[Step]) -> Step:
+def _filter(operand: EvaluationStep, slots: Slots, inner: Sequence[EvaluationStep]) -> EvaluationStep:
     (slot,), (test,) = slots, inner
     rounds = _rounds(operand, 1)
 
@@ -96,8 +96,10 @@ def _always(_frame: Frame) -> bool:
     return True
 
 
-def _collected(operand: Step, slots: Slots, inner: Sequence[Step]) -> Callable[[Frame], Iterable[tuple[Any, Any]]]:
-    """The first variable and the result of each round that passes the test, if there is one."""
+def _collected(
+    operand: EvaluationStep, slots: Slots, inner: Sequence[EvaluationStep]
+) -> Callable[[Frame], Iterable[tuple[Any, Any]]]:
+    """The first variable and the result of each iteration that passes the filter."""
     *tests, transform = inner
     test = tests[0] if tests else _always
     rounds = _rounds(operand, len(slots))
@@ -112,17 +114,17 @@ def _collected(operand: Step, slots: Slots, inner: Sequence[Step]) -> Callable[[
     return loop
 
 
-def _to_list(operand: Step, slots: Slots, inner: Sequence[Step]) -> Step:
+def _to_list(operand: EvaluationStep, slots: Slots, inner: Sequence[EvaluationStep]) -> EvaluationStep:
     collected = _collected(operand, slots, inner)
     return lambda frame: [result for _, result in collected(frame)]
 
 
-def _to_map(operand: Step, slots: Slots, inner: Sequence[Step]) -> Step:
+def _to_map(operand: EvaluationStep, slots: Slots, inner: Sequence[EvaluationStep]) -> EvaluationStep:
     collected = _collected(operand, slots, inner)
     return lambda frame: dict(collected(frame))
 
 
-def _to_map_entries(operand: Step, slots: Slots, inner: Sequence[Step]) -> Step:
+def _to_map_entries(operand: EvaluationStep, slots: Slots, inner: Sequence[EvaluationStep]) -> EvaluationStep:
     collected = _collected(operand, slots, inner)
 
     def loop(frame: Frame) -> dict[Any, Any]:
@@ -139,7 +141,7 @@ def _to_map_entries(operand: Step, slots: Slots, inner: Sequence[Step]) -> Step:
     return loop
 
 
-def _sort_by(operand: Step, slots: Slots, inner: Sequence[Step]) -> Step:
+def _sort_by(operand: EvaluationStep, slots: Slots, inner: Sequence[EvaluationStep]) -> EvaluationStep:
     (slot,), (key,) = slots, inner
     rounds = _rounds(operand, 1)
 
@@ -154,7 +156,7 @@ def _sort_by(operand: Step, slots: Slots, inner: Sequence[Step]) -> Step:
     return loop
 
 
-def _opt_map(operand: Step, slots: Slots, inner: Sequence[Step]) -> Step:
+def _opt_map(operand: EvaluationStep, slots: Slots, inner: Sequence[EvaluationStep]) -> EvaluationStep:
     (slot,), (transform,) = slots, inner
 
     def look(frame: Frame) -> Any:
@@ -169,7 +171,7 @@ def _opt_map(operand: Step, slots: Slots, inner: Sequence[Step]) -> Step:
     return look
 
 
-def _opt_flat_map(operand: Step, slots: Slots, inner: Sequence[Step]) -> Step:
+def _opt_flat_map(operand: EvaluationStep, slots: Slots, inner: Sequence[EvaluationStep]) -> EvaluationStep:
     nested = _opt_map(operand, slots, inner)
 
     def flatten(frame: Frame) -> Any:

@@ -1,4 +1,4 @@
-"""Calls that are no calls: `has`, loops over lists and maps, and looking into an optional."""
+"""Macros: `has`, comprehensions over lists and maps, and optional mapping."""
 
 from kohort.embedded.cel.errors import CompileError
 from kohort.embedded.cel.syntax import CallExpr, Expression, Has, Macro, Name, Select
@@ -17,11 +17,11 @@ _SHAPES: dict[str, dict[int, int]] = {
     "optFlatMap": {2: 1},
     "sortBy": {2: 1},
 }
-"""How many of so many arguments are names of variables."""
+"""Number of variables by number of arguments."""
 
 
 def expanded(call: CallExpr, text: str) -> Expression:
-    """The macro that a call stands for, or the call itself."""
+    """The macro of a call, or the call itself."""
     if call.target is None:
         return _has(call, text) if call.function == "has" and len(call.arguments) == 1 else call
     variables = _SHAPES.get(call.function, {}).get(len(call.arguments))

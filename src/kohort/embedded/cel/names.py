@@ -1,4 +1,4 @@
-"""Which names an expression mentions."""
+"""Names used in an expression."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from kohort.embedded.cel import syntax as s
 
 
 def names_in(node: s.Expression) -> frozenset[str]:
-    """The free names of an expression, those bound by loops left out."""
+    """The free names of an expression, without loop variables."""
     return frozenset(_free(node))
 
 
@@ -23,7 +23,7 @@ def _free(node: s.Expression) -> Iterator[str]:
 
 
 def paths_in(node: s.Expression, variable: str) -> Iterator[tuple[str, ...]]:
-    """Which members of a variable an expression asks for; an empty path asks for all of it."""
+    """The members of a variable that an expression accesses; an empty path is the whole variable."""
     path = _path(node, variable)
     if path is not None:
         yield path
@@ -34,7 +34,7 @@ def paths_in(node: s.Expression, variable: str) -> Iterator[tuple[str, ...]]:
 
 
 def member_accesses(node: s.Expression, variable: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Every member of a variable that an expression names, as a path, and where in the text it does so."""
+    """Every accessed member of a variable as a path, and its offset in the text."""
     is_hidden = isinstance(node, s.Macro) and variable in node.variables
     for below in children(node)[:1] if is_hidden else children(node):
         yield from member_accesses(below, variable)
@@ -53,7 +53,7 @@ def _path(node: s.Expression, variable: str) -> tuple[str, ...] | None:
 
 
 def children(node: s.Expression) -> tuple[s.Expression, ...]:
-    """The nodes directly below."""
+    """The direct child nodes."""
     match node:
         case s.Select() | s.Has():
             return (node.operand,)

@@ -1,6 +1,6 @@
-"""Functions and methods by name and by the types of their arguments.
+"""Functions and methods by name and argument types.
 
-The libraries register here; the compiler looks a function up once by name, the program once per set of types.
+Libraries register here; functions are resolved once by name at compile time and once per set of types at run time.
 """
 
 from collections.abc import Callable
@@ -13,20 +13,20 @@ Implementation = Callable[..., Any]
 F = TypeVar("F", bound=Implementation)
 
 ANY = object
-"""Stands for a parameter of any type."""
+"""Any parameter type."""
 
 
 class Overloads:
-    """All implementations behind one name."""
+    """All implementations of one name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.declared: dict[tuple[type, ...], Implementation] = {}
         self.known: dict[tuple[type, ...], Implementation] = {}
-        """The implementation for each set of types that was met; types are few, so this stays small."""
+        """The implementation per set of types, cached."""
 
     def call(self, *values: Any) -> Any:
-        """The result for these values; raises `EvaluationError` when no implementation takes them."""
+        """The result for these values; raises `EvaluationError` if no overload matches."""
         return self.choose(tuple(map(type, values)))(*values)
 
     def choose(self, types: tuple[type, ...]) -> Implementation:
@@ -43,7 +43,7 @@ class Overloads:
         return _refused
 
     def takes(self, count: int) -> bool:
-        """Whether any implementation has so many parameters."""
+        """Whether any implementation has this number of parameters."""
         return any(len(parameters) == count for parameters in self.declared)
 
 
@@ -52,7 +52,7 @@ def _refused(*_values: Any) -> Any:
 
 
 def _takes(parameter: type, given: type) -> bool:
-    # A boolean is an integer to Python, and an unsigned one too; neither is to CEL.
+    # In Python a boolean and an unsigned integer are integers; in CEL they are not.
     return (
         parameter is given or parameter is ANY or (parameter in (list, dict, Opaque) and issubclass(given, parameter))
     )
@@ -63,12 +63,12 @@ METHODS: dict[str, Overloads] = {}
 
 
 def function(name: str, *types: type) -> Callable[[F], F]:
-    """Register an implementation of a function or operator."""
+    """Registers an implementation of a function or operator."""
     return _registering(FUNCTIONS, name, types)
 
 
 def method(name: str, *types: type) -> Callable[[F], F]:
-    """Register an implementation of a method; the first type is that of its target."""
+    """Registers an implementation of a method; the first type is that of its target."""
     return _registering(METHODS, name, types)
 
 

@@ -1,4 +1,4 @@
-"""CEL texts as syntax trees, by recursive descent; macros are recognised here, for they look like calls."""
+"""Parses CEL to syntax trees by recursive descent; macros are recognized here, since they look like calls."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ from kohort.embedded.cel.syntax import (
 
 MAX_LENGTH = 100_000
 MAX_DEPTH = 100
-"""Nesting beyond this is nobody's honest rule."""
+"""Maximum nesting of expressions."""
 
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _RESERVED = frozenset(
@@ -89,7 +89,7 @@ class _Parser:
         shown = self.token.text
         return CompileError(f"Syntax error: mismatched input '{shown}'", self.text, self.token.position)
 
-    # Operators, loosest first
+    # Operators by precedence
 
     def expression(self) -> Expression:
         self.depth += 1
@@ -104,7 +104,7 @@ class _Parser:
         return condition
 
     def binary(self, level: int) -> Expression:
-        """Operators of this level and the tighter ones; all are read from the left."""
+        """Operators of this and higher precedence, left-associative."""
         left = self.unary()
         while (tightness := self.tightness()) >= level:
             sign = self.advance()
@@ -112,7 +112,7 @@ class _Parser:
         return left
 
     def tightness(self) -> int:
-        """The level of the operator that comes next; below all levels when none does."""
+        """The precedence of the next operator; below all levels if there is none."""
         is_operator = self.token.kind == "sign" or self.token.text == "in"
         return _TIGHTNESS.get(self.token.text, -1) if is_operator else -1
 
@@ -128,7 +128,7 @@ class _Parser:
         return operand
 
     def negated_number(self, signs: list[Token]) -> Expression | None:
-        """A minus sign directly before a number belongs to it: the least integer has no positive twin."""
+        """A minus sign directly before a number belongs to it: the minimum integer has no positive counterpart."""
         number = self.token.value
         if not signs or signs[-1].text != "-" or type(number) not in (int, float):
             return None

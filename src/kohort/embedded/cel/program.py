@@ -1,4 +1,4 @@
-"""Expressions ready to run: compiled once, evaluated often."""
+"""Compiled expressions."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +10,7 @@ from kohort.embedded.cel.compiler import CompilerScope, compiled
 from kohort.embedded.cel.errors import CompileError, EvaluationError
 from kohort.embedded.cel.names import names_in, paths_in
 from kohort.embedded.cel.parser import parse
-from kohort.embedded.cel.steps import Step
+from kohort.embedded.cel.steps import EvaluationStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,12 @@ class Program:
     text: str
     variables: tuple[str, ...]
     used: frozenset[str]
-    """The variables that the text really mentions."""
+    """The variables that the expression uses."""
     paths: frozenset[tuple[str, ...]]
-    """Which members of its variables it asks for; an empty path asks for the whole of one."""
-    step: Step
+    """The accessed members of its variables; an empty path is the whole variable."""
+    step: EvaluationStep
     slots: int
-    """How many slots a frame needs beyond the budget and the variables."""
+    """Slots of a frame beyond the budget and the variables."""
 
     def evaluate(self, budget: CostBudget, *values: Any) -> Any:
         """The result for the variables' values; raises `EvaluationError` or `CostError`."""
@@ -36,7 +36,7 @@ class Program:
         except RecursionError:
             raise EvaluationError("expression or value is nested too deeply") from None
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # A function that stumbles over a value must not take the server's answer with it.
+            # An unexpected error in a function must not fail the whole request.
             raise EvaluationError(f"internal error: {error}") from error
         finally:
             budget.left -= granted - call.left

@@ -1,4 +1,4 @@
-"""The building blocks of programs: one maker per operation, each giving a function of the frame."""
+"""Building blocks of programs: one maker per operation, each returns a function of the frame."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -6,19 +6,29 @@ from typing import Any
 
 from kohort.embedded.cel.errors import EvaluationError, no_such_key, no_such_overload
 from kohort.embedded.cel.overloads import Overloads
-from kohort.embedded.cel.values import NONE, NUMBERS, Duration, KeyedList, Optional, SetList, Timestamp, UInt, equal
+from kohort.embedded.cel.values import (
+    NONE,
+    NUMBERS,
+    DurationValue,
+    KeyedList,
+    Optional,
+    SetList,
+    Timestamp,
+    UInt,
+    equal,
+)
 
 Frame = list[Any]
-"""The budget, the variables, and the variables of loops."""
-Step = Callable[[Frame], Any]
+"""The budget, the variables, and the loop variables."""
+EvaluationStep = Callable[[Frame], Any]
 
 
-def constant(value: Any) -> Step:
-    """A value that stands in the text."""
+def constant(value: Any) -> EvaluationStep:
+    """A literal."""
     return lambda _frame: value
 
 
-def reading(slot: int) -> Step:
+def reading(slot: int) -> EvaluationStep:
     """A variable."""
     return operator.itemgetter(slot)
 
@@ -26,17 +36,17 @@ def reading(slot: int) -> Step:
 # Logic
 
 
-def conjunction(left: Step, right: Step) -> Step:
+def conjunction(left: EvaluationStep, right: EvaluationStep) -> EvaluationStep:
     """`&&`: false on either side decides, even against an error on the other."""
     return _absorbing(left, right, decisive=False)
 
 
-def disjunction(left: Step, right: Step) -> Step:
+def disjunction(left: EvaluationStep, right: EvaluationStep) -> EvaluationStep:
     """`||`: true on either side decides, even against an error on the other."""
     return _absorbing(left, right, decisive=True)
 
 
-def _absorbing(left: Step, right: Step, *, decisive: bool) -> Step:
+def _absorbing(left: EvaluationStep, right: EvaluationStep, *, decisive: bool) -> EvaluationStep:
     def decide(frame: Frame) -> bool:
         try:
             first = truth(left(frame))
@@ -49,7 +59,7 @@ def _absorbing(left: Step, right: Step, *, decisive: bool) -> Step:
     return decide
 
 
-def _yields(step: Step, frame: Frame, wanted: object) -> bool:
+def _yields(step: EvaluationStep, frame: Frame, wanted: object) -> bool:
     try:
         return step(frame) is wanted
     except EvaluationError:
@@ -57,18 +67,18 @@ def _yields(step: Step, frame: Frame, wanted: object) -> bool:
 
 
 def truth(value: Any) -> bool:
-    """The value, which must be a boolean."""
+    """The value, checked to be a boolean."""
     if value is True or value is False:
         return bool(value)
     raise no_such_overload()
 
 
-def negation(operand: Step) -> Step:
+def negation(operand: EvaluationStep) -> EvaluationStep:
     """`!`."""
     return lambda frame: not truth(operand(frame))
 
 
-def choosing(condition: Step, chosen: Step, other: Step) -> Step:
+def choosing(condition: EvaluationStep, chosen: EvaluationStep, other: EvaluationStep) -> EvaluationStep:
     """`?:`."""
     return lambda frame: chosen(frame) if truth(condition(frame)) else other(frame)
 
@@ -76,7 +86,7 @@ def choosing(condition: Step, chosen: Step, other: Step) -> Step:
 # Comparison
 
 
-def equality(left: Step, right: Step) -> Step:
+def equality(left: EvaluationStep, right: EvaluationStep) -> EvaluationStep:
     """`==`."""
 
     def compare(frame: Frame) -> bool:
@@ -89,11 +99,11 @@ def equality(left: Step, right: Step) -> Step:
     return compare
 
 
-_ORDERED = frozenset({int, UInt, float, str, bytes, bool, Timestamp, Duration})
+_ORDERED = frozenset({int, UInt, float, str, bytes, bool, Timestamp, DurationValue})
 _ORDERS = {"_<_": operator.lt, "_<=_": operator.le, "_>_": operator.gt, "_>=_": operator.ge}
 
 
-def comparing(left: Step, right: Step, sign: str) -> Step:
+def comparing(left: EvaluationStep, right: EvaluationStep, sign: str) -> EvaluationStep:
     """`<`, `<=`, `>`, `>=`: of values of one type, or of numbers."""
     order = _ORDERS[sign]
 
@@ -110,7 +120,7 @@ def comparing(left: Step, right: Step, sign: str) -> Step:
 # Members
 
 
-def selecting(operand: Step, field: str) -> Step:
+def selecting(operand: EvaluationStep, field: str) -> EvaluationStep:
     """`operand.field`."""
 
     def select(frame: Frame) -> Any:
@@ -125,7 +135,7 @@ def selecting(operand: Step, field: str) -> Step:
     return select
 
 
-def has_member(operand: Step, field: str) -> Step:
+def has_member(operand: EvaluationStep, field: str) -> EvaluationStep:
     """`has(operand.field)`."""
 
     def test(frame: Frame) -> bool:
@@ -139,7 +149,7 @@ def has_member(operand: Step, field: str) -> Step:
     return test
 
 
-def indexing(operand: Step, key: Step) -> Step:
+def indexing(operand: EvaluationStep, key: EvaluationStep) -> EvaluationStep:
     """`operand[key]`."""
     return lambda frame: _looked_up(operand(frame), key(frame))
 
@@ -173,7 +183,7 @@ def _item(target: list[Any], key: Any) -> Any:
     return target[int(key)]
 
 
-def optional_indexing(operand: Step, key: Step) -> Step:
+def optional_indexing(operand: EvaluationStep, key: EvaluationStep) -> EvaluationStep:
     """`operand[?key]` and `operand.?field`."""
     return lambda frame: _optionally(operand(frame), key(frame))
 
@@ -191,7 +201,7 @@ def _optionally(target: Any, key: Any) -> Optional:
 # Literals
 
 
-def listing(items: Sequence[tuple[Step, bool]]) -> Step:
+def listing(items: Sequence[tuple[EvaluationStep, bool]]) -> EvaluationStep:
     """`[a, ?b]`."""
     if not any(is_optional for _, is_optional in items):
         steps = [step for step, _ in items]
@@ -206,7 +216,7 @@ def listing(items: Sequence[tuple[Step, bool]]) -> Step:
     return make
 
 
-def mapping(entries: Sequence[tuple[Step, Step, bool]]) -> Step:
+def mapping(entries: Sequence[tuple[EvaluationStep, EvaluationStep, bool]]) -> EvaluationStep:
     """`{a: b, ?c: d}`."""
 
     def make(frame: Frame) -> dict[Any, Any]:
@@ -223,7 +233,7 @@ def mapping(entries: Sequence[tuple[Step, Step, bool]]) -> Step:
 
 
 def map_key(key: Any) -> Any:
-    """The value, which must be fit to be a key."""
+    """The value, checked to be a valid map key."""
     if type(key) not in (str, int, UInt, bool):
         raise EvaluationError("unsupported key type")
     return key
@@ -242,12 +252,12 @@ _SIZED = frozenset({str, bytes, list, dict, SetList, KeyedList})
 
 
 def size_of(value: Any) -> int:
-    """Items or characters, for what it costs to look at them."""
+    """Number of items or characters, for cost accounting."""
     return len(value) if type(value) in _SIZED else 0
 
 
-def calling(overloads: Overloads, arguments: Sequence[Step]) -> Step:
-    """A function with its arguments, chosen by their types."""
+def calling(overloads: Overloads, arguments: Sequence[EvaluationStep]) -> EvaluationStep:
+    """A function call, resolved by argument types."""
     known, choose = overloads.known, overloads.choose
 
     def call(frame: Frame) -> Any:

@@ -1,4 +1,4 @@
-"""The syntax tree of a CEL expression. Every node knows where in the text it stands."""
+"""Syntax tree of CEL; every node has its offset in the text."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A variable, a type, or the head of a qualified name."""
+    """A variable, a type, or the first part of a qualified name."""
 
     name: str
     position: int
@@ -61,7 +61,7 @@ class CallExpr:
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """One item of a list literal; an optional one is left out when it is none."""
+    """One item of a list literal; an optional one is omitted if it is none."""
 
     value: "Expression"
     is_optional: bool = False

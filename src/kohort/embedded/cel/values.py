@@ -1,7 +1,7 @@
 """CEL values as Python values.
 
-Numbers, texts, bytes, lists and maps are Python's own, so that JSON needs no conversion; only what Python lacks or
-would confuse has a class here.
+Numbers, strings, bytes, lists and maps are Python's own, so that JSON needs no conversion; only types that Python lacks
+or would confuse have a class here.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,49 +11,49 @@ from typing import Any, ClassVar
 from kohort.embedded.cel.errors import EvaluationError
 
 SECOND = 10**9
-"""Billionths in a second."""
+"""Nanoseconds in a second."""
 
 
 class UInt(int):
-    """An unsigned integer: a type of its own, though equal to the integer of the same value."""
+    """An unsigned integer: a separate type, though equal to the integer of the same value."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """An instant, in billionths of a second since 1970."""
+    """An instant, in nanoseconds since 1970."""
 
     nanos: int
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Duration:
-    """A span of time in billionths of a second."""
+class DurationValue:
+    """A duration in nanoseconds."""
 
     nanos: int
 
 
 @dataclass(frozen=True, slots=True)
 class TypeValue:
-    """A type as a value: what `type(x)` gives."""
+    """A type as a value: the result of `type(x)`."""
 
     name: str
 
 
 class Opaque:
-    """The root of values that only their own functions look into."""
+    """Base class of values that only their own functions access."""
 
     type_name: ClassVar[str] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """A value that may be absent."""
+    """An optional value."""
 
     content: tuple[Any, ...] = ()
 
     @property
     def value(self) -> Any:
-        """What it holds; raises when there is nothing."""
+        """The value; raises if there is none."""
         if not self.content:
             raise EvaluationError("optional.none() dereference")
         return self.content[0]
@@ -63,32 +63,32 @@ NONE = Optional()
 
 
 class SetList(list[Any]):
-    """A list that a schema calls a set: order does not matter to equality, and `+` joins without repeating."""
+    """A list of type `set`: equality ignores order, and `+` is the union."""
 
 
 class KeyedList(list[Any]):
-    """A list that a schema calls a map: items are told apart by some of their members."""
+    """A list of type `map`: items are identified by key members."""
 
     keys: tuple[str, ...] = ()
 
     def identity(self, item: Any) -> tuple[Any, ...]:
-        """What tells this item from the others."""
+        """The identity of an item."""
         return tuple(repr(item.get(key)) for key in self.keys) if isinstance(item, dict) else (repr(item),)
 
 
 def keyed(items: Sequence[Any], keys: tuple[str, ...]) -> KeyedList:
-    """A list whose items are told apart by these members."""
+    """A list whose items are identified by these members."""
     made = KeyedList(items)
     made.keys = keys
     return made
 
 
 NUMBERS = frozenset({int, UInt, float})
-_PLAIN = frozenset({str, int, UInt, float, bool, bytes, type(None), Timestamp, Duration, TypeValue})
+_PLAIN = frozenset({str, int, UInt, float, bool, bytes, type(None), Timestamp, DurationValue, TypeValue})
 
 
 def equal(left: Any, right: Any) -> bool:
-    """CEL's equality: numbers by value whatever their type, otherwise only values of one type are equal."""
+    """CEL's equality: numbers by value across types, otherwise only values of one type are equal."""
     kind, other = type(left), type(right)
     if kind is other and kind in _PLAIN:
         return bool(left == right)
@@ -136,7 +136,7 @@ _TYPE_NAMES: dict[type, str] = {
     bytes: "bytes",
     type(None): "null_type",
     Timestamp: "google.protobuf.Timestamp",
-    Duration: "google.protobuf.Duration",
+    DurationValue: "google.protobuf.Duration",
     TypeValue: "type",
     Optional: "optional_type",
     list: "list",
@@ -155,4 +155,4 @@ def type_name(value: Any) -> str:
 
 
 TYPES = {name: TypeValue(name) for name in (*_TYPE_NAMES.values(), "map")}
-"""Types that an expression can name, apart from those with a qualified name."""
+"""Types that an expression can name, except those with a qualified name."""

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: what users teach the API server, and the objects of kinds it learnt this way."""
+"""CustomResourceDefinitions, and validation of custom resources."""
 
 from kohort.embedded.crds.conversion import WebhookConversionError, convert
 from kohort.embedded.crds.defaults import default_crd

@@ -1,7 +1,7 @@
-"""What was made from a schema, found again by the schema's content.
+"""Cache of results by the content of a schema.
 
-A definition is a new object whenever it is written or loaded, mostly with the same schemas in it: without a cache a
-change of its status, an apply that changes nothing and every further server of the process would compile them again.
+A definition is a new object on every write or load, mostly with the same schemas: without the cache, a status update,
+an apply without changes and every further server in the process would compile them again.
 """
 
 from collections import OrderedDict
@@ -13,11 +13,11 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 Made = TypeVar("Made")
-Schema = Mapping[str, Any]
+_Schema = Mapping[str, Any]
 
 
 class ContentCache(Generic[Made]):
-    """Immutable results by the content of the schemas they were made from; the least recently used one goes first."""
+    """Immutable results by schema content; evicts the least recently used one."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -28,9 +28,9 @@ class ContentCache(Generic[Made]):
         return len(self._entries)
 
     def get(
-        self, schema: Schema, make: Callable[[Schema], Made], is_kept: Callable[[Made], bool] | None = None
+        self, schema: _Schema, make: Callable[[_Schema], Made], is_kept: Callable[[Made], bool] | None = None
     ) -> Made:
-        """The result for a schema, made where there is none; one that is not kept is made again the next time."""
+        """The result for a schema, computed if missing."""
         key = _digest(schema)
         if key is None:
             return make(schema)
@@ -47,8 +47,8 @@ class ContentCache(Generic[Made]):
         return made
 
 
-def _digest(schema: Schema) -> bytes | None:
-    """A digest of the content, in which the order of members counts as it does for messages; None if it is not JSON."""
+def _digest(schema: _Schema) -> bytes | None:
+    """A digest of the content, including the order of members; None if it is not JSON."""
     try:
         return sha256(msgspec.json.encode(schema)).digest()
     except (TypeError, ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Custom objects from one version to another: by the name of the version alone, or by a webhook.
+"""Conversion of custom resources between versions: none, or by webhook.
 
-The webhook is called through a function, so that this module knows nothing of networks. What comes back is believed
-only as far as a webhook may change things: an object keeps its identity.
+The webhook is called through a function, so that this module has no network access. Converted objects must keep their
+identity.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -15,20 +15,20 @@ REVIEW_GROUP = "apiextensions.k8s.io"
 REVIEW_VERSIONS = ("v1", "v1beta1")
 _BATCH_BYTES = 2 * 2**20
 _BATCH_OBJECTS = 500
-"""Per review: a page of a list as client-go reads it, of objects of some 4 KiB each."""
+"""Objects per review: a page of client-go's lists, at some 4 KiB each."""
 
-Call = Callable[[dict[str, Json]], Awaitable[Json]]
-"""Sends a ConversionReview to the definition's webhook and gives what it answers."""
+_ReviewCall = Callable[[dict[str, Json]], Awaitable[Json]]
+"""Sends a ConversionReview to the definition's webhook and returns its response."""
 
 
 class WebhookConversionError(Exception):
-    """The webhook refused, or answered something that is not a conversion."""
+    """The webhook failed, or its response is invalid."""
 
 
 async def convert(
-    crd: Mapping[str, Any], objects: Sequence[JsonMapping], api_version: str, call: Call, uid: str
+    crd: Mapping[str, Any], objects: Sequence[JsonMapping], api_version: str, call: _ReviewCall, uid: str
 ) -> list[JsonMapping]:
-    """The objects in the wanted version, in their order; those that have it already stay as they are."""
+    """The objects in the requested version, in order; objects in that version are unchanged."""
     conversion = crd["spec"].get("conversion") or {}
     foreign = [each for each in objects if each["apiVersion"] != api_version]
     if not foreign:
@@ -47,7 +47,7 @@ async def convert(
 
 
 def _batches(objects: Sequence[JsonMapping]) -> Iterator[list[JsonMapping]]:
-    """Objects in order, as many at a time as a webhook can be expected to take in one review."""
+    """Objects in batches of one review each."""
     batch: list[JsonMapping] = []
     size = 0
     for each in objects:
@@ -62,7 +62,7 @@ def _batches(objects: Sequence[JsonMapping]) -> Iterator[list[JsonMapping]]:
 def conversion_review(
     webhook: JsonMapping, objects: Sequence[JsonMapping], api_version: str, uid: str
 ) -> dict[str, Json]:
-    """What the webhook is asked, in the first form that both sides know."""
+    """The ConversionReview, in the first version that both sides support."""
     known = [each for each in webhook.get("conversionReviewVersions") or () if each in REVIEW_VERSIONS]
     if not known:
         raise WebhookConversionError("no supported conversion review versions")
@@ -75,7 +75,7 @@ def _kind(obj: JsonMapping) -> str:
 
 
 def _converted(review: JsonMapping, answer: Json, originals: Sequence[JsonMapping]) -> list[JsonMapping]:
-    """The objects of an answer, checked; raises `ConversionError`."""
+    """The checked objects of a response; raises `WebhookConversionError`."""
     response = _response(review, answer)
     found = response.get("convertedObjects")
     objects = found if isinstance(found, list) else []
@@ -122,7 +122,7 @@ def _checked(index: int, original: JsonMapping, converted: Json, version: str) -
 
 
 def _problem(original: JsonMapping, converted: Json, version: str) -> str:
-    """What makes the converted object another one than it was."""
+    """The error of a converted object that changed its identity."""
     if not isinstance(converted, dict):
         return "invalid type"
     if converted.get("apiVersion") != version:

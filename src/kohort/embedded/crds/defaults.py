@@ -1,4 +1,4 @@
-"""What an API server fills into a CustomResourceDefinition that its author left out."""
+"""Defaults of CustomResourceDefinitions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ WEBHOOK_PORT = 443
 
 
 def default_crd(crd: Mapping[str, Any]) -> dict[str, Json]:
-    """The definition with names, conversion, webhook port and the first stored version filled in."""
+    """The definition with defaults of names, conversion, webhook port and stored versions."""
     spec = crd.get("spec") or {}
     names = default_names(spec.get("names") or {})
     filled = {**spec, "names": names, "conversion": _conversion(spec.get("conversion"))}
@@ -22,7 +22,7 @@ def default_crd(crd: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def default_names(names: Mapping[str, Any]) -> dict[str, Json]:
-    """Singular and list kind follow from the kind."""
+    """Singular and list kind, derived from the kind."""
     kind = str(names.get("kind") or "")
     filled = dict(names)
     if not filled.get("singular"):

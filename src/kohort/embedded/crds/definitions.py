@@ -1,10 +1,10 @@
-"""Whether a CustomResourceDefinition makes sense: names, versions, columns, subresources, conversion.
+"""Validation of CustomResourceDefinitions: names, versions, columns, subresources, conversion.
 
-What schemas may say is the business of `structure`.
+`structure` validates their schemas.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kohort.api.codec import Json
@@ -12,11 +12,11 @@ from kohort.api.fields import ROOT, FieldError, Path, duplicate, forbidden, inva
 from kohort.api.names import check_dns1035_label, check_subdomain
 from kohort.embedded.crds.conversion import REVIEW_VERSIONS
 from kohort.embedded.crds.establishing import is_established
+from kohort.embedded.crds.keywords import SchemaErrors
 from kohort.embedded.crds.ratcheting import below
 from kohort.embedded.crds.structure import structure_problems
 
-Members = Mapping[str, Any]
-Problems = Iterator[FieldError]
+_Members = Mapping[str, Any]
 
 SPEC = ROOT / "spec"
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
@@ -25,8 +25,8 @@ _SIMPLE_PATH = re.compile(r"(\.[a-zA-Z_][a-zA-Z0-9_-]*)+")
 _IMMUTABLE = "field is immutable"
 
 
-def validate_crd(crd: Members, old: Members | None = None) -> list[FieldError]:
-    """Everything that is wrong with a (defaulted) definition, or with its change."""
+def validate_crd(crd: _Members, old: _Members | None = None) -> list[FieldError]:
+    """Validation errors of a (defaulted) definition, or of its update."""
     spec = crd.get("spec") or {}
     found = [*_spec_problems(crd, spec), *_version_problems(spec), *_schema_problems(spec)]
     if old is not None:
@@ -34,7 +34,7 @@ def validate_crd(crd: Members, old: Members | None = None) -> list[FieldError]:
     return found
 
 
-def _spec_problems(crd: Members, spec: Members) -> Problems:
+def _spec_problems(crd: _Members, spec: _Members) -> SchemaErrors:
     names = spec.get("names") or {}
     if (crd.get("metadata") or {}).get("name") != f"{names.get('plural', '')}.{spec.get('group', '')}":
         name = (crd.get("metadata") or {}).get("name", "")
@@ -51,7 +51,7 @@ def _spec_problems(crd: Members, spec: Members) -> Problems:
     yield from _conversion_problems(spec.get("conversion") or {})
 
 
-def _group_problems(group: str) -> Problems:
+def _group_problems(group: str) -> SchemaErrors:
     path = SPEC / "group"
     if not group:
         yield required(path, "")
@@ -61,7 +61,7 @@ def _group_problems(group: str) -> Problems:
         yield invalid(path, group, "should be a domain with at least one dot")
 
 
-def _name_problems(names: Members) -> Problems:
+def _name_problems(names: _Members) -> SchemaErrors:
     path = SPEC / "names"
     for part in ("plural", "singular", "kind", "listKind"):
         text = str(names.get(part) or "")
@@ -81,7 +81,7 @@ def _name_problems(names: Members) -> Problems:
 # Conversion
 
 
-def _conversion_problems(conversion: Members) -> Problems:
+def _conversion_problems(conversion: _Members) -> SchemaErrors:
     path, strategy = SPEC / "conversion", str(conversion.get("strategy") or "")
     if not strategy:
         yield required(path / "strategy", "")
@@ -94,7 +94,7 @@ def _conversion_problems(conversion: Members) -> Problems:
         yield forbidden(path / "webhook", "should not be set when strategy is not set to Webhook")
 
 
-def _webhook_problems(webhook: Members, path: Path) -> Problems:
+def _webhook_problems(webhook: _Members, path: Path) -> SchemaErrors:
     client = webhook.get("clientConfig")
     if client is None:
         yield required(path / "clientConfig", "required when strategy is set to Webhook")
@@ -111,7 +111,7 @@ def _webhook_problems(webhook: Members, path: Path) -> Problems:
 # Versions
 
 
-def _version_problems(spec: Members) -> Problems:
+def _version_problems(spec: _Members) -> SchemaErrors:
     versions, path = spec.get("versions") or (), SPEC / "versions"
     names = [str(each.get("name") or "") for each in versions]
     if len(set(names)) < len(names):
@@ -129,7 +129,7 @@ def _version_problems(spec: Members) -> Problems:
         yield from _selectable_problems(version, path[index] / "selectableFields")
 
 
-def _column_problems(version: Members, path: Path) -> Problems:
+def _column_problems(version: _Members, path: Path) -> SchemaErrors:
     for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
         place = path[index]
         if not column.get("name"):
@@ -146,7 +146,7 @@ def _column_problems(version: Members, path: Path) -> Problems:
             yield invalid(place / "jsonPath", column["jsonPath"], "must be a simple json path starting with .")
 
 
-def _scale_problems(version: Members, path: Path) -> Problems:
+def _scale_problems(version: _Members, path: Path) -> SchemaErrors:
     scale = (version.get("subresources") or {}).get("scale")
     if scale is None:
         return
@@ -165,7 +165,7 @@ def _scale_problems(version: Members, path: Path) -> Problems:
             yield invalid(path / f"scale.{name}", given, f"should be a json path under {where}")
 
 
-def _selectable_problems(version: Members, path: Path) -> Problems:
+def _selectable_problems(version: _Members, path: Path) -> SchemaErrors:
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     seen: set[str] = set()
     for index, each in enumerate(version.get("selectableFields") or ()):
@@ -179,7 +179,7 @@ def _selectable_problems(version: Members, path: Path) -> Problems:
         seen.add(given)
 
 
-def _selectable_problem(path: str, schema: Members) -> str:
+def _selectable_problem(path: str, schema: _Members) -> str:
     if not _SIMPLE_PATH.fullmatch(path):
         return "is an invalid path: must be a simple json path"
     if path.split(".")[1] == "metadata":
@@ -199,8 +199,8 @@ def _selectable_problem(path: str, schema: Members) -> str:
 # Schemas
 
 
-def _schema_problems(spec: Members) -> Problems:
-    """Schemas that all versions share are reported once, under the name that the server has for them."""
+def _schema_problems(spec: _Members) -> SchemaErrors:
+    """Errors of schemas; those of a schema shared by all versions are reported once, as in kube-apiserver."""
     schemas: list[Json] = [(each.get("schema") or {}).get("openAPIV3Schema") for each in spec.get("versions") or ()]
     if not schemas:
         return
@@ -221,7 +221,7 @@ def _schema_problems(spec: Members) -> Problems:
 # Changes
 
 
-def _change_problems(spec: Members, old: Members) -> Problems:
+def _change_problems(spec: _Members, old: _Members) -> SchemaErrors:
     former, names = old["spec"], spec.get("names") or {}
     if spec.get("group") != former["group"]:
         yield invalid(SPEC / "group", spec.get("group"), _IMMUTABLE)
@@ -234,7 +234,7 @@ def _change_problems(spec: Members, old: Members) -> Problems:
             yield invalid(SPEC / "names" / "kind", names.get("kind"), _IMMUTABLE)
 
 
-def _stored_problems(crd: Members) -> Problems:
+def _stored_problems(crd: _Members) -> SchemaErrors:
     known = {each.get("name") for each in crd["spec"].get("versions") or ()}
     path = ROOT / "status" / "storedVersions"
     for index, name in enumerate((crd.get("status") or {}).get("storedVersions") or ()):

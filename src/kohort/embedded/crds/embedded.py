@@ -1,4 +1,4 @@
-"""Resources inside of custom objects (`x-kubernetes-embedded-resource`): they have a head, and it is checked."""
+"""Embedded resources (`x-kubernetes-embedded-resource`): validation of their kind, apiVersion and metadata."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,13 +7,13 @@ from kohort.api.codec import Json
 from kohort.api.fields import FieldError, invalid, required
 from kohort.api.names import annotation_errors, check_subdomain, label_errors
 from kohort.embedded.crds.metadata import with_head
-from kohort.embedded.crds.value_paths import START, MapKey, Trail, field_path
+from kohort.embedded.crds.value_paths import START, MapKey, ValuePath, field_path
 
 EMBEDDED = "x-kubernetes-embedded-resource"
 
 
 def with_heads(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with Kubernetes' head at its root and in every embedded resource."""
+    """The schema with Kubernetes' type meta and metadata at its root and in every embedded resource."""
     return with_head(_completed(schema))
 
 
@@ -33,12 +33,12 @@ def _embedded(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def embedded_problems(value: Json, schema: Mapping[str, Any]) -> list[FieldError]:
-    """What is wrong with the heads of embedded resources."""
+    """Validation errors of embedded resources."""
     return list(_problems(value, schema, START))
 
 
 def has_embedded(schema: Mapping[str, Any]) -> bool:
-    """Whether there are embedded resources anywhere below, so that it is worth looking."""
+    """Whether the schema contains embedded resources."""
     return bool(schema.get(EMBEDDED)) or any(has_embedded(below) for below in _below(schema))
 
 
@@ -47,7 +47,7 @@ def _below(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [each for each in found if isinstance(each, Mapping)]
 
 
-def _problems(value: Json, schema: Mapping[str, Any], trail: Trail) -> Iterator[FieldError]:
+def _problems(value: Json, schema: Mapping[str, Any], trail: ValuePath) -> Iterator[FieldError]:
     if isinstance(value, dict):
         if schema.get(EMBEDDED):
             yield from _head_problems(value, trail)
@@ -62,7 +62,7 @@ def _problems(value: Json, schema: Mapping[str, Any], trail: Trail) -> Iterator[
             yield from _problems(item, schema["items"], (trail, index))
 
 
-def _head_problems(value: dict[str, Json], trail: Trail) -> Iterator[FieldError]:
+def _head_problems(value: dict[str, Json], trail: ValuePath) -> Iterator[FieldError]:
     path = field_path(trail)
     for name in ("apiVersion", "kind"):
         if not value.get(name):

@@ -1,4 +1,4 @@
-"""Whether a definition gets its names, and so whether its objects are served: the status of a definition."""
+"""Naming of definitions: accepted names and the conditions NamesAccepted and Established."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ APPROVED = "api-approved.kubernetes.io"
 
 
 def establish(crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]], now: str) -> dict[str, Json]:
-    """The status that a definition gets, beside the definitions that are there; `now` as it stands in conditions."""
+    """The status of a definition, given the other definitions; `now` is the time of conditions."""
     status = crd.get("status") or {}
     names, problem = _accepted(crd, others)
     accepted = problem is None
@@ -29,7 +29,7 @@ def establish(crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]], now: 
 
 
 def is_established(crd: Mapping[str, Any]) -> bool:
-    """Whether objects of the definition are served."""
+    """Whether the definition is established."""
     return _is_true(crd.get("status") or {}, "Established")
 
 
@@ -48,12 +48,12 @@ _KINDS = (("kind", "KindConflict"), ("listKind", "ListKindConflict"))
 
 
 Names = Mapping[str, Any]
-Conflict = tuple[str, str]
+_Conflict = tuple[str, str]
 """Reason and message."""
 
 
-def _accepted(crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Json], Conflict | None]:
-    """The names that the definition gets, and why not all that it asked for."""
+def _accepted(crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Json], _Conflict | None]:
+    """The accepted names, and the conflict if any."""
     asked = default_names(crd["spec"]["names"])
     had = dict((crd.get("status") or {}).get("acceptedNames") or {})
     resources, kinds = _taken(crd, others)
@@ -63,14 +63,14 @@ def _accepted(crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> tu
         *_short_conflicts(asked, had, resources, names),
         *_conflicts(_KINDS, asked, had, kinds, names),
     ]
-    # As on the real server, the last conflict is the one that is told.
+    # As in kube-apiserver, the last conflict is reported.
     return {name: value for name, value in names.items() if value}, problems[-1] if problems else None
 
 
 def _conflicts(
     parts: tuple[tuple[str, str], ...], asked: Names, had: Names, taken: set[str], names: dict[str, Json]
-) -> Iterator[Conflict]:
-    """Names that others have; those that are free go to `names`."""
+) -> Iterator[_Conflict]:
+    """Conflicting names; the others are added to `names`."""
     for part, reason in parts:
         if asked.get(part) != had.get(part) and asked.get(part) in taken:
             yield reason, f'"{asked[part]}" is already in use'
@@ -78,7 +78,7 @@ def _conflicts(
             names[part] = asked.get(part)
 
 
-def _short_conflicts(asked: Names, had: Names, taken: set[str], names: dict[str, Json]) -> Iterator[Conflict]:
+def _short_conflicts(asked: Names, had: Names, taken: set[str], names: dict[str, Json]) -> Iterator[_Conflict]:
     wanted = [each for each in asked.get("shortNames") or () if each not in (had.get("shortNames") or ())]
     conflicts = [f'"{each}" is already in use' for each in wanted if each in taken]
     if conflicts:
@@ -88,7 +88,7 @@ def _short_conflicts(asked: Names, had: Names, taken: set[str], names: dict[str,
 
 
 def _taken(crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> tuple[set[str], set[str]]:
-    """Names of resources and of kinds that other definitions of the group have."""
+    """Resource names and kinds of other definitions in the group."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in others:
@@ -101,7 +101,7 @@ def _taken(crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> tuple
 
 
 def _approval(crd: Mapping[str, Any]) -> list[dict[str, Json]]:
-    """Groups of Kubernetes' own need its community's approval; a definition says where it was given."""
+    """Groups of Kubernetes require an approval annotation."""
     group = f".{crd['spec']['group']}"
     if not group.endswith((".k8s.io", ".kubernetes.io")):
         return []

@@ -1,4 +1,4 @@
-"""Paths that rules give for their errors: `.spec.x` or `.labels['a.b']`, relative to the place of the rule."""
+"""fieldPath of CEL rules: `.spec.x` or `.labels['a.b']`, relative to the rule."""
 
 import re
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class FieldPathError(ValueError):
-    """The path leads nowhere."""
+    """The path does not exist in the schema."""
 
 
 def normalized(path: str, schema: Mapping[str, Any]) -> str:
-    """The path as errors write it, after a look whether the schema has such a place."""
+    """The path in the form of errors; raises if the schema has no such field."""
     text, position = "", 0
     while position < len(path):
         match = _STEP.match(path, position)

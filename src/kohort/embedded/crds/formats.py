@@ -1,4 +1,4 @@
-"""Formats of texts that an API server checks; it ignores those it does not know."""
+"""String formats that kube-apiserver validates; others are ignored."""
 
 import base64
 import binascii
@@ -10,10 +10,10 @@ from datetime import date
 from kohort.embedded.cel.library.times import parse_duration, parse_timestamp
 from kohort.embedded.cel.overloads import FUNCTIONS
 
-Check = Callable[[str], bool]
+_Check = Callable[[str], bool]
 
 
-def _succeeds(read: Callable[[str], object]) -> Check:
+def _succeeds(read: Callable[[str], object]) -> _Check:
     def check(text: str) -> bool:
         try:
             read(text)
@@ -24,18 +24,18 @@ def _succeeds(read: Callable[[str], object]) -> Check:
     return check
 
 
-def _shaped(pattern: str) -> Check:
+def _shaped(pattern: str) -> _Check:
     shape = re.compile(pattern)
     return lambda text: shape.fullmatch(text) is not None
 
 
-def _uuid(version: str) -> Check:
+def _uuid(version: str) -> _Check:
     variant = "[89ab]" if version in "45" else "[0-9a-f]"
     return _shaped(rf"(?i)[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{version}[0-9a-f]{{3}}-?{variant}[0-9a-f]{{3}}-?[0-9a-f]{{12}}")
 
 
 def _is_card(text: str) -> bool:
-    """The check sum of card numbers."""
+    """Luhn check of card numbers."""
     digits = re.sub(r"[\s-]", "", text)
     if not re.fullmatch(r"[0-9]{13,16}", digits):
         return False
@@ -45,7 +45,7 @@ def _is_card(text: str) -> bool:
 
 _LABEL = r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 
-_CHECKS: dict[str, Check] = {
+_CHECKS: dict[str, _Check] = {
     "date": lambda text: len(text) == 10 and _succeeds(date.fromisoformat)(text),
     "datetime": lambda text: parse_timestamp(text) is not None,
     "duration": lambda text: parse_duration(text) is not None,
@@ -74,6 +74,6 @@ _CHECKS: dict[str, Check] = {
 }
 
 
-def format_check(name: str) -> Check | None:
-    """Whether a text has the format; None for a format that nobody checks."""
+def format_check(name: str) -> _Check | None:
+    """The check of a format; None for an unknown one."""
     return _CHECKS.get(name.replace("-", ""))

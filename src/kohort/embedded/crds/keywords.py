@@ -1,6 +1,6 @@
-"""Whether a schema is one at all: every keyword has a value of the kind that the keyword asks for.
+"""Validates the types of schema keywords.
 
-Everything behind this check may rely on it, so it looks at all levels before anything else does.
+Runs first and at all levels, so that later checks can rely on it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,8 @@ from kohort.api.fields import ErrorKind, FieldError, Path
 
 MAX_DEPTH = 64
 
-Problems = Iterator[FieldError]
+RawSchema = Mapping[str, Any]
+SchemaErrors = Iterator[FieldError]
 
 _TEXT, _FLAG, _COUNT, _NUMBER = (str,), (bool,), (int,), (int, float)
 _LIST, _OBJECT = (list,), (dict,)
@@ -40,8 +41,8 @@ _TEXTS = ("required", "x-kubernetes-list-map-keys")
 _NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 
-def keyword_problems(schema: Any, path: Path, depth: int = 0) -> Problems:
-    """Keywords with values that can't be theirs, at all levels."""
+def keyword_problems(schema: Any, path: Path, depth: int = 0) -> SchemaErrors:
+    """Errors of keywords with values of a wrong type, at all levels."""
     if not isinstance(schema, dict):
         yield _wrong(path, schema, _OBJECT)
         return
@@ -59,14 +60,14 @@ def keyword_problems(schema: Any, path: Path, depth: int = 0) -> Problems:
         yield from keyword_problems(below, place, depth + 1)
 
 
-def _typed(values: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]], path: Path) -> Problems:
+def _typed(values: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]], path: Path) -> SchemaErrors:
     for word, value in values.items():
         wanted = kinds.get(word)
         if wanted is not None and value is not None and type(value) not in wanted:
             yield _wrong(path / word, value, wanted)
 
 
-def _entries(values: Any, wanted: tuple[type, ...], path: Path) -> Problems:
+def _entries(values: Any, wanted: tuple[type, ...], path: Path) -> SchemaErrors:
     for index, value in enumerate(values if isinstance(values, list) else ()):
         if type(value) not in wanted:
             yield _wrong(path[index], value, wanted)

@@ -1,19 +1,16 @@
-"""What a schema may say about lists as sets and maps, and about maps as a whole."""
+"""Validation of list and map types in schemas."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from kohort.api.fields import FieldError, Path, forbidden, invalid, not_supported, required
-
-Schema = Mapping[str, Any]
-Problems = Iterator[FieldError]
+from kohort.api.fields import Path, forbidden, invalid, not_supported, required
+from kohort.embedded.crds.keywords import RawSchema, SchemaErrors
 
 _LIST, _KEYS, _MAP = "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"
 _SCALARS = ("string", "integer", "number", "boolean")
 
 
-def list_problems(schema: Schema, path: Path) -> Problems:
-    """Everything that makes no sense about list and map types."""
+def list_problems(schema: RawSchema, path: Path) -> SchemaErrors:
+    """Errors of list and map types."""
     yield from _typed(schema, path, _MAP, "object")
     yield from _typed(schema, path, _LIST, "array")
     if schema.get(_MAP) not in (None, "atomic", "granular"):
@@ -31,14 +28,14 @@ def list_problems(schema: Schema, path: Path) -> Problems:
         yield from _keyed_problems(schema, path)
 
 
-def _typed(schema: Schema, path: Path, extension: str, wanted: str) -> Problems:
+def _typed(schema: RawSchema, path: Path, extension: str, wanted: str) -> SchemaErrors:
     if schema.get(extension) is None or schema.get("type") == wanted:
         return
     detail = f"must be {wanted} if {extension} is specified"
     yield invalid(path / "type", schema["type"], detail) if schema.get("type") else required(path / "type", detail)
 
 
-def _set_problems(schema: Schema, path: Path) -> Problems:
+def _set_problems(schema: RawSchema, path: Path) -> SchemaErrors:
     items = schema.get("items") or {}
     detail = f"must be atomic as item of a list with {_LIST}=set"
     if items.get("type") == "array" and items.get(_LIST) not in (None, "atomic"):
@@ -49,7 +46,7 @@ def _set_problems(schema: Schema, path: Path) -> Problems:
         yield forbidden(path / "items" / "nullable", f"cannot be nullable when {_LIST} is set")
 
 
-def _keyed_problems(schema: Schema, path: Path) -> Problems:
+def _keyed_problems(schema: RawSchema, path: Path) -> SchemaErrors:
     keys, items = list(schema.get(_KEYS) or ()), schema.get("items")
     if not keys:
         yield required(path / _KEYS, f"must not be empty if {_LIST} is map")
@@ -67,7 +64,7 @@ def _keyed_problems(schema: Schema, path: Path) -> Problems:
         yield from _key_problems(key, items, path, keys)
 
 
-def _key_problems(key: str, items: Schema, path: Path, keys: list[str]) -> Problems:
+def _key_problems(key: str, items: RawSchema, path: Path, keys: list[str]) -> SchemaErrors:
     member = (items.get("properties") or {}).get(key)
     place = (path / "items" / "properties")[key]
     if member is None:

@@ -1,4 +1,4 @@
-"""Lists that a schema calls sets or maps hold nothing twice."""
+"""Uniqueness of items in sets and maps."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,24 +7,24 @@ import msgspec
 
 from kohort.api.codec import Json
 from kohort.api.fields import ErrorKind
-from kohort.embedded.crds.checks import Check, Findings, SchemaViolation
-from kohort.embedded.crds.value_paths import MapKey, Trail
+from kohort.embedded.crds.checks import Findings, SchemaCheck, SchemaViolation
+from kohort.embedded.crds.value_paths import MapKey, ValuePath
 
 
-def uniqueness_of(schema: Mapping[str, Any]) -> Check | None:
-    """The search for items that stand twice in a set or map; None where the schema has no such lists."""
+def uniqueness_of(schema: Mapping[str, Any]) -> SchemaCheck | None:
+    """The search for duplicate items; None if the schema has no such lists."""
     if isinstance(schema.get("items"), Mapping):
         return _list_check(schema)
     return _object_check(schema)
 
 
-def _list_check(schema: Mapping[str, Any]) -> Check | None:
+def _list_check(schema: Mapping[str, Any]) -> SchemaCheck | None:
     below = uniqueness_of(schema["items"])
     is_unique = schema.get("x-kubernetes-list-type") in ("set", "map")
     if not is_unique and below is None:
         return None
 
-    def check(value: Json, trail: Trail, found: Findings) -> None:
+    def check(value: Json, trail: ValuePath, found: Findings) -> None:
         if not isinstance(value, list):
             return
         if is_unique and len(value) > 1:
@@ -36,7 +36,7 @@ def _list_check(schema: Mapping[str, Any]) -> Check | None:
     return check
 
 
-def _object_check(schema: Mapping[str, Any]) -> Check | None:
+def _object_check(schema: Mapping[str, Any]) -> SchemaCheck | None:
     members = schema.get("properties") or {}
     checks = {name: uniqueness_of(each) for name, each in members.items()}
     named = {name: each for name, each in checks.items() if each}
@@ -45,7 +45,7 @@ def _object_check(schema: Mapping[str, Any]) -> Check | None:
     if not named and unnamed is None:
         return None
 
-    def check(value: Json, trail: Trail, found: Findings) -> None:
+    def check(value: Json, trail: ValuePath, found: Findings) -> None:
         if not isinstance(value, dict):
             return
         for name, below in named.items():
@@ -58,7 +58,7 @@ def _object_check(schema: Mapping[str, Any]) -> Check | None:
     return check
 
 
-def _find_repeated(items: list[Json], schema: Mapping[str, Any], trail: Trail, found: Findings) -> None:
+def _find_repeated(items: list[Json], schema: Mapping[str, Any], trail: ValuePath, found: Findings) -> None:
     is_map = schema.get("x-kubernetes-list-type") == "map"
     seen: set[str | bytes] = set()
     for index, item in enumerate(items):
@@ -74,7 +74,7 @@ def _frozen(value: Json) -> bytes:
 
 
 def map_identity(item: Json, schema: Mapping[str, Any]) -> Json:
-    """What tells an item from the others: its keys with their values, defaults included."""
+    """The identity of a map item: its keys with their values, including defaults."""
     if not isinstance(item, dict):
         return item
     members = (schema.get("items") or {}).get("properties") or {}

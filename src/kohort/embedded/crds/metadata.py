@@ -1,4 +1,4 @@
-"""The head that every object has, at the root of custom objects and of resources embedded in them."""
+"""Type meta and metadata of custom resources and embedded resources."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -38,15 +38,15 @@ METADATA: Mapping[str, Any] = {
         "managedFields": {"type": "array", "items": _MANAGED},
     },
 }
-"""Kubernetes' own object metadata, whatever the author of a definition wrote about it."""
+"""Kubernetes' ObjectMeta schema, which overrides the definition's."""
 
 HEAD: Mapping[str, Any] = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": METADATA}
 
 
 def with_head(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema of objects with Kubernetes' head in the place of its own.
+    """A schema with Kubernetes' type meta and metadata in place of its own.
 
-    A definition may still bound metadata (the length of the name, say); those bounds stay.
+    A definition may restrict metadata, e.g. the length of the name; such restrictions are kept.
     """
     named = schema.get("properties") or {}
     bounds = (named.get("metadata") or {}).get("properties") or {}

@@ -1,6 +1,6 @@
-"""Custom objects on their way in: brought into shape before admission, judged after it.
+"""Custom resources in a write: defaulting and pruning before admission, validation after it.
 
-The order of the checks, and which of them keep others from being made, are the real server's.
+The order of checks, and which of them prevent others, follow kube-apiserver.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.api.fields import ROOT, ErrorKind, FieldError, Path
-from kohort.embedded.crds.checks import Check, Findings, SchemaViolation, check_of
+from kohort.embedded.crds.checks import Findings, SchemaCheck, SchemaViolation, check_of
 from kohort.embedded.crds.content_cache import ContentCache
 from kohort.embedded.crds.embedded import embedded_problems, has_embedded, with_heads
 from kohort.embedded.crds.lists import uniqueness_of
@@ -20,7 +20,7 @@ from kohort.embedded.crds.rules import RuleCheck, RuleNode, rules_of
 from kohort.embedded.crds.scalars import shown_number
 from kohort.embedded.crds.scales import scale_problems, status_scale_problems
 from kohort.embedded.crds.shaping import Shape, shape_of
-from kohort.embedded.crds.value_paths import START, Trail, field_path, schema_path
+from kohort.embedded.crds.value_paths import START, ValuePath, field_path, schema_path
 from kohort.embedded.resources import ServedResource
 
 _BLOCKING = (
@@ -43,7 +43,7 @@ RULES_UNCHECKED = FieldError(
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """An object with defaults and without what its schema does not know."""
+    """An object with defaults and without unknown fields."""
 
     object: dict[str, Json]
     unknown: tuple[Path, ...]
@@ -51,7 +51,7 @@ class Shaped:
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """What is wrong with an object; warnings are what would be wrong if it were new."""
+    """Errors of an object; warnings are ratcheted errors."""
 
     errors: tuple[FieldError, ...]
     warnings: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class ValidationResult:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Shape and verdict together, for a write without admission in between."""
+    """Shaped object and validation result, for a write without admission."""
 
     object: dict[str, Json]
     unknown: tuple[Path, ...]
@@ -68,19 +68,19 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class CustomKind:
-    """Everything that objects of one version are treated with, compiled from its schema."""
+    """Compiled schema of one version."""
 
     schema: Mapping[str, Any]
     shape: Shape
-    check: Check
-    status_check: Check
+    check: SchemaCheck
+    status_check: SchemaCheck
     rules: RuleNode | None
-    uniqueness: Check | None
+    uniqueness: SchemaCheck | None
     has_embedded: bool
 
 
 def compile_kind(schema: Mapping[str, Any]) -> CustomKind:
-    """The treatment that a structural schema asks for."""
+    """Compiles a structural schema."""
     complete = with_heads(schema)
     return CustomKind(
         schema=complete,
@@ -94,14 +94,14 @@ def compile_kind(schema: Mapping[str, Any]) -> CustomKind:
 
 
 def shape(resource: ServedResource, obj: Mapping[str, Json]) -> Shaped:
-    """The object with defaults filled in, nulls and unknown fields dropped."""
-    unknown: list[Trail] = []
+    """The object with defaults, without nulls and unknown fields."""
+    unknown: list[ValuePath] = []
     made = _kind(resource).shape(dict(obj), START, unknown)
     return Shaped(made, tuple(map(schema_path, unknown)))
 
 
 def validate(resource: ServedResource, obj: Mapping[str, Json], old: Mapping[str, Json] | None) -> ValidationResult:
-    """What is wrong with a shaped object, by schema and rules; with a former one, what has become wrong."""
+    """Validation errors of a shaped object, by schema and rules; ratcheted against a former one."""
     kind, former = _kind(resource), MISSING if old is None else old
     found: Findings = []
     kind.check(obj, START, found)
@@ -114,7 +114,7 @@ def validate(resource: ServedResource, obj: Mapping[str, Json], old: Mapping[str
 
 
 def validate_status(resource: ServedResource, obj: Mapping[str, Json], old: Mapping[str, Json]) -> ValidationResult:
-    """The same for a write to the `status` subresource: the schema judges nothing but the status."""
+    """The same for a write to `status`: only the status is validated."""
     kind = _kind(resource)
     found: Findings = []
     if "status" in obj:
@@ -124,12 +124,12 @@ def validate_status(resource: ServedResource, obj: Mapping[str, Json], old: Mapp
     return _judged(kind, errors, obj, old)
 
 
-def _in_status(trail: Trail) -> Trail:
+def _in_status(trail: ValuePath) -> ValuePath:
     return (_in_status(trail[0]), trail[1]) if trail else (START, "status")
 
 
 def _judged(kind: CustomKind, errors: list[FieldError], obj: Json, old: Json) -> ValidationResult:
-    """The verdict, rules included unless an error keeps them from being checked."""
+    """The result, including rules unless an error prevents their evaluation."""
     errors += _repeated(kind, obj, old)
     if kind.rules is None:
         return ValidationResult(tuple(errors))
@@ -141,7 +141,7 @@ def _judged(kind: CustomKind, errors: list[FieldError], obj: Json, old: Json) ->
 
 
 def prepare(resource: ServedResource, obj: Mapping[str, Json], old: Mapping[str, Json] | None) -> Prepared:
-    """Shape an object and judge it."""
+    """Shapes and validates an object."""
     shaped = shape(resource, obj)
     return Prepared(shaped.object, shaped.unknown, validate(resource, shaped.object, old))
 
@@ -149,7 +149,7 @@ def prepare(resource: ServedResource, obj: Mapping[str, Json], old: Mapping[str,
 def _schema_errors(kind: CustomKind, found: Findings, obj: Json, old: Json) -> list[FieldError]:
     if old is not MISSING:
         found = [each for each in found if not is_unchanged(each.trail, obj, old, kind.schema, each.tied)]
-    # Alternatives may find what was found already; the server says it once.
+    # Alternatives may repeat a violation; the server reports it once.
     errors = {str(error): error for error in map(_field_error, found)}
     return list(errors.values())
 
@@ -160,14 +160,14 @@ def _field_error(finding: SchemaViolation) -> FieldError:
 
 
 def _repeated(kind: CustomKind, obj: Json, old: Json) -> list[FieldError]:
-    """Items that stand twice in a set or map, unless the former object had such already."""
+    """Duplicate items of sets and maps, unless the former object had duplicates."""
     found = _found(kind.uniqueness, obj)
     if not found or (old is not MISSING and _found(kind.uniqueness, old)):
         return []
     return [FieldError(field_path(each.trail), each.kind, each.detail, each.value, source="schema") for each in found]
 
 
-def _found(check: Check | None, obj: Json) -> Findings:
+def _found(check: SchemaCheck | None, obj: Json) -> Findings:
     found: Findings = []
     if check is not None:
         check(obj, START, found)
@@ -175,7 +175,7 @@ def _found(check: Check | None, obj: Json) -> Findings:
 
 
 class _Same:
-    """A resource as a key of the cache: itself, not one that is equal."""
+    """A resource as a cache key, by identity."""
 
     __slots__ = ("resource",)
 
@@ -204,5 +204,5 @@ def _compiled(key: _Same) -> CustomKind:
 
 
 def _compiled_copy(schema: Mapping[str, Any]) -> CustomKind:
-    """The treatment compiled from a copy: other definitions with the same schema share it with this one."""
+    """Compiles a copy of the schema, which other definitions with the same schema share."""
     return compile_kind(deepcopy(schema))

@@ -1,6 +1,6 @@
-"""Custom objects after a conversion: what the schema of their new version does not know is dropped.
+"""Pruning of converted objects by the schema of their new version.
 
-Defaults are those of the version in which somebody wrote, and of the stored one: others add nothing to what they show.
+Only the version of the write and the storage version apply defaults.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from kohort.embedded.crds.value_paths import START
 
 
 def prune(crd: JsonMapping, obj: JsonMapping) -> dict[str, Json]:
-    """The object without what its version of the definition does not know."""
+    """The object without fields that its version does not define."""
     return _shaped(crd, obj, _pruning)
 
 
@@ -35,7 +35,7 @@ def _shaped(crd: JsonMapping, obj: JsonMapping, compiled: Callable[["_Entry"], S
 
 
 class _Entry:
-    """A version of a definition as a key of the cache: itself, not one that is equal."""
+    """A version of a definition as a cache key, by identity."""
 
     __slots__ = ("version",)
 

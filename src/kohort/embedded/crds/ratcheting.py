@@ -1,6 +1,6 @@
-"""What has not changed is not judged again: a schema may have become stricter since it was written.
+"""Validation ratcheting: unchanged values are not validated again, since the schema may have become stricter.
 
-A place can be compared with the former object down to the first list whose items have no identity.
+A path is comparable with the former object down to the first list whose items have no identity.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,20 +8,20 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.embedded.crds.lists import map_identity
-from kohort.embedded.crds.value_paths import Trail, steps_of
+from kohort.embedded.crds.value_paths import ValuePath, steps_of
 
 MISSING: Any = object()
-"""Stands for 'there was nothing here before'."""
+"""Placeholder of an absent former value."""
 
 
-def is_unchanged(trail: Trail, new: Json, old: Json, schema: Mapping[str, Any], tied: int | None = None) -> bool:
-    """Whether the value at a place, or one that it is part of, is as it was; `tied` bounds the steps looked at."""
+def is_unchanged(trail: ValuePath, new: Json, old: Json, schema: Mapping[str, Any], tied: int | None = None) -> bool:
+    """Whether the value at a path, or an ancestor of it, is unchanged; `tied` bounds the compared steps."""
     steps = steps_of(trail)[:tied]
     return any(_same(value, former) for value, former in _pairs(steps, new, old, schema))
 
 
 def _pairs(steps: list[str | int], new: Json, old: Json, schema: Mapping[str, Any]) -> Iterator[tuple[Json, Json]]:
-    """New and former value at each step of the way, as far as they can be compared."""
+    """New and former value at each step, as far as comparable."""
     yield new, old
     for depth, step in enumerate(steps):
         if depth == 0 and step in ("apiVersion", "kind"):
@@ -44,7 +44,7 @@ def below(schema: Mapping[str, Any], step: str | int) -> Mapping[str, Any]:
 
 
 def former(old: Json, new: Json, step: str | int, schema: Mapping[str, Any]) -> Json:
-    """What stood in the place of a member or item of the new value."""
+    """The former value of a member or item."""
     if isinstance(step, str):
         return old.get(step, MISSING) if isinstance(old, dict) else MISSING
     if not isinstance(old, list) or schema.get("x-kubernetes-list-type") != "map":
@@ -54,7 +54,7 @@ def former(old: Json, new: Json, step: str | int, schema: Mapping[str, Any]) -> 
 
 
 def _same(value: Json, former_value: Json) -> bool:
-    """Equality that tells true from 1."""
+    """Equality that distinguishes true from 1."""
     if type(value) is not type(former_value):
         return bool(value == former_value) and bool not in (type(value), type(former_value))
     if isinstance(value, dict):

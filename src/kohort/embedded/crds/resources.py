@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions as resources: one per served version, with all that serving it takes."""
+"""Served resources of CustomResourceDefinitions: one per served version."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,13 +11,13 @@ from kohort.embedded.resources import ScalePaths, ServedResource, Subresource, T
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 AGE = TableColumn("Age", "date", description="When the object was created.", path=".metadata.creationTimestamp")
-"""The column of a definition that names none."""
+"""Default printer column."""
 
 _OBJECT_VERBS = ("get", "patch", "update")
 
 
 def resources_of(crd: Mapping[str, Any], definitions: Definitions | None = None) -> tuple[ServedResource, ...]:
-    """A resource per served version; `definitions` lend the schema of metadata, which is Kubernetes' own."""
+    """A resource per served version; `definitions` contain the schema of metadata."""
     versions = crd["spec"]["versions"]
     stored = next((str(each["name"]) for each in versions if each.get("storage")), "")
     return tuple(_resource(crd, each, stored, definitions or {}) for each in versions if each.get("served"))
@@ -55,7 +55,7 @@ def _names(crd: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def object_schema(version: Mapping[str, Any], definitions: Definitions) -> dict[str, Json]:
-    """The version's schema with the head that every object has, whatever its author wrote about it."""
+    """The version's schema with Kubernetes' type meta and metadata."""
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
     text = {"type": "string"}
     metadata = {"$ref": f"#/definitions/{OBJECT_META}"} if OBJECT_META in definitions else {"type": "object"}

@@ -1,24 +1,21 @@
-"""Whether the rules of a schema can be checked: they compile, and ask for a former value only where there is one."""
+"""Validation of CEL rules in schemas: they compile, and use `oldSelf` only where a former value exists."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from kohort.api.fields import FieldError, Path, invalid, not_supported, required
+from kohort.api.fields import Path, invalid, not_supported, required
 from kohort.embedded.cel import CompileError, Program, compile_expression
 from kohort.embedded.cel.adapter import escaped
 from kohort.embedded.cel.names import member_accesses
 from kohort.embedded.cel.parser import parse
 from kohort.embedded.crds.field_paths import FieldPathError, normalized
+from kohort.embedded.crds.keywords import RawSchema, SchemaErrors
 from kohort.embedded.crds.rules import VARIABLES
-
-Schema = Mapping[str, Any]
-Problems = Iterator[FieldError]
 
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 
 
-def rule_problems(schema: Schema, path: Path, uncorrelatable: Path | None = None) -> Problems:
-    """Problems of all rules at and below a place; below an `uncorrelatable` list there is no former value."""
+def rule_problems(schema: RawSchema, path: Path, uncorrelatable: Path | None = None) -> SchemaErrors:
+    """Errors of all rules at and below a path; below an `uncorrelatable` list there is no former value."""
     for index, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
         place = (path / "x-kubernetes-validations")[index]
         yield from _text_problems(rule, place)
@@ -33,7 +30,7 @@ def rule_problems(schema: Schema, path: Path, uncorrelatable: Path | None = None
         yield from rule_problems(schema["items"], path / "items", uncorrelatable if has_identity else path)
 
 
-def _text_problems(rule: Schema, path: Path) -> Problems:
+def _text_problems(rule: RawSchema, path: Path) -> SchemaErrors:
     text, message = str(rule.get("rule") or "").strip(), rule.get("message")
     if not text:
         yield required(path / "rule", "rule is not specified")
@@ -49,7 +46,7 @@ def _text_problems(rule: Schema, path: Path) -> Problems:
         yield not_supported(path / "reason", rule["reason"], _REASONS)
 
 
-def _path_problems(rule: Schema, schema: Schema, path: Path) -> Problems:
+def _path_problems(rule: RawSchema, schema: RawSchema, path: Path) -> SchemaErrors:
     given = str(rule.get("fieldPath") or "")
     if not given:
         return
@@ -64,8 +61,8 @@ def _path_problems(rule: Schema, schema: Schema, path: Path) -> Problems:
             yield invalid(path / "fieldPath", given, f"fieldPath must be a valid path: {error}")
 
 
-def _undefined_problems(text: str, schema: Schema, path: Path) -> Problems:
-    """Members that the rule names and the schema does not have; the first is enough."""
+def _undefined_problems(text: str, schema: RawSchema, path: Path) -> SchemaErrors:
+    """The first undefined field in a rule."""
     tree = parse(text)
     accesses = [access for variable in VARIABLES for access in member_accesses(tree, variable)]
     for members, position in sorted(accesses, key=lambda access: access[1]):
@@ -75,7 +72,7 @@ def _undefined_problems(text: str, schema: Schema, path: Path) -> Problems:
             return
 
 
-def _is_defined(members: tuple[str, ...], schema: Schema) -> bool:
+def _is_defined(members: tuple[str, ...], schema: RawSchema) -> bool:
     for name in members:
         named = {escaped(each): below for each, below in (schema.get("properties") or {}).items()}
         additional = schema.get("additionalProperties")
@@ -84,12 +81,12 @@ def _is_defined(members: tuple[str, ...], schema: Schema) -> bool:
         elif isinstance(additional, Mapping):
             schema = additional
         else:
-            # Of values that are no objects, or that nothing is said about, the evaluation tells.
+            # For values that are no objects or have no schema, evaluation reports it.
             return schema.get("type") != "object"
     return True
 
 
-def _program_problems(rule: Schema, schema: Schema, path: Path, uncorrelatable: Path | None) -> Problems:
+def _program_problems(rule: RawSchema, schema: RawSchema, path: Path, uncorrelatable: Path | None) -> SchemaErrors:
     text = str(rule.get("rule") or "").strip()
     if not text:
         return

@@ -1,4 +1,4 @@
-"""`x-kubernetes-validations`: the CEL rules of a schema, found once and checked on every write."""
+"""`x-kubernetes-validations`: CEL rules of a schema, compiled once and evaluated on every write."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from kohort.embedded.cel.values import NONE, Optional
 from kohort.embedded.crds.field_paths import FieldPathError, normalized
 from kohort.embedded.crds.ratcheting import MISSING, former, is_unchanged
 from kohort.embedded.crds.scalars import shown_number
-from kohort.embedded.crds.value_paths import START, MapKey, Trail, field_path
+from kohort.embedded.crds.value_paths import START, MapKey, ValuePath, field_path
 
 VARIABLES = ("self", "oldSelf")
 MAX_MESSAGE = 5 * 1024
@@ -27,7 +27,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class ValidationRule:
-    """One rule, compiled; `problem` tells why it could not be."""
+    """One compiled rule; `problem` is its compilation error."""
 
     text: str
     program: Program | None
@@ -35,23 +35,23 @@ class ValidationRule:
     message: str
     message_program: Program | None
     path: str
-    """Where below the rule's own place the error is reported, as part of a path."""
+    """Path of the error relative to the rule, as part of a path."""
     kind: ErrorKind
     takes_optional_old: bool
 
     @property
     def is_transition(self) -> bool:
-        """Whether the rule looks at the former value."""
+        """Whether the rule uses `oldSelf`."""
         return self.program is not None and "oldSelf" in self.program.used
 
     @property
     def name(self) -> str:
-        """How an error that keeps the rule from being evaluated calls it."""
+        """Name of the rule in evaluation errors."""
         return self.message or self.text
 
 
 def read_rule(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> ValidationRule:
-    """A rule as it stands in a schema."""
+    """Reads a rule from a schema."""
     program, problem = None, ""
     try:
         program = compile_expression(str(raw.get("rule") or ""), VARIABLES)
@@ -73,7 +73,7 @@ def _field_path(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     try:
         return normalized(str(raw.get("fieldPath") or "").strip(), schema)
     except FieldPathError:
-        # A definition like this is refused; one that was stored all the same reports at the rule's own place.
+        # Such a definition is rejected; a stored one reports at the rule's own path.
         return ""
 
 
@@ -87,7 +87,7 @@ def _message_program(raw: Mapping[str, Any]) -> Program | None:
 
 @dataclass(frozen=True, slots=True)
 class RuleNode:
-    """The rules at a place of a schema, and the places below that have some."""
+    """The rules at a path of a schema, and the paths below with rules."""
 
     schema: Mapping[str, Any]
     rules: tuple[ValidationRule, ...]
@@ -99,9 +99,9 @@ class RuleNode:
 
 
 def rules_of(schema: Mapping[str, Any], shaping: Mapping[str, Any] | None = None) -> RuleNode | None:
-    """The rules of a schema; None where there are none.
+    """The rules of a schema; None without any.
 
-    A schema inside `allOf` has no types of its own: values look as the schema around it (`shaping`) says.
+    A schema in `allOf` has no types of its own: values have the types of the enclosing schema (`shaping`).
     """
     shaping = shaping or schema
     named = {name: _below(each, shaping, "properties", name) for name, each in (schema.get("properties") or {}).items()}
@@ -134,7 +134,7 @@ def _additional(schema: Any, shaping: Mapping[str, Any]) -> RuleNode | None:
 
 
 class RuleCheck:
-    """One check of an object by all its rules."""
+    """Evaluates all rules for one object."""
 
     def __init__(self, root: Mapping[str, Any], new: Json, old: Json) -> None:
         self.root, self.new, self.old = root, new, old
@@ -143,14 +143,14 @@ class RuleCheck:
         self.warnings: list[str] = []
 
     def run(self, node: RuleNode) -> None:
-        """Check everything; what is found stands in `errors` and `warnings`."""
+        """Evaluates the rules; results are in `errors` and `warnings`."""
         try:
             self._visit(node, self.new, self.old, START)
         except CostError:
             detail = "validation failed due to running out of cost budget, no further validation rules will be run"
             self.errors.append(FieldError(Path(), ErrorKind.INVALID, detail, NO_VALUE, source="cel"))
 
-    def _visit(self, node: RuleNode, value: Json, old: Json, trail: Trail) -> None:
+    def _visit(self, node: RuleNode, value: Json, old: Json, trail: ValuePath) -> None:
         if value is None:
             return
         if node.rules:
@@ -160,7 +160,7 @@ class RuleCheck:
         for below, member, former_member, step in _members(node, value, old):
             self._visit(below, member, former_member, (trail, step))
 
-    def _check(self, node: RuleNode, value: Json, old: Json, trail: Trail) -> None:
+    def _check(self, node: RuleNode, value: Json, old: Json, trail: ValuePath) -> None:
         has_old = old is not MISSING and old is not None
         adapt = node.adapter
         shaped = adapt(value) if adapt else value
@@ -171,7 +171,9 @@ class RuleCheck:
             former_value = _optional(shaped_old, has_old=has_old) if rule.takes_optional_old else shaped_old
             self._apply(rule, node, value, (shaped, former_value), trail)
 
-    def _apply(self, rule: ValidationRule, node: RuleNode, value: Json, values: tuple[Any, Any], trail: Trail) -> None:
+    def _apply(
+        self, rule: ValidationRule, node: RuleNode, value: Json, values: tuple[Any, Any], trail: ValuePath
+    ) -> None:
         kind = str(node.schema.get("type") or "")
         if rule.program is None:
             self._fail(trail, f"rule compile error: {rule.problem}", kind)
@@ -189,16 +191,16 @@ class RuleCheck:
             shown = NO_VALUE if kind in ("object", "array") else shown_number(value)
             self._report(rule, self._message(rule, values), shown, trail)
 
-    def _fail(self, trail: Trail, detail: str, kind: str) -> None:
+    def _fail(self, trail: ValuePath, detail: str, kind: str) -> None:
         self.errors.append(FieldError(field_path(trail), ErrorKind.INVALID, detail, kind, source="cel"))
 
-    def _report(self, rule: ValidationRule, detail: str, shown: Any, trail: Trail) -> None:
+    def _report(self, rule: ValidationRule, detail: str, shown: Any, trail: ValuePath) -> None:
         path = field_path(trail)
         if rule.path:
             path = Path((path.text + rule.path).removeprefix("."))
         value = shown if rule.kind in (ErrorKind.INVALID, ErrorKind.DUPLICATE) else NO_VALUE
         if rule.kind is ErrorKind.DUPLICATE:
-            # The server says no more of a repeated value than that it is.
+            # kube-apiserver reports a duplicate value without its content.
             detail = ""
         error = FieldError(path, rule.kind, detail, value, source="cel")
         unchanged = self.old is not MISSING and is_unchanged(trail, self.new, self.old, self.root)
@@ -212,7 +214,7 @@ class RuleCheck:
             try:
                 text = rule.message_program.evaluate(self.budget, *values)
             except CelError:
-                # A message that can't be made is no reason to accept or to hide what is wrong.
+                # A failing message expression neither accepts the value nor hides the error.
                 text = ""
             if _is_message(text):
                 return str(text).strip()

@@ -1,4 +1,4 @@
-"""What a schema demands of texts and numbers: lengths, patterns, formats, ranges, enumerations."""
+"""Validation of scalars: length, pattern, format, range, enum."""
 
 import json
 import math
@@ -13,16 +13,16 @@ from kohort.embedded.crds.formats import format_check
 
 
 class ScalarProblem(NamedTuple):
-    """What is wrong with a value; `{}` in the message stands for the place."""
+    """An error of a value; `{}` in the message is replaced by the path."""
 
     kind: ErrorKind
     detail: str
     value: Any
     is_placeless: bool = False
-    """Whether the server names the place inside of the message only."""
+    """Whether the path is in the message only."""
 
 
-Problem = Callable[[Json], ScalarProblem | None]
+_ScalarCheck = Callable[[Json], ScalarProblem | None]
 
 _LIMITS = {"int32": 2**31, "int64": 2**63}
 
@@ -33,21 +33,21 @@ def counted(count: int, what: str) -> str:
 
 
 def not_whole(schema: Mapping[str, Any]) -> ScalarProblem:
-    """What the server says, besides, of a fraction where an integer should be."""
+    """kube-apiserver's additional message for a fraction where an integer is required."""
     form = f"with format {schema['format']}" if schema.get("format") in _LIMITS else "(default format)"
     return ScalarProblem(
         ErrorKind.INVALID, f"Checked value must be of type integer {form} in {{}}", "", is_placeless=True
     )
 
 
-def scalar_problems(schema: Mapping[str, Any]) -> list[Problem]:
-    """The checks of a text or number by a schema, in the server's order."""
+def scalar_problems(schema: Mapping[str, Any]) -> list[_ScalarCheck]:
+    """The checks of a string or number, in kube-apiserver's order."""
     found = [_text_problem(schema), _format_problem(schema), *_number_problems(schema), _enum_problem(schema)]
     return [each for each in found if each]
 
 
-def _text_problem(schema: Mapping[str, Any]) -> Problem | None:
-    """A bad text has one error: length first, then the pattern."""
+def _text_problem(schema: Mapping[str, Any]) -> _ScalarCheck | None:
+    """A string has one error: length, then pattern."""
     most, least, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
     if most is None and least is None and not pattern:
         return None
@@ -73,11 +73,11 @@ def _compiled(pattern: str | None) -> Callable[[str], bool] | None:
     try:
         return compile_pattern(pattern).matches
     except RegexError:
-        # The definition was accepted before this server knew better; no value can be held against it.
+        # The definition was accepted by an older version; an invalid pattern matches every value.
         return None
 
 
-def _format_problem(schema: Mapping[str, Any]) -> Problem | None:
+def _format_problem(schema: Mapping[str, Any]) -> _ScalarCheck | None:
     name = schema.get("format")
     check = format_check(str(name)) if name else None
     if check is None or schema.get("type") not in ("string", None):
@@ -91,7 +91,7 @@ def _format_problem(schema: Mapping[str, Any]) -> Problem | None:
     return problem
 
 
-def _number_problems(schema: Mapping[str, Any]) -> list[Problem | None]:
+def _number_problems(schema: Mapping[str, Any]) -> list[_ScalarCheck | None]:
     return [_range_problem(schema), _multiple_problem(schema), _maximum_problem(schema), _minimum_problem(schema)]
 
 
@@ -99,7 +99,7 @@ def _is_number(value: Json) -> bool:
     return type(value) is int or type(value) is float
 
 
-def _range_problem(schema: Mapping[str, Any]) -> Problem | None:
+def _range_problem(schema: Mapping[str, Any]) -> _ScalarCheck | None:
     name = str(schema.get("format") or "")
     limit = _LIMITS.get(name)
     if limit is None or schema.get("type") not in ("integer", "number"):
@@ -114,7 +114,7 @@ def _range_problem(schema: Mapping[str, Any]) -> Problem | None:
     return problem
 
 
-def _multiple_problem(schema: Mapping[str, Any]) -> Problem | None:
+def _multiple_problem(schema: Mapping[str, Any]) -> _ScalarCheck | None:
     unit = schema.get("multipleOf")
     if not unit:
         return None
@@ -127,17 +127,17 @@ def _multiple_problem(schema: Mapping[str, Any]) -> Problem | None:
     return problem
 
 
-def _maximum_problem(schema: Mapping[str, Any]) -> Problem | None:
+def _maximum_problem(schema: Mapping[str, Any]) -> _ScalarCheck | None:
     return _bound_problem(schema.get("maximum"), schema.get("exclusiveMaximum"), "less than", operator.lt)
 
 
-def _minimum_problem(schema: Mapping[str, Any]) -> Problem | None:
+def _minimum_problem(schema: Mapping[str, Any]) -> _ScalarCheck | None:
     return _bound_problem(schema.get("minimum"), schema.get("exclusiveMinimum"), "greater than", operator.gt)
 
 
 def _bound_problem(
     limit: Json, is_exclusive: Json, relation: str, is_inside: Callable[[Json, Json], bool]
-) -> Problem | None:
+) -> _ScalarCheck | None:
     if limit is None:
         return None
     words = relation if is_exclusive else f"{relation} or equal to"
@@ -151,7 +151,7 @@ def _bound_problem(
 
 
 def shown_number(value: Any) -> Any:
-    """The value as errors show it: a number without a fraction looks whole."""
+    """The value in the form of errors: integral numbers without a fraction."""
     return int(value) if type(value) is float and value.is_integer() else value
 
 
@@ -159,7 +159,7 @@ def _shown(number: float) -> str:
     return str(shown_number(float(number)))
 
 
-def _enum_problem(schema: Mapping[str, Any]) -> Problem | None:
+def _enum_problem(schema: Mapping[str, Any]) -> _ScalarCheck | None:
     allowed = schema.get("enum")
     if not allowed:
         return None

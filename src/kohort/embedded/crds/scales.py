@@ -1,4 +1,4 @@
-"""Replica counts of custom objects with a `scale` subresource: whole, not negative, not absurd."""
+"""Validation of replica counts for the `scale` subresource."""
 
 from collections.abc import Iterator
 
@@ -10,18 +10,18 @@ MAX_REPLICAS = 2**31 - 1
 
 
 def scale_problems(paths: ScalePaths | None, obj: Json) -> Iterator[FieldError]:
-    """What is wrong with the counts of an object."""
+    """Errors of the replica counts of an object."""
     for path in (paths.spec_replicas, paths.status_replicas) if paths else ():
         yield from _count_problems(path, value_at(obj, path))
 
 
 def status_scale_problems(paths: ScalePaths | None, obj: Json) -> Iterator[FieldError]:
-    """The same for a write to the status alone."""
+    """The same for a write to the status."""
     return _count_problems(paths.status_replicas, value_at(obj, paths.status_replicas)) if paths else iter(())
 
 
 def value_at(obj: Json, path: str) -> Json:
-    """The value at a path such as `.spec.replicas`; None where there is none."""
+    """The value at a path such as `.spec.replicas`, or None."""
     for name in path.removeprefix(".").split("."):
         obj = obj.get(name) if isinstance(obj, dict) else None
     return obj

@@ -1,6 +1,6 @@
-"""Custom objects brought into shape: defaults filled in, nulls and unknown fields dropped, in one pass.
+"""Shapes custom resources: applies defaults, drops nulls and unknown fields, in one pass.
 
-A schema is compiled once to closures: a server does this for every write.
+A schema is compiled once to closures, since this runs on every write.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,19 +8,19 @@ from copy import deepcopy
 from typing import Any
 
 from kohort.api.codec import Json
-from kohort.embedded.crds.value_paths import MapKey, Trail
+from kohort.embedded.crds.value_paths import MapKey, ValuePath
 
-Shape = Callable[[Json, Trail, list[Trail]], Json]
-"""Takes a value, its place and the list of unknown places, which it adds to; gives the shaped value."""
+Shape = Callable[[Json, ValuePath, list[ValuePath]], Json]
+"""Shapes a value; takes its path and the list of unknown paths to append to."""
 
 
-def kept(value: Json, _trail: Trail, _unknown: list[Trail]) -> Json:
-    """The value as it is."""
+def kept(value: Json, _trail: ValuePath, _unknown: list[ValuePath]) -> Json:
+    """The unchanged value."""
     return value
 
 
 def shape_of(schema: Mapping[str, Any]) -> Shape:
-    """The shaping of values by a schema."""
+    """The shaping function of a schema."""
     names_members = schema.get("properties") or isinstance(schema.get("additionalProperties"), Mapping)
     if schema.get("x-kubernetes-preserve-unknown-fields") and not names_members:
         return kept
@@ -33,13 +33,13 @@ def shape_of(schema: Mapping[str, Any]) -> Shape:
     return _scalar
 
 
-def _whole(value: Json, trail: Trail, unknown: list[Trail]) -> Json:
-    """JSON may write a whole number as `1.0`; it is an integer all the same."""
+def _whole(value: Json, trail: ValuePath, unknown: list[ValuePath]) -> Json:
+    """JSON may encode an integer as `1.0`."""
     return int(value) if type(value) is float and value.is_integer() else _scalar(value, trail, unknown)
 
 
-def _scalar(value: Json, trail: Trail, unknown: list[Trail]) -> Json:
-    """No schema knows members of what should be a text or number; validation tells that it is neither."""
+def _scalar(value: Json, trail: ValuePath, unknown: list[ValuePath]) -> Json:
+    """Members of what should be a scalar are kept; validation reports the wrong type."""
     if type(value) is dict:
         unknown += [(trail, name) for name in value]
         return {}
@@ -53,7 +53,7 @@ def _list_shape(item: Shape, schema: Mapping[str, Any]) -> Shape:
         return kept
     null = None if schema.get("nullable") else schema.get("default")
 
-    def shape(value: Json, trail: Trail, unknown: list[Trail]) -> Json:
+    def shape(value: Json, trail: ValuePath, unknown: list[ValuePath]) -> Json:
         if type(value) is not list:
             return _scalar(value, trail, unknown)
         filled = (deepcopy(null) if each is None else each for each in value) if null is not None else value
@@ -70,7 +70,7 @@ def _object_shape(schema: Mapping[str, Any]) -> Shape:
     nullable = {name for name, below in (schema.get("properties") or {}).items() if below.get("nullable")}
     unnamed = _unnamed_shape(schema)
 
-    def shape(value: Json, trail: Trail, unknown: list[Trail]) -> Json:
+    def shape(value: Json, trail: ValuePath, unknown: list[ValuePath]) -> Json:
         if type(value) is not dict:
             return _scalar(value, trail, unknown)
         made: dict[str, Json] = {}
@@ -88,11 +88,11 @@ def _object_shape(schema: Mapping[str, Any]) -> Shape:
     return shape
 
 
-Unnamed = Callable[[str, Json, Trail, list[Trail], dict[str, Json]], None]
+Unnamed = Callable[[str, Json, ValuePath, list[ValuePath], dict[str, Json]], None]
 
 
 def _unnamed_shape(schema: Mapping[str, Any]) -> Unnamed:
-    """What becomes of members that the schema does not name."""
+    """Handling of members that the schema does not name."""
     additional = schema.get("additionalProperties")
     if isinstance(additional, Mapping):
         return _map_value_shape(shape_of(additional), additional)
@@ -101,18 +101,18 @@ def _unnamed_shape(schema: Mapping[str, Any]) -> Unnamed:
     return _drop
 
 
-def _keep(name: str, member: Json, _trail: Trail, _unknown: list[Trail], made: dict[str, Json]) -> None:
+def _keep(name: str, member: Json, _trail: ValuePath, _unknown: list[ValuePath], made: dict[str, Json]) -> None:
     made[name] = member
 
 
-def _drop(name: str, _member: Json, trail: Trail, unknown: list[Trail], _made: dict[str, Json]) -> None:
+def _drop(name: str, _member: Json, trail: ValuePath, unknown: list[ValuePath], _made: dict[str, Json]) -> None:
     unknown.append((trail, name))
 
 
 def _map_value_shape(below: Shape, schema: Mapping[str, Any]) -> Unnamed:
     nullable, default = schema.get("nullable"), schema.get("default")
 
-    def add(name: str, member: Json, trail: Trail, unknown: list[Trail], made: dict[str, Json]) -> None:
+    def add(name: str, member: Json, trail: ValuePath, unknown: list[ValuePath], made: dict[str, Json]) -> None:
         if member is None and not nullable:
             member = deepcopy(default)
         if member is not None or nullable:

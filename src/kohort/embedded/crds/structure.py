@@ -1,21 +1,19 @@
-"""Whether a schema is structural: every value has a type, said once, where pruning and defaulting can find it."""
+"""Validation of structural schemas: every value has one type, where pruning and defaulting can find it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from kohort.api.fields import FieldError, Path, forbidden, invalid, not_supported, required
 from kohort.embedded.cel.regex import RegexError, compile_pattern
 from kohort.embedded.crds.checks import Findings, check_of
 from kohort.embedded.crds.content_cache import ContentCache
 from kohort.embedded.crds.embedded import with_heads
-from kohort.embedded.crds.keywords import keyword_problems
+from kohort.embedded.crds.keywords import RawSchema, SchemaErrors, keyword_problems
 from kohort.embedded.crds.list_structure import list_problems
 from kohort.embedded.crds.rule_structure import rule_problems
 from kohort.embedded.crds.shaping import shape_of
-from kohort.embedded.crds.value_paths import START, Trail
+from kohort.embedded.crds.value_paths import START, ValuePath
 
-Schema = Mapping[str, Any]
-Problems = Iterator[FieldError]
 Level = Literal["root", "field", "item"]
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -31,27 +29,27 @@ _INT_OR_STRING = "x-kubernetes-int-or-string"
 
 
 _VALIDATED: ContentCache[tuple[FieldError, ...]] = ContentCache(1024)
-"""Schemas without a problem: what is kept is the same at every path, and takes no more than its digest."""
+"""Digests of valid schemas; the result does not depend on the path."""
 
 
-def structure_problems(schema: Schema, path: Path) -> list[FieldError]:
-    """Everything that keeps a schema from being that of a custom object."""
+def structure_problems(schema: RawSchema, path: Path) -> list[FieldError]:
+    """Errors of a schema."""
     return list(_VALIDATED.get(schema, lambda given: tuple(_all_problems(given, path)), lambda found: not found))
 
 
-def _all_problems(schema: Schema, path: Path) -> list[FieldError]:
+def _all_problems(schema: RawSchema, path: Path) -> list[FieldError]:
     malformed = list(keyword_problems(schema, path))
     if malformed:
         return malformed
     found = [*_root_problems(schema, path), *_problems(schema, path, "root")]
-    # Rules and defaults are worth a look only where the shape of values is settled.
+    # Rules and defaults are validated only if the structure is valid.
     if found:
         return found
     complete = with_heads(schema)
     return [*rule_problems(complete, path), *_default_problems(complete, path)]
 
 
-def _root_problems(schema: Schema, path: Path) -> Problems:
+def _root_problems(schema: RawSchema, path: Path) -> SchemaErrors:
     if schema.get("type") not in (None, "", "object"):
         yield invalid(path / "type", schema["type"], "must be object at the root")
     if schema.get("nullable"):
@@ -61,8 +59,8 @@ def _root_problems(schema: Schema, path: Path) -> Problems:
     yield from _head_problems(schema, path)
 
 
-def _head_problems(schema: Schema, path: Path) -> Problems:
-    """What a schema may say about the head of a resource."""
+def _head_problems(schema: RawSchema, path: Path) -> SchemaErrors:
+    """Errors of type meta and metadata in a schema."""
     members, place = schema.get("properties") or {}, path / "properties"
     for name in ("apiVersion", "kind"):
         if name in members and members[name].get("type") != "string":
@@ -78,7 +76,7 @@ def _head_problems(schema: Schema, path: Path) -> Problems:
 _HEAD_MEMBERS = {"name", "generateName"}
 
 
-def _problems(schema: Schema, path: Path, level: Level) -> Problems:
+def _problems(schema: RawSchema, path: Path, level: Level) -> SchemaErrors:
     yield from _type_problems(schema, path, level)
     yield from _keyword_problems(schema, path)
     yield from list_problems(schema, path)
@@ -87,7 +85,7 @@ def _problems(schema: Schema, path: Path, level: Level) -> Problems:
         yield from _problems(below, place, inner)
 
 
-def _children(schema: Schema, path: Path) -> Iterator[tuple[Schema, Path, Level]]:
+def _children(schema: RawSchema, path: Path) -> Iterator[tuple[RawSchema, Path, Level]]:
     for name, below in (schema.get("properties") or {}).items():
         yield below, (path / "properties")[name], "field"
     if isinstance(schema.get("additionalProperties"), Mapping):
@@ -96,7 +94,7 @@ def _children(schema: Schema, path: Path) -> Iterator[tuple[Schema, Path, Level]
         yield schema["items"], path / "items", "item"
 
 
-def _type_problems(schema: Schema, path: Path, level: Level) -> Problems:
+def _type_problems(schema: RawSchema, path: Path, level: Level) -> SchemaErrors:
     kind = schema.get("type")
     if kind and kind not in TYPES:
         yield not_supported(path / "type", kind, TYPES)
@@ -112,7 +110,7 @@ def _type_problems(schema: Schema, path: Path, level: Level) -> Problems:
         yield required(path / "items", "must be specified")
 
 
-def _embedded_problems(schema: Schema, path: Path) -> Problems:
+def _embedded_problems(schema: RawSchema, path: Path) -> SchemaErrors:
     if not schema.get("type"):
         yield required(path / "type", f"must be object if {_EMBEDDED} is true")
     elif schema["type"] != "object":
@@ -124,7 +122,7 @@ def _embedded_problems(schema: Schema, path: Path) -> Problems:
     yield from _head_problems(schema, path)
 
 
-def _keyword_problems(schema: Schema, path: Path) -> Problems:
+def _keyword_problems(schema: RawSchema, path: Path) -> SchemaErrors:
     for word in _UNSUPPORTED:
         if schema.get(word):
             yield forbidden(path / word, f"{word} is not supported")
@@ -140,7 +138,7 @@ def _keyword_problems(schema: Schema, path: Path) -> Problems:
     yield from _pattern_problems(schema, path)
 
 
-def _pattern_problems(schema: Schema, path: Path) -> Problems:
+def _pattern_problems(schema: RawSchema, path: Path) -> SchemaErrors:
     try:
         compile_pattern(str(schema.get("pattern") or ""))
     except RegexError as error:
@@ -148,16 +146,16 @@ def _pattern_problems(schema: Schema, path: Path) -> Problems:
         yield invalid(path / "pattern", schema["pattern"], detail)
 
 
-# Combinations: they may bound values that have a type already, and say nothing else.
+# Combinations may restrict typed values only.
 
 _EMPTY = ("type", "title", "description", "x-kubernetes-list-map-keys")
 _UNDEFINED = ("additionalProperties", "default", "x-kubernetes-list-type", "x-kubernetes-map-type")
 _FALSE = ("nullable", _PRESERVE, _EMBEDDED, _INT_OR_STRING)
 
 
-def _combination_problems(schema: Schema, path: Path) -> Problems:
+def _combination_problems(schema: RawSchema, path: Path) -> SchemaErrors:
     if schema.get(_INT_OR_STRING):
-        # The two types of int-or-string may be told in the customary way.
+        # The two types of int-or-string may be given by `anyOf`.
         schema = {name: value for name, value in schema.items() if name not in ("anyOf", "allOf")}
     for word in _COMBINED:
         for index, part in enumerate(schema.get(word) or ()):
@@ -166,8 +164,8 @@ def _combination_problems(schema: Schema, path: Path) -> Problems:
         yield from _part_problems(schema["not"], schema, path / "not", path)
 
 
-def _part_problems(part: Schema, typed: Schema, path: Path, typed_path: Path) -> Problems:
-    """Problems of a combined schema, and of members that it bounds but the schema around it does not define."""
+def _part_problems(part: RawSchema, typed: RawSchema, path: Path, typed_path: Path) -> SchemaErrors:
+    """Errors of a combined schema, and of members that the enclosing schema does not define."""
     for words, text in ((_EMPTY, "empty"), (_UNDEFINED, "undefined"), (_FALSE, "false")):
         for word in words:
             if part.get(word):
@@ -191,8 +189,8 @@ def _part_problems(part: Schema, typed: Schema, path: Path, typed_path: Path) ->
 # Defaults
 
 
-def _default_problems(schema: Schema, path: Path) -> Problems:
-    """Defaults that the schema itself would change or refuse."""
+def _default_problems(schema: RawSchema, path: Path) -> SchemaErrors:
+    """Errors of defaults that the schema would prune or reject."""
     if "default" in schema:
         yield from _one_default_problems(schema, path / "default")
         return
@@ -200,9 +198,9 @@ def _default_problems(schema: Schema, path: Path) -> Problems:
         yield from _default_problems(below, place)
 
 
-def _one_default_problems(schema: Schema, path: Path) -> Problems:
+def _one_default_problems(schema: RawSchema, path: Path) -> SchemaErrors:
     default = schema["default"]
-    unknown: list[Trail] = []
+    unknown: list[ValuePath] = []
     shaped = shape_of(schema)(default, START, unknown)
     if unknown:
         yield invalid(path, default, "must not have unknown fields")

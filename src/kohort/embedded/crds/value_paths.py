@@ -1,22 +1,22 @@
-"""Where in an object something was found: a linked pair per step, rendered only when there is something to report."""
+"""Paths of values: a linked pair per step, rendered for errors only."""
 
 from typing import Any
 
 from kohort.api.fields import ROOT, Path
 
-Trail = tuple[Any, ...]
-"""The way to a value as a linked pair (the way to its parent, the step), empty at the root."""
+ValuePath = tuple[Any, ...]
+"""Path of a value as a linked pair (parent path, step), empty at the root."""
 
-START: Trail = ()
+START: ValuePath = ()
 
 
 class MapKey(str):
-    """The step to a value of a free map, where a step to a named member is a plain text."""
+    """A step to a value of a map; a step to a named member is a plain string."""
 
     __slots__ = ()
 
 
-def steps_of(trail: Trail) -> list[str | int]:
+def steps_of(trail: ValuePath) -> list[str | int]:
     """The steps from the root."""
     steps: list[str | int] = []
     while trail:
@@ -26,16 +26,16 @@ def steps_of(trail: Trail) -> list[str | int]:
     return steps
 
 
-def schema_path(trail: Trail) -> Path:
-    """The path as schema errors write it: keys of maps look like members."""
+def schema_path(trail: ValuePath) -> Path:
+    """The path in schema errors: map keys look like members."""
     path = ROOT
     for step in steps_of(trail):
         path = path[step] if isinstance(step, int) else path / step
     return path
 
 
-def field_path(trail: Trail) -> Path:
-    """The path as rules write it: keys of maps stand in brackets."""
+def field_path(trail: ValuePath) -> Path:
+    """The path in rule errors: map keys are in brackets."""
     path = ROOT
     for step in steps_of(trail):
         path = path / step if isinstance(step, str) and not isinstance(step, MapKey) else path[step]

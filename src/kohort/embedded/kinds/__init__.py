@@ -1,4 +1,4 @@
-"""Kubernetes' own kinds: their schemas, defaults, rules and what a write does to them."""
+"""Built-in kinds of Kubernetes: schemas, defaulting, validation and strategies."""
 
 from kohort.embedded.kinds.catalog import builtin_resources
 from kohort.embedded.kinds.defaults import apply_defaults

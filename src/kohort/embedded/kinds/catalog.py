@@ -1,6 +1,6 @@
-"""The built-in kinds: what their schemas can't say, one line of facts per kind.
+"""The built-in kinds: the facts that their schemas lack, one line per kind.
 
-Plural, scope, short names, categories, subresources, verbs and field selectors stand here and nowhere else.
+Plural, scope, short names, categories, subresources, verbs and field selectors are defined here only.
 """
 
 from collections.abc import Iterator
@@ -25,15 +25,15 @@ class _Kind:
     categories: str = ""
     subresources: str = ""
     fields: str = ""
-    """Field selectors that stand for the very path they spell."""
+    """Field selectors that are the path of the field."""
     aliases: tuple[tuple[str, str], ...] = ()
-    """Field selectors that stand for another path."""
+    """Field selectors with another path."""
     verbs: tuple[str, ...] = STANDARD_VERBS
     stored_as: str = ""
 
 
 class _Cluster(_Kind):
-    """A kind whose objects live outside of namespaces."""
+    """A cluster-scoped kind."""
 
 
 _SUBRESOURCES = {
@@ -149,7 +149,7 @@ _CATALOG: dict[tuple[str, str], tuple[_Kind, ...]] = {
 
 @cache
 def builtin_resources() -> tuple[ServedResource, ...]:
-    """Every built-in resource, in the order in which discovery lists groups; no schema is read yet."""
+    """Every built-in resource, in the order of discovery; reads no schema yet."""
     return tuple(_resources())
 
 
@@ -179,6 +179,6 @@ def _resource(group: str, version: str, one: _Kind) -> ServedResource:
 
 
 def _subresource(name: str, kind: str) -> Subresource:
-    """The subresource of that name; where it has no kind of its own, it speaks the resource's."""
+    """The subresource of that name; its kind is the resource's by default."""
     fact = _SUBRESOURCES[name]
     return Subresource(fact.name, fact.kind or kind, fact.verbs, fact.group, fact.version)

@@ -1,6 +1,6 @@
-"""Defaults that depend on other fields: one function per schema, each fills the object it is given.
+"""Defaults that depend on other fields: one function per schema, each completes the object it is given.
 
-A function gets a copy of its own, one level deep: what lies deeper it replaces and never changes in place.
+A function gets a shallow copy: nested values are replaced, never changed in place.
 """
 
 from base64 import b64encode
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from kohort.api.codec import Json, JsonObject
 
-Rule = Callable[[JsonObject], None]
+DefaultRule = Callable[[JsonObject], None]
 
 MAX_INT32 = 2**31 - 1
 _RBAC_SUBJECTS = ("User", "Group")
@@ -16,26 +16,26 @@ _EXTERNAL_SERVICES = ("NodePort", "LoadBalancer")
 
 
 def is_absent(obj: Mapping[str, Json], name: str) -> bool:
-    """Whether a field counts as not given: an empty text is none."""
+    """Whether a field is unset; an empty string counts as unset."""
     return bool(obj.get(name, "") == "")
 
 
 def fill(obj: JsonObject, values: Mapping[str, Json]) -> None:
-    """Give each absent field its value."""
+    """Sets each absent field."""
     for name, value in values.items():
         if is_absent(obj, name):
             obj[name] = value
 
 
 def _pull_policy(image: str) -> str:
-    """Images without a tag or digest are the latest ones, which may change under their name."""
+    """Images without tag or digest are `latest`, which is always pulled."""
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     return "Always" if tag == "latest" or not (tag or digest) else "IfNotPresent"
 
 
 def container(obj: JsonObject) -> None:
-    """The pull policy follows the image's tag."""
+    """The pull policy by the image's tag."""
     if is_absent(obj, "imagePullPolicy"):
         obj["imagePullPolicy"] = _pull_policy(obj.get("image", ""))
 
@@ -53,14 +53,14 @@ def volume(obj: JsonObject) -> None:
 
 
 def pod_spec(obj: JsonObject) -> None:
-    """The service account has two names, an old one and a new one, which say the same."""
+    """The deprecated and the current field of the service account have the same value."""
     account = obj.get("serviceAccountName") or obj.get("serviceAccount")
     if account:
         obj["serviceAccountName"] = obj["serviceAccount"] = account
 
 
 def node_spec(obj: JsonObject) -> None:
-    """The range of a node's pods stands in two fields, an old one and the first of a list, which say the same."""
+    """The pod CIDR is both a field and the first item of a list."""
     listed: list[str] = obj.get("podCIDRs") or []
     first = obj.get("podCIDR") or next(iter(listed), "")
     if first:
@@ -68,7 +68,7 @@ def node_spec(obj: JsonObject) -> None:
 
 
 def pod_status(obj: JsonObject) -> None:
-    """So does the address of a pod."""
+    """The pod IP is both a field and the first item of a list."""
     listed: list[JsonObject] = obj.get("podIPs") or []
     first = obj.get("podIP") or next((one.get("ip", "") for one in listed), "")
     if first:
@@ -77,7 +77,7 @@ def pod_status(obj: JsonObject) -> None:
 
 
 def pod(obj: JsonObject) -> None:
-    """What only a pod itself gets, and no template: requests from limits, service links, ports on the host."""
+    """Defaults of pods that templates do not get: requests from limits, service links, host ports."""
     spec = dict(obj.get("spec") or {})
     spec.setdefault("enableServiceLinks", True)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
@@ -103,7 +103,7 @@ def _host_port(port: JsonObject) -> JsonObject:
 
 
 def service(obj: JsonObject) -> None:
-    """Traffic policies and affinity by the service's type."""
+    """Traffic policies and affinity by service type."""
     spec = dict(obj.get("spec") or {})
     fill(spec, {"sessionAffinity": "None", "type": "ClusterIP"})
     if spec["sessionAffinity"] == "ClientIP":
@@ -118,13 +118,13 @@ def service(obj: JsonObject) -> None:
 
 
 def service_port(obj: JsonObject) -> None:
-    """Traffic goes to the same port of the pod."""
+    """The target port is the service port."""
     if obj.get("targetPort") in (None, "", 0):
         obj["targetPort"] = obj.get("port", 0)
 
 
 def limit_range_item(obj: JsonObject) -> None:
-    """A container's limit defaults to the most it may have, its request to that limit or to the least."""
+    """A container's limit defaults to the maximum, its request to that limit or to the minimum."""
     if obj.get("type") != "Container":
         return
     limits = {**(obj.get("max") or {}), **(obj.get("default") or {})}
@@ -136,7 +136,7 @@ def limit_range_item(obj: JsonObject) -> None:
 
 
 def namespace(obj: JsonObject) -> None:
-    """A namespace carries its name as a label, so that selectors can find it."""
+    """The namespace's name as a label, for selectors."""
     metadata = obj.get("metadata") or {}
     if metadata.get("name"):
         labels = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
@@ -144,7 +144,7 @@ def namespace(obj: JsonObject) -> None:
 
 
 def node_status(obj: JsonObject) -> None:
-    """All of a node can be allocated unless it says otherwise."""
+    """Allocatable defaults to capacity."""
     if "capacity" in obj:
         obj.setdefault("allocatable", obj["capacity"])
 
@@ -159,14 +159,14 @@ def replication_controller(obj: JsonObject) -> None:
 
 
 def _label(obj: JsonObject, labels: JsonObject) -> None:
-    """An object without labels takes those of its template."""
+    """An object without labels gets those of its template."""
     metadata = obj.get("metadata") or {}
     if not metadata.get("labels"):
         obj["metadata"] = {**metadata, "labels": labels}
 
 
 def job(obj: JsonObject) -> None:
-    """One pod, six retries, no suspension unless said otherwise; the template inside a CronJob gets none of it."""
+    """One pod, six retries, not suspended; the template in a CronJob gets no defaults."""
     spec = dict(obj.get("spec") or {})
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1
@@ -180,12 +180,12 @@ def job(obj: JsonObject) -> None:
 
 
 def deployment(obj: JsonObject) -> None:
-    """A quarter may be missing, and a quarter too many, while pods are replaced."""
+    """Rolling update with 25% unavailable and 25% surge."""
     _rolling(obj, "strategy", {"maxUnavailable": "25%", "maxSurge": "25%"})
 
 
 def daemon_set(obj: JsonObject) -> None:
-    """One node at a time."""
+    """Rolling update of one node at a time."""
     _rolling(obj, "updateStrategy", {"maxUnavailable": 1, "maxSurge": 0})
 
 
@@ -198,7 +198,7 @@ def _rolling(spec: JsonObject, name: str, values: JsonObject) -> None:
 
 
 def stateful_set(obj: JsonObject) -> None:
-    """All pods are replaced, in order; claims stay."""
+    """Rolling update in order; claims are retained."""
     strategy = dict(obj.get("updateStrategy") or {})
     if is_absent(strategy, "type"):
         strategy["type"] = "RollingUpdate"
@@ -211,14 +211,14 @@ def stateful_set(obj: JsonObject) -> None:
 
 
 def autoscaler(obj: JsonObject) -> None:
-    """Without metrics, processor use decides."""
+    """CPU utilization without metrics."""
     if not obj.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": 80}
         obj["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
 
 
 def secret(obj: JsonObject) -> None:
-    """Texts given in the clear join the encoded ones, over which they win."""
+    """Merges stringData into data, overriding it."""
     clear = obj.pop("stringData", None)
     if clear:
         encoded = {name: b64encode(text.encode()).decode() for name, text in clear.items()}
@@ -226,13 +226,13 @@ def secret(obj: JsonObject) -> None:
 
 
 def subject(obj: JsonObject) -> None:
-    """Users and groups belong to the group of RBAC itself, service accounts to the core."""
+    """API group of subjects: RBAC for users and groups, core for service accounts."""
     if obj.get("kind") in _RBAC_SUBJECTS:
         fill(obj, {"apiGroup": "rbac.authorization.k8s.io"})
 
 
 def network_policy(obj: JsonObject) -> None:
-    """Traffic in, and traffic out where there are rules for it."""
+    """Ingress, and egress if there are egress rules."""
     if not obj.get("policyTypes"):
         obj["policyTypes"] = ["Ingress", "Egress"] if obj.get("egress") else ["Ingress"]
 
@@ -244,7 +244,7 @@ def device_request(obj: JsonObject) -> None:
         obj["count"] = 1
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, DefaultRule] = {
     "core.v1.Container": container,
     "core.v1.EphemeralContainer": container,
     "core.v1.ImageVolumeSource": image_volume,

@@ -1,7 +1,7 @@
-"""Defaults of the built-in kinds: what Kubernetes fills in and its schemas do not say.
+"""Defaults of the built-in kinds that their schemas lack.
 
-Each default belongs to a schema, so a pod's defaults hold wherever a pod template stands. Fixed values are one table,
-values that depend on others are `default_rules`.
+Each default belongs to a schema, so that a pod's defaults apply to every pod template. Fixed values are in one table,
+computed ones in `default_rules`.
 """
 
 from collections.abc import Mapping
@@ -116,13 +116,13 @@ _FIXED: dict[str, Mapping[str, Json]] = {
 _WHEN_ZERO: dict[str, Mapping[str, int]] = {
     "core.v1.Probe": {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
 }
-"""Fields in which a zero counts as not given."""
+"""Fields in which zero counts as unset."""
 
 _PREFIX = "io.k8s.api."
 
 
 def apply_defaults(resource: ServedResource, obj: dict[str, Json]) -> dict[str, Json]:
-    """The object with Kubernetes' defaults; the one given stays as it is. Custom kinds default by their own schema."""
+    """The object with Kubernetes' defaults; the argument is not changed. Custom resources default by schema."""
     if resource.is_custom or resource.schema is None:
         return obj
     filled: dict[str, Json] = _default({**obj, **_empty_parts(resource, obj)}, shape_of(resource.schema.raw))
@@ -130,7 +130,7 @@ def apply_defaults(resource: ServedResource, obj: dict[str, Json]) -> dict[str, 
 
 
 def empty_status(resource: ServedResource) -> dict[str, Json]:
-    """The status of an object of which nobody has reported anything; counts in it are zero."""
+    """The initial status of an object, with zero counts."""
     node = resource.schema.properties["status"] if resource.schema else None
     if node is None:
         return {}
@@ -141,7 +141,7 @@ def empty_status(resource: ServedResource) -> dict[str, Json]:
 
 
 def _empty_parts(resource: ServedResource, obj: dict[str, Json]) -> dict[str, Json]:
-    """Spec and status are there, if empty, on every kind that has them."""
+    """Empty spec and status for every kind that has them."""
     members = resource.schema.properties if resource.schema else {}
     parts: dict[str, Json] = {}
     if "spec" in members and not obj.get("spec"):
@@ -184,5 +184,5 @@ _reach = SchemaReach(
 
 
 def defaulted_schemas() -> frozenset[str]:
-    """Names of all schemas that have defaults here, for a test that each of them exists."""
+    """Names of all schemas with defaults, for tests."""
     return _reach.schemas

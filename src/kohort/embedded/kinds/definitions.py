@@ -1,6 +1,6 @@
-"""Schemas of Kubernetes' own kinds, as the package kubernetes-validate ships them.
+"""Schemas of the built-in kinds, from the package kubernetes-validate.
 
-The file is read on the first question, never at import: a command that serves nothing does not pay for it.
+The file is read on first use, never on import.
 """
 
 import importlib.util
@@ -14,7 +14,7 @@ from kohort.api.errors import ApiError
 from kohort.embedded.openapi import SchemaNode
 
 KUBERNETES_VERSION = "1.37.0"
-"""The version whose kinds are served; schemas of other versions in the package are never opened."""
+"""The served version of Kubernetes; schemas of other versions in the package are never opened."""
 
 _REFERENCE = "#/$defs/"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -35,12 +35,12 @@ _FREE = (
 )
 
 
-class SchemasMissing(ApiError):  # noqa: N818 - says what is the matter, as its siblings do
+class SchemasMissing(ApiError):  # noqa: N818 - named as the other ApiErrors
     """The package with Kubernetes' schemas is not installed, or too old."""
 
 
 class BuiltinDefinitions(Mapping[str, Mapping[str, Any]]):
-    """All schemas by name, read when the first one is wanted."""
+    """All schemas by name, loaded on first use."""
 
     @cached_property
     def _all(self) -> dict[str, dict[str, Any]]:
@@ -81,16 +81,16 @@ def _file() -> Path:
 
 
 def definition_name(group: str, version: str, kind: str) -> str:
-    """The name under which the schema of a built-in kind is kept."""
+    """The schema name of a built-in kind."""
     prefix = _PREFIXES.get(group) or f"io.k8s.api.{group.partition('.')[0]}"
     return f"{prefix}.{version}.{kind}"
 
 
 def meta_name(kind: str) -> str:
-    """The name of a schema that all groups share: `ObjectMeta`, `DeleteOptions` …"""
+    """The name of a shared schema: `ObjectMeta`, `DeleteOptions` …"""
     return _META + kind
 
 
 def node_of(name: str) -> SchemaNode:
-    """The schema of that name; nothing is read before it is asked something."""
+    """The schema of that name, loaded on first access."""
     return SchemaNode({"$ref": _REFERENCE + name}, DEFINITIONS)

@@ -1,6 +1,6 @@
-"""Events have two shapes, the core group's and that of events.k8s.io.
+"""Events of the core group and of events.k8s.io.
 
-They are stored once, in the core shape, and served in both.
+They are stored once, in the core form, and served in both.
 """
 
 from collections.abc import Mapping
@@ -19,13 +19,13 @@ _NEW_NAMES = {
     "reportingComponent": "reportingController",
 }
 _TIMES = {"firstTimestamp": None, "lastTimestamp": None}
-"""What the newer shape does not tell; `kubectl get events --sort-by=.lastTimestamp` finds no event without it."""
+"""Times that the newer form lacks; `kubectl get events --sort-by=.lastTimestamp` needs one."""
 _CORE_NAMES = {new: core for core, new in _NEW_NAMES.items()}
 _GROUP = "events.k8s.io"
 
 
 def to_stored(resource: ServedResource, obj: Mapping[str, Any]) -> dict[str, Json]:
-    """The object as the store keeps it; of the built-in kinds only the newer Events differ."""
+    """The object in its storage form; only Events of the newer group differ."""
     if resource.group != _GROUP:
         return dict(obj)
     stored = {_CORE_NAMES.get(name, name): value for name, value in obj.items()}
@@ -33,7 +33,7 @@ def to_stored(resource: ServedResource, obj: Mapping[str, Any]) -> dict[str, Jso
 
 
 def from_stored(resource: ServedResource, obj: Mapping[str, Any]) -> dict[str, Json]:
-    """The object in the shape of the group it was asked from."""
+    """The object in the form of the requested group."""
     if resource.group != _GROUP:
         return dict(obj)
     served = {_NEW_NAMES.get(name, name): value for name, value in obj.items() if value != ""}

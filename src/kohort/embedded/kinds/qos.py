@@ -1,4 +1,4 @@
-"""The quality of service that a pod's requests and limits amount to."""
+"""Quality of service class of a pod."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ _DECISIVE = ("cpu", "memory")
 
 
 def quality_of_service(spec: Mapping[str, Any]) -> str:
-    """`Guaranteed`, `Burstable` or `BestEffort`, by processor and memory alone."""
+    """`Guaranteed`, `Burstable` or `BestEffort`, by CPU and memory."""
     asked = list(_asked(spec))
     if not any(requests or limits for requests, limits in asked):
         return "BestEffort"
@@ -17,11 +17,11 @@ def quality_of_service(spec: Mapping[str, Any]) -> str:
     return "Guaranteed" if guaranteed else "Burstable"
 
 
-Amounts = dict[str, Quantity]
+_Amounts = dict[str, Quantity]
 
 
-def _asked(spec: Mapping[str, Any]) -> Iterator[tuple[Amounts, Amounts]]:
-    """Requests and limits of the pod as a whole where it has them, else of each container."""
+def _asked(spec: Mapping[str, Any]) -> Iterator[tuple[_Amounts, _Amounts]]:
+    """Requests and limits at pod level, else of each container."""
     whole = spec.get("resources") or {}
     if whole.get("requests") or whole.get("limits"):
         yield _decisive(whole.get("requests")), _decisive(whole.get("limits"))
@@ -31,6 +31,6 @@ def _asked(spec: Mapping[str, Any]) -> Iterator[tuple[Amounts, Amounts]]:
         yield _decisive(resources.get("requests")), _decisive(resources.get("limits"))
 
 
-def _decisive(amounts: Mapping[str, Any] | None) -> Amounts:
+def _decisive(amounts: Mapping[str, Any] | None) -> _Amounts:
     read = {name: Quantity.parse(amounts[name]) for name in _DECISIVE if name in (amounts or {})} if amounts else {}
     return {name: amount for name, amount in read.items() if amount.nanos}

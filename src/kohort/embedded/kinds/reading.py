@@ -1,6 +1,6 @@
-"""Objects as they arrive, read by their kind's schema: wrong types refused, unknown fields named, values put in order.
+"""Decodes objects by their schema: wrong types are rejected, unknown fields reported, values canonicalized.
 
-Says what kube-apiserver says, since people and tools know those texts; it speaks of Go types because its errors do.
+Errors have kube-apiserver's texts, which name Go types.
 """
 
 import binascii
@@ -23,27 +23,27 @@ _QUANTITY_RULE = r"quantities must match the regular expression '^([+-]?[0-9.]+)
 _NOTHING: Mapping[str, Json] = MappingProxyType({})
 _RANGES = {"int32": 2**31, "int64": 2**63}
 
-Trail = tuple[Any, ...]
-"""The way to a value as a linked pair (parent, step); rendered only when there is something to say."""
+_ValuePath = tuple[Any, ...]
+"""Path of a value as a linked pair (parent, step); rendered for errors only."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadObject:
-    """An object as its kind understands it, and what the kind knows nothing of."""
+    """A decoded object, and its unknown fields."""
 
     object: dict[str, Json]
     unknown: tuple[str, ...] = ()
-    """One text per unknown field, as warnings and strict errors say it: `unknown field "spec.foo"`."""
+    """One message per unknown field: `unknown field "spec.foo"`."""
 
 
 class _Mismatch(Exception):  # noqa: N818 - never leaves this module
-    """A value of a type that its field does not take."""
+    """A value of the wrong type."""
 
 
 def read_object(resource: ServedResource, obj: dict[str, Json], former: Mapping[str, Json] = _NOTHING) -> ReadObject:
     """The object without unknown fields and nulls, quantities and times in canonical form; raises on wrong types.
 
-    What it shares with its former state was read when that was written, and is not read again.
+    Parts shared with the former state were decoded when it was written, and are skipped.
     """
     if resource.schema is None:
         return ReadObject(obj)
@@ -60,22 +60,24 @@ def read_object(resource: ServedResource, obj: dict[str, Json], former: Mapping[
 
 
 def strict_error(resource: ServedResource, unknown: tuple[str, ...]) -> StatusError:
-    """What refuses an object with unknown fields when the client asked for strict validation."""
+    """The error for unknown fields under strict field validation."""
     return unreadable(resource, f"strict decoding error: {', '.join(unknown)}")
 
 
 def unreadable(resource: ServedResource, why: str) -> StatusError:
-    """The body is no object of the kind."""
+    """The error for a body that is not an object of the kind."""
     kind = resource.kind
     return bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}')
 
 
-def _read(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, unknown: list[str]) -> Json:
+def _read(value: Json, shape: ValueShape, struct: ValueShape, trail: _ValuePath, unknown: list[str]) -> Json:
     reader = _READERS.get(shape.kind)
     return value if reader is None else reader(value, shape, struct, trail, unknown)
 
 
-def _object(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, unknown: list[str]) -> dict[str, Json]:
+def _object(
+    value: Json, shape: ValueShape, struct: ValueShape, trail: _ValuePath, unknown: list[str]
+) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise _mismatch(value, shape, struct, trail)
     found: dict[str, Json] = {}
@@ -89,7 +91,7 @@ def _object(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, un
     return found
 
 
-def _map(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, unknown: list[str]) -> dict[str, Json]:
+def _map(value: Json, shape: ValueShape, struct: ValueShape, trail: _ValuePath, unknown: list[str]) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise _mismatch(value, shape, struct, trail)
     below, zero = shape.below, _zero(shape.below)
@@ -99,7 +101,7 @@ def _map(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, unkno
     }
 
 
-def _list(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, unknown: list[str]) -> list[Json]:
+def _list(value: Json, shape: ValueShape, struct: ValueShape, trail: _ValuePath, unknown: list[str]) -> list[Json]:
     if not isinstance(value, list):
         raise _mismatch(value, shape, struct, trail)
     below, zero = shape.below, _zero(shape.below)
@@ -113,38 +115,38 @@ _ZEROS: dict[str, Json] = {"boolean": False, "int32": 0, "int64": 0, "number": 0
 
 
 def _zero(shape: ValueShape) -> Json:
-    """What a null stands for where something has to be."""
+    """The zero value that replaces a null."""
     if shape.kind in ("object", "map"):
         return {}
     return [] if shape.kind == "list" else _ZEROS.get(shape.kind, "")
 
 
-def _string(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
+def _string(value: Json, shape: ValueShape, struct: ValueShape, trail: _ValuePath, _: list[str]) -> Json:
     if not isinstance(value, str):
         raise _mismatch(value, shape, struct, trail)
     return value
 
 
-def _boolean(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
+def _boolean(value: Json, shape: ValueShape, struct: ValueShape, trail: _ValuePath, _: list[str]) -> Json:
     if not isinstance(value, bool):
         raise _mismatch(value, shape, struct, trail)
     return value
 
 
-def _integer(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
+def _integer(value: Json, shape: ValueShape, struct: ValueShape, trail: _ValuePath, _: list[str]) -> Json:
     limit = _RANGES[shape.kind]
     if isinstance(value, bool) or not isinstance(value, int) or not -limit <= value < limit:
         raise _mismatch(value, shape, struct, trail)
     return value
 
 
-def _number(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
+def _number(value: Json, shape: ValueShape, struct: ValueShape, trail: _ValuePath, _: list[str]) -> Json:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _mismatch(value, shape, struct, trail)
     return value
 
 
-def _int_or_string(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, unknown: list[str]) -> Json:
+def _int_or_string(value: Json, shape: ValueShape, struct: ValueShape, trail: _ValuePath, unknown: list[str]) -> Json:
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31:
@@ -152,7 +154,7 @@ def _int_or_string(value: Json, shape: ValueShape, struct: ValueShape, trail: Tr
     raise _Mismatch(f"json: cannot unmarshal {_json_name(value)} into Go value of type int32")
 
 
-def _quantity(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
+def _quantity(value: Json, shape: ValueShape, struct: ValueShape, trail: _ValuePath, _: list[str]) -> Json:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise _Mismatch(_QUANTITY_RULE)
     try:
@@ -162,7 +164,7 @@ def _quantity(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, 
         raise _Mismatch("unable to parse quantity's suffix" if is_close else _QUANTITY_RULE) from None
 
 
-def _time(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
+def _time(value: Json, shape: ValueShape, struct: ValueShape, trail: _ValuePath, _: list[str]) -> Json:
     if not isinstance(value, str):
         raise _Mismatch(f"json: cannot unmarshal {_json_name(value)} into Go value of type string")
     try:
@@ -173,7 +175,7 @@ def _time(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: l
     return format_time(moment) if shape.kind == "time" else format_micro_time(moment)
 
 
-def _bytes(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail, _: list[str]) -> Json:
+def _bytes(value: Json, shape: ValueShape, struct: ValueShape, trail: _ValuePath, _: list[str]) -> Json:
     if not isinstance(value, str):
         raise _mismatch(value, shape, struct, trail)
     text = value.replace("\n", "").replace("\r", "")
@@ -188,12 +190,12 @@ _ALIEN = re.compile(r"[^A-Za-z0-9+/]")
 
 
 def _first_alien(text: str) -> int:
-    """Where a text stops being base64, counted as Go counts."""
+    """Offset of the first invalid base64 character, counted as Go does."""
     match = _ALIEN.search(text)
     return match.start() if match else len(text) // 4 * 4
 
 
-_READERS: dict[str, Callable[[Json, ValueShape, ValueShape, Trail, list[str]], Json]] = {
+_READERS: dict[str, Callable[[Json, ValueShape, ValueShape, _ValuePath, list[str]], Json]] = {
     "object": _object,
     "map": _map,
     "list": _list,
@@ -210,9 +212,9 @@ _READERS: dict[str, Callable[[Json, ValueShape, ValueShape, Trail, list[str]], J
 }
 
 
-def _mismatch(value: Json, shape: ValueShape, struct: ValueShape, trail: Trail) -> _Mismatch:
+def _mismatch(value: Json, shape: ValueShape, struct: ValueShape, trail: _ValuePath) -> _Mismatch:
     names = [step for step in _steps(trail) if isinstance(step, str)]
-    # A map's key is no field: the error is about the map.
+    # A map key is not a field: the error refers to the map.
     while len(names) > 1 and not _is_field(struct, names[-1]):
         names.pop()
     place = ".".join([struct.short_name, *names])
@@ -235,7 +237,7 @@ def _json_name(value: Json) -> str:
     return _JSON_NAMES.get(type(value).__name__, "null")
 
 
-def _steps(trail: Trail) -> list[str | int]:
+def _steps(trail: _ValuePath) -> list[str | int]:
     steps: list[str | int] = []
     while trail:
         trail, step = trail
@@ -243,7 +245,7 @@ def _steps(trail: Trail) -> list[str | int]:
     return steps[::-1]
 
 
-def _path(trail: Trail) -> str:
+def _path(trail: _ValuePath) -> str:
     text = ""
     for step in _steps(trail):
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step

@@ -1,6 +1,6 @@
-"""Which fields of an object a field selector may ask for, and what it finds there.
+"""Field selectors: supported fields of a resource, and their values.
 
-Works for every Resource: built-in kinds list theirs in the catalog, CustomResourceDefinitions in `selectableFields`.
+Built-in kinds list theirs in the catalog, CustomResourceDefinitions in `selectableFields`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,13 +13,13 @@ _ZERO_TEXTS = {"boolean": "false", "integer": "0"}
 
 
 def selectable(resource: ServedResource) -> frozenset[str]:
-    """Labels that a field selector on the resource may use."""
+    """The field labels that a field selector may use."""
     common = ("metadata.name", "metadata.namespace") if resource.namespaced else ("metadata.name",)
     return frozenset((*common, *resource.selectable_fields))
 
 
 def field_values(resource: ServedResource, obj: Mapping[str, Any], labels: Iterable[str]) -> dict[str, str]:
-    """The texts that a field selector compares, for the labels it uses; each of them must be selectable."""
+    """The values of the given field labels; each must be selectable."""
     return {label: _text(resource, obj, label) for label in labels}
 
 

@@ -1,6 +1,6 @@
-"""What values a schema of a built-in kind takes, in the form in which objects are read fast.
+"""Value types of built-in schemas, compiled for fast decoding.
 
-A shape is made from its schema once, when an object first reaches it, and shared by all places that refer to it.
+A shape is created from its schema on first use, and shared by all references.
 """
 
 from collections.abc import Mapping
@@ -30,12 +30,12 @@ _GO_TYPES = {
 
 
 class ValueShape:
-    """The kind of one value, and the shapes below it."""
+    """The type of one value, and the shapes below it."""
 
     def __init__(self, raw: Mapping[str, Any], name: str = "") -> None:
         self._raw = raw
         self.name = name
-        """The last word of the definition's name (`PodSpec`); empty where the schema is none of its own."""
+        """The last segment of the definition's name (`PodSpec`); empty for an inline schema."""
         self.kind = _SPECIAL.get(name) or _kind(raw)
 
     @cached_property
@@ -45,17 +45,17 @@ class ValueShape:
 
     @cached_property
     def below(self) -> "ValueShape":
-        """What the items of a list, or the values of a map, look like."""
+        """The shape of list items or map values."""
         return shape_of(self._raw["items"] if self.kind == "list" else self._raw["additionalProperties"])
 
     @property
     def short_name(self) -> str:
-        """The struct's name in the errors people know: `PodSpec`."""
+        """The Go struct's name in errors: `PodSpec`."""
         return self.name.rpartition(".")[2]
 
     @property
     def go_type(self) -> str:
-        """The type's name in the errors people know: `int32`, `[]v1.Container`, `map[string]string`."""
+        """The Go type's name in errors: `int32`, `[]v1.Container`, `map[string]string`."""
         if self.kind == "list":
             return f"[]{self.below.go_type}"
         if self.kind == "map":
@@ -94,7 +94,7 @@ _shared: dict[str, ValueShape] = {}
 
 
 def shape_of(raw: Mapping[str, Any]) -> ValueShape:
-    """The shape of a schema; one that is referred to is made once."""
+    """The shape of a schema; cached for references."""
     reference = raw.get("$ref")
     if reference is None:
         return ValueShape(raw)
@@ -106,14 +106,14 @@ def shape_of(raw: Mapping[str, Any]) -> ValueShape:
 
 
 class SchemaReach:
-    """Where in objects certain schemas may be found: everything else is never entered."""
+    """Paths to certain schemas within objects, so that everything else is skipped."""
 
     def __init__(self, schemas: frozenset[str]) -> None:
         self.schemas = schemas
         self._members: dict[str, dict[str, ValueShape]] = {}
 
     def below(self, shape: ValueShape) -> dict[str, ValueShape]:
-        """Those members of an object at or below which one of the schemas stands."""
+        """The members at or below which one of the schemas occurs."""
         found = self._members.get(shape.name)
         if found is None:
             found = {name: below for name, below in shape.members.items() if self._leads(below, frozenset())}

@@ -1,6 +1,6 @@
-"""What a write may touch: status, spec or finalizers by the endpoint used, and how the generation counts.
+"""Strategies of creates and updates: which of status, spec and finalizers an endpoint may change, and the generation.
 
-Custom kinds follow the same rules by whether they have a status subresource, so the server asks here for every kind.
+Custom resources follow the same rules by their status subresource.
 """
 
 from collections.abc import Callable
@@ -43,10 +43,10 @@ _COUNTED = frozenset(
         "validatingwebhookconfigurations.admissionregistration.k8s.io",
     }
 )
-"""Built-in kinds whose objects count the changes of what is wanted of them."""
+"""Built-in kinds with a generation."""
 
 _ANNOTATIONS_COUNT = frozenset({"deployments.apps"})
-"""A rollout is also told by annotations, so that a change of them is one of what is wanted."""
+"""Kinds whose generation also counts changes of annotations."""
 
 _STATUS_MAY_COME_WITH_CREATE = frozenset({"nodes"})
 _LABELS_STAY_ON_STATUS_WRITES = frozenset(
@@ -59,7 +59,7 @@ _IDENTITY = ("apiVersion", "kind", "metadata")
 
 
 def prepare_create(resource: ServedResource, obj: JsonObject) -> JsonObject:
-    """The object as it is first stored; name and uid are in its metadata already."""
+    """The object as first stored; name and UID are set already."""
     prepared = dict(obj)
     if resource.subresource("status") and resource.key not in _STATUS_MAY_COME_WITH_CREATE:
         prepared.pop("status", None)
@@ -78,7 +78,7 @@ _GATED = {
     "message": "Scheduling is blocked due to non-empty scheduling gates",
     "lastProbeTime": None,
 }
-"""How a pod with gates waits, from its first moment."""
+"""Initial condition of a pod with scheduling gates."""
 
 
 def _counts(resource: ServedResource) -> bool:
@@ -86,7 +86,7 @@ def _counts(resource: ServedResource) -> bool:
 
 
 def _new_namespace(obj: JsonObject) -> JsonObject:
-    """The server itself has to let go of a namespace, after everything in it."""
+    """A namespace has the finalizer `kubernetes`."""
     spec = obj.get("spec") or {}
     finalizers = list(dict.fromkeys([*(spec.get("finalizers") or ()), "kubernetes"]))
     return {**obj, "spec": {**spec, "finalizers": finalizers}}
@@ -101,7 +101,7 @@ def _new_pod(obj: JsonObject) -> JsonObject:
 
 
 def _new_job(obj: JsonObject) -> JsonObject:
-    """A Job finds its pods by its uid, unless its author wants to choose the selector."""
+    """A Job selects its pods by its UID, unless manualSelector is set."""
     spec = obj.get("spec") or {}
     if spec.get("manualSelector"):
         return obj
@@ -124,7 +124,7 @@ def _new_daemon_set(obj: JsonObject) -> JsonObject:
 
 
 def _with_template_generation(obj: JsonObject, generation: int) -> JsonObject:
-    """Old clients of DaemonSets look for changes of the template in an annotation."""
+    """The deprecated template generation annotation of DaemonSets."""
     metadata = obj.get("metadata") or {}
     annotations = {**(metadata.get("annotations") or {}), _TEMPLATE_GENERATION: str(generation)}
     return {**obj, "metadata": {**metadata, "annotations": annotations}}
@@ -147,7 +147,7 @@ _ON_CREATE: dict[str, Callable[[JsonObject], JsonObject]] = {
 
 
 def prepare_update(resource: ServedResource, new: JsonObject, old: JsonObject, subresource: str = "") -> JsonObject:
-    """The object as it is stored over an old one: only what the endpoint may change comes from the new one."""
+    """The updated object: only what the endpoint may change comes from the new one."""
     touch = _ENDPOINTS.get(subresource, _update)
     return touch(resource, new, old)
 
@@ -177,7 +177,7 @@ def _template_generation(new: JsonObject, old: JsonObject) -> int:
 
 
 def _take(target: JsonObject, source: JsonObject, name: str) -> None:
-    """One member as it stands in another object, or not at all."""
+    """Copies one member from another object, or removes it."""
     if name in source:
         target[name] = source[name]
     else:
@@ -185,7 +185,7 @@ def _take(target: JsonObject, source: JsonObject, name: str) -> None:
 
 
 def _wants(resource: ServedResource, obj: JsonObject) -> JsonObject:
-    """Everything but identity and, where it has an endpoint of its own, status."""
+    """Everything except metadata and, with a status subresource, status."""
     beside = (*_IDENTITY, "status") if resource.subresource("status") else _IDENTITY
     wanted = {name: value for name, value in obj.items() if name not in beside}
     if resource.key in _ANNOTATIONS_COUNT:
@@ -201,7 +201,7 @@ def _update_status(resource: ServedResource, new: JsonObject, old: JsonObject) -
 
 
 def _status_metadata(resource: ServedResource, new: JsonObject, old: JsonObject) -> JsonObject:
-    """Of a custom object only the owners of fields; of built-in ones most of it, as ever."""
+    """Metadata of a status update: only managedFields for custom resources, most of it for built-in kinds."""
     if resource.is_custom:
         metadata = dict(old)
         _take(metadata, new, "managedFields")
@@ -227,7 +227,7 @@ def _update_approval(resource: ServedResource, new: JsonObject, old: JsonObject)
 
 
 def _bind(resource: ServedResource, new: JsonObject, old: JsonObject) -> JsonObject:
-    """The server itself made the change: a node, and the condition that says so."""
+    """A binding by the server: node name and PodScheduled condition."""
     return new
 
 

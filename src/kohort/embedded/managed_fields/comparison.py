@@ -9,7 +9,7 @@ import msgspec
 
 from kohort.api.codec import Json
 from kohort.embedded.managed_fields.field_schema import FieldSchema, NoKeyError
-from kohort.embedded.managed_fields.field_sets import LEAF, FieldSet, Tree, as_member, ordered
+from kohort.embedded.managed_fields.field_sets import LEAF, FieldSet, FieldTree, as_member, ordered
 from kohort.embedded.managed_fields.path_elements import SELF
 
 Items = list[Json] | None
@@ -34,7 +34,7 @@ def compare(old: dict[str, Json], new: dict[str, Json], schema: FieldSchema) -> 
 
 
 def _compare_objects(
-    old: dict[str, Json], new: dict[str, Json], schema: FieldSchema, changed: Tree, removed: Tree
+    old: dict[str, Json], new: dict[str, Json], schema: FieldSchema, changed: FieldTree, removed: FieldTree
 ) -> None:
     for name, value in new.items():
         if name not in old:
@@ -46,7 +46,9 @@ def _compare_objects(
             removed["f:" + name] = all_fields(old[name], schema.member(name))
 
 
-def _compare_values(step: str, old: Json, new: Json, schema: FieldSchema, changed: Tree, removed: Tree) -> None:
+def _compare_values(
+    step: str, old: Json, new: Json, schema: FieldSchema, changed: FieldTree, removed: FieldTree
+) -> None:
     kind = type(old if new is None else new)
     if kind is not dict and kind is not list and not isinstance(old, dict | list):
         if not same(old, new):
@@ -71,21 +73,23 @@ def _is_untouched(old: Json, new: Json) -> bool:
     return bool(old == new) and msgspec.json.encode(old) == msgspec.json.encode(new)
 
 
-def _differences(old: dict[str, Json] | None, new: dict[str, Json] | None, schema: FieldSchema) -> tuple[Tree, Tree]:
-    changed: Tree = {}
-    removed: Tree = {}
+def _differences(
+    old: dict[str, Json] | None, new: dict[str, Json] | None, schema: FieldSchema
+) -> tuple[FieldTree, FieldTree]:
+    changed: FieldTree = {}
+    removed: FieldTree = {}
     _compare_objects(old or {}, new or {}, schema, changed, removed)
     return changed, removed
 
 
-def _descend(step: str, came: Tree, went: Tree, changed: Tree, removed: Tree) -> None:
+def _descend(step: str, came: FieldTree, went: FieldTree, changed: FieldTree, removed: FieldTree) -> None:
     if came:
         changed[step] = came
     if went:
         removed[step] = went
 
 
-def _replace(step: str, old: Json, new: Json, schema: FieldSchema, changed: Tree, removed: Tree) -> None:
+def _replace(step: str, old: Json, new: Json, schema: FieldSchema, changed: FieldTree, removed: FieldTree) -> None:
     """A value of another type: all of its fields are changed."""
     changed[step] = all_fields(new, schema)
     went = {name: node for name, node in all_fields(old, schema).items() if name != SELF}
@@ -93,15 +97,17 @@ def _replace(step: str, old: Json, new: Json, schema: FieldSchema, changed: Tree
         removed[step] = went
 
 
-def _compare_lists(step: str, old: Items, new: Items, schema: FieldSchema, changed: Tree, removed: Tree) -> None:
+def _compare_lists(
+    step: str, old: Items, new: Items, schema: FieldSchema, changed: FieldTree, removed: FieldTree
+) -> None:
     try:
         before, after = items_by_element(old or [], schema), items_by_element(new or [], schema)
     except NoKeyError:
         if not same(old, new):
             changed[step] = LEAF
         return
-    came: Tree = {}
-    went: Tree = {}
+    came: FieldTree = {}
+    went: FieldTree = {}
     for element, items in after.items():
         _compare_items(element, before.get(element, []), items, schema.item, came, went)
     for element, items in before.items():
@@ -111,7 +117,7 @@ def _compare_lists(step: str, old: Items, new: Items, schema: FieldSchema, chang
 
 
 def _compare_items(
-    step: str, old: list[Json], new: list[Json], schema: FieldSchema, changed: Tree, removed: Tree
+    step: str, old: list[Json], new: list[Json], schema: FieldSchema, changed: FieldTree, removed: FieldTree
 ) -> None:
     """Items with one key; duplicates are owned as one."""
     if len(old) == len(new) == 1:
@@ -123,22 +129,22 @@ def _compare_items(
             removed[step] = _item_fields(old, schema)
 
 
-Groups = dict[str, list[Json]]
+ItemGroups = dict[str, list[Json]]
 
 
-def items_by_element(items: list[Json], schema: FieldSchema) -> Groups:
+def items_by_element(items: list[Json], schema: FieldSchema) -> ItemGroups:
     """The items of an associative list by path element."""
-    groups: Groups = {}
+    groups: ItemGroups = {}
     for item in items:
         groups.setdefault(schema.element(item), []).append(item)
     return groups
 
 
-def _item_fields(items: list[Json], schema: FieldSchema) -> Tree:
+def _item_fields(items: list[Json], schema: FieldSchema) -> FieldTree:
     return all_fields(items[0], schema) if len(items) == 1 else LEAF
 
 
-def all_fields(value: Json, schema: FieldSchema) -> Tree:
+def all_fields(value: Json, schema: FieldSchema) -> FieldTree:
     """A node with all fields of a value, containers included."""
     if not value:
         return LEAF
@@ -158,14 +164,14 @@ def applied_fields(config: dict[str, Json], schema: FieldSchema) -> FieldSet:
     return FieldSet(ordered(applied_node(config, schema) or {}))
 
 
-def applied_node(value: Json, schema: FieldSchema) -> Tree | None:
+def applied_node(value: Json, schema: FieldSchema) -> FieldTree | None:
     """A node with the applied fields of a value, or None; an empty list of items has none."""
     if type(value) is list and schema.is_associative:
         groups = items_by_element(value, schema)
         return {step: as_member(applied_node(items[0], schema.item) or LEAF) for step, items in groups.items()} or None
     if not value or type(value) is not dict or schema.is_atomic:
         return LEAF
-    below: Tree = {}
+    below: FieldTree = {}
     for name, one in value.items():
         node = applied_node(one, schema.member(name))
         if not schema.is_named(name):

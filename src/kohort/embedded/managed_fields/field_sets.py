@@ -11,16 +11,16 @@ from typing import Any
 from kohort.api.codec import Json
 from kohort.embedded.managed_fields.path_elements import SELF, ElementError, canonical, display, sort_key
 
-Tree = dict[str, Any]
-LEAF: Tree = {}
+FieldTree = dict[str, Any]
+LEAF: FieldTree = {}
 
 
-def is_member(node: Tree) -> bool:
+def is_member(node: FieldTree) -> bool:
     """Whether the path of a node is a member of the set."""
     return not node or SELF in node
 
 
-def as_member(node: Tree) -> Tree:
+def as_member(node: FieldTree) -> FieldTree:
     """The node with its own path in the set."""
     return node if is_member(node) else {SELF: {}, **node}
 
@@ -29,12 +29,12 @@ def as_member(node: Tree) -> Tree:
 class FieldSet:
     """A set of field paths of one object."""
 
-    tree: Tree
+    tree: FieldTree
 
     @classmethod
     def of(cls, *paths: str) -> "FieldSet":
         """The set of these paths, each such as `metadata.name`."""
-        tree: Tree = {}
+        tree: FieldTree = {}
         for path in paths:
             node = LEAF
             for step in reversed(path.split(".")):
@@ -77,10 +77,10 @@ MAX_DEPTH = 100
 """Deeper than any object; a set from a client must not exhaust the stack."""
 
 
-def _read(fields: Json, depth: int) -> Tree:
+def _read(fields: Json, depth: int) -> FieldTree:
     if not isinstance(fields, dict) or depth > MAX_DEPTH:
         raise ElementError("a set of fields is an object of objects")
-    tree: Tree = {}
+    tree: FieldTree = {}
     for text, below in fields.items():
         element = text if text == SELF else canonical(text)
         if element is not None:
@@ -88,19 +88,19 @@ def _read(fields: Json, depth: int) -> Tree:
     return LEAF if tree.keys() == {SELF} and depth else tree
 
 
-def ordered(tree: Tree) -> Tree:
+def ordered(tree: FieldTree) -> FieldTree:
     """The tree in canonical order."""
     return {name: ordered(tree[name]) if tree[name] else LEAF for name in _in_order(tree)}
 
 
-def _in_order(tree: Tree) -> list[str]:
+def _in_order(tree: FieldTree) -> list[str]:
     names = sorted(tree)
     if names and names[-1][:2] not in ("f:", SELF):
         names = sorted(tree, key=lambda name: (name != SELF, sort_key(name)))
     return names
 
 
-def _union(one: Tree, other: Tree) -> Tree:
+def _union(one: FieldTree, other: FieldTree) -> FieldTree:
     if one is other:
         return one
     if not one:
@@ -110,7 +110,7 @@ def _union(one: Tree, other: Tree) -> Tree:
     return _union_below(one, other)
 
 
-def _union_below(one: Tree, other: Tree) -> Tree:
+def _union_below(one: FieldTree, other: FieldTree) -> FieldTree:
     if not one or not other:
         return one or other
     both = dict(one)
@@ -119,7 +119,7 @@ def _union_below(one: Tree, other: Tree) -> Tree:
     return both if len(both) == len(one) else {name: both[name] for name in _in_order(both)}
 
 
-def _difference(one: Tree, other: Tree) -> Tree | None:
+def _difference(one: FieldTree, other: FieldTree) -> FieldTree | None:
     """The remaining node, or None."""
     stays = is_member(one) and not is_member(other)
     below = _difference_below(one, other)
@@ -129,7 +129,7 @@ def _difference(one: Tree, other: Tree) -> Tree | None:
     return {SELF: {}, **below} if stays else below
 
 
-def _difference_below(one: Tree, other: Tree) -> Tree:
+def _difference_below(one: FieldTree, other: FieldTree) -> FieldTree:
     left = dict(one)
     for name in one.keys() & other.keys():
         if name != SELF:
@@ -141,7 +141,7 @@ def _difference_below(one: Tree, other: Tree) -> Tree:
     return left
 
 
-def _intersection(one: Tree, other: Tree) -> Tree | None:
+def _intersection(one: FieldTree, other: FieldTree) -> FieldTree | None:
     belongs = is_member(one) and is_member(other)
     below = _intersection_below(one, other)
     below.pop(SELF, None)
@@ -150,8 +150,8 @@ def _intersection(one: Tree, other: Tree) -> Tree | None:
     return {SELF: {}, **below} if belongs else below
 
 
-def _intersection_below(one: Tree, other: Tree) -> Tree:
-    both: Tree = {}
+def _intersection_below(one: FieldTree, other: FieldTree) -> FieldTree:
+    both: FieldTree = {}
     for name, node in one.items():
         if name in other:
             shared = _intersection(node, other[name])
@@ -160,8 +160,8 @@ def _intersection_below(one: Tree, other: Tree) -> Tree:
     return both
 
 
-def _cut_below(tree: Tree, cut: Tree) -> Tree:
-    left: Tree = {}
+def _cut_below(tree: FieldTree, cut: FieldTree) -> FieldTree:
+    left: FieldTree = {}
     for name, node in tree.items():
         if name == SELF or name not in cut:
             left[name] = node
@@ -172,7 +172,7 @@ def _cut_below(tree: Tree, cut: Tree) -> Tree:
     return left
 
 
-def _paths(tree: Tree, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _paths(tree: FieldTree, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     steps = [name for name in tree if name != SELF]
     for name in steps:
         if is_member(tree[name]):

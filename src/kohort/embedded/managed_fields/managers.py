@@ -16,7 +16,7 @@ UPDATE = "Update"
 MAX_UPDATE_MANAGERS = 10
 ANCIENT = "ancient-changes"
 
-Entry = Mapping[str, Any]
+_EntryJson = Mapping[str, Any]
 
 
 class ManagerId(NamedTuple):
@@ -36,7 +36,7 @@ class ManagerEntry:
     fields: FieldSet
     api_version: str
     time: str = ""
-    entry: Entry | None = None
+    entry: _EntryJson | None = None
     """The original entry while it is unchanged."""
 
     def with_fields(self, fields: FieldSet) -> "ManagerEntry":
@@ -56,7 +56,7 @@ def manager_id(manager: str, operation: str, api_version: str, subresource: str)
     return ManagerId(manager, operation, "" if operation == APPLY else api_version, subresource)
 
 
-def stored_managers(entries: Iterable[Entry]) -> Managers:
+def stored_managers(entries: Iterable[_EntryJson]) -> Managers:
     """The managers in stored entries."""
     return {_id(entry): _owner(entry, FieldSet(entry.get("fieldsV1") or {})) for entry in entries}
 
@@ -76,7 +76,7 @@ def client_managers(entries: Json) -> Managers:
     return managers
 
 
-def _check(entry: Entry) -> None:
+def _check(entry: _EntryJson) -> None:
     texts = (entry.get(name) or "" for name in ("manager", "operation", "apiVersion", "subresource", "time"))
     if not all(isinstance(text, str) for text in texts):
         raise InvalidManagedFieldsError("managedFields holds texts")
@@ -86,16 +86,16 @@ def _check(entry: Entry) -> None:
         raise InvalidManagedFieldsError("fieldsType is FieldsV1")
 
 
-def _id(entry: Entry) -> ManagerId:
+def _id(entry: _EntryJson) -> ManagerId:
     subresource = entry.get("subresource") or ""
     return manager_id(entry.get("manager") or "", entry["operation"], entry["apiVersion"], subresource)
 
 
-def _owner(entry: Entry, fields: FieldSet) -> ManagerEntry:
+def _owner(entry: _EntryJson, fields: FieldSet) -> ManagerEntry:
     return ManagerEntry(fields, entry["apiVersion"], entry.get("time") or "", entry)
 
 
-def encoded(managers: Managers) -> list[Entry]:
+def encoded(managers: Managers) -> list[_EntryJson]:
     """The entries of all managers with fields, in canonical order."""
     owners = [(who, owner) for who, owner in managers.items() if owner.fields]
     return [owner.entry or _entry(who, owner) for who, owner in sorted(owners, key=_order)]
@@ -106,7 +106,7 @@ def _order(one: tuple[ManagerId, ManagerEntry]) -> tuple[str, str, str, str, str
     return who.operation, owner.time, who.manager, owner.api_version, who.subresource
 
 
-def _entry(who: ManagerId, owner: ManagerEntry) -> Entry:
+def _entry(who: ManagerId, owner: ManagerEntry) -> _EntryJson:
     entry: dict[str, Json] = {"manager": who.manager, "operation": who.operation, "apiVersion": owner.api_version}
     if owner.time:
         entry["time"] = owner.time

@@ -6,7 +6,7 @@ Items keep the configuration's order; an item of the live list only stays before
 from collections import deque
 
 from kohort.api.codec import Json
-from kohort.embedded.managed_fields.comparison import Groups, items_by_element
+from kohort.embedded.managed_fields.comparison import ItemGroups, items_by_element
 from kohort.embedded.managed_fields.field_schema import FieldSchema, NoKeyError
 
 
@@ -41,6 +41,6 @@ def _merged_items(live: list[Json], config: list[Json], schema: FieldSchema) -> 
     return result + [_merged_item(element, before, wanted, schema) for element in coming]
 
 
-def _merged_item(element: str, before: Groups, wanted: Groups, schema: FieldSchema) -> Json:
+def _merged_item(element: str, before: ItemGroups, wanted: ItemGroups, schema: FieldSchema) -> Json:
     item = wanted[element][0]
     return merged(before[element][0], item, schema.item) if element in before else item

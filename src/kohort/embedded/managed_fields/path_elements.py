@@ -95,11 +95,11 @@ def _parsed(text: str) -> Json:
         raise ElementError(f"no JSON: {text}") from None
 
 
-Order = tuple[int, tuple[tuple[str, int, Json], ...]]
+_SortKey = tuple[int, tuple[tuple[str, int, Json], ...]]
 
 
 @lru_cache(MAX_CACHED)
-def sort_key(element: str) -> Order:
+def sort_key(element: str) -> _SortKey:
     """Sort key of an element among its siblings: numbers by value, strings by code point."""
     kind, text = element[:2], element[2:]
     if kind == "k:":

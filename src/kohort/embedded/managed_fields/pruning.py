@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kohort.api.codec import Json, JsonObject
 from kohort.embedded.managed_fields.comparison import applied_node
 from kohort.embedded.managed_fields.field_schema import FieldSchema, NoKeyError
-from kohort.embedded.managed_fields.field_sets import FieldSet, Tree, is_member
+from kohort.embedded.managed_fields.field_sets import FieldSet, FieldTree, is_member
 
 
 class _Step(NamedTuple):
@@ -21,8 +21,8 @@ class _Step(NamedTuple):
 class _Position(NamedTuple):
     """Position of the traversal: the fields applied last time and those owned now, below it."""
 
-    last: Tree
-    owned: Tree
+    last: FieldTree
+    owned: FieldTree
     was_not_applied: bool = True
     """Whether no path from here up was applied last time."""
     is_kept: bool = True
@@ -34,7 +34,7 @@ class _Position(NamedTuple):
         return _Position(self.last.get(step.element) or {}, self.owned.get(step.element) or {}, spared, kept)
 
 
-def _has(tree: Tree, step: _Step) -> bool:
+def _has(tree: FieldTree, step: _Step) -> bool:
     """Whether a path counts as owned; a struct member does if any path below it is."""
     node = tree.get(step.element)
     return node is not None and (step.is_named or is_member(node))

@@ -27,7 +27,7 @@ from kohort.kube.errors import StatusError, forbidden
 
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
 
-Convert = Callable[[JsonMapping, ServedResource], Awaitable[JsonMapping]]
+_Convert = Callable[[JsonMapping, ServedResource], Awaitable[JsonMapping]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class PolicyContext:
     """Authorizer of the request's user."""
     versions: Callable[[ServedResource], Iterable[ServedResource]]
     """All served versions of a resource."""
-    convert: Convert
+    convert: _Convert
     """An object in another version."""
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:

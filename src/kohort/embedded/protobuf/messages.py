@@ -22,7 +22,7 @@ class Field:
     drops_zero: bool = False
 
 
-Message = dict[int, Field]
+MessageFields = dict[int, Field]
 
 
 @cache
@@ -33,7 +33,7 @@ def _lines() -> dict[str, str]:
 
 
 @cache
-def message(name: str) -> Message | None:
+def message(name: str) -> MessageFields | None:
     """The fields of a message by number; None for an unknown message."""
     line = _lines().get(name)
     if line is None:

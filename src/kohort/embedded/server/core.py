@@ -46,11 +46,11 @@ from kohort.embedded.server.handlers.watch import WatchHandler
 from kohort.embedded.server.handlers.write_pipeline import WritePipeline
 from kohort.embedded.server.hooks.authentication_configmap import AuthenticationConfigMap
 from kohort.embedded.server.hooks.bootstrap_objects import BootstrapObjects
-from kohort.embedded.server.hooks.definitions import Conversion, Definitions
+from kohort.embedded.server.hooks.definitions import Conversion, CustomResourceDefinitions
 from kohort.embedded.server.hooks.event_expiration import EventExpiration
 from kohort.embedded.server.hooks.role_aggregation import RoleAggregation
 from kohort.embedded.server.metrics import ServerMetrics
-from kohort.embedded.server.non_resource import Check, NonResourceHandlers
+from kohort.embedded.server.non_resource import HealthCheck, NonResourceHandlers
 from kohort.embedded.server.registry.resource_catalog import CRDS, ResourceCatalog
 from kohort.embedded.server.registry.resource_strategy import ResourceStrategy
 from kohort.embedded.server.registry.service_addresses import SERVICES, ServiceAddresses
@@ -103,7 +103,7 @@ class ServerCore:
             store, self.store_writer, self.versions, self.strategy, self.admission, self.authorizer
         )
         self.deleter = Deleter(store, self.store_writer, self.versions, self.admission)
-        self.definitions = Definitions(store, self.catalog, self.store_writer, self.deleter, clock)
+        self.definitions = CustomResourceDefinitions(store, self.catalog, self.store_writer, self.deleter, clock)
         self.bootstrap_objects = BootstrapObjects(store, self.catalog, self.writer, clock, parts.authority)
         self.authentication_configmap = AuthenticationConfigMap(
             store, self.catalog, self.writer, clock, _authentication_data(parts)
@@ -169,7 +169,7 @@ class ServerCore:
             wall,
         )
 
-    def _checks(self) -> dict[str, Check]:
+    def _checks(self) -> dict[str, HealthCheck]:
         return {"ping": lambda: "", "store": self._storage_health}
 
     def _storage_health(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from kohort.embedded.server.encoding.responses import ServerResponse
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
-Gauge = Callable[[], float]
+_Gauge = Callable[[], float]
 
 
 class ServerMetrics:
@@ -14,13 +14,13 @@ class ServerMetrics:
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, int]] = Counter()
-        self._gauges: dict[str, tuple[str, Gauge]] = {}
+        self._gauges: dict[str, tuple[str, _Gauge]] = {}
 
     def count(self, method: str, status: int) -> None:
         """Counts a request."""
         self._requests[method if method.isalpha() and len(method) < 16 else "OTHER", status] += 1
 
-    def offer(self, name: str, text: str, gauge: Gauge) -> None:
+    def offer(self, name: str, text: str, gauge: _Gauge) -> None:
         """Registers a gauge that is read on scrape."""
         self._gauges[name] = (text, gauge)
 

@@ -34,14 +34,14 @@ VERSION: Final[dict[str, Json]] = {
 }
 HEALTH_PATHS = ("healthz", "livez", "readyz")
 _AGGREGATED: tuple[AggregatedVersion, ...] = ("v2", "v2beta1")
-Check = Callable[[], str]
+HealthCheck = Callable[[], str]
 """A health check; returns an empty string if healthy, else the reason."""
 
 
 class NonResourceHandlers:
     """Handlers of the non-resource endpoints."""
 
-    def __init__(self, catalog: ResourceCatalog, checks: Mapping[str, Check], key: Mapping[str, Json]) -> None:
+    def __init__(self, catalog: ResourceCatalog, checks: Mapping[str, HealthCheck], key: Mapping[str, Json]) -> None:
         self._catalog = catalog
         self._key = dict(key)
         self.address = "127.0.0.1"

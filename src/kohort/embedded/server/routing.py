@@ -22,7 +22,7 @@ from kohort.embedded.server.requests.paths import unknown_path
 from kohort.embedded.server.requests.request_info import RequestInfo, ServerRequest, parse_request_info
 from kohort.embedded.server.requests.resource_request import ResourceRequest
 from kohort.embedded.server.subresources.bodies import read_subresource_body
-from kohort.embedded.server.subresources.handlers import Handler, Subresources
+from kohort.embedded.server.subresources.handlers import SubresourceHandler, Subresources
 from kohort.kube.errors import StatusError, internal, unauthorized
 
 _log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Router:
         self._aggregator = aggregator
         self._metrics = metrics
         self._clock = clock
-        self._verbs: dict[str, Handler] = {
+        self._verbs: dict[str, SubresourceHandler] = {
             "get": objects.get,
             "list": objects.list,
             "watch": objects.watch,

@@ -12,7 +12,7 @@ from kohort.api.codec import Json, decode_json
 from kohort.api.errors import ApiError, DecodeError
 from kohort.api.fields import shown_value
 
-Step = Callable[[Json], Iterable[Json]]
+_PathStep = Callable[[Json], Iterable[Json]]
 
 _FILTER = re.compile(r"\?\(\s*@(?P<path>[^=!<>]*?)\s*(?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<value>.+?)\s*)?\)")
 _INDEX = re.compile(r"-?[0-9]{1,9}")
@@ -35,7 +35,7 @@ class JsonPathError(ApiError):
 class JsonPath:
     """A compiled path."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[_PathStep, ...]
 
     def find(self, document: Json) -> list[Json]:
         """All values at the path."""
@@ -55,7 +55,7 @@ def compile_path(text: str) -> JsonPath:
     return JsonPath(tuple(_steps(body, text)))
 
 
-def _steps(body: str, text: str) -> Iterator[Step]:
+def _steps(body: str, text: str) -> Iterator[_PathStep]:
     place = 0
     while place < len(body):
         if body[place] == "[":
@@ -99,7 +99,7 @@ def _closing(body: str, start: int, text: str) -> int:
     raise _bad(text, "close every bracket")
 
 
-def _bracket(inner: str, text: str) -> Step:
+def _bracket(inner: str, text: str) -> _PathStep:
     if inner == "*":
         return _every
     if len(inner) >= 2 and inner[0] == inner[-1] and inner[0] in "'\"":
@@ -130,7 +130,7 @@ def _descend(value: Json) -> Iterable[Json]:
     return found
 
 
-def _member(name: str) -> Step:
+def _member(name: str) -> _PathStep:
     def step(value: Json) -> Iterable[Json]:
         if isinstance(value, dict) and value.get(name) is not None:
             return (value[name],)
@@ -139,7 +139,7 @@ def _member(name: str) -> Step:
     return step
 
 
-def _item(index: int) -> Step:
+def _item(index: int) -> _PathStep:
     def step(value: Json) -> Iterable[Json]:
         if isinstance(value, list) and -len(value) <= index < len(value):
             return (value[index],)
@@ -148,7 +148,7 @@ def _item(index: int) -> Step:
     return step
 
 
-def _slice(start: str, end: str) -> Step:
+def _slice(start: str, end: str) -> _PathStep:
     first, last = int(start) if start else None, int(end) if end else None
 
     def step(value: Json) -> Iterable[Json]:
@@ -157,7 +157,7 @@ def _slice(start: str, end: str) -> Step:
     return step
 
 
-def _filter(path: JsonPath, operator: str | None, literal: str | None, text: str) -> Step:
+def _filter(path: JsonPath, operator: str | None, literal: str | None, text: str) -> _PathStep:
     if operator is None or literal is None:
         return lambda value: [item for item in _every(value) if path.find(item)]
     compare, wanted = _COMPARE[operator], _literal(literal, text)

@@ -1,4 +1,4 @@
-"""The functions that Kubernetes' CEL knows, one module per theme. Importing this package registers them all."""
+"""CEL functions of Kubernetes, one module per library. Importing this package registers them all."""
 
 from kohort.embedded.cel.library import (
     arithmetic,

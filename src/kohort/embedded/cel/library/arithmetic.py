@@ -1,4 +1,4 @@
-"""Operators on numbers, times and collections. Integers are 64 bits wide and refuse to overflow."""
+"""Operators on numbers, times and collections. 64-bit integer overflow is an error."""
 
 import math
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from kohort.embedded.cel.budget import check_size
 from kohort.embedded.cel.errors import EvaluationError
 from kohort.embedded.cel.overloads import ANY, function
-from kohort.embedded.cel.values import Duration, KeyedList, SetList, Timestamp, UInt, equal, keyed
+from kohort.embedded.cel.values import DurationValue, KeyedList, SetList, Timestamp, UInt, equal, keyed
 
 INT_RANGE = (-(2**63), 2**63 - 1)
 UINT_RANGE = (0, 2**64 - 1)
@@ -15,35 +15,35 @@ _YEAR_9999 = 253_402_300_799_999_999_999
 
 
 def integer(value: int) -> int:
-    """The value if 64 bits hold it."""
+    """The value, checked as int64."""
     if INT_RANGE[0] <= value <= INT_RANGE[1]:
         return value
     raise EvaluationError("integer overflow")
 
 
 def unsigned(value: int) -> UInt:
-    """The value if 64 bits without a sign hold it."""
+    """The value, checked as uint64."""
     if UINT_RANGE[0] <= value <= UINT_RANGE[1]:
         return UInt(value)
     raise EvaluationError("unsigned integer overflow")
 
 
 def instant(nanos: int) -> Timestamp:
-    """A timestamp between the years 1 and 9999."""
+    """A timestamp, checked to be between the years 1 and 9999."""
     if _YEAR_ONE <= nanos <= _YEAR_9999:
         return Timestamp(nanos)
     raise EvaluationError("timestamp overflow")
 
 
-def span(nanos: int) -> Duration:
-    """A duration that 64 bits of billionths hold."""
+def span(nanos: int) -> DurationValue:
+    """A duration, checked as int64 nanoseconds."""
     if INT_RANGE[0] <= nanos <= INT_RANGE[1]:
-        return Duration(nanos)
+        return DurationValue(nanos)
     raise EvaluationError("duration overflow")
 
 
 def _quotient(left: int, right: int) -> int:
-    """Division that cuts towards zero."""
+    """Division truncated towards zero."""
     if right == 0:
         raise EvaluationError("division by zero")
     whole = abs(left) // abs(right)
@@ -84,12 +84,12 @@ def _divide(left: float, right: float) -> float:
     return math.copysign(math.inf, left) * math.copysign(1, right)
 
 
-function("_+_", Timestamp, Duration)(lambda left, right: instant(left.nanos + right.nanos))
-function("_+_", Duration, Timestamp)(lambda left, right: instant(left.nanos + right.nanos))
-function("_-_", Timestamp, Duration)(lambda left, right: instant(left.nanos - right.nanos))
+function("_+_", Timestamp, DurationValue)(lambda left, right: instant(left.nanos + right.nanos))
+function("_+_", DurationValue, Timestamp)(lambda left, right: instant(left.nanos + right.nanos))
+function("_-_", Timestamp, DurationValue)(lambda left, right: instant(left.nanos - right.nanos))
 function("_-_", Timestamp, Timestamp)(lambda left, right: span(left.nanos - right.nanos))
-function("_+_", Duration, Duration)(lambda left, right: span(left.nanos + right.nanos))
-function("_-_", Duration, Duration)(lambda left, right: span(left.nanos - right.nanos))
+function("_+_", DurationValue, DurationValue)(lambda left, right: span(left.nanos + right.nanos))
+function("_-_", DurationValue, DurationValue)(lambda left, right: span(left.nanos - right.nanos))
 
 
 # Collections
@@ -109,7 +109,7 @@ def _unite(left: SetList, right: list[Any]) -> SetList:
 
 @function("_+_", KeyedList, list)
 def _merge(left: KeyedList, right: list[Any]) -> KeyedList:
-    """Items of the right replace those of the left with the same key, in the left's place."""
+    """Merged maps; entries of the right replace those of the left, in the left's order."""
     replacing = {left.identity(item): item for item in right}
     kept = [replacing.pop(left.identity(item), item) for item in left]
     return keyed([*kept, *replacing.values()], left.keys)

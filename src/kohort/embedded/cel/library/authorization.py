@@ -1,4 +1,4 @@
-"""Questions to the authorizer: may this user do that? Whoever evaluates brings the function that answers."""
+"""The authorizer library; the evaluation provides the authorization function."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,8 +9,8 @@ from kohort.embedded.cel.values import Opaque
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What the authorizer is asked about; a path, or a resource and what narrows it."""
+class AuthorizationCheck:
+    """An authorization check: a path, or a resource and its attributes."""
 
     verb: str = ""
     path: str = ""
@@ -22,12 +22,12 @@ class Question:
     field_selector: str = ""
     label_selector: str = ""
     service_account: tuple[str, str] | None = None
-    """Namespace and name, where the question is not about the user of the request."""
+    """Namespace and name of the service account to check instead of the request's user."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerDecision(Opaque):
-    """The answer."""
+    """The result of a check."""
 
     type_name: ClassVar[str] = "kubernetes.authorization.Decision"
     allowed: bool
@@ -35,40 +35,40 @@ class AuthorizerDecision(Opaque):
     error: str = ""
 
 
-Ask = Callable[[Question], AuthorizerDecision]
+Ask = Callable[[AuthorizationCheck], AuthorizerDecision]
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking(Opaque):
-    """A question that is being put together."""
+class _CheckBuilder(Opaque):
+    """A check under construction."""
 
     ask: Ask
-    question: Question = Question()
+    question: AuthorizationCheck = AuthorizationCheck()
 
 
 @dataclass(frozen=True, slots=True)
-class AuthorizerValue(_Asking):
+class AuthorizerValue(_CheckBuilder):
     """The value of the variable `authorizer`."""
 
     type_name: ClassVar[str] = "kubernetes.authorization.Authorizer"
 
 
-class _Path(_Asking):
+class _Path(_CheckBuilder):
     type_name = "kubernetes.authorization.PathCheck"
 
 
-class _Group(_Asking):
+class _Group(_CheckBuilder):
     type_name = "kubernetes.authorization.GroupCheck"
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceCheck(_Asking):
-    """A question about a resource, lacking only the verb."""
+class ResourceCheck(_CheckBuilder):
+    """A resource check without its verb."""
 
     type_name: ClassVar[str] = "kubernetes.authorization.ResourceCheck"
 
 
-def _with(kind: type[_Asking], asking: _Asking, **parts: object) -> _Asking:
+def _with(kind: type[_CheckBuilder], asking: _CheckBuilder, **parts: object) -> _CheckBuilder:
     return kind(asking.ask, replace(asking.question, **parts))  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""From one type to another, `type()`, `dyn()` and `size()`."""
+"""Type conversions, `type()`, `dyn()` and `size()`."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from kohort.embedded.cel.errors import EvaluationError
 from kohort.embedded.cel.library.arithmetic import INT_RANGE, UINT_RANGE
 from kohort.embedded.cel.library.times import duration_text, timestamp_text
 from kohort.embedded.cel.overloads import ANY, function, method
-from kohort.embedded.cel.values import SECOND, Duration, Timestamp, TypeValue, UInt, type_name
+from kohort.embedded.cel.values import SECOND, DurationValue, Timestamp, TypeValue, UInt, type_name
 
 function("dyn", ANY)(lambda value: value)
 function("type", ANY)(lambda value: TypeValue(type_name(value)))
@@ -51,7 +51,7 @@ for _make, _limits in ((int, INT_RANGE), (UInt, UINT_RANGE)):
     function(_name, str)(lambda value, limits=_limits, make=_make: _parsed(value, limits, make))
 
 function("int", Timestamp)(lambda value: value.nanos // SECOND)
-function("int", Duration)(lambda value: value.nanos)
+function("int", DurationValue)(lambda value: value.nanos)
 
 for _kind in (int, UInt, float):
     function("double", _kind)(float)
@@ -70,7 +70,7 @@ def _double(text: str) -> float:
 
 @function("string", float)
 def double_text(value: float) -> str:
-    """The shortest decimal that reads back as the value, with an exponent from a million on."""
+    """The shortest decimal that round-trips, with an exponent from a million on."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
     sign, digits, point = _decimal(value)
@@ -85,7 +85,7 @@ def double_text(value: float) -> str:
 
 
 def _decimal(value: float) -> tuple[str, str, int]:
-    """Sign, significant digits, and where the decimal point stands among them."""
+    """Sign, significant digits, and position of the decimal point."""
     mantissa, _, exponent = f"{abs(value)!r}".partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
@@ -107,7 +107,7 @@ function("string", bool)(lambda value: "true" if value else "false")
 function("string", int)(str)
 function("string", UInt)(lambda value: str(int(value)))
 function("string", Timestamp)(timestamp_text)
-function("string", Duration)(duration_text)
+function("string", DurationValue)(duration_text)
 
 function("bytes", str)(lambda value: value.encode())
 function("bytes", bytes)(lambda value: value)

@@ -1,4 +1,4 @@
-"""Named formats: what Kubernetes takes as labels, names, times and the like."""
+"""The format library: named formats of labels, names, times …"""
 
 import base64
 import binascii
@@ -19,8 +19,8 @@ from kohort.embedded.cel.library.times import parse_timestamp
 from kohort.embedded.cel.overloads import FUNCTIONS, function, method
 from kohort.embedded.cel.values import NONE, Opaque, Optional
 
-Check = Callable[[str], str | None]
-"""What is wrong with a text, or None."""
+_Check = Callable[[str], str | None]
+"""Returns the error of a text, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class FormatValue(Opaque):
     name: str
 
 
-def _prefix(check: Check) -> Check:
-    """A name that something will be appended to may end in a hyphen."""
+def _prefix(check: _Check) -> _Check:
+    """A name prefix may end in a hyphen."""
     return lambda text: check(text.removesuffix("-") + "a")
 
 
-def _shaped(pattern: str, problem: str) -> Check:
+def _shaped(pattern: str, problem: str) -> _Check:
     shape = re.compile(pattern)
     return lambda text: None if shape.fullmatch(text) else problem
 
@@ -61,7 +61,7 @@ def _uri(text: str) -> str | None:
     return None if FUNCTIONS["isURL"].call(text) else "invalid URL"
 
 
-_CHECKS: dict[str, Check] = {
+_CHECKS: dict[str, _Check] = {
     "dns1123Label": check_label,
     "dns1123Subdomain": check_subdomain,
     "dns1035Label": check_dns1035_label,
@@ -90,6 +90,6 @@ def _named(name: str) -> Optional:
 
 @method("validate", FormatValue, str)
 def _validate(named: FormatValue, text: str) -> Optional:
-    """The problems of a text, or none."""
+    """The errors of a text, or none."""
     problem = _CHECKS[named.name](text)
     return Optional(([problem],)) if problem else NONE

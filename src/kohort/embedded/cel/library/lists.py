@@ -1,4 +1,4 @@
-"""Functions on lists: Kubernetes' own and CEL's lists extension."""
+"""List functions: Kubernetes' library and CEL's lists extension."""
 
 import operator
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from kohort.embedded.cel.budget import check_size
 from kohort.embedded.cel.errors import EvaluationError, no_such_overload
 from kohort.embedded.cel.library.arithmetic import integer, span, unsigned
 from kohort.embedded.cel.overloads import ANY, function, method
-from kohort.embedded.cel.values import NONE, NUMBERS, Duration, Optional, Timestamp, UInt, equal
+from kohort.embedded.cel.values import NONE, NUMBERS, DurationValue, Optional, Timestamp, UInt, equal
 
-_ORDERED = (bool, str, bytes, Timestamp, Duration)
+_ORDERED = (bool, str, bytes, Timestamp, DurationValue)
 
 
 def _comparable(items: list[Any]) -> list[Any]:
-    """The items, if each can be compared with each."""
+    """The items, checked to be comparable with each other."""
     kinds = set(map(type, items))
     if kinds <= NUMBERS or (len(kinds) == 1 and kinds.pop() in _ORDERED):
         return items
@@ -22,7 +22,7 @@ def _comparable(items: list[Any]) -> list[Any]:
 
 
 def ordered(items: list[Any]) -> list[int]:
-    """The order of the items, as indices."""
+    """The sorted order of the items, as indices."""
     return sorted(range(len(items)), key=_comparable(items).__getitem__)
 
 
@@ -46,7 +46,7 @@ _SUMS: dict[type, Callable[[list[Any]], Any]] = {
     int: lambda items: integer(sum(items)),
     UInt: lambda items: unsigned(sum(items)),
     float: lambda items: float(sum(items)),
-    Duration: lambda items: span(sum(item.nanos for item in items)),
+    DurationValue: lambda items: span(sum(item.nanos for item in items)),
 }
 
 

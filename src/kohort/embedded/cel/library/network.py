@@ -1,4 +1,4 @@
-"""IP addresses and networks."""
+"""IP addresses and CIDRs."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from kohort.embedded.cel.errors import EvaluationError
 from kohort.embedded.cel.overloads import function, method
 from kohort.embedded.cel.values import Opaque
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 
 @dataclass(frozen=True, slots=True)
 class Ip(Opaque):
-    """An address of either family."""
+    """An IPv4 or IPv6 address."""
 
     type_name: ClassVar[str] = "net.IP"
-    address: Address
+    address: _Address
 
 
 @dataclass(frozen=True, slots=True)
 class Cidr(Opaque):
-    """An address with the length of its network's prefix."""
+    """An address with a prefix length."""
 
     type_name: ClassVar[str] = "net.CIDR"
     interface: Network
@@ -94,7 +94,7 @@ method("isLinkLocalMulticast", Ip)(_is_link_local_multicast)
 method("isGlobalUnicast", Ip)(_is_global_unicast)
 
 
-def _contains(cidr: Cidr, address: Address) -> bool:
+def _contains(cidr: Cidr, address: _Address) -> bool:
     return address.version == cidr.interface.version and address in cidr.interface.network
 
 

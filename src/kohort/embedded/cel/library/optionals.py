@@ -1,10 +1,10 @@
-"""Values that may be absent."""
+"""Optional values."""
 
 from typing import Any
 
 from kohort.embedded.cel.errors import no_such_overload
 from kohort.embedded.cel.overloads import ANY, function, method
-from kohort.embedded.cel.values import NONE, Duration, Optional
+from kohort.embedded.cel.values import NONE, DurationValue, Optional
 
 function("optional.of", ANY)(lambda value: Optional((value,)))
 function("optional.none")(lambda: NONE)
@@ -16,7 +16,7 @@ method("orValue", Optional, ANY)(lambda optional, other: optional.value if optio
 
 @function("optional.ofNonZeroValue", ANY)
 def _of_non_zero(value: Any) -> Optional:
-    is_zero = value == Duration(0) if isinstance(value, Duration) else not value
+    is_zero = value == DurationValue(0) if isinstance(value, DurationValue) else not value
     return NONE if is_zero else Optional((value,))
 
 

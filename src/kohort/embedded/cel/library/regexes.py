@@ -1,4 +1,4 @@
-"""Regular expressions on texts."""
+"""Regular expression functions."""
 
 from kohort.embedded.cel.errors import EvaluationError
 from kohort.embedded.cel.overloads import function, method

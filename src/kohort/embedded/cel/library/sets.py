@@ -1,4 +1,4 @@
-"""Lists taken as sets."""
+"""The sets library."""
 
 from typing import Any
 

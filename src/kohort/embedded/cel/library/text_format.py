@@ -1,4 +1,4 @@
-"""`"…".format([…])`: texts with places for values."""
+"""`"…".format([…])`: string formatting."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from kohort.embedded.cel.library.conversions import double_text
 from kohort.embedded.cel.library.texts import quoted
 from kohort.embedded.cel.library.times import duration_text, timestamp_text
 from kohort.embedded.cel.overloads import FUNCTIONS, method
-from kohort.embedded.cel.values import Duration, Opaque, Timestamp, TypeValue, UInt, type_name
+from kohort.embedded.cel.values import DurationValue, Opaque, Timestamp, TypeValue, UInt, type_name
 
 PRECISION = 6
 MAX_PRECISION = 100
@@ -46,7 +46,7 @@ def _wrong(clause: str, value: Any) -> EvaluationError:
 
 
 def _plain(value: Any, _precision: int = PRECISION) -> str:
-    """`%s` at the outermost level."""
+    """`%s` at the top level."""
     if isinstance(value, list | dict):
         return _nested(value)
     if value is None:
@@ -63,7 +63,7 @@ def _plain(value: Any, _precision: int = PRECISION) -> str:
 
 
 def _nested(value: Any) -> str:
-    """A value inside a list or map, as it would be written in an expression."""
+    """A value inside a list or map, in the form of a literal."""
     if isinstance(value, list):
         return f"[{', '.join(map(_nested, value))}]"
     if isinstance(value, dict):
@@ -77,7 +77,7 @@ _NESTED: dict[type, Callable[[Any], str]] = {
     bytes: lambda value: f"b{quoted(value.decode(errors='replace'))}",
     float: lambda value: f"{value:.{PRECISION}f}",
     Timestamp: lambda value: f'timestamp("{timestamp_text(value)}")',
-    Duration: lambda value: f'duration("{duration_text(value)}")',
+    DurationValue: lambda value: f'duration("{duration_text(value)}")',
 }
 
 

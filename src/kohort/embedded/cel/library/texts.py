@@ -1,4 +1,4 @@
-"""Functions on texts: those of CEL itself and its strings extension, at the version Kubernetes has."""
+"""String functions: the standard library and the strings extension, in Kubernetes' version."""
 
 import re
 
@@ -34,7 +34,7 @@ method("lastIndexOf", str, str)(str.rfind)
 
 @method("lastIndexOf", str, str, int)
 def _last_index(text: str, part: str, last: int) -> int:
-    """The last place at which the part starts, not after `last`."""
+    """The last index of the part, not after `last`."""
     return text.rfind(part, 0, _at(text, last) + len(part))
 
 
@@ -105,5 +105,5 @@ _QUOTED = {
 
 @function("strings.quote", str)
 def quoted(text: str) -> str:
-    """The text as a literal, with everything escaped that would end or change it."""
+    """The text as an escaped literal."""
     return '"' + re.sub(r'[\a\b\f\n\r\t\v\\"]', lambda match: _QUOTED[match[0]], text) + '"'

@@ -1,4 +1,4 @@
-"""Timestamps and durations: read, printed, and taken apart in a time zone."""
+"""Timestamps and durations: parsing, formatting, and components in a time zone."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from kohort.embedded.cel.errors import EvaluationError
 from kohort.embedded.cel.library.arithmetic import instant, span
 from kohort.embedded.cel.overloads import function, method
-from kohort.embedded.cel.values import SECOND, Duration, Timestamp
+from kohort.embedded.cel.values import SECOND, DurationValue, Timestamp
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)")
@@ -26,7 +26,7 @@ _WHOLE_DURATION = re.compile(rf"([+-]?)((?:{_PART.pattern})+|0)")
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """An RFC 3339 instant; None where the text is not one."""
+    """An RFC 3339 timestamp, or None."""
     match = _STAMP.fullmatch(text)
     if match is None:
         return None
@@ -42,13 +42,13 @@ def _nanos(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(seconds=1) * SECOND
 
 
-def parse_duration(text: str) -> Duration | None:
-    """A duration such as `1h30m` or `-1.5s`; None where the text is not one."""
+def parse_duration(text: str) -> DurationValue | None:
+    """A duration such as `1h30m` or `-1.5s`, or None."""
     match = _WHOLE_DURATION.fullmatch(text)
     if match is None:
         return None
     nanos = sum(_scaled(number, _UNITS[unit]) for number, unit in _PART.findall(match[2]))
-    return Duration(-nanos if match[1] == "-" else nanos)
+    return DurationValue(-nanos if match[1] == "-" else nanos)
 
 
 def _scaled(number: str, unit: int) -> int:
@@ -66,7 +66,7 @@ def _timestamp(text: str) -> Timestamp:
 
 
 @function("duration", str)
-def _duration(text: str) -> Duration:
+def _duration(text: str) -> DurationValue:
     found = parse_duration(text)
     if found is None:
         raise EvaluationError(f'time: invalid duration "{text}"')
@@ -75,25 +75,25 @@ def _duration(text: str) -> Duration:
 
 function("timestamp", Timestamp)(lambda value: value)
 function("timestamp", int)(lambda seconds: instant(seconds * SECOND))
-function("duration", Duration)(lambda value: value)
+function("duration", DurationValue)(lambda value: value)
 
 
 def timestamp_text(value: Timestamp) -> str:
-    """RFC 3339 in UTC, with as many decimals as it takes."""
+    """RFC 3339 in UTC, with as many decimals as needed."""
     seconds, rest = divmod(value.nanos, SECOND)
     moment = _EPOCH + timedelta(seconds=seconds)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
     return f"{moment.year:04d}{moment:-%m-%dT%H:%M:%S}{fraction}Z"
 
 
-def duration_text(value: Duration) -> str:
-    """Seconds with as many decimals as it takes: `3600s`, `1.5s`."""
+def duration_text(value: DurationValue) -> str:
+    """Seconds with as many decimals as needed: `3600s`, `1.5s`."""
     seconds, rest = divmod(abs(value.nanos), SECOND)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
     return f"{'-' if value.nanos < 0 else ''}{seconds}{fraction}s"
 
 
-# Parts
+# Components
 
 
 def _zone(name: str) -> tzinfo:
@@ -135,7 +135,7 @@ for _name, _part in _PARTS.items():
 _SPANS = {"getHours": 3600 * SECOND, "getMinutes": 60 * SECOND, "getSeconds": SECOND}
 
 for _name, _unit in _SPANS.items():
-    method(_name, Duration)(
+    method(_name, DurationValue)(
         lambda value, unit=_unit: int(value.nanos / unit) if value.nanos < 0 else value.nanos // unit
     )
-method("getMilliseconds", Duration)(lambda value: abs(value.nanos) // 10**6 * (-1 if value.nanos < 0 else 1))
+method("getMilliseconds", DurationValue)(lambda value: abs(value.nanos) // 10**6 * (-1 if value.nanos < 0 else 1))

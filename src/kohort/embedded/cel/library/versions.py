@@ -18,7 +18,7 @@ _LENIENT = re.compile(rf"v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?{_TAIL}")
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Version(Opaque):
-    """A semantic version; build data do not count in comparisons."""
+    """A semantic version; build metadata is ignored in comparisons."""
 
     type_name: ClassVar[str] = "kubernetes.Semver"
     numbers: tuple[int, int, int]

@@ -1,7 +1,7 @@
-"""Whether an object of a built-in kind makes sense, in the words in which kube-apiserver says that it does not.
+"""Validation of built-in kinds, with kube-apiserver's messages.
 
-Rules belong to schemas, as defaults do: what a container must have holds in every pod template. The README lists what
-is checked; what is not is taken as it comes.
+Rules belong to schemas, as defaults do: a container's rules apply to every pod template. The README lists what is
+checked.
 """
 
 from kohort.embedded.kinds.validation.objects import validate

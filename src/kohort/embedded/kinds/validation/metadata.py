@@ -1,4 +1,4 @@
-"""The name of an object, and what all objects carry beside it: labels, annotations, owners, finalizers."""
+"""Validation of names, labels, annotations, owner references and finalizers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from kohort.embedded.resources import ServedResource
 
 _MAX_ANNOTATIONS = 256 * 1024
 _RBAC = "rbac.authorization.k8s.io"
-_NAMES: dict[str, name_formats.Check] = {
+_NAMES: dict[str, name_formats.FormatCheck] = {
     "namespaces": name_formats.label,
     "services": name_formats.label,
     f"clusterrolebindings.{_RBAC}": name_formats.path_segment,
@@ -24,14 +24,14 @@ _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
 def name_problems(resource: ServedResource, obj: JsonMapping) -> Problems:
-    """What is wrong with the object's own name; reviews have none."""
+    """Errors of the object's name; reviews have none."""
     if not resource.is_served_by_store:
         return
     metadata: Any = obj.get("metadata") or {}
     name, prefix = metadata.get("name"), metadata.get("generateName")
     check = _NAMES.get(resource.qualified, name_formats.subdomain)
     if prefix:
-        # What follows the prefix is letters and digits, so one of them makes it complete.
+        # The generated suffix is alphanumeric, so one character completes the name.
         yield from (bad(_PATH / "generateName", prefix, text) for text in check(f"{prefix}x"[-253:]))
     if not name:
         yield missing(_PATH / "name", "name or generateName is required")
@@ -40,7 +40,7 @@ def name_problems(resource: ServedResource, obj: JsonMapping) -> Problems:
 
 
 def metadata_problems(metadata: JsonMapping, path: Path) -> Iterator[FieldError]:
-    """Labels and annotations of an object or a template, its owners and finalizers."""
+    """Errors of the metadata of an object or template."""
     yield from label_problems(metadata.get("labels") or {}, path / "labels")
     annotations = metadata.get("annotations") or {}
     for key in annotations:
@@ -60,7 +60,7 @@ def metadata_problems(metadata: JsonMapping, path: Path) -> Iterator[FieldError]
 
 
 def label_problems(labels: JsonMapping, path: Path) -> Problems:
-    """Labels whose key or value Kubernetes does not take."""
+    """Errors of label keys and values."""
     for key, value in labels.items():
         yield from (bad(path, key, text) for text in name_formats.qualified_name(key))
         yield from (bad(path, value, text) for text in name_formats.label_value(value))

@@ -1,14 +1,14 @@
-"""Which texts are names, labels, ports … in the words in which Kubernetes refuses them.
+"""Formats of names, labels, ports …, with Kubernetes' messages.
 
-`kohort.api.names` says the same in Kohort's own words; here people expect those that every tutorial quotes.
+`kohort.api.names` has the same formats with Kohort's own messages.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-Check = Callable[[str], Sequence[str]]
-"""What is wrong with a text, one line each; nothing when it is fine."""
+FormatCheck = Callable[[str], Sequence[str]]
+"""Returns the errors of a text, one line each."""
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -46,7 +46,7 @@ _KEY_WORDS = _shown(
 )  # fmt: skip
 
 
-def _text(regex: str, limit: int, words: str, unit: str = "characters") -> Check:
+def _text(regex: str, limit: int, words: str, unit: str = "characters") -> FormatCheck:
     shape = re.compile(regex)
 
     def check(value: str) -> Sequence[str]:
@@ -64,7 +64,7 @@ _name_part = _text(_QUALIFIED, 63, _NAME_PART_WORDS, "bytes")
 
 
 def label(value: str) -> Sequence[str]:
-    """A name without dots."""
+    """A DNS label."""
     problems = _label(value)
     if problems and "." in value and not subdomain(value):
         return [text if text != _LABEL_WORDS else "must not contain dots" for text in problems]
@@ -73,7 +73,7 @@ def label(value: str) -> Sequence[str]:
 
 @lru_cache(maxsize=4096)
 def qualified_name(value: str) -> Sequence[str]:
-    """A label key, an annotation key or the name of a resource; the same ones come again with every object."""
+    """A label key, annotation key or resource name; cached, since they repeat."""
     *prefixes, name = value.split("/")
     if len(prefixes) > 1:
         return [_QUALIFIED_WORDS]
@@ -88,7 +88,7 @@ def _prefix(prefix: str) -> Sequence[str]:
 
 
 def path_segment(value: str) -> list[str]:
-    """A name that only has to fit into a URL: roles and their bindings."""
+    """A URL path segment: names of RBAC objects."""
     if value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{sign}'" for sign in "/%" if sign in value]

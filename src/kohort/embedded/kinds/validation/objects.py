@@ -1,4 +1,4 @@
-"""The walk through an object: at every schema with rules, ask them."""
+"""Traverses an object and applies the rules of each schema."""
 
 from collections.abc import Callable, Iterator, Mapping, Set
 
@@ -11,9 +11,9 @@ from kohort.embedded.kinds.validation.problems import Problems, missing
 from kohort.embedded.kinds.validation.updates import update_problems
 from kohort.embedded.resources import ServedResource
 
-Rule = Callable[[JsonMapping, Path], Problems]
+_ValidationRule = Callable[[JsonMapping, Path], Problems]
 
-_RULES: dict[str, Rule] = {
+_RULES: dict[str, _ValidationRule] = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": metadata_problems,
     "io.k8s.api.admissionregistration.v1.MutatingWebhook": others.webhook,
     "io.k8s.api.admissionregistration.v1.ValidatingWebhook": others.webhook,
@@ -44,11 +44,11 @@ _RULES: dict[str, Rule] = {
     "io.k8s.api.scheduling.v1.PriorityClass": others.priority_class,
 }
 
-_AFTERWARDS: dict[str, Rule] = {
+_AFTERWARDS: dict[str, _ValidationRule] = {
     "io.k8s.api.batch.v1.JobSpec": workloads.job_policy,
     "io.k8s.api.core.v1.Pod": pods.gated_node,
 }
-"""Rules whose errors come after those of what lies below, as people know them."""
+"""Rules whose errors follow those of nested values, as in kube-apiserver."""
 
 _NEEDED: dict[str, tuple[str, ...]] = {
     "io.k8s.api.batch.v1.CronJobSpec": ("schedule",),
@@ -118,7 +118,7 @@ _reach = SchemaReach(frozenset((*_RULES, *_NEEDED, *_ONE_OF)))
 def validate(
     resource: ServedResource, obj: Mapping[str, Json], old: Mapping[str, Json] | None = None
 ) -> list[FieldError]:
-    """Everything that is wrong with an object of a built-in kind; with a former state, what has not changed is fine."""
+    """Validation errors of an object of a built-in kind; unchanged parts are not validated again."""
     if resource.is_custom or resource.schema is None:
         return []
     if old is None:
@@ -131,7 +131,7 @@ def validate(
 
 
 def schemas_with_rules() -> frozenset[str]:
-    """Names of all schemas that have rules here, for a test that each of them exists."""
+    """Names of all schemas with rules, for tests."""
     return _reach.schemas
 
 
@@ -154,7 +154,7 @@ def _walk(value: Json, shape: ValueShape, path: Path) -> Iterator[FieldError]:
 
 
 def _walk_changed(obj: Mapping[str, Json], changed: Set[str], shape: ValueShape) -> Iterator[FieldError]:
-    """Rules of the object as a whole, then only those parts that are not as they were."""
+    """Applies rules of the object as a whole, then those of changed parts."""
     yield from _object(obj, shape, ROOT)
     for name, below in _members(shape, ROOT):
         if name in changed and name in obj:
@@ -162,7 +162,7 @@ def _walk_changed(obj: Mapping[str, Json], changed: Set[str], shape: ValueShape)
 
 
 def _members(shape: ValueShape, path: Path) -> Iterator[tuple[str, ValueShape]]:
-    """Where rules may be found below; what controllers report of an object is theirs to say."""
+    """Members with rules below; status is not validated."""
     for name, below in _reach.below(shape).items():
         if name != "status" or path != ROOT:
             yield name, below

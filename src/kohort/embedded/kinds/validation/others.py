@@ -1,4 +1,4 @@
-"""What makes a Service, a binding, a webhook or a priority impossible."""
+"""Validation of Services, RBAC, webhooks, priority classes, ConfigMaps, Secrets, quotas and leases."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ _KEYS_OF_TYPE = {
 
 
 def service_spec(spec: JsonMapping, path: Path) -> Problems:
-    """Ports, of which more than one need names."""
+    """Ports; several of them need names."""
     ports = spec.get("ports") or ()
     if not ports and spec.get("clusterIP") != "None" and spec.get("type") != "ExternalName":
         yield missing(path / "ports")
@@ -36,7 +36,7 @@ def service_spec(spec: JsonMapping, path: Path) -> Problems:
 
 
 def role_binding(obj: JsonMapping, path: Path) -> Problems:
-    """The role and those who get it."""
+    """Role reference and subjects."""
     role, is_for_cluster = obj.get("roleRef") or {}, obj.get("kind") == "ClusterRoleBinding"
     kinds = ("ClusterRole",) if is_for_cluster else ("Role", "ClusterRole")
     if role.get("kind") not in kinds:
@@ -59,7 +59,7 @@ def _subject(one: JsonMapping, path: Path) -> Problems:
 
 
 def policy_rule(rule: JsonMapping, path: Path) -> Problems:
-    """What may be done, to what."""
+    """Verbs and resources of a rule."""
     if not rule.get("nonResourceURLs"):
         for name, word in (("apiGroups", "api group"), ("resources", "resource")):
             if not rule.get(name):
@@ -69,7 +69,7 @@ def policy_rule(rule: JsonMapping, path: Path) -> Problems:
 
 
 def priority_class(obj: JsonMapping, path: Path) -> Problems:
-    """Users' priorities stay below the system's."""
+    """User priorities are below the system's."""
     name, value = (obj.get("metadata") or {}).get("name", ""), obj.get("value") or 0
     if name.startswith(_SYSTEM):
         if name not in ("system-cluster-critical", "system-node-critical"):
@@ -80,7 +80,7 @@ def priority_class(obj: JsonMapping, path: Path) -> Problems:
 
 
 def webhook(hook: JsonMapping, path: Path) -> Problems:
-    """A name with dots, a place to call, and what it promises about side effects."""
+    """A fully qualified name, a client configuration and side effects."""
     name = hook.get("name") or ""
     yield from worded(path / "name", name, name_formats.subdomain)
     if name and name.count(".") < 2:
@@ -108,18 +108,18 @@ def _called(client: JsonMapping, path: Path) -> Problems:
 
 
 def config_map(obj: JsonMapping, path: Path) -> Problems:
-    """Keys, each in one form only, and the size."""
+    """Keys, each in data or binaryData, and the size."""
     for key in sorted({*(obj.get("data") or {})} & {*(obj.get("binaryData") or {})}):
         yield bad((path / "data")[key], key, "duplicate of key present in binaryData")
     yield from keyed_data(obj, path)
     size = sum(len(value.encode()) for value in (obj.get("data") or {}).values())
     if size + _encoded_size(obj.get("binaryData")) > _MAX_SECRET:
-        # The real server names no field, which it spells so.
+        # kube-apiserver reports this error without a field.
         yield too_long(Path("[]"), _MAX_SECRET)
 
 
 def secret(obj: JsonMapping, path: Path) -> Problems:
-    """Keys, those that the type asks for among them, and the size."""
+    """Keys, including those required by the type, and the size."""
     yield from keyed_data(obj, path)
     if _encoded_size(obj.get("data")) > _MAX_SECRET:
         yield too_long(path / "data", _MAX_SECRET)
@@ -136,12 +136,12 @@ def keyed_data(obj: JsonMapping, path: Path) -> Problems:
 
 
 def _encoded_size(data: Mapping[str, str] | None) -> int:
-    """How many bytes stand behind values in base64."""
+    """Size of base64-decoded values."""
     return sum(len(value) // 4 * 3 - value[-2:].count("=") for value in (data or {}).values())
 
 
 def amounts(spec: JsonMapping, path: Path) -> Problems:
-    """A quota is never less than nothing."""
+    """Quota amounts are not negative."""
     for name, amount in (spec.get("hard") or {}).items():
         place = path / "hard"
         if Quantity.parse(amount).nanos < 0:
@@ -157,26 +157,26 @@ _ORDER = (
     ("default", "min", "default"),
     ("default", "default", "max"),
 )
-"""Where an error is told, and which of two bounds may not be above the other."""
+"""Field of the error, and the bounds that must be in order."""
 
 
 def limit_range_item(item: JsonMapping, path: Path) -> Problems:
-    """Least, default and most in this order."""
+    """Minimum, default and maximum are in order."""
     for place, lower, upper in _ORDER:
         for name, amount in sorted((item.get(lower) or {}).items()):
             limit = (item.get(upper) or {}).get(name)
             if limit is not None and Quantity.parse(amount) > Quantity.parse(limit):
-                word = "default limit" if (lower, upper) == ("defaultRequest", "default") else _spoken(upper)
-                why = f"{_spoken(lower)} value {amount} is greater than {word} value {limit}"
+                word = "default limit" if (lower, upper) == ("defaultRequest", "default") else _described(upper)
+                why = f"{_described(lower)} value {amount} is greater than {word} value {limit}"
                 yield bad((path / place)[name], limit if place == upper else amount, why)
 
 
-def _spoken(name: str) -> str:
+def _described(name: str) -> str:
     return {"defaultRequest": "default request"}.get(name, name)
 
 
 def lease_spec(spec: JsonMapping, path: Path) -> Problems:
-    """Durations and transitions only grow from nothing."""
+    """Durations and transitions are not negative."""
     seconds = spec.get("leaseDurationSeconds")
     if seconds is not None and seconds <= 0:
         yield bad(path / "leaseDurationSeconds", seconds, "must be greater than 0")

@@ -1,4 +1,4 @@
-"""What makes a pod, a container or a volume impossible, wherever a pod template stands."""
+"""Validation of pods, containers and volumes, also in templates."""
 
 from collections.abc import Iterable
 
@@ -26,7 +26,7 @@ _MAX_INT32 = 2**31 - 1
 
 
 def pod_spec(spec: JsonMapping, path: Path) -> Problems:
-    """Containers, volumes and what ties them together."""
+    """Containers, volumes and their references."""
     containers, init = spec.get("containers") or (), spec.get("initContainers") or ()
     yield from duplicates(spec.get("volumes") or (), path / "volumes", "name")
     if not containers:
@@ -44,7 +44,7 @@ def pod_spec(spec: JsonMapping, path: Path) -> Problems:
 
 
 def gated_node(pod: JsonMapping, path: Path) -> Problems:
-    """A pod that scheduling gates hold has no node, or its node would start it."""
+    """A pod with scheduling gates must not have a node."""
     spec = pod.get("spec") or {}
     if spec.get("schedulingGates") and spec.get("nodeName"):
         yield forbidden(path / "spec" / "nodeName", "cannot be set until all schedulingGates have been cleared")
@@ -99,7 +99,7 @@ def container(one: JsonMapping, path: Path) -> Problems:
 
 
 def container_port(one: JsonMapping, path: Path) -> Problems:
-    """Numbers and name of a port."""
+    """Port numbers and name."""
     if not one.get("containerPort"):
         yield missing(path / "containerPort")
     else:
@@ -112,7 +112,7 @@ def container_port(one: JsonMapping, path: Path) -> Problems:
 
 
 def resources(one: JsonMapping, path: Path) -> Problems:
-    """Requests and limits: names of resources, amounts, and that no request exceeds its limit."""
+    """Requests and limits: resource names, amounts, and requests within limits."""
     limits, requests = one.get("limits") or {}, one.get("requests") or {}
     for name, amounts in (("limits", limits), ("requests", requests)):
         for resource, amount in amounts.items():
@@ -146,7 +146,7 @@ def _within(resource: str, amount: str, limit: str | None, path: Path) -> Proble
 
 
 def toleration(one: JsonMapping, path: Path) -> Problems:
-    """A toleration says what it tolerates in one of two ways."""
+    """Key, operator and effect of a toleration."""
     operator = one.get("operator") or "Equal"
     if not one.get("key") and operator != "Exists":
         why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
@@ -159,7 +159,7 @@ def toleration(one: JsonMapping, path: Path) -> Problems:
 
 
 def probe(one: JsonMapping, path: Path) -> Problems:
-    """A probe asks in exactly one way, at a bearable rhythm."""
+    """Exactly one handler, and valid periods."""
     ways = [way for way in ("exec", "httpGet", "tcpSocket", "grpc") if one.get(way) is not None]
     if not ways:
         yield missing(path, "must specify a handler type")
@@ -170,7 +170,7 @@ def probe(one: JsonMapping, path: Path) -> Problems:
 
 
 def volume(one: JsonMapping, path: Path) -> Problems:
-    """A volume has a name and one source."""
+    """A name and one source."""
     yield from worded(path / "name", one.get("name"), name_formats.label)
     for source in sorted(one.keys() - {"name"})[1:]:
         yield forbidden(path / source, "may not specify more than 1 volume type")

@@ -1,42 +1,42 @@
-"""Field errors as kube-apiserver words them, and the small judgements that many kinds share."""
+"""Field errors with kube-apiserver's messages, and rules that many kinds share."""
 
 from collections.abc import Iterable, Iterator
 
 from kohort.api.codec import Json, JsonMapping
 from kohort.api.fields import FieldError, Path, duplicate, invalid, not_found, required
-from kohort.embedded.kinds.validation.name_formats import IMMUTABLE, NOT_NEGATIVE, PORT_RANGE, Check
+from kohort.embedded.kinds.validation.name_formats import IMMUTABLE, NOT_NEGATIVE, PORT_RANGE, FormatCheck
 
 Problems = Iterator[FieldError]
 
 
 def bad(path: Path, value: Json, detail: str) -> FieldError:
-    """A value of the right type that is not allowed."""
+    """An invalid value."""
     return invalid(path, value, detail)
 
 
 def missing(path: Path, detail: str = "") -> FieldError:
-    """A value that has to be there; Kubernetes mostly says no more than that."""
+    """A missing required value."""
     return required(path, detail)
 
 
 def doubled(path: Path, value: Json) -> FieldError:
-    """A value that stands elsewhere already."""
+    """A duplicate value."""
     return duplicate(path, value, "")
 
 
 def unknown_name(path: Path, value: Json) -> FieldError:
-    """A name of nothing that is there."""
+    """A reference to an unknown name."""
     return not_found(path, value, "")
 
 
-def worded(path: Path, value: Json, check: Check) -> Problems:
-    """What a check of texts says about a value, if it is there."""
+def worded(path: Path, value: Json, check: FormatCheck) -> Problems:
+    """Errors of a format check, if the value is set."""
     for words in check(value) if value else ():
         yield bad(path, value, words)
 
 
 def duplicates(items: Iterable[JsonMapping], path: Path, key: str) -> Problems:
-    """Items of a list that share what should tell them apart."""
+    """Errors for items with the same identity."""
     seen = set()
     for index, item in enumerate(items):
         value = item.get(key)
@@ -46,21 +46,21 @@ def duplicates(items: Iterable[JsonMapping], path: Path, key: str) -> Problems:
 
 
 def not_negative(obj: JsonMapping, path: Path, *names: str) -> Problems:
-    """Counts that can't be below zero."""
+    """Errors for negative counts."""
     for name in names:
         if (obj.get(name) or 0) < 0:
             yield bad(path / name, obj[name], NOT_NEGATIVE)
 
 
 def port(obj: JsonMapping, path: Path, name: str) -> Problems:
-    """A number that must be a port if it is given."""
+    """Errors for a number that is not a port."""
     value = obj.get(name)
     if value is not None and not 1 <= value <= 65535:
         yield bad(path / name, value, PORT_RANGE)
 
 
 def unchanged(new: JsonMapping, old: JsonMapping, path: Path, *names: str) -> Problems:
-    """Fields that stay as they were when the object was made."""
+    """Errors for changes of immutable fields."""
     for name in names:
         if new.get(name) != old.get(name):
             yield bad(path / name, new.get(name), IMMUTABLE)

@@ -1,4 +1,4 @@
-"""Whether a CronJob's schedule can be read: five fields within their bounds, or one of the words with an `@`."""
+"""Cron schedules: five fields within their bounds, or an `@` macro."""
 
 import re
 
@@ -16,7 +16,7 @@ _BOUNDS: tuple[tuple[int, int, tuple[str, ...]], ...] = (
 
 
 def schedule_problem(schedule: str) -> str:
-    """What is wrong with a schedule; empty when nothing is."""
+    """The error of a schedule, or an empty string."""
     if _WORDS.fullmatch(schedule):
         return ""
     if schedule.startswith("@"):

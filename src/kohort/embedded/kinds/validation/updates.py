@@ -1,4 +1,4 @@
-"""What an update may not change: fields that others rely on to stay."""
+"""Validation of updates: immutable fields."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ _STATEFUL_FIELDS = (
 )  # fmt: skip
 _STATEFUL_FIXED = ("selector", "serviceName", "podManagementPolicy")
 _SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
-"""What may still change in the template of a Job that waits suspended and has not started."""
+"""Fields of the template that may change in a suspended Job that has not started."""
 
 
 def _part(obj: JsonMapping, name: str) -> Mapping[str, Any]:
@@ -45,10 +45,10 @@ def _pod(new: JsonMapping, old: JsonMapping) -> Problems:
 
 
 def _settled(spec: JsonMapping, before: JsonMapping) -> dict[str, Any]:
-    """A pod's spec without what may change: images, deadline, tolerations and gates."""
+    """A pod's spec without its mutable fields: images, deadline, tolerations and gates."""
     loose = {"activeDeadlineSeconds", "tolerations", "schedulingGates"}
     if before.get("schedulingGates"):
-        # While a gate holds it, a pod may still be told more about where to run.
+        # A gated pod may get further node selectors.
         loose |= {"nodeSelector", "affinity"}
     if (before.get("terminationGracePeriodSeconds") or 0) < 0 and spec.get("terminationGracePeriodSeconds") == 1:
         loose.add("terminationGracePeriodSeconds")
@@ -86,7 +86,7 @@ def _gates(now: JsonMapping, before: JsonMapping) -> Problems:
 
 
 def _narrowed(now: JsonMapping, before: JsonMapping) -> Problems:
-    """While a gate holds a pod, its node selector may grow and do nothing else."""
+    """Whether the node selector of a gated pod only grows."""
     wanted, former = now.get("nodeSelector") or {}, before.get("nodeSelector") or {}
     if any(wanted.get(key) != value for key, value in former.items()):
         why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
@@ -122,7 +122,7 @@ def _completions(now: JsonMapping, before: JsonMapping) -> Problems:
 
 
 def _may_be_steered(old: JsonMapping) -> bool:
-    """Whether a Job is suspended and either never started or has no pod left."""
+    """Whether a Job is suspended and has never started or has no active pod."""
     if not _part(old, "spec").get("suspend"):
         return False
     status = _part(old, "status")
@@ -135,7 +135,7 @@ def _may_be_steered(old: JsonMapping) -> bool:
 
 
 def _steered(template: JsonMapping) -> dict[str, Any]:
-    """A template without what steers where its pods run and how much each asks for."""
+    """A template without its mutable scheduling directives and resources."""
     spec = {name: value for name, value in _part(template, "spec").items() if name not in _SCHEDULING}
     affinity = {name: value for name, value in (spec.pop("affinity", None) or {}).items() if name != "nodeAffinity"}
     for name in ("containers", "initContainers"):
@@ -229,7 +229,7 @@ UPDATES: dict[str, Callable[[JsonMapping, JsonMapping], Problems]] = {
 
 
 def update_problems(key: str, new: JsonMapping, old: JsonMapping) -> Problems:
-    """Changes that the kind forbids."""
+    """Errors for forbidden changes."""
     rule = UPDATES.get(key)
     if rule:
         yield from rule(new, old)

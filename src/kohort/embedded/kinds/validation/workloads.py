@@ -1,4 +1,4 @@
-"""What makes a Job, a CronJob or a Deployment and its kin impossible."""
+"""Validation of Jobs, CronJobs, Deployments and other workloads."""
 
 from kohort.api.codec import Json, JsonMapping, from_json
 from kohort.api.errors import ApiError
@@ -18,7 +18,7 @@ _MAX_INDEXED = 100_000
 
 
 def job_spec(spec: JsonMapping, path: Path) -> Problems:
-    """Counts, completion mode, and a template whose pods end."""
+    """Counts, completion mode, and restart policy of the template."""
     yield from not_negative(spec, path, *_JOB_COUNTS)
     if spec.get("completionMode") == "Indexed":
         yield from _indexed(spec, path)
@@ -44,7 +44,7 @@ def _indexed(spec: JsonMapping, path: Path) -> Problems:
 
 
 def job_policy(spec: JsonMapping, path: Path) -> Problems:
-    """Pods of a Job end, so they are not restarted for ever."""
+    """The restart policy of a Job's pods is not Always."""
     path = path / "template" / "spec" / "restartPolicy"
     policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
     if policy in (None, "", "Always"):
@@ -56,7 +56,7 @@ def job_policy(spec: JsonMapping, path: Path) -> Problems:
 
 
 def job(obj: JsonMapping, path: Path) -> Problems:
-    """A Job's selector finds the pods of its template."""
+    """The selector matches the template's labels."""
     spec, uid = obj.get("spec") or {}, (obj.get("metadata") or {}).get("uid", "")
     selector = spec.get("selector")
     if selector is None:
@@ -67,7 +67,7 @@ def job(obj: JsonMapping, path: Path) -> Problems:
 
 
 def cron_job_spec(spec: JsonMapping, path: Path) -> Problems:
-    """A schedule that can be read."""
+    """A valid schedule."""
     schedule = spec.get("schedule")
     problem = schedule_problem(schedule) if schedule else ""
     if problem:
@@ -78,7 +78,7 @@ def cron_job_spec(spec: JsonMapping, path: Path) -> Problems:
 
 
 def controlled(spec: JsonMapping, path: Path) -> Problems:
-    """Replicas, a selector that finds the template's pods, and pods that never end."""
+    """Replicas, a selector that matches the template, and restart policy Always."""
     yield from not_negative(spec, path, "replicas", "minReadySeconds", "revisionHistoryLimit")
     selector = spec.get("selector")
     if selector is None:
@@ -110,7 +110,7 @@ def _matching(spec: JsonMapping, path: Path) -> Problems:
 
 
 def disruption_budget_spec(spec: JsonMapping, path: Path) -> Problems:
-    """One bound of two."""
+    """Either minAvailable or maxUnavailable."""
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         shown: Json = {"MinAvailable": spec["minAvailable"], "MaxUnavailable": spec["maxUnavailable"]}
         yield bad(path, shown, "minAvailable and maxUnavailable cannot be both set")

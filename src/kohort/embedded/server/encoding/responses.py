@@ -18,7 +18,7 @@ _WITH_DETAILS = ("Forbidden", "Invalid", "MethodNotAllowed", "NotAcceptable", "N
 encode = msgspec.json.Encoder().encode
 """JSON bytes of plain dicts and lists."""
 
-Headers = tuple[tuple[str, str], ...]
+HeaderPairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ServerResponse:
     status: int
     body: bytes | AsyncIterator[bytes]
     content_type: str = JSON
-    headers: Headers = ()
+    headers: HeaderPairs = ()
 
     def with_headers(self, more: Iterable[tuple[str, str]]) -> "ServerResponse":
         """A copy with further headers."""

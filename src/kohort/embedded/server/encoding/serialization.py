@@ -17,7 +17,7 @@ from kohort.embedded.tables import Include, table
 from kohort.kube.errors import bad_request
 
 _INCLUDES: tuple[Include, ...] = ("None", "Metadata", "Object")
-Clock = Callable[[], datetime]
+_WallClock = Callable[[], datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class ResponseFormat:
 
     negotiated: NegotiatedFormat
     include: Include
-    now: Clock
+    now: _WallClock
 
     @property
     def is_plain(self) -> bool:
@@ -85,7 +85,7 @@ class ResponseFormat:
         return ServerResponse(status, body, self.negotiated.media_type)
 
 
-def response_format(request: ServerRequest, now: Clock) -> ResponseFormat:
+def response_format(request: ServerRequest, now: _WallClock) -> ResponseFormat:
     """The format of the response to a request."""
     wanted = request.parameter("includeObject") or "Metadata"
     include = next((each for each in _INCLUDES if each == wanted), None)

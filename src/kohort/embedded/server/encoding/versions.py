@@ -14,7 +14,7 @@ from kohort.embedded.crds import prune, prune_and_default
 from kohort.embedded.kinds.events import from_stored, to_stored
 from kohort.embedded.resources import ServedResource
 
-Convert = Callable[[Mapping[str, Any], Sequence[JsonObject], str], Awaitable[list[JsonObject]]]
+ConvertObjects = Callable[[Mapping[str, Any], Sequence[JsonObject], str], Awaitable[list[JsonObject]]]
 """Converts custom objects to another apiVersion by their definition."""
 
 _encode = msgspec.json.Encoder().encode
@@ -65,7 +65,7 @@ def rendered(found: JsonObject) -> ConvertedObject:
 class VersionConverter:
     """Converts between storage version and served versions."""
 
-    def __init__(self, convert: Convert, definition: Callable[[str], Mapping[str, Any] | None]) -> None:
+    def __init__(self, convert: ConvertObjects, definition: Callable[[str], Mapping[str, Any] | None]) -> None:
         self._convert = convert
         self._definition = definition
         self._known: dict[tuple[str, str], tuple[str, dict[bytes, ConvertedObject]]] = {}

@@ -27,7 +27,7 @@ _STOP_TIMEOUT = 5.0
 """Seconds that a running cleanup may take at shutdown; a restart continues it."""
 
 
-class Definitions:
+class CustomResourceDefinitions:
     """Updates the resource catalog from the stored definitions."""
 
     def __init__(

@@ -17,7 +17,7 @@ from kohort.embedded.server.registry.resource_catalog import CRDS
 from kohort.embedded.server.requests.write_operation import WriteOperation
 from kohort.kube.errors import StatusError, bad_request
 
-Check = Callable[[JsonObject, JsonObject | None], list[FieldError]]
+_Check = Callable[[JsonObject, JsonObject | None], list[FieldError]]
 Completion = Callable[[JsonObject, JsonObject | None, WriteOperation], JsonObject]
 """Sets server-owned fields of an object before it is stored; the old object is None on create."""
 
@@ -27,7 +27,7 @@ class ResourceStrategy:
 
     def __init__(self) -> None:
         self._completions: dict[str, Completion] = {}
-        self._checks: dict[str, Check] = {
+        self._checks: dict[str, _Check] = {
             API_SERVICES: api_service_problems,
             CRDS: validate_crd,
             POLICIES: _policy_problems,

@@ -14,8 +14,8 @@ from kohort.embedded.managed_fields import manager_of, validate_manager
 from kohort.embedded.server.requests.request_info import ServerRequest
 from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid
 
-FieldValidation = Literal["Strict", "Warn", "Ignore"]
-_FIELD_VALIDATIONS: tuple[FieldValidation, ...] = ("Ignore", "Strict", "Warn")
+FieldValidationDirective = Literal["Strict", "Warn", "Ignore"]
+_FIELD_VALIDATIONS: tuple[FieldValidationDirective, ...] = ("Ignore", "Strict", "Warn")
 _PROPAGATIONS = ("Foreground", "Background", "Orphan")
 _MATCHES = ("Exact", "NotOlderThan")
 ALL_FIELDS = FieldSelector(())
@@ -140,7 +140,7 @@ class WriteRequestOptions:
 
     dry_run: bool = False
     manager: str = "unknown"
-    field_validation: FieldValidation = "Warn"
+    field_validation: FieldValidationDirective = "Warn"
     force: bool = False
     given: Mapping[str, Json] = field(default_factory=dict)
     """The options that the client set, under their API names."""

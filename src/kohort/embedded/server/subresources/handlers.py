@@ -23,7 +23,7 @@ from kohort.embedded.server.subresources.pods import Evictions, binding_update
 from kohort.embedded.server.subresources.scale import scale_of, with_replicas
 from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid, not_found
 
-Handler = Callable[[ResourceRequest], Awaitable[ServerResponse]]
+SubresourceHandler = Callable[[ResourceRequest], Awaitable[ServerResponse]]
 _SCALE_PATCHES = (PatchKind.JSON, PatchKind.MERGE, PatchKind.STRATEGIC)
 _TOO_SHORT = "may not specify a duration less than 10 minutes"
 _SCALE = ("autoscaling", "v1", "Scale")
@@ -46,7 +46,7 @@ class Subresources:
         self._evictions = evictions
         self._accounts = accounts
         self._logs = logs
-        self._handlers: dict[tuple[str, str], Handler] = {
+        self._handlers: dict[tuple[str, str], SubresourceHandler] = {
             ("scale", "get"): self._get_scale,
             ("scale", "update"): self._update_scale,
             ("scale", "patch"): self._patch_scale,
@@ -56,7 +56,7 @@ class Subresources:
             ("token", "create"): self._token,
         }
 
-    def handler(self, subresource: str, verb: str) -> Handler:
+    def handler(self, subresource: str, verb: str) -> SubresourceHandler:
         """The handler; subresources without one update a part of the object itself."""
         own = self._handlers.get((subresource, verb))
         if own is not None:
