@@ -26,7 +26,7 @@ from embedded.server.clusters import (
 )
 from fuzz.damage import JUNK, SEED, damaged, rounds
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.embedded.server.requests import ServerRequest
+from kohort.embedded.server.requests.request_info import ServerRequest
 
 PER_SERVER = 200
 """Damaged requests to one server."""
