@@ -6,12 +6,18 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
+from typing import cast
 
 import pytest
 from click.testing import CliRunner
 
+from kohort.api.core.batch import Job
+from kohort.api.resource import Resource
 from kohort.cli.main import cli
+from kohort.kube.client import Client
+from kohort.kube.errors import LostResponseError, StatusError
 from kohort.local.demo.folder import demo_folder, remove_killed_demos
+from kohort.local.demo.script import create_after_stalls
 
 PATIENCE = 300
 CODE = "from kohort.cli.main import main; main()"
@@ -94,6 +100,40 @@ async def test_what_a_killed_demo_left_is_removed_by_the_next_one(tmp_path: Path
         following.send_signal(signal.SIGINT)
         assert await following.wait() == 130
     assert left_behind(tmp_path) == []
+
+
+class Stalling:
+    """A client whose creates end as listed."""
+
+    def __init__(self, *outcomes: Exception | None) -> None:
+        self.outcomes = list(outcomes)
+
+    def of(self, _resource: Resource) -> "Stalling":
+        return self
+
+    async def create(self, _wanted: object) -> None:
+        if error := self.outcomes.pop(0):
+            raise error
+
+
+TIMED_OUT = StatusError(500, "InternalError", 'failed calling webhook "mjob.kb.io": context deadline exceeded')
+EXISTS = StatusError(409, "AlreadyExists", "it is there")
+REFUSED = StatusError(422, "Invalid", "no")
+
+
+@pytest.mark.parametrize("outcomes", [(TIMED_OUT, None), (LostResponseError("no answer"), EXISTS)])
+async def test_a_stall_longer_than_the_timeout_of_a_webhook_repeats_the_create(
+    outcomes: tuple[Exception | None, ...],
+) -> None:
+    client = Stalling(*outcomes)
+    await create_after_stalls(cast("Client", client), Job.resource, {})
+    assert client.outcomes == []
+
+
+@pytest.mark.parametrize("outcomes", [(REFUSED,), (TIMED_OUT,) * 5])
+async def test_a_create_is_not_repeated_for_ever(outcomes: tuple[Exception, ...]) -> None:
+    with pytest.raises(StatusError, match=str(outcomes[-1])):
+        await create_after_stalls(cast("Client", Stalling(*outcomes)), Job.resource, {})
 
 
 async def test_a_demo_that_runs_keeps_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.resource import Resource
 from kohort.controllers.context import ControllerContext
 from kohort.kube.client import Client
+from kohort.kube.errors import LostResponseError, StatusError
 from kohort.local.demo.folder import DemoFolder
 from kohort.local.demo.objects import PRODUCT, QUOTA, RESEARCH, TEAMS, Team, jobs, queues
 
@@ -24,6 +25,8 @@ LOOK_SECONDS: Final = 4.0
 """How long a step stays on the screen before the next one changes the picture."""
 LAST_LOOK_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 0.1
+_ATTEMPTS: Final = 5
+_SERVER_ERROR: Final = 500
 
 Narrate = Callable[[str], None]
 
@@ -80,7 +83,8 @@ class Script:
 
     async def _create(self, objects: Iterable[tuple[Resource, JsonObject]]) -> None:
         for resource, wanted in objects:
-            await self.client.of(resource).create({"apiVersion": resource.api_version, "kind": resource.kind, **wanted})
+            created = {"apiVersion": resource.api_version, "kind": resource.kind, **wanted}
+            await create_after_stalls(self.client, resource, created)
 
     async def _until(self, what: str, is_so: Callable[[], bool]) -> None:
         try:
@@ -121,6 +125,24 @@ class Script:
                 finished = find(each.status.conditions, "Finished")
                 if finished is not None and finished.reason == "Failed":
                     raise ApiError(f"a job of {team.name} failed: {finished.message}")
+
+
+async def create_after_stalls(client: Client, resource: Resource, wanted: JsonObject) -> None:
+    """Create an object; repeats a create that timed out in a webhook or the server, which run in this process too."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            await client.of(resource).create(wanted)
+        except StatusError as error:
+            if error.is_already_exists:
+                return
+            if error.code < _SERVER_ERROR:
+                raise
+        except LostResponseError:
+            pass
+        else:
+            return
+        await asyncio.sleep(_POLL_SECONDS)
+    await client.of(resource).create(wanted)
 
 
 def _is_over(workload: Workload) -> bool:
