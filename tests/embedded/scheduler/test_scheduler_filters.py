@@ -132,7 +132,7 @@ def test_anti_affinity_holds_in_both_directions() -> None:
 def test_anti_affinity_ends_with_the_pod() -> None:
     site = Site(node("a"))
     first = site.settle(pod("x", labels={"app": "db"}, affinity=away(HOST, app="db")), "a")
-    site.cluster.remove(first.uid)
+    site.cache.remove_pod(first.uid)
     assert site.place(pod("y", labels={"app": "db"})) == "a"
 
 
@@ -147,7 +147,7 @@ def test_affinity_follows_pods_and_lets_the_first_of_a_kind_begin() -> None:
 
 def test_terms_look_into_the_namespaces_they_select() -> None:
     site = Site(node("a"), node("b"))
-    site.cluster.tallies.set_namespace("other", {"team": "red"})
+    site.cache.pod_counts.set_namespace("other", {"team": "red"})
     site.settle(pod("x", labels={"app": "db"}, namespace="other"), "a")
     site.settle(pod("full", cpu="4"), "b")
     affinity = away(HOST, app="db")
@@ -156,7 +156,7 @@ def test_terms_look_into_the_namespaces_they_select() -> None:
     term = affinity["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]
     term["namespaceSelector"] = {"matchLabels": {"team": "red"}}
     assert site.place(pod("z", affinity=affinity)) == "b"
-    site.cluster.tallies.set_namespace("other", {"team": "blue"})
+    site.cache.pod_counts.set_namespace("other", {"team": "blue"})
     site.put(node("b", cpu="4"))
     assert site.place(pod("w", cpu="4", affinity=affinity)) == "a"
 
@@ -213,7 +213,7 @@ def test_equal_nodes_take_turns() -> None:
     for index in range(10):
         record = site.record(pod(f"p{index}"))
         names.append(site.place(record))
-        site.cluster.remove(record.uid)
+        site.cache.remove_pod(record.uid)
     assert sorted(names) == sorted(f"n{index}" for index in range(5) for _ in range(2))
 
 
@@ -224,7 +224,7 @@ def test_a_node_that_changes_or_goes_is_seen_at_once() -> None:
     assert "untolerated" in site.why_not(pod("q", cpu="1"))
     site.put(node("a"))
     assert site.place(pod("r", cpu="1")) == "a"
-    site.cluster.remove_node("a")
+    site.cache.remove_node("a")
     assert site.why_not(pod("s", cpu="1")) == "no nodes available to schedule pods"
     site.put(node("a"))
     assert site.place(pod("t", cpu="1")) == "a"
@@ -234,11 +234,11 @@ def test_a_node_that_changes_or_goes_is_seen_at_once() -> None:
 def test_a_node_of_the_same_name_is_another_node() -> None:
     site = Site(node("a"))
     assert [site.place(pod(f"p{index}", cpu="1")) for index in range(2)] == ["a", "a"]
-    for uid in list(site.cluster.nodes["a"].pods):
-        site.cluster.remove(uid)
-    site.cluster.remove_node("a")
+    for uid in list(site.cache.nodes["a"].pods):
+        site.cache.remove_pod(uid)
+    site.cache.remove_node("a")
     site.put(node("a", taints=[TAINT]))
     assert site.why_not(pod("q", cpu="1")) == "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
-    site.cluster.remove_node("a")
+    site.cache.remove_node("a")
     site.put(node("a"))
     assert site.place(pod("r", cpu="1")) == "a"

@@ -12,7 +12,7 @@ from kohort.api.codec import decode, encode
 from kohort.embedded.scheduler.cache import NodeInfo, PodInfo
 from kohort.embedded.scheduler.placement import SelectedNode
 from kohort.embedded.scheduler.requirements import RequirementsCache
-from kohort.embedded.scheduler.views import SchedulerPod, lean
+from kohort.embedded.scheduler.views import SchedulerPod, strip_unused
 
 TAINT = {"key": "k", "effect": "NoSchedule"}
 TOLERATION = {"key": "k", "operator": "Exists"}
@@ -125,7 +125,7 @@ def played(nodes: list[dict[str, Any]], steps: list[Any]) -> Iterator[tuple[Site
     for number, step in enumerate(steps):
         if isinstance(step, int):
             if step in records:
-                site.cluster.remove(records.pop(step).uid)
+                site.cache.remove_pod(records.pop(step).uid)
                 del plain.pods[step]
             continue
         if isinstance(step, tuple):
@@ -135,7 +135,7 @@ def played(nodes: list[dict[str, Any]], steps: list[Any]) -> Iterator[tuple[Site
         answer = site.placer.place(record)
         yield site, plain, record, step, answer
         if isinstance(answer, SelectedNode):
-            site.cluster.place(record, answer.node)
+            site.cache.add_pod(record, answer.node)
             plain.pods[number] = (step, answer.node)
             records[number] = record
 
@@ -144,9 +144,9 @@ def _replace(site: Site, plain: Plain, index: int, facts: dict[str, Any]) -> Non
     """A node that has pods keeps its size, lest it be overcommitted by the test itself."""
     name = f"n{index}"
     if name in plain.nodes:
-        size = {key: plain.nodes[name][key] for key in ("cpu", "pods")} if site.cluster.nodes[name].pods else {}
+        size = {key: plain.nodes[name][key] for key in ("cpu", "pods")} if site.cache.nodes[name].pods else {}
         plain.nodes[name] = {**facts, **size}
-        site.cluster.remove_node(name)
+        site.cache.remove_node(name)
         site.put(made_node(index, plain.nodes[name]))
 
 
@@ -165,16 +165,16 @@ def test_a_pod_gets_a_node_exactly_when_one_takes_it(nodes: list[dict[str, Any]]
 @given(st.lists(NODES, min_size=1, max_size=6), STEPS)
 def test_no_node_is_ever_overcommitted(nodes: list[dict[str, Any]], steps: list[Any]) -> None:
     for site, *_ in played(nodes, steps):
-        assert all(is_within(each) for each in site.cluster.nodes.values())
+        assert all(is_within(each) for each in site.cache.nodes.values())
 
 
 def is_within(record: NodeInfo) -> bool:
     used: dict[str, int] = {}
     for each in record.pods.values():
-        for name, amount in each.demand.requests:
+        for name, amount in each.requirements.requests:
             used[name] = used.get(name, 0) + amount
     assert used == {name: amount for name, amount in record.used.items() if amount}
-    return len(record.pods) <= record.room and all(record.allocatable[name] >= used[name] for name in used)
+    return len(record.pods) <= record.allowed_pods and all(record.allocatable[name] >= used[name] for name in used)
 
 
 @settings(deadline=None)
@@ -189,7 +189,7 @@ def test_the_same_history_ends_the_same_way(nodes: list[dict[str, Any]], steps: 
 def test_every_node_is_counted_in_a_refusal(nodes: list[dict[str, Any]], steps: list[Any]) -> None:
     for site, _, _, _, answer in played(nodes, steps):
         if not isinstance(answer, SelectedNode):
-            assert set(answer.refusals) == set(site.cluster.nodes)
+            assert set(answer.failures) == set(site.cache.nodes)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=40))
@@ -198,26 +198,26 @@ def test_counts_kept_by_and_by_equal_a_fresh_count(steps: list[tuple[int, bool]]
     speaker = pod(
         "x", labels={"app": "a"}, topologySpreadConstraints=spread(ZONE, app="a"), affinity=away(HOST, app="b")
     )
-    crowd = site.record(speaker).demand.relations.spreads[0].crowd
-    counted = site.cluster.tallies.count(crowd)
+    selection = site.record(speaker).requirements.relations.spreads[0].selection
+    counted = site.cache.pod_counts.count(selection)
     there: dict[int, PodInfo] = {}
     for number, leaving in steps:
         if number in there:
-            site.cluster.remove(there.pop(number).uid)
+            site.cache.remove_pod(there.pop(number).uid)
         else:
             there[number] = site.settle(speaker, f"n{number % 3}", leaving=leaving)
         fresh: dict[str, int] = {}
         for key, each in there.items():
-            if not each.is_leaving:
+            if not each.is_terminating:
                 fresh[f"n{key % 3}"] = fresh.get(f"n{key % 3}", 0) + 1
         assert counted == fresh
-        assert sum(sum(each.values()) for each in site.cluster.tallies.repelling.values()) == len(there)
+        assert sum(sum(each.values()) for each in site.cache.pod_counts.anti_affinity.values()) == len(there)
 
 
 def test_pods_of_one_shape_share_what_they_ask_for() -> None:
     tokens = [[{"name": f"token-{name}", "projected": {}}] for name in "ab"]
     first, second = (
-        lean(
+        strip_unused(
             decode(
                 encode(pod(f"p{index}", cpu="1", labels={"index": str(index)}, nodeName=f"n{index}", volumes=each)),
                 SchedulerPod,
@@ -228,8 +228,10 @@ def test_pods_of_one_shape_share_what_they_ask_for() -> None:
     assert first.spec.containers is second.spec.containers
     assert (first.spec.node_name, second.spec.node_name) == ("n0", "n1")
     assert RequirementsCache().of(first).requests == (("cpu", 1000),)
-    demands = RequirementsCache()
-    assert demands.of(first) is demands.of(second), "neither labels nor volumes without a claim make another shape"
+    requirements = RequirementsCache()
+    assert requirements.of(first) is requirements.of(second), (
+        "neither labels nor volumes without a claim make another shape"
+    )
 
 
 def test_amounts_are_compared_exactly() -> None:
@@ -237,4 +239,4 @@ def test_amounts_are_compared_exactly() -> None:
     assert site.place(pod("a", cpu="999m", memory="999")) == "n"
     assert site.place(pod("b", cpu="1m", memory="1")) == "n"
     assert "Insufficient cpu, 1 Insufficient memory" in site.why_not(pod("c", cpu="1m", memory="1"))
-    assert site.cluster.nodes["n"].used["cpu"] == to_amount("cpu", "1")
+    assert site.cache.nodes["n"].used["cpu"] == to_amount("cpu", "1")

@@ -262,7 +262,7 @@ async def test_a_binding_that_fails_is_tried_again_after_a_pause(world: World) -
     assert await world.node_of("a") == ""
     shown = await world.condition("a")
     assert shown["reason"] == "SchedulerError"
-    assert not world.scheduler.cluster.nodes["n"].pods, "what was assumed is taken back"
+    assert not world.scheduler.cache.nodes["n"].pods, "what was assumed is taken back"
     await world.cluster.clock.advance(1.1)
     assert await world.node_of("a") == "n"
 
@@ -274,7 +274,7 @@ async def test_a_binding_whose_answer_is_lost_counts_when_it_was_done(world: Wor
     world.meddler.before("POST", "/binding", lose)
     await world.create(node("n", cpu="1"), pod("a", cpu="1"))
     assert await world.node_of("a") == "n"
-    assert list(world.scheduler.cluster.nodes["n"].pods)
+    assert list(world.scheduler.cache.nodes["n"].pods)
     assert await world.events("Scheduled") == ["Successfully assigned default/a to n"]
 
 
@@ -296,7 +296,7 @@ async def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(world: Wo
     world.meddler.before("POST", "/binding", lambda: world.delete("a"))
     await world.create(node("n", cpu="1"), pod("a", cpu="1"))
     await world.settle()
-    assert not world.scheduler.cluster.nodes["n"].pods
+    assert not world.scheduler.cache.nodes["n"].pods
     await world.create(pod("b", cpu="1"))
     assert await world.node_of("b") == "n"
 

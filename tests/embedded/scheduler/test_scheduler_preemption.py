@@ -107,32 +107,32 @@ def test_an_enemy_of_lower_priority_is_pushed_out() -> None:
 
 def test_room_that_was_made_is_kept_from_lower_priorities() -> None:
     site = Site(node("n", cpu="1"))
-    waiting = site.record(of(HIGH))
-    site.cluster.nominate(waiting, "n")
+    queued = site.record(of(HIGH))
+    site.cache.nominate(queued, "n")
     assert "Insufficient cpu" in site.why_not(of(HIGH)), "others of the same priority wait too"
     assert "Insufficient cpu" in site.why_not(of(1))
     assert site.place(of(HIGH + 1, cpu="1")) == "n"
-    site.cluster.withdraw(waiting.uid)
+    site.cache.clear_nomination(queued.uid)
     assert "Insufficient cpu" in site.why_not(of(1))
 
 
 def test_whoever_room_was_made_for_takes_it() -> None:
     site = Site(node("m", cpu="8"), node("n", cpu="1"))
-    waiting = site.record(of(HIGH))
-    site.cluster.nominate(waiting, "n")
-    assert site.place(waiting) == "n"
-    assert not site.cluster.nominated_to(waiting.uid)
+    queued = site.record(of(HIGH))
+    site.cache.nominate(queued, "n")
+    assert site.place(queued) == "n"
+    assert not site.cache.nominated_to(queued.uid)
 
 
 def test_no_more_are_pushed_out_while_victims_leave() -> None:
     site = Site(node("n", cpu="1"), node("m", cpu="1"))
     site.settle(of(1), "n", leaving=True)
     site.settle(of(1), "m")
-    waiting = site.record(of(HIGH))
-    site.cluster.nominate(waiting, "n")
-    answer = site.placer.place(waiting)
+    queued = site.record(of(HIGH))
+    site.cache.nominate(queued, "n")
+    answer = site.placer.place(queued)
     assert isinstance(answer, FitError)
-    assert told(site.preemptor.search(waiting, answer)) == (
+    assert told(site.preemptor.search(queued, answer)) == (
         "preemption: not eligible due to a terminating pod on the nominated node."
     )
 
@@ -149,14 +149,14 @@ def test_victims_are_fewest_and_the_cluster_is_left_as_it_was(
     site = Site(node("n", cpu=str(sum(cpu for cpu, _ in residents))))
     for size, rank in residents:
         site.settle(of(rank, cpu=str(size)), "n")
-    before = dict(site.cluster.nodes["n"].used), set(site.cluster.nodes["n"].pods), site.cluster.sequence
+    before = dict(site.cache.nodes["n"].used), set(site.cache.nodes["n"].pods), site.cache.sequence
     found = site.victims(of(priority, cpu=str(cpu)))
-    assert (dict(site.cluster.nodes["n"].used), set(site.cluster.nodes["n"].pods), site.cluster.sequence) == before
+    assert (dict(site.cache.nodes["n"].used), set(site.cache.nodes["n"].pods), site.cache.sequence) == before
     lower = sum(size for size, rank in residents if rank < priority)
     if isinstance(found, PreemptionNotHelpful):
         assert lower < cpu
         return
-    assert all(each.demand.priority < priority for each in found.victims)
-    freed = [dict(each.demand.requests)["cpu"] // 1000 for each in found.victims]
+    assert all(each.requirements.priority < priority for each in found.victims)
+    freed = [dict(each.requirements.requests)["cpu"] // 1000 for each in found.victims]
     assert sum(freed) >= cpu
     assert all(sum(freed) - each < cpu for each in freed), "none of them could have stayed"

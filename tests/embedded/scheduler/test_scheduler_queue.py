@@ -7,7 +7,7 @@ from embedded.scheduler.things import Site, node, pod
 from kohort.embedded.scheduler.cache import PodInfo
 from kohort.embedded.scheduler.cluster_events import ClusterEvents
 from kohort.embedded.scheduler.diagnosis import UnschedulableCause
-from kohort.embedded.scheduler.scheduling_queue import PATIENCE, SchedulingQueue
+from kohort.embedded.scheduler.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
 
 
 class Line:
@@ -16,7 +16,7 @@ class Line:
     def __init__(self) -> None:
         self.site = Site(node("n", cpu="1"))
         self.queue = SchedulingQueue()
-        self.signs = ClusterEvents(self.site.cluster, self.queue)
+        self.events = ClusterEvents(self.site.cache, self.queue)
         self.now = 0.0
 
     def add(self, name: str, priority: int = 0, cpu: str = "1") -> PodInfo:
@@ -25,15 +25,15 @@ class Line:
         return record
 
     def pop(self) -> str:
-        waiting = self.queue.pop(self.now)
-        return waiting.pod.key.name if waiting else ""
+        queued = self.queue.pop(self.now)
+        return queued.pod.key.name if queued else ""
 
-    def rest(self, cause: UnschedulableCause = UnschedulableCause.RESOURCES) -> str:
+    def add_unschedulable(self, cause: UnschedulableCause = UnschedulableCause.RESOURCES) -> str:
         """Let the next one fail."""
-        waiting = self.queue.pop(self.now)
-        assert waiting is not None
-        self.queue.rest(waiting, cause, self.now)
-        return waiting.pod.key.name
+        queued = self.queue.pop(self.now)
+        assert queued is not None
+        self.queue.add_unschedulable(queued, cause, self.now)
+        return queued.pod.key.name
 
 
 def test_higher_priorities_come_first_then_older_pods() -> None:
@@ -56,11 +56,11 @@ def test_equal_pods_are_woken_one_by_one() -> None:
     line = Line()
     for name in "abc":
         line.add(name)
-    demands = {line.rest() for _ in range(3)}
-    assert demands == set("abc")
+    requirements = {line.add_unschedulable() for _ in range(3)}
+    assert requirements == set("abc")
     line.now = 20.0
-    line.signs.node("n")
-    line.signs.wake(line.now)
+    line.events.node("n")
+    line.events.reactivate(line.now)
     assert [line.pop(), line.pop()] == ["a", ""]
 
 
@@ -69,23 +69,23 @@ def test_only_whom_it_may_help_is_woken() -> None:
     line.add("fits")
     line.add("large", cpu="2")
     line.add("lonely", cpu="500m")
-    line.rest()
-    line.rest()
-    line.rest(UnschedulableCause.STORAGE)
+    line.add_unschedulable()
+    line.add_unschedulable()
+    line.add_unschedulable(UnschedulableCause.STORAGE)
     line.now = 20.0
-    line.signs.node("n")
-    line.signs.wake(line.now)
+    line.events.node("n")
+    line.events.reactivate(line.now)
     assert [line.pop(), line.pop()] == ["fits", ""]
-    line.signs.everywhere(UnschedulableCause.STORAGE)
-    line.signs.wake(line.now)
+    line.events.any_node(UnschedulableCause.STORAGE)
+    line.events.reactivate(line.now)
     assert [line.pop(), line.pop()] == ["lonely", ""]
 
 
 def test_who_failed_lately_waits_behind_others_but_not_for_nobody() -> None:
     line = Line()
     failed = line.add("failed", priority=5)
-    line.rest()
-    line.queue.wake(failed.demand, line.now)
+    line.add_unschedulable()
+    line.queue.reactivate(failed.requirements, line.now)
     line.add("other")
     assert [line.pop(), line.pop()] == ["other", "failed"]
 
@@ -94,9 +94,9 @@ def test_a_pause_ends_in_time_and_grows_to_ten_seconds() -> None:
     line = Line()
     failed = line.add("failed", priority=5)
     for pause in (1, 2, 4, 8, 10, 10):
-        line.rest()
-        line.queue.wake(failed.demand, line.now)
-        assert line.queue.next_time() == line.now + pause
+        line.add_unschedulable()
+        line.queue.reactivate(failed.requirements, line.now)
+        assert line.queue.next_backoff_end() == line.now + pause
         line.add(f"other{pause}")
         line.now += pause - 0.5
         assert line.pop() == f"other{pause}"
@@ -107,9 +107,9 @@ def test_a_pause_ends_in_time_and_grows_to_ten_seconds() -> None:
 def test_who_met_an_error_waits_for_the_whole_pause() -> None:
     line = Line()
     line.add("a")
-    waiting = line.queue.pop(0.0)
-    assert waiting is not None
-    line.queue.hold(waiting, 0.0)
+    queued = line.queue.pop(0.0)
+    assert queued is not None
+    line.queue.add_failed(queued, 0.0)
     assert line.pop() == ""
     line.now = 1.0
     assert line.pop() == "a"
@@ -118,20 +118,20 @@ def test_who_met_an_error_waits_for_the_whole_pause() -> None:
 def test_a_pod_that_asks_for_something_else_is_tried_anew() -> None:
     line = Line()
     before = line.add("a", cpu="2")
-    line.rest()
+    line.add_unschedulable()
     smaller = line.site.record(pod("a", cpu="1"))
-    changed = PodInfo(before.uid, smaller.key, smaller.labels, smaller.demand)
+    changed = PodInfo(before.uid, smaller.key, smaller.labels, smaller.requirements)
     line.queue.add(changed)
     assert [line.pop(), line.pop()] == ["a", ""]
 
 
 def test_a_pod_that_went_is_never_given_out() -> None:
     line = Line()
-    gone, resting = line.add("gone"), line.add("resting", priority=1)
-    line.rest()
+    gone, unschedulable = line.add("gone"), line.add("resting", priority=1)
+    line.add_unschedulable()
     line.queue.remove(gone.uid)
-    line.queue.remove(resting.uid)
-    line.queue.wake(resting.demand, 20.0)
+    line.queue.remove(unschedulable.uid)
+    line.queue.reactivate(unschedulable.requirements, 20.0)
     assert line.pop() == ""
     assert len(line.queue) == 0
 
@@ -139,22 +139,22 @@ def test_a_pod_that_went_is_never_given_out() -> None:
 def test_nobody_rests_for_ever() -> None:
     line = Line()
     line.add("a")
-    line.rest()
-    line.now = PATIENCE - 1
-    line.queue.wake_impatient(line.now)
+    line.add_unschedulable()
+    line.now = MAX_UNSCHEDULABLE_SECONDS - 1
+    line.queue.flush_unschedulable(line.now)
     assert line.pop() == ""
-    line.now = PATIENCE
-    line.queue.wake_impatient(line.now)
+    line.now = MAX_UNSCHEDULABLE_SECONDS
+    line.queue.flush_unschedulable(line.now)
     assert line.pop() == "a"
 
 
 def test_whoever_room_is_made_for_is_woken_when_the_node_changes() -> None:
     line = Line()
     record = line.add("a", priority=9, cpu="1")
-    line.rest()
+    line.add_unschedulable()
     line.site.settle(pod("leaving", cpu="1"), "n")
-    line.site.cluster.nominate(record, "n")
+    line.site.cache.nominate(record, "n")
     line.now = 20.0
-    line.signs.node("n")
-    line.signs.wake(line.now)
+    line.events.node("n")
+    line.events.reactivate(line.now)
     assert line.pop() == "a"

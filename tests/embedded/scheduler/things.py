@@ -85,7 +85,7 @@ class NoStorage:
     def problem(self, pod: PodInfo) -> str:
         return ""
 
-    def refused(self, pod: PodInfo, node: NodeInfo) -> FilterFailure | None:
+    def filter_failure(self, pod: PodInfo, node: NodeInfo) -> FilterFailure | None:
         return None
 
 
@@ -93,27 +93,27 @@ class Site:
     """A cluster without a server."""
 
     def __init__(self, *nodes: Object) -> None:
-        self.cluster = SchedulerCache()
+        self.cache = SchedulerCache()
         self.budgets: list[DisruptionAllowance] = []
-        self.placer = Placer(self.cluster, NoStorage())
-        self.preemptor = PreemptionEvaluator(self.cluster, self.placer, lambda namespace: self.budgets)
-        self._demands = RequirementsCache()
+        self.placer = Placer(self.cache, NoStorage())
+        self.preemptor = PreemptionEvaluator(self.cache, self.placer, lambda namespace: self.budgets)
+        self._requirements = RequirementsCache()
         for each in nodes:
             self.put(each)
 
     def put(self, found: Object) -> None:
-        self.cluster.put_node(decode(encode(found), SchedulerNode))
+        self.cache.update_node(decode(encode(found), SchedulerNode))
 
     def record(self, found: Object, *, started: float = 0.0, leaving: bool = False) -> PodInfo:
         seen = decode(encode(found), SchedulerPod)
         key = ObjectKey(seen.metadata.namespace, seen.metadata.name)
         uid = f"uid-{next(_UIDS):06d}"
-        return PodInfo(uid, key, seen.metadata.labels, self._demands.of(seen), leaving, started)
+        return PodInfo(uid, key, seen.metadata.labels, self._requirements.of(seen), leaving, started)
 
     def settle(self, found: Object, name: str, *, started: float = 0.0, leaving: bool = False) -> PodInfo:
         """A pod that is on a node already."""
         record = self.record(found, started=started, leaving=leaving)
-        self.cluster.place(record, name)
+        self.cache.add_pod(record, name)
         return record
 
     def place(self, found: Object | PodInfo) -> str:
@@ -122,7 +122,7 @@ class Site:
         answer = self.placer.place(record)
         if isinstance(answer, FitError):
             return answer.message
-        self.cluster.place(record, answer.node)
+        self.cache.add_pod(record, answer.node)
         return answer.node
 
     def ask(self, found: Object) -> SelectedNode | FitError:

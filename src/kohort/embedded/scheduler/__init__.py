@@ -1,1 +1,1 @@
-"""The pod scheduler: finds a node for every pod that has none, and says why there is none."""
+"""The pod scheduler: assigns unscheduled pods to nodes and reports why a pod is unschedulable."""

@@ -1,6 +1,6 @@
-"""What other pods have to say about where a pod goes: affinity, anti-affinity and spreading, for one pod at one moment.
+"""Pod affinity, anti-affinity and topology spread of one pod, evaluated against the assigned pods.
 
-Made once per pod from counts by node; then each node is a few lookups.
+The state is computed once per pod from counts by node; filtering a node then takes a few lookups.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,68 +9,76 @@ from math import log
 
 from kohort.api.taints import untolerated
 from kohort.embedded.scheduler.cache import NodeInfo, PodInfo, SchedulerCache
-from kohort.embedded.scheduler.diagnosis import ENEMIES, NO_DOMAIN, NO_FRIENDS, UNEVEN, UNWELCOME, FilterFailure
+from kohort.embedded.scheduler.diagnosis import (
+    AFFINITY_NOT_MATCHED,
+    ANTI_AFFINITY_NOT_MATCHED,
+    EXISTING_ANTI_AFFINITY_NOT_MATCHED,
+    SPREAD_LABEL_MISSING,
+    SPREAD_NOT_MATCHED,
+    FilterFailure,
+)
 from kohort.embedded.scheduler.requirements import PodRequirements
 from kohort.embedded.scheduler.terms import AffinityTerm, PodSelection, TopologySpread
 
 Domains = dict[str, int]
-"""Pods by value of a node label."""
+"""Number of pods by value of a node label."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpreadCounts:
-    """A spread constraint, counted."""
+    """A topology spread constraint with the pod counts of its domains."""
 
     key: str
     domains: Domains
     least: int
-    """Pods in the emptiest domain."""
-    itself: int
+    """Number of pods in the domain with the fewest."""
+    self_count: int
     max_skew: int
 
 
 @dataclass(frozen=True, slots=True)
 class AffinityState:
-    """Everything about other pods that matters to one pod now."""
+    """Everything about assigned pods that affects the placement of one pod."""
 
-    friends: tuple[tuple[str, Domains], ...]
-    may_come_first: bool
-    """Whether the pod is of its own kind and the first of it, so that it need not be near to another."""
-    enemies: tuple[tuple[str, Domains], ...]
-    unwelcome: tuple[tuple[str, Domains], ...]
+    affinity_domains: tuple[tuple[str, Domains], ...]
+    allows_first_pod: bool
+    """Whether the pod matches its own affinity terms and no assigned pod does, so that the required affinity is
+    waived."""
+    anti_affinity_domains: tuple[tuple[str, Domains], ...]
+    existing_anti_affinity_domains: tuple[tuple[str, Domains], ...]
     spreads: tuple[SpreadCounts, ...]
     soft_spreads: tuple[SpreadCounts, ...]
-    pulls: tuple[tuple[str, Domains], ...]
-    """Weights by value of a label, to be added up."""
+    weighted_terms: tuple[tuple[str, Domains], ...]
+    """Weights by value of a topology label, summed for the score."""
 
-    def refused(self, node: NodeInfo) -> FilterFailure | None:
-        """What other pods have against the node."""
+    def filter_failure(self, node: NodeInfo) -> FilterFailure | None:
+        """The affinity or spread rule that the node violates, if any."""
         labels = node.labels
         for each in self.spreads:
             value = labels.get(each.key)
             if value is None:
-                return NO_DOMAIN
-            if each.domains.get(value, 0) + each.itself - each.least > each.max_skew:
-                return UNEVEN
+                return SPREAD_LABEL_MISSING
+            if each.domains.get(value, 0) + each.self_count - each.least > each.max_skew:
+                return SPREAD_NOT_MATCHED
         if not self._is_near(node):
-            return NO_FRIENDS
-        if _is_in(self.enemies, node):
-            return ENEMIES
-        return UNWELCOME if _is_in(self.unwelcome, node) else None
+            return AFFINITY_NOT_MATCHED
+        if _is_in(self.anti_affinity_domains, node):
+            return ANTI_AFFINITY_NOT_MATCHED
+        return EXISTING_ANTI_AFFINITY_NOT_MATCHED if _is_in(self.existing_anti_affinity_domains, node) else None
 
     def _is_near(self, node: NodeInfo) -> bool:
         labels = node.labels
-        if any(key not in labels for key, _ in self.friends):
+        if any(key not in labels for key, _ in self.affinity_domains):
             return False
-        return self.may_come_first or all(domains.get(labels[key]) for key, domains in self.friends)
+        return self.allows_first_pod or all(domains.get(labels[key]) for key, domains in self.affinity_domains)
 
-    def pull(self, node: NodeInfo) -> float:
-        """How much other pods draw the pod to the node."""
+    def weighted_score(self, node: NodeInfo) -> float:
+        """Sum of the weights of the preferred terms that the node satisfies."""
         labels = node.labels
-        return sum(domains.get(labels[key], 0) for key, domains in self.pulls if key in labels)
+        return sum(domains.get(labels[key], 0) for key, domains in self.weighted_terms if key in labels)
 
-    def crowding(self, node: NodeInfo) -> float:
-        """How full the node's domains are already; rare domains count more, so that hosts do not drown zones."""
+    def spread_penalty(self, node: NodeInfo) -> float:
+        """How many matching pods the node's domains already have; smaller topologies weigh more, as in Kubernetes."""
         labels = node.labels
         total = 0.0
         for each in self.soft_spreads:
@@ -79,53 +87,57 @@ class AffinityState:
         return total
 
 
-def _is_in(places: tuple[tuple[str, Domains], ...], node: NodeInfo) -> bool:
+def _is_in(terms: tuple[tuple[str, Domains], ...], node: NodeInfo) -> bool:
     labels = node.labels
-    return any(key in labels and labels[key] in domains for key, domains in places)
+    return any(key in labels and labels[key] in domains for key, domains in terms)
 
 
-def is_spoken_of(cluster: SchedulerCache, pod: PodInfo) -> bool:
-    """Whether pods on nodes say anything about this one."""
-    tallies = cluster.tallies
-    return any(_speaks_of(cluster, term, pod) for term in tallies.repelling) or any(
-        _speaks_of(cluster, pull.term, pod) for pull in tallies.pulling
+def is_selected_by_assigned(cache: SchedulerCache, pod: PodInfo) -> bool:
+    """Whether terms of assigned pods select this pod."""
+    pod_counts = cache.pod_counts
+    return any(_selects(cache, term, pod) for term in pod_counts.anti_affinity) or any(
+        _selects(cache, weighted.term, pod) for weighted in pod_counts.weighted
     )
 
 
-def surroundings(cluster: SchedulerCache, pod: PodInfo) -> AffinityState:
-    """What the cluster's pods have to say about a pod."""
-    said, tallies = pod.demand.relations, cluster.tallies
-    friends = tallies.count(said.attracted) if said.affinity else {}
-    near = tuple((term.topology_key, _domains(cluster, term.topology_key, friends)) for term in said.affinity)
+def affinity_state(cache: SchedulerCache, pod: PodInfo) -> AffinityState:
+    """Computes the affinity state of a pod."""
+    relations, pod_counts = pod.requirements.relations, cache.pod_counts
+    affinity_domains = pod_counts.count(relations.affinity_selection) if relations.affinity else {}
+    affinity = tuple(
+        (term.topology_key, _domains(cache, term.topology_key, affinity_domains)) for term in relations.affinity
+    )
     return AffinityState(
-        friends=near,
-        may_come_first=not any(domains for _, domains in near)
-        and all(_speaks_of(cluster, term, pod) for term in said.affinity),
-        enemies=tuple(_places(cluster, term) for term in said.anti_affinity),
-        unwelcome=tuple(
-            (term.topology_key, _domains(cluster, term.topology_key, counts))
-            for term, counts in tallies.repelling.items()
-            if _speaks_of(cluster, term, pod)
+        affinity_domains=affinity,
+        allows_first_pod=not any(domains for _, domains in affinity)
+        and all(_selects(cache, term, pod) for term in relations.affinity),
+        anti_affinity_domains=tuple(_peer_domains(cache, term) for term in relations.anti_affinity),
+        existing_anti_affinity_domains=tuple(
+            (term.topology_key, _domains(cache, term.topology_key, counts))
+            for term, counts in pod_counts.anti_affinity.items()
+            if _selects(cache, term, pod)
         ),
-        spreads=tuple(_evenness(cluster, pod.demand, each, said.spreads) for each in said.spreads),
-        soft_spreads=tuple(_evenness(cluster, pod.demand, each, said.soft_spreads) for each in said.soft_spreads),
-        pulls=tuple(_pulls(cluster, pod)),
+        spreads=tuple(_spread_counts(cache, pod.requirements, each, relations.spreads) for each in relations.spreads),
+        soft_spreads=tuple(
+            _spread_counts(cache, pod.requirements, each, relations.soft_spreads) for each in relations.soft_spreads
+        ),
+        weighted_terms=tuple(_weighted_terms(cache, pod)),
     )
 
 
-def _speaks_of(cluster: SchedulerCache, term: AffinityTerm, pod: PodInfo) -> bool:
-    return term.peers.match(pod.key.namespace, pod.labels, cluster.tallies.namespaces)
+def _selects(cache: SchedulerCache, term: AffinityTerm, pod: PodInfo) -> bool:
+    return term.peers.match(pod.key.namespace, pod.labels, cache.pod_counts.namespaces)
 
 
-def _places(cluster: SchedulerCache, term: AffinityTerm) -> tuple[str, Domains]:
-    """Where the pods of a term are."""
-    counts = cluster.tallies.count(PodSelection((term.peers,), with_leaving=True))
-    return term.topology_key, _domains(cluster, term.topology_key, counts)
+def _peer_domains(cache: SchedulerCache, term: AffinityTerm) -> tuple[str, Domains]:
+    """The domains that contain pods selected by a term."""
+    counts = cache.pod_counts.count(PodSelection((term.peers,), include_terminating=True))
+    return term.topology_key, _domains(cache, term.topology_key, counts)
 
 
-def _domains(cluster: SchedulerCache, key: str, counts: Mapping[str, int]) -> Domains:
-    """Counts by node as counts by the value of a label."""
-    nodes = cluster.nodes
+def _domains(cache: SchedulerCache, key: str, counts: Mapping[str, int]) -> Domains:
+    """Converts counts by node to counts by the value of a label."""
+    nodes = cache.nodes
     domains: Domains = {}
     for name, count in counts.items():
         node = nodes.get(name)
@@ -135,23 +147,24 @@ def _domains(cluster: SchedulerCache, key: str, counts: Mapping[str, int]) -> Do
     return domains
 
 
-def _pulls(cluster: SchedulerCache, pod: PodInfo) -> Iterator[tuple[str, Domains]]:
-    for pull in pod.demand.relations.pulls:
-        key, domains = _places(cluster, pull.term)
-        yield key, {value: count * pull.weight for value, count in domains.items()}
-    for pull, counts in cluster.tallies.pulling.items():
-        if _speaks_of(cluster, pull.term, pod):
-            domains = _domains(cluster, pull.term.topology_key, counts)
-            yield pull.term.topology_key, {value: count * pull.weight for value, count in domains.items()}
+def _weighted_terms(cache: SchedulerCache, pod: PodInfo) -> Iterator[tuple[str, Domains]]:
+    for weighted in pod.requirements.relations.weighted_terms:
+        key, domains = _peer_domains(cache, weighted.term)
+        yield key, {value: count * weighted.weight for value, count in domains.items()}
+    for weighted, counts in cache.pod_counts.weighted.items():
+        if _selects(cache, weighted.term, pod):
+            domains = _domains(cache, weighted.term.topology_key, counts)
+            yield weighted.term.topology_key, {value: count * weighted.weight for value, count in domains.items()}
 
 
-def _evenness(
-    cluster: SchedulerCache, demand: PodRequirements, spread: TopologySpread, group: tuple[TopologySpread, ...]
+def _spread_counts(
+    cache: SchedulerCache, requirements: PodRequirements, spread: TopologySpread, group: tuple[TopologySpread, ...]
 ) -> SpreadCounts:
-    """Pods by domain; only nodes that have the labels of all constraints, and that the pod could use, make domains."""
-    counts = cluster.tallies.count(spread.crowd)
+    """Counts pods by domain; only nodes that have the labels of all constraints and are eligible for the pod form
+    domains."""
+    counts = cache.pod_counts.count(spread.selection)
     domains: Domains = {}
-    for node in _included(cluster, demand, spread, [each.topology_key for each in group]):
+    for node in _included(cache, requirements, spread, [each.topology_key for each in group]):
         value = node.labels[spread.topology_key]
         domains[value] = domains.get(value, 0) + counts.get(node.name, 0)
     least = min(domains.values(), default=0) if len(domains) >= spread.min_domains else 0
@@ -159,14 +172,14 @@ def _evenness(
 
 
 def _included(
-    cluster: SchedulerCache, demand: PodRequirements, spread: TopologySpread, keys: list[str]
+    cache: SchedulerCache, requirements: PodRequirements, spread: TopologySpread, keys: list[str]
 ) -> Iterator[NodeInfo]:
-    picky = spread.honors_affinity and demand.picks_nodes
-    for node in cluster.nodes.values():
+    filters_nodes = spread.honors_affinity and requirements.picks_nodes
+    for node in cache.nodes.values():
         labels = node.labels
         if not all(key in labels for key in keys):
             continue
-        if picky and not demand.nodes.matches(node.name, labels):
+        if filters_nodes and not requirements.nodes.matches(node.name, labels):
             continue
-        if not (spread.honors_taints and untolerated(node.taints, demand.tolerations)):
+        if not (spread.honors_taints and untolerated(node.taints, requirements.tolerations)):
             yield node

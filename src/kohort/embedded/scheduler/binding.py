@@ -1,4 +1,4 @@
-"""Binds pods to nodes: several at a time, never more than a bounded number under way."""
+"""Binds pods to nodes concurrently, with a bounded number of bindings in flight."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,38 +12,38 @@ from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.resource_client import ResourceClient
 
 WORKERS: Final = 32
-MOST_UNDER_WAY: Final = 256
+MAX_IN_FLIGHT: Final = 256
 
-Outcome = Callable[[QueuedPodInfo, str, KubeError | None], None]
-"""Told of each binding: the pod, the node, and what went wrong."""
+_BindingCallback = Callable[[QueuedPodInfo, str, KubeError | None], None]
+"""Called after each binding with the pod, the node and the error, if any."""
 
 
 class Binder:
     """Writes bindings."""
 
-    def __init__(self, client: Client, outcome: Outcome) -> None:
+    def __init__(self, client: Client, on_done: _BindingCallback) -> None:
         self._pods: ResourceClient[dict[str, Json]] = client.of(Pod.resource)
-        self._outcome = outcome
+        self._outcome = on_done
         self._queue: asyncio.Queue[tuple[QueuedPodInfo, str] | None] = asyncio.Queue()
-        self._under_way = 0
+        self._in_flight = 0
         self._workers: list[asyncio.Task[None]] = []
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is no room for another binding now."""
-        return self._under_way >= MOST_UNDER_WAY
+        """Whether the maximum number of bindings is in flight."""
+        return self._in_flight >= MAX_IN_FLIGHT
 
-    def bind(self, waiting: QueuedPodInfo, node: str) -> None:
-        """Have a pod bound."""
-        self._under_way += 1
-        self._queue.put_nowait((waiting, node))
+    def bind(self, queued: QueuedPodInfo, node: str) -> None:
+        """Queues the binding of a pod."""
+        self._in_flight += 1
+        self._queue.put_nowait((queued, node))
 
     def start(self) -> None:
-        """Begin to work."""
+        """Starts the workers."""
         self._workers = [asyncio.create_task(self._work()) for _ in range(WORKERS)]
 
     async def stop(self) -> None:
-        """Finish what has begun; what has not is left to whoever comes next."""
+        """Finishes the bindings in flight; queued ones are left to the next scheduler."""
         while not self._queue.empty():
             self._queue.get_nowait()
         for _ in self._workers:
@@ -56,32 +56,33 @@ class Binder:
             job = await self._queue.get()
             if job is None:
                 return
-            waiting, node = job
+            queued, node = job
             failure: KubeError | None = None
             try:
-                await self._bind(waiting, node)
+                await self._bind(queued, node)
             except KubeError as error:
-                failure = None if await self._is_bound(waiting, node, error) else error
-            self._under_way -= 1
-            self._outcome(waiting, node, failure)
+                failure = None if await self._is_bound(queued, node, error) else error
+            self._in_flight -= 1
+            self._outcome(queued, node, failure)
 
-    async def _is_bound(self, waiting: QueuedPodInfo, node: str, error: KubeError) -> bool:
-        """Whether the pod is on the node in spite of an error: an answer may get lost after the deed is done."""
+    async def _is_bound(self, queued: QueuedPodInfo, node: str, error: KubeError) -> bool:
+        """Whether the pod is bound to the node despite the error: the response may have been lost after the write
+        succeeded."""
         if isinstance(error, StatusError):
             return False
         try:
-            found = await self._pods.get(waiting.pod.key)
+            found = await self._pods.get(queued.pod.key)
         except KubeError:
             return False
-        is_same = found["metadata"]["uid"] == waiting.pod.uid
+        is_same = found["metadata"]["uid"] == queued.pod.uid
         return is_same and bool(found["spec"].get("nodeName") == node)
 
-    async def _bind(self, waiting: QueuedPodInfo, node: str) -> None:
-        namespace, name = waiting.pod.key
+    async def _bind(self, queued: QueuedPodInfo, node: str) -> None:
+        namespace, name = queued.pod.key
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",
-            "metadata": {"namespace": namespace, "name": name, "uid": waiting.pod.uid},
+            "metadata": {"namespace": namespace, "name": name, "uid": queued.pod.uid},
             "target": {"kind": "Node", "name": node},
         }
-        await self._pods.post(waiting.pod.key, "binding", binding)
+        await self._pods.post(queued.pod.key, "binding", binding)

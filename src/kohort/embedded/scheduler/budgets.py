@@ -1,4 +1,4 @@
-"""Which of several pods would break a disruption budget if they all went."""
+"""Determines which preemption victims would violate a PodDisruptionBudget."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,23 +11,23 @@ from kohort.embedded.scheduler.views import SeenBudget
 
 @dataclass(frozen=True, slots=True)
 class DisruptionAllowance:
-    """How many of which pods may go."""
+    """A PodDisruptionBudget's selector and the disruptions it allows."""
 
     selector: Selector
     allowed: int
     gone: frozenset[str]
-    """Names of pods that are counted already."""
+    """Names of pods already counted in disruptedPods."""
 
 
 class DisruptionLister(Protocol):
-    """The budgets of a namespace."""
+    """Returns the budgets of a namespace."""
 
     def __call__(self, namespace: str) -> Sequence[DisruptionAllowance]:
-        """All that select something."""
+        """The budgets of the namespace that select pods."""
 
 
 def budget(found: SeenBudget) -> DisruptionAllowance | None:
-    """A budget read; None for one that selects nothing."""
+    """Compiles a budget; None if it selects nothing."""
     try:
         selector = compile_selector(found.spec.selector)
     except SelectorError:
@@ -38,14 +38,14 @@ def budget(found: SeenBudget) -> DisruptionAllowance | None:
 
 
 def violating_pods(pods: Sequence[PodInfo], budgets: DisruptionLister) -> frozenset[str]:
-    """The pods (by uid) whose going, after those before them, a budget does not allow."""
-    spent: dict[DisruptionAllowance, int] = {}
-    broken = set[str]()
+    """UIDs of the pods whose eviction, after that of the pods before them, violates a budget."""
+    counted: dict[DisruptionAllowance, int] = {}
+    violating = set[str]()
     for pod in pods:
         for each in budgets(pod.key.namespace):
             if pod.key.name in each.gone or not each.selector.matches(pod.labels):
                 continue
-            spent[each] = spent.get(each, 0) + 1
-            if spent[each] > each.allowed:
-                broken.add(pod.uid)
-    return frozenset(broken)
+            counted[each] = counted.get(each, 0) + 1
+            if counted[each] > each.allowed:
+                violating.add(pod.uid)
+    return frozenset(violating)

@@ -1,7 +1,6 @@
-"""Nodes and the pods on them, kept up with each change: what placing looks at.
+"""The scheduler cache: nodes and the pods assigned to them, updated event by event.
 
-Every change of a node is written to a short log, so that whoever keeps something about nodes looks again only at those
-that changed since.
+Every change of a node is logged, so that tables reevaluate only the nodes that changed since their last refresh.
 """
 
 from collections import Counter, deque
@@ -23,40 +22,40 @@ PODS: Final = "pods"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodInfo:
-    """A pod, as far as placing looks at it."""
+    """The scheduler's view of a pod."""
 
     uid: str
     key: ObjectKey
     labels: Labels
-    demand: PodRequirements
-    is_leaving: bool = False
+    requirements: PodRequirements
+    is_terminating: bool = False
     started: float = 0.0
-    """When it started to run, in seconds of the epoch; zero when it has not."""
+    """Start time in seconds of the epoch; zero if the pod has not started."""
 
-    def counts_as(self, other: "PodInfo") -> bool:
-        """Whether the other makes no difference to anybody."""
-        same = self.demand is other.demand and self.is_leaving == other.is_leaving
+    def is_equivalent(self, other: "PodInfo") -> bool:
+        """Whether replacing this pod by the other affects no decision."""
+        same = self.requirements is other.requirements and self.is_terminating == other.is_terminating
         return same and self.labels == other.labels
 
 
 class NodeInfo:
-    """A node and what is on it. One that is not there yet, or any more, may still have pods."""
+    """A node with its assigned pods; a node that does not exist (yet) may still have pods."""
 
     __slots__ = (
         "allocatable",
+        "allowed_pods",
         "cpu",
         "index",
         "is_present",
         "is_unschedulable",
         "labels",
+        "last_assigned",
         "memory",
         "name",
         "nominated",
         "pods",
-        "room",
-        "shape",
+        "spec_version",
         "taints",
-        "touched",
         "used",
         "version",
     )
@@ -69,196 +68,197 @@ class NodeInfo:
         self.labels: Labels = {}
         self.taints: tuple[Taint, ...] = ()
         self.allocatable: dict[str, int] = {}
-        self.room = 0
-        """How many pods it takes."""
+        self.allowed_pods = 0
+        """Allocatable number of pods."""
         self.used: dict[str, int] = {}
         self.cpu = 0
         self.memory = 0
-        """What pods take for scores."""
+        """Requests of the assigned pods as used by scores."""
         self.pods: dict[str, PodInfo] = {}
         self.nominated: dict[str, PodInfo] = {}
-        """Pods that others made room for, and that are not here yet."""
+        """Pods nominated to the node after preemption, not yet assigned."""
         self.version = 0
-        """Grows with each change."""
-        self.shape = 0
-        """Another number whenever the node itself changes, not the pods on it; no two nodes ever have the same."""
-        self.touched = 0
-        """When a pod was last put here."""
+        """Sequence number of the last change."""
+        self.spec_version = 0
+        """Changes only with the node object, not with its pods; unique among nodes."""
+        self.last_assigned = 0
+        """Sequence number at which a pod was last assigned."""
 
-    def take(self, pod: PodInfo) -> None:
-        """Add a pod."""
+    def add_pod(self, pod: PodInfo) -> None:
+        """Adds a pod."""
         self.pods[pod.uid] = pod
-        self._count(pod.demand, 1)
+        self._count(pod.requirements, 1)
 
-    def release(self, pod: PodInfo) -> None:
-        """Take a pod away."""
+    def remove_pod(self, pod: PodInfo) -> None:
+        """Removes a pod."""
         del self.pods[pod.uid]
-        self._count(pod.demand, -1)
+        self._count(pod.requirements, -1)
 
-    def _count(self, demand: PodRequirements, sign: int) -> None:
+    def _count(self, requirements: PodRequirements, sign: int) -> None:
         used = self.used
-        for name, amount in demand.requests:
+        for name, amount in requirements.requests:
             used[name] = used.get(name, 0) + sign * amount
-        self.cpu += sign * demand.cpu
-        self.memory += sign * demand.memory
+        self.cpu += sign * requirements.cpu
+        self.memory += sign * requirements.memory
 
     def ports(self) -> Iterator[HostPort]:
-        """The ports that pods have taken."""
-        return (port for pod in self.pods.values() for port in pod.demand.ports)
+        """Host ports used by the assigned pods."""
+        return (port for pod in self.pods.values() for port in pod.requirements.ports)
 
 
 class SchedulerCache:
-    """All nodes and all pods that are on one."""
+    """All nodes and all assigned pods."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, NodeInfo] = {}
-        """Those that are there, in the order of their coming."""
-        self.tallies = PodCountsByNode(self._residents)
+        """Existing nodes in creation order."""
+        self.pod_counts = PodCountsByNode(self._assigned_pods)
         self.sequence = 0
         """Number of changes so far."""
         self._absent: dict[str, NodeInfo] = {}
         self._log: deque[NodeInfo] = deque(maxlen=LOGGED)
-        self._places: dict[str, tuple[PodInfo, NodeInfo]] = {}
+        self._assignments: dict[str, tuple[PodInfo, NodeInfo]] = {}
         self._nominations: dict[str, NodeInfo] = {}
         self._priorities: Counter[int] = Counter()
-        self._born = 0
+        self._next_index = 0
 
     # Nodes
 
-    def put_node(self, node: SchedulerNode) -> None:
-        """A node came or changed."""
+    def update_node(self, node: SchedulerNode) -> None:
+        """Adds or updates a node."""
         name = node.metadata.name
-        record = self._record(name)
-        record.is_present = True
-        record.labels = node.metadata.labels
-        record.taints = node.spec.taints
-        record.is_unschedulable = node.spec.unschedulable
-        record.allocatable = {key: to_amount(key, raw) for key, raw in node.status.allocatable.items()}
-        record.room = record.allocatable.pop(PODS, 0)
+        node_info = self._node_info(name)
+        node_info.is_present = True
+        node_info.labels = node.metadata.labels
+        node_info.taints = node.spec.taints
+        node_info.is_unschedulable = node.spec.unschedulable
+        node_info.allocatable = {key: to_amount(key, raw) for key, raw in node.status.allocatable.items()}
+        node_info.allowed_pods = node_info.allocatable.pop(PODS, 0)
         self._absent.pop(name, None)
-        self.nodes[name] = record
-        self._changed(record)
-        record.shape = self.sequence
+        self.nodes[name] = node_info
+        self._changed(node_info)
+        node_info.spec_version = self.sequence
 
     def remove_node(self, name: str) -> None:
-        """A node is gone; pods on it stay known until they go too."""
-        record = self.nodes.pop(name, None)
-        if record is None:
+        """Removes a node; pods assigned to it stay until they are deleted."""
+        node_info = self.nodes.pop(name, None)
+        if node_info is None:
             return
-        record.is_present = False
-        self._changed(record)
-        if record.pods or record.nominated:
-            self._absent[name] = record
+        node_info.is_present = False
+        self._changed(node_info)
+        if node_info.pods or node_info.nominated:
+            self._absent[name] = node_info
 
-    def _record(self, name: str) -> NodeInfo:
+    def _node_info(self, name: str) -> NodeInfo:
         found = self.nodes.get(name) or self._absent.get(name)
         if found is None:
-            self._born += 1
-            found = NodeInfo(name, self._born)
+            self._next_index += 1
+            found = NodeInfo(name, self._next_index)
         return found
 
     # Pods
 
-    def place(self, pod: PodInfo, name: str) -> None:
-        """A pod is on a node, or is assumed to be soon."""
-        before = self._places.get(pod.uid)
+    def add_pod(self, pod: PodInfo, name: str) -> None:
+        """Adds a pod that is assigned to a node or assumed to be."""
+        before = self._assignments.get(pod.uid)
         if before is not None:
-            if before[1].name == name and before[0].counts_as(pod):
+            if before[1].name == name and before[0].is_equivalent(pod):
                 before[1].pods[pod.uid] = pod
-                self._places[pod.uid] = (pod, before[1])
+                self._assignments[pod.uid] = (pod, before[1])
                 return
-            self.remove(pod.uid)
-        self.withdraw(pod.uid)
-        record = self._record(name)
-        if not record.is_present:
-            self._absent[name] = record
-        record.take(pod)
-        record.touched = self.sequence
-        self._places[pod.uid] = (pod, record)
-        self.tallies.add(_resident(pod, record))
-        self._priorities[pod.demand.priority] += 1
-        self._changed(record)
+            self.remove_pod(pod.uid)
+        self.clear_nomination(pod.uid)
+        node_info = self._node_info(name)
+        if not node_info.is_present:
+            self._absent[name] = node_info
+        node_info.add_pod(pod)
+        node_info.last_assigned = self.sequence
+        self._assignments[pod.uid] = (pod, node_info)
+        self.pod_counts.add(_assigned_pod(pod, node_info))
+        self._priorities[pod.requirements.priority] += 1
+        self._changed(node_info)
 
-    def remove(self, uid: str) -> NodeInfo | None:
-        """A pod is on no node any more; returns where it was."""
-        pod, record = self._places.pop(uid, (None, None))
-        if pod is None or record is None:
+    def remove_pod(self, uid: str) -> NodeInfo | None:
+        """Removes a pod and returns the node it was assigned to."""
+        pod, node_info = self._assignments.pop(uid, (None, None))
+        if pod is None or node_info is None:
             return None
-        record.release(pod)
-        self.tallies.remove(_resident(pod, record))
-        self._priorities[pod.demand.priority] -= 1
-        if not self._priorities[pod.demand.priority]:
-            del self._priorities[pod.demand.priority]
-        self._changed(record)
-        self._forget_if_empty(record)
-        return record
+        node_info.remove_pod(pod)
+        self.pod_counts.remove(_assigned_pod(pod, node_info))
+        self._priorities[pod.requirements.priority] -= 1
+        if not self._priorities[pod.requirements.priority]:
+            del self._priorities[pod.requirements.priority]
+        self._changed(node_info)
+        self._forget_if_empty(node_info)
+        return node_info
 
     def node_of(self, uid: str) -> str:
-        """Where a pod is; empty for nowhere."""
-        found = self._places.get(uid)
+        """The node a pod is assigned to; empty if none."""
+        found = self._assignments.get(uid)
         return found[1].name if found else ""
 
-    def has_below(self, priority: int) -> bool:
-        """Whether any pod on a node has a lower priority."""
+    def has_lower_priority(self, priority: int) -> bool:
+        """Whether any assigned pod has a lower priority."""
         return any(each < priority for each in self._priorities)
 
-    def set_aside(self, pod: PodInfo) -> None:
-        """Think a pod away for a moment: the same caller puts it back before anybody else looks."""
-        record = self._places[pod.uid][1]
-        record.release(pod)
-        self.tallies.remove(_resident(pod, record))
+    def remove_temporarily(self, pod: PodInfo) -> None:
+        """Removes a pod for a what-if evaluation; the caller restores it before returning."""
+        node_info = self._assignments[pod.uid][1]
+        node_info.remove_pod(pod)
+        self.pod_counts.remove(_assigned_pod(pod, node_info))
 
-    def put_back(self, pod: PodInfo) -> None:
-        """The end of that thought."""
-        record = self._places[pod.uid][1]
-        record.take(pod)
-        self.tallies.add(_resident(pod, record))
+    def restore(self, pod: PodInfo) -> None:
+        """Restores a temporarily removed pod."""
+        node_info = self._assignments[pod.uid][1]
+        node_info.add_pod(pod)
+        self.pod_counts.add(_assigned_pod(pod, node_info))
 
     # Nominations
 
     def nominate(self, pod: PodInfo, name: str) -> None:
-        """Room was made for a pod on a node: keep it from pods of no higher priority."""
-        self.withdraw(pod.uid)
-        record = self.nodes.get(name)
-        if record is not None:
-            record.nominated[pod.uid] = pod
-            self._nominations[pod.uid] = record
-            self._changed(record)
+        """Reserves the capacity freed by preemption against pods of the same or lower priority."""
+        self.clear_nomination(pod.uid)
+        node_info = self.nodes.get(name)
+        if node_info is not None:
+            node_info.nominated[pod.uid] = pod
+            self._nominations[pod.uid] = node_info
+            self._changed(node_info)
 
-    def withdraw(self, uid: str) -> None:
-        """A pod no longer waits for a certain node."""
-        record = self._nominations.pop(uid, None)
-        if record is not None:
-            del record.nominated[uid]
-            self._changed(record)
-            self._forget_if_empty(record)
+    def clear_nomination(self, uid: str) -> None:
+        """Clears the nominated node of a pod."""
+        node_info = self._nominations.pop(uid, None)
+        if node_info is not None:
+            del node_info.nominated[uid]
+            self._changed(node_info)
+            self._forget_if_empty(node_info)
 
     def nominated_to(self, uid: str) -> str:
-        """The node that a pod waits for; empty for none."""
-        record = self._nominations.get(uid)
-        return record.name if record else ""
+        """The nominated node of a pod; empty if none."""
+        node_info = self._nominations.get(uid)
+        return node_info.name if node_info else ""
 
     # Changes
 
     def changed_since(self, sequence: int) -> Iterator[NodeInfo] | None:
-        """The nodes that changed after a sequence number, some perhaps twice; None when that is too long ago."""
+        """Nodes that changed after a sequence number, possibly repeated; None if the log no longer reaches back that
+        far."""
         missed = self.sequence - sequence
         if missed > len(self._log):
             return None
         return islice(reversed(self._log), missed)
 
-    def _residents(self) -> Iterator[AssignedPod]:
-        return (_resident(pod, record) for pod, record in self._places.values())
+    def _assigned_pods(self) -> Iterator[AssignedPod]:
+        return (_assigned_pod(pod, node_info) for pod, node_info in self._assignments.values())
 
-    def _changed(self, record: NodeInfo) -> None:
+    def _changed(self, node_info: NodeInfo) -> None:
         self.sequence += 1
-        record.version = self.sequence
-        self._log.append(record)
+        node_info.version = self.sequence
+        self._log.append(node_info)
 
-    def _forget_if_empty(self, record: NodeInfo) -> None:
-        if not record.is_present and not record.pods and not record.nominated:
-            self._absent.pop(record.name, None)
+    def _forget_if_empty(self, node_info: NodeInfo) -> None:
+        if not node_info.is_present and not node_info.pods and not node_info.nominated:
+            self._absent.pop(node_info.name, None)
 
 
-def _resident(pod: PodInfo, record: NodeInfo) -> AssignedPod:
-    return AssignedPod(pod.key.namespace, pod.labels, pod.is_leaving, pod.demand.relations, record.name)
+def _assigned_pod(pod: PodInfo, node_info: NodeInfo) -> AssignedPod:
+    return AssignedPod(pod.key.namespace, pod.labels, pod.is_terminating, pod.requirements.relations, node_info.name)

@@ -1,4 +1,5 @@
-"""Writes that can wait: each about one thing, the newest wish about it counts, tried until done or pointless."""
+"""Asynchronous writes with one pending write per key: the newest replaces older ones and is retried until it
+succeeds."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -11,44 +12,44 @@ from kohort.kube.workqueue import WorkQueue
 
 WORKERS: Final = 16
 
-Errand = Callable[[], Awaitable[None]]
+_Write = Callable[[], Awaitable[None]]
 
 
 class DeferredWrites:
-    """Does errands, several at a time; as many may wait as there are things to write about."""
+    """Executes writes concurrently; one write per key may be pending."""
 
     def __init__(self, name: str, clock: Clock, metrics: MetricsSink) -> None:
-        self._wanted: dict[str, Errand] = {}
+        self._pending: dict[str, _Write] = {}
         queue = WorkQueue[str](clock, name, metrics=metrics)
         self._queue = queue
         self._controller = Controller(name, queue, self._do, clock, metrics)
 
-    def send(self, about: str, errand: Errand) -> None:
-        """Have something written."""
-        self._wanted[about] = errand
-        self._queue.add(about)
+    def send(self, key: str, write: _Write) -> None:
+        """Queues a write, replacing a pending one with the same key."""
+        self._pending[key] = write
+        self._queue.add(key)
 
-    def cancel(self, about: str) -> None:
-        """Have something not written after all, if there is time."""
-        self._wanted.pop(about, None)
+    def cancel(self, key: str) -> None:
+        """Drops the pending write of a key unless it has started."""
+        self._pending.pop(key, None)
 
     def start(self) -> None:
-        """Begin to work."""
+        """Starts the workers."""
         self._controller.start(WORKERS)
 
     async def stop(self) -> None:
-        """Finish what has begun."""
+        """Finishes the writes in flight."""
         await self._controller.stop()
 
-    async def _do(self, about: str) -> RequeueAfter | None:
-        errand = self._wanted.get(about)
-        if errand is None:
+    async def _do(self, key: str) -> RequeueAfter | None:
+        write = self._pending.get(key)
+        if write is None:
             return None
         try:
-            await errand()
+            await write()
         except StatusError as error:
             if not error.is_not_found:
                 raise
-        if self._wanted.get(about) is errand:
-            del self._wanted[about]
+        if self._pending.get(key) is write:
+            del self._pending[key]
         return None

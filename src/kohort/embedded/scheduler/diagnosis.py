@@ -1,7 +1,7 @@
-"""Why a node does not take a pod: in Kubernetes' words, with what could change it.
+"""Reasons why a pod is unschedulable, in the words of kube-scheduler.
 
-The causes decide which events bring a waiting pod back; whether a refusal is final for the node decides whether pushing
-out other pods could help.
+The causes determine which events requeue the pod; whether a failure is final for the node determines whether preemption
+can help.
 """
 
 from collections import Counter
@@ -14,14 +14,14 @@ from typing import Final
 
 
 class UnschedulableCause(Flag):
-    """What stands in the way."""
+    """Which part of the cluster state rejects the pod."""
 
     NODE = auto()
     """Labels, taints or the name of the node."""
     RESOURCES = auto()
-    """Amounts, number of pods, ports."""
+    """Resources, number of pods, host ports."""
     PEERS = auto()
-    """Where other pods are."""
+    """Affinity or spread constraints relating to other pods."""
     STORAGE = auto()
     """Claims and volumes."""
 
@@ -31,17 +31,17 @@ NO_CAUSE: Final = UnschedulableCause(0)
 
 @dataclass(frozen=True, slots=True)
 class FilterFailure:
-    """Why one node does not take a pod."""
+    """Why one node was filtered out for a pod."""
 
     reasons: tuple[str, ...]
     cause: UnschedulableCause
     is_final: bool
-    """Whether the pod can't get on the node whoever leaves it."""
+    """Whether preempting pods on the node cannot resolve it (UnschedulableAndUnresolvable)."""
 
 
 UNSCHEDULABLE: Final = FilterFailure(("node(s) were unschedulable",), UnschedulableCause.NODE, is_final=True)
 TAINTED: Final = FilterFailure(("node(s) had untolerated taint(s)",), UnschedulableCause.NODE, is_final=True)
-OTHER_NODES: Final = FilterFailure(
+NODE_AFFINITY_NOT_MATCHED: Final = FilterFailure(
     ("node(s) didn't match Pod's node affinity/selector",), UnschedulableCause.NODE, is_final=True
 )
 NOT_NAMED: Final = FilterFailure(
@@ -50,7 +50,7 @@ NOT_NAMED: Final = FilterFailure(
 PORTS_TAKEN: Final = FilterFailure(
     ("node(s) didn't have free ports for the requested pod ports",), UnschedulableCause.RESOURCES, is_final=False
 )
-VOLUME_ELSEWHERE: Final = FilterFailure(
+VOLUME_NODE_CONFLICT: Final = FilterFailure(
     ("node(s) didn't match PersistentVolume's node affinity",),
     UnschedulableCause.STORAGE | UnschedulableCause.NODE,
     is_final=True,
@@ -58,25 +58,25 @@ VOLUME_ELSEWHERE: Final = FilterFailure(
 NO_VOLUME: Final = FilterFailure(
     ("node(s) didn't find available persistent volumes to bind",), UnschedulableCause.STORAGE, is_final=True
 )
-NO_DOMAIN: Final = FilterFailure(
+SPREAD_LABEL_MISSING: Final = FilterFailure(
     ("node(s) didn't match pod topology spread constraints (missing required label)",),
     UnschedulableCause.NODE,
     is_final=True,
 )
-UNEVEN: Final = FilterFailure(
+SPREAD_NOT_MATCHED: Final = FilterFailure(
     ("node(s) didn't match pod topology spread constraints",),
     UnschedulableCause.PEERS | UnschedulableCause.NODE,
     is_final=False,
 )
-NO_FRIENDS: Final = FilterFailure(
+AFFINITY_NOT_MATCHED: Final = FilterFailure(
     ("node(s) didn't match pod affinity rules",), UnschedulableCause.PEERS | UnschedulableCause.NODE, is_final=True
 )
-ENEMIES: Final = FilterFailure(
+ANTI_AFFINITY_NOT_MATCHED: Final = FilterFailure(
     ("node(s) didn't match pod anti-affinity rules",),
     UnschedulableCause.PEERS | UnschedulableCause.NODE,
     is_final=False,
 )
-UNWELCOME: Final = FilterFailure(
+EXISTING_ANTI_AFFINITY_NOT_MATCHED: Final = FilterFailure(
     ("node(s) didn't satisfy existing pods anti-affinity rules",),
     UnschedulableCause.PEERS | UnschedulableCause.NODE,
     is_final=False,
@@ -93,37 +93,37 @@ TOO_MANY_PODS: Final = "Too many pods"
 
 @dataclass(frozen=True, slots=True)
 class FitError:
-    """No node takes the pod."""
+    """No node fits the pod."""
 
     message: str
     cause: UnschedulableCause
-    refusals: dict[str, FilterFailure]
-    """By node; empty where the reason lies not in nodes."""
+    failures: dict[str, FilterFailure]
+    """By node; empty if the reason does not depend on the node."""
 
 
 @lru_cache(maxsize=256)
 def shortage(names: tuple[str, ...], *, is_final: bool) -> FilterFailure:
-    """Not enough of some resources, or of places for pods."""
+    """Insufficient resources or too many pods on the node."""
     reasons = tuple(TOO_MANY_PODS if name == "pods" else f"Insufficient {name}" for name in names)
     return FilterFailure(reasons, UnschedulableCause.RESOURCES, is_final)
 
 
-def fit_error(nodes: int, refusals: dict[str, FilterFailure]) -> FitError:
-    """What the refusals of all nodes come to."""
-    cause = reduce(or_, {refusal.cause for refusal in refusals.values()}, NO_CAUSE)
-    return FitError(fit_error_message(nodes, refusals.values()), cause, refusals)
+def fit_error(nodes: int, failures: dict[str, FilterFailure]) -> FitError:
+    """Combines the filter failures of all nodes."""
+    cause = reduce(or_, {failure.cause for failure in failures.values()}, NO_CAUSE)
+    return FitError(fit_error_message(nodes, failures.values()), cause, failures)
 
 
-def fit_error_message(nodes: int, refusals: Iterable[FilterFailure]) -> str:
-    """The refusals of all nodes in one line, as everybody knows it."""
+def fit_error_message(nodes: int, failures: Iterable[FilterFailure]) -> str:
+    """The filter failures of all nodes in kube-scheduler's one-line format."""
     counts: Counter[str] = Counter()
-    for refusal, times in Counter(refusals).items():
-        for reason in refusal.reasons:
+    for failure, times in Counter(failures).items():
+        for reason in failure.reasons:
             counts[reason] += times
     reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
-    return told_at_once(nodes, reasons) if reasons else f"0/{nodes} nodes are available:"
+    return unschedulable_message(nodes, reasons) if reasons else f"0/{nodes} nodes are available:"
 
 
-def told_at_once(nodes: int, problem: str) -> str:
-    """A problem that is the same for every node."""
+def unschedulable_message(nodes: int, problem: str) -> str:
+    """Message for a problem that is the same on every node."""
     return f"0/{nodes} nodes are available: {problem}."

@@ -1,4 +1,4 @@
-"""What the server shows, brought to the cluster and the queue: each event costs what it changes."""
+"""Informer event handlers that update the scheduler cache and the scheduling queue."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -30,23 +30,23 @@ _BY_NAMESPACE: Final = "namespace"
 
 
 class SchedulerEventHandlers:
-    """Follows the server."""
+    """Applies watch events to the cache and the queue."""
 
     def __init__(
         self,
         informers: SharedInformerFactory,
-        cluster: SchedulerCache,
+        cache: SchedulerCache,
         queue: SchedulingQueue,
-        signs: ClusterEvents,
-        writes: PodStatusWriter,
+        events: ClusterEvents,
+        status_writer: PodStatusWriter,
     ) -> None:
-        self._cluster = cluster
+        self._cache = cache
         self._queue = queue
-        self._signs = signs
-        self._writes = writes
-        self._demands = RequirementsCache()
-        self.doomed: set[str] = set()
-        """Pods that are to go and may not look like it yet."""
+        self._events = events
+        self._status_writer = status_writer
+        self._requirements_cache = RequirementsCache()
+        self.preempted: set[str] = set()
+        """UIDs of preempted pods whose deletion has not been observed yet."""
         self.pods = watched_pods(informers)
         self._budgets = informers.of(SeenBudget)
         self._budgets.index(_BY_NAMESPACE, _namespace)
@@ -58,7 +58,7 @@ class SchedulerEventHandlers:
         self.storage = VolumeIndex(self._claims.cache, self._volumes.cache, self._classes.cache)
 
     def subscribe(self) -> None:
-        """Begin to bring what happens."""
+        """Registers the event handlers."""
         self._namespaces.subscribe(self._on_namespace)
         self._nodes.subscribe(self._on_node)
         self.pods.subscribe(self._on_pod)
@@ -76,23 +76,23 @@ class SchedulerEventHandlers:
     def _on_node(self, old: SchedulerNode | None, new: SchedulerNode | None) -> None:
         if new is None:
             if old is not None:
-                self._cluster.remove_node(old.metadata.name)
-                self._signs.everywhere(UnschedulableCause.PEERS)
+                self._cache.remove_node(old.metadata.name)
+                self._events.any_node(UnschedulableCause.PEERS)
             return
         if old is not None and _is_same_node(old, new):
             return
-        self._cluster.put_node(new)
-        self._signs.node(new.metadata.name)
-        self._signs.everywhere(UnschedulableCause.PEERS)
+        self._cache.update_node(new)
+        self._events.node(new.metadata.name)
+        self._events.any_node(UnschedulableCause.PEERS)
 
     def _on_namespace(self, old: SeenNamespace | None, new: SeenNamespace | None) -> None:
         name = (new or old or SeenNamespace()).metadata.name
-        self._cluster.tallies.set_namespace(name, new.metadata.labels if new is not None else None)
+        self._cache.pod_counts.set_namespace(name, new.metadata.labels if new is not None else None)
         if old is not None and new is not None and old.metadata.labels != new.metadata.labels:
-            self._signs.everywhere(UnschedulableCause.PEERS)
+            self._events.any_node(UnschedulableCause.PEERS)
 
     def _on_storage(self, _old: object, _new: object) -> None:
-        self._signs.everywhere(UnschedulableCause.STORAGE)
+        self._events.any_node(UnschedulableCause.STORAGE)
 
     # Pods
 
@@ -109,59 +109,59 @@ class SchedulerEventHandlers:
     def _on_bound(self, pod: SchedulerPod) -> None:
         uid = pod.metadata.uid
         self._queue.remove(uid)
-        before = self._cluster.sequence
-        self._cluster.place(self.record(pod), pod.spec.node_name)
-        if self._cluster.sequence != before:
-            self._signs.everywhere(UnschedulableCause.PEERS)
+        before = self._cache.sequence
+        self._cache.add_pod(self.record(pod), pod.spec.node_name)
+        if self._cache.sequence != before:
+            self._events.any_node(UnschedulableCause.PEERS)
 
     def _on_unbound(self, pod: SchedulerPod) -> None:
         uid = pod.metadata.uid
-        if pod.is_leaving:
+        if pod.is_terminating:
             self._forget(uid)
-        elif self._cluster.node_of(uid):
-            return  # its binding is under way
+        elif self._cache.node_of(uid):
+            return  # its binding is in flight
         elif pod.spec.scheduling_gates:
-            self._writes.gated(pod)
+            self._status_writer.gated(pod)
         else:
             record = self.record(pod)
-            wanted = pod.status.nominated_node_name
-            if uid not in self._queue and wanted:
-                self._cluster.nominate(record, wanted)
+            nominated = pod.status.nominated_node_name
+            if uid not in self._queue and nominated:
+                self._cache.nominate(record, nominated)
             self._queue.add(record)
 
     def _forget(self, uid: str) -> None:
-        """A pod holds and wants nothing any more."""
-        self.doomed.discard(uid)
+        """Removes a pod from the cache and the queue."""
+        self.preempted.discard(uid)
         self._queue.remove(uid)
-        waited_for = self._cluster.nominated_to(uid)
-        self._cluster.withdraw(uid)
-        left = self._cluster.remove(uid)
+        waited_for = self._cache.nominated_to(uid)
+        self._cache.clear_nomination(uid)
+        left = self._cache.remove_pod(uid)
         if waited_for:
-            self._signs.node(waited_for)
+            self._events.node(waited_for)
         if left is not None:
-            self._signs.node(left.name)
-            self._signs.everywhere(UnschedulableCause.PEERS)
+            self._events.node(left.name)
+            self._events.any_node(UnschedulableCause.PEERS)
 
     def record(self, pod: SchedulerPod) -> PodInfo:
-        """A pod as placing sees it."""
+        """Converts a pod to the scheduler's view of it."""
         started = pod.status.start_time
         return PodInfo(
             pod.metadata.uid,
             pod.key,
             pod.metadata.labels,
-            self._demands.of(pod),
-            pod.is_leaving or pod.metadata.uid in self.doomed,
+            self._requirements_cache.of(pod),
+            pod.is_terminating or pod.metadata.uid in self.preempted,
             started.timestamp() if started is not None else 0.0,
         )
 
 
 def watched_pods(informers: SharedInformerFactory) -> Informer[SchedulerPod]:
-    """The pods that hold or want something."""
+    """The informer of pods that are not finished."""
     return informers.of(PODS, UNFINISHED)
 
 
 def _is_same_node(old: SchedulerNode, new: SchedulerNode) -> bool:
-    """Whether nothing changed that matters here: nodes report often, and mostly the time."""
+    """Whether no field relevant to scheduling changed; most node updates are status heartbeats."""
     same = old.spec == new.spec and old.metadata.labels == new.metadata.labels
     return same and old.status.allocatable == new.status.allocatable
 

@@ -1,6 +1,6 @@
-"""How many pods of which kind are on which node: for affinity and spreading, without walking over all pods.
+"""Incremental pod counts by node for affinity and topology spread, without iterating over all pods.
 
-A crowd is counted from the moment somebody asks for it; what pods on nodes say about others is counted always.
+A selection is counted from its first query on; terms of assigned pods are always counted.
 """
 
 from collections import OrderedDict
@@ -10,62 +10,64 @@ from typing import Final, NamedTuple, TypeVar
 from kohort.api.selectors import NOTHING
 from kohort.embedded.scheduler.terms import AffinityTerm, Labels, PodSelection, Relations, WeightedTerm
 
-MOST_CROWDS: Final = 512
-MOST_MATCHES: Final = 4096
+MAX_SELECTIONS: Final = 512
+MAX_MATCHES: Final = 4096
 
-Counts = dict[str, int]
-"""Pods by node."""
+_NodeCounts = dict[str, int]
+"""Number of pods by node."""
 K = TypeVar("K")
 
 
 class AssignedPod(NamedTuple):
-    """A pod on a node, as far as it is counted."""
+    """The fields of an assigned pod that are counted."""
 
     namespace: str
     labels: Labels
-    is_leaving: bool
+    is_terminating: bool
     relations: Relations
     node: str
 
 
 class PodCountsByNode:
-    """Counts of pods by node."""
+    """Pod counts by node."""
 
-    def __init__(self, residents: Callable[[], Iterator[AssignedPod]]) -> None:
-        self._residents = residents
+    def __init__(self, assigned_pods: Callable[[], Iterator[AssignedPod]]) -> None:
+        self._assigned_pods = assigned_pods
         self.namespaces: dict[str, Labels] = {}
-        self.repelling: dict[AffinityTerm, Counts] = {}
-        """Required anti-affinity of pods on nodes."""
-        self.pulling: dict[WeightedTerm, Counts] = {}
-        """Their preferences, and their required affinity, which counts a little for others."""
-        self._crowds: OrderedDict[PodSelection, Counts] = OrderedDict()
+        self.anti_affinity: dict[AffinityTerm, _NodeCounts] = {}
+        """Required anti-affinity terms of assigned pods."""
+        self.weighted: dict[WeightedTerm, _NodeCounts] = {}
+        """Preferred terms of assigned pods and their required affinity, which scores with weight 1."""
+        self._selections: OrderedDict[PodSelection, _NodeCounts] = OrderedDict()
         self._matches: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[PodSelection, ...]] = {}
 
-    def count(self, crowd: PodSelection) -> Mapping[str, int]:
-        """How many of the crowd are on which node."""
-        found = self._crowds.get(crowd)
+    def count(self, selection: PodSelection) -> Mapping[str, int]:
+        """The number of selected pods by node."""
+        found = self._selections.get(selection)
         if found is not None:
-            self._crowds.move_to_end(crowd)
+            self._selections.move_to_end(selection)
             return found
-        found = self._crowds[crowd] = {}
-        for resident in self._residents():
-            if _is_counted(crowd, resident) and crowd.match(resident.namespace, resident.labels, self.namespaces):
-                found[resident.node] = found.get(resident.node, 0) + 1
-        if len(self._crowds) > MOST_CROWDS:
-            self._crowds.popitem(last=False)
+        found = self._selections[selection] = {}
+        for assigned in self._assigned_pods():
+            if _is_counted(selection, assigned) and selection.match(
+                assigned.namespace, assigned.labels, self.namespaces
+            ):
+                found[assigned.node] = found.get(assigned.node, 0) + 1
+        if len(self._selections) > MAX_SELECTIONS:
+            self._selections.popitem(last=False)
         self._matches.clear()
         return found
 
-    def add(self, resident: AssignedPod) -> None:
-        """A pod came to a node."""
-        self._shift(resident, 1)
+    def add(self, assigned: AssignedPod) -> None:
+        """Counts a pod assigned to a node."""
+        self._change(assigned, 1)
 
-    def remove(self, resident: AssignedPod) -> None:
-        """A pod left a node."""
-        self._shift(resident, -1)
+    def remove(self, assigned: AssignedPod) -> None:
+        """Removes a pod from the counts."""
+        self._change(assigned, -1)
 
     def set_namespace(self, name: str, labels: Labels | None) -> None:
-        """The labels of a namespace; crowds that select namespaces are counted anew where they changed."""
+        """Sets the labels of a namespace and drops the counts of selections that select namespaces if they changed."""
         before = self.namespaces.get(name)
         if labels is None:
             self.namespaces.pop(name, None)
@@ -74,47 +76,51 @@ class PodCountsByNode:
         if before == labels:
             return
         self._matches.clear()
-        for crowd in [each for each in self._crowds if any(p.namespace_selector is not NOTHING for p in each.peers)]:
-            del self._crowds[crowd]
+        for selection in [
+            each for each in self._selections if any(p.namespace_selector is not NOTHING for p in each.peers)
+        ]:
+            del self._selections[selection]
 
-    def _shift(self, resident: AssignedPod, by: int) -> None:
-        if self._crowds:
-            for crowd in self._crowds_of(resident.namespace, resident.labels):
-                if _is_counted(crowd, resident):
-                    _add(self._crowds[crowd], resident.node, by)
-        said = resident.relations
-        for term in said.anti_affinity:
-            _add_under(self.repelling, term, resident.node, by)
-        for pull in said.pulls:
-            _add_under(self.pulling, pull, resident.node, by)
-        for term in said.affinity:
-            _add_under(self.pulling, WeightedTerm(term, 1), resident.node, by)
+    def _change(self, assigned: AssignedPod, delta: int) -> None:
+        if self._selections:
+            for selection in self._selections_of(assigned.namespace, assigned.labels):
+                if _is_counted(selection, assigned):
+                    _add(self._selections[selection], assigned.node, delta)
+        relations = assigned.relations
+        for term in relations.anti_affinity:
+            _add_under(self.anti_affinity, term, assigned.node, delta)
+        for weighted in relations.weighted_terms:
+            _add_under(self.weighted, weighted, assigned.node, delta)
+        for term in relations.affinity:
+            _add_under(self.weighted, WeightedTerm(term, 1), assigned.node, delta)
 
-    def _crowds_of(self, namespace: str, labels: Labels) -> tuple[PodSelection, ...]:
+    def _selections_of(self, namespace: str, labels: Labels) -> tuple[PodSelection, ...]:
         key = (namespace, tuple(sorted(labels.items())))
         found = self._matches.get(key)
         if found is None:
-            if len(self._matches) >= MOST_MATCHES:
+            if len(self._matches) >= MAX_MATCHES:
                 self._matches.clear()
-            matching = (crowd for crowd in self._crowds if crowd.match(namespace, labels, self.namespaces))
+            matching = (
+                selection for selection in self._selections if selection.match(namespace, labels, self.namespaces)
+            )
             found = self._matches[key] = tuple(matching)
         return found
 
 
-def _is_counted(crowd: PodSelection, resident: AssignedPod) -> bool:
-    return crowd.with_leaving or not resident.is_leaving
+def _is_counted(selection: PodSelection, assigned: AssignedPod) -> bool:
+    return selection.include_terminating or not assigned.is_terminating
 
 
-def _add(counts: Counts, node: str, by: int) -> None:
-    now = counts.get(node, 0) + by
+def _add(counts: _NodeCounts, node: str, delta: int) -> None:
+    now = counts.get(node, 0) + delta
     if now:
         counts[node] = now
     else:
         del counts[node]
 
 
-def _add_under(all_counts: dict[K, Counts], key: K, node: str, by: int) -> None:
+def _add_under(all_counts: dict[K, _NodeCounts], key: K, node: str, delta: int) -> None:
     counts = all_counts.setdefault(key, {})
-    _add(counts, node, by)
+    _add(counts, node, delta)
     if not counts:
         del all_counts[key]

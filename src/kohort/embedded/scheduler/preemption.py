@@ -1,6 +1,6 @@
-"""Whom a pod may push out: on each node that could help the fewest and least important pods, then the best such node.
+"""Preemption: finds the fewest and least important victims per candidate node, then the best node.
 
-What-if questions take pods out of the live cluster, look, and put them back.
+What-if evaluations remove pods from the live cache, run the filters and restore the pods.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,144 +14,152 @@ from kohort.embedded.scheduler.diagnosis import NO_VICTIMS, NOT_HELPED, FilterFa
 from kohort.embedded.scheduler.placement import Placer
 from kohort.embedded.scheduler.requirements import PodRequirements
 
-ALWAYS_COMPARED: Final = 100
-NEVER: Final = "not eligible due to preemptionPolicy=Never."
-WAITING: Final = "not eligible due to a terminating pod on the nominated node."
+MIN_CANDIDATES: Final = 100
+NEVER_POLICY: Final = "not eligible due to preemptionPolicy=Never."
+TERMINATING_VICTIM: Final = "not eligible due to a terminating pod on the nominated node."
 _LOWEST: Final = 2**31
-"""Makes every priority positive, so that more victims never weigh less."""
+"""Offset that makes every priority positive, so that more victims never cost less."""
 _NOT_STARTED: Final = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
 class NodeCandidate:
-    """A node, and who must leave it."""
+    """A node with the victims to preempt on it."""
 
     node: NodeInfo
     victims: tuple[PodInfo, ...]
-    """The most important first."""
-    broken: int
-    """Victims whose going breaks a disruption budget."""
+    """Most important first."""
+    violating: int
+    """Number of victims whose eviction violates a disruption budget."""
 
     @property
     def message(self) -> str:
-        """What is added to the pod's message."""
+        """Text appended to the pod's message."""
         count = len(self.victims)
         return f"preemption: found a potential placement for pod on node {self.node.name}, preempting {count} victims"
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionNotHelpful:
-    """Pushing out others does not help; the reason, as it is added to the pod's message."""
+    """Preemption does not help; the reason is appended to the pod's message."""
 
     message: str
     clears_nomination: bool
-    """Whether the pod need not wait for the node it was promised."""
+    """Whether the nominated node of the pod is to be cleared."""
 
 
 class PreemptionEvaluator:
     """Finds victims."""
 
-    def __init__(self, cluster: SchedulerCache, placer: Placer, budgets: DisruptionLister) -> None:
-        self._cluster = cluster
+    def __init__(self, cache: SchedulerCache, placer: Placer, budgets: DisruptionLister) -> None:
+        self._cache = cache
         self._placer = placer
         self._budgets = budgets
         self._start = 0
         self._last: tuple[PodRequirements, int, PreemptionNotHelpful] | None = None
-        """The last search in vain: equal pods need not repeat it while nothing changes."""
+        """The last unsuccessful search, reused for equal pods while the cache is unchanged."""
 
-    def search(self, pod: PodInfo, nowhere: FitError) -> NodeCandidate | PreemptionNotHelpful:
-        """The node to clear for the pod, and of whom."""
-        if not pod.demand.may_preempt:
-            return PreemptionNotHelpful(f"preemption: {NEVER}", clears_nomination=False)
-        if self._is_being_cleared(pod, nowhere):
-            return PreemptionNotHelpful(f"preemption: {WAITING}", clears_nomination=False)
-        if self._last is not None and self._last[:2] == (pod.demand, self._cluster.sequence):
+    def search(self, pod: PodInfo, fit_error: FitError) -> NodeCandidate | PreemptionNotHelpful:
+        """The cheapest node to preempt on, with its victims."""
+        if not pod.requirements.may_preempt:
+            return PreemptionNotHelpful(f"preemption: {NEVER_POLICY}", clears_nomination=False)
+        if self._has_terminating_victim(pod, fit_error):
+            return PreemptionNotHelpful(f"preemption: {TERMINATING_VICTIM}", clears_nomination=False)
+        if self._last is not None and self._last[:2] == (pod.requirements, self._cache.sequence):
             return self._last[2]
-        refusals: dict[str, FilterFailure] = {}
-        found = list(islice(self._candidates(pod, nowhere, refusals), self._most(nowhere)))
+        failures: dict[str, FilterFailure] = {}
+        found = list(islice(self._candidates(pod, fit_error, failures), self._max_candidates(fit_error)))
         if found:
             return min(found, key=_cost)
-        count = len(self._cluster.nodes)
-        others = [NOT_HELPED] * (count - len(refusals))
-        vain = PreemptionNotHelpful(
-            f"preemption: {fit_error_message(count, (*refusals.values(), *others))}", clears_nomination=True
+        count = len(self._cache.nodes)
+        others = [NOT_HELPED] * (count - len(failures))
+        not_helpful = PreemptionNotHelpful(
+            f"preemption: {fit_error_message(count, (*failures.values(), *others))}", clears_nomination=True
         )
-        if pod.demand.is_plain:
-            self._last = (pod.demand, self._cluster.sequence, vain)
-        return vain
+        if pod.requirements.is_plain:
+            self._last = (pod.requirements, self._cache.sequence, not_helpful)
+        return not_helpful
 
-    def _is_being_cleared(self, pod: PodInfo, nowhere: FitError) -> bool:
-        name = self._cluster.nominated_to(pod.uid)
-        node = self._cluster.nodes.get(name)
-        refusal = nowhere.refusals.get(name)
-        if node is None or (refusal is not None and refusal.is_final):
+    def _has_terminating_victim(self, pod: PodInfo, fit_error: FitError) -> bool:
+        name = self._cache.nominated_to(pod.uid)
+        node = self._cache.nodes.get(name)
+        failure = fit_error.failures.get(name)
+        if node is None or (failure is not None and failure.is_final):
             return False
-        return any(each.is_leaving and each.demand.priority < pod.demand.priority for each in node.pods.values())
+        return any(
+            each.is_terminating and each.requirements.priority < pod.requirements.priority
+            for each in node.pods.values()
+        )
 
-    def _most(self, nowhere: FitError) -> int:
-        """How many candidates are compared."""
-        return max(ALWAYS_COMPARED, len(nowhere.refusals) // 10)
+    def _max_candidates(self, fit_error: FitError) -> int:
+        """Number of candidates to compare."""
+        return max(MIN_CANDIDATES, len(fit_error.failures) // 10)
 
     def _candidates(
-        self, pod: PodInfo, nowhere: FitError, refusals: dict[str, FilterFailure]
+        self, pod: PodInfo, fit_error: FitError, failures: dict[str, FilterFailure]
     ) -> Iterator[NodeCandidate]:
-        nodes = [self._cluster.nodes[name] for name, refusal in nowhere.refusals.items() if not refusal.is_final]
+        nodes = [self._cache.nodes[name] for name, failure in fit_error.failures.items() if not failure.is_final]
         if not nodes:
             return
-        if not self._cluster.has_below(pod.demand.priority):
-            refusals.update(dict.fromkeys((node.name for node in nodes), NO_VICTIMS))
+        if not self._cache.has_lower_priority(pod.requirements.priority):
+            failures.update(dict.fromkeys((node.name for node in nodes), NO_VICTIMS))
             return
         begin = self._start % len(nodes)
         for node in (*nodes[begin:], *nodes[:begin]):
             self._start += 1
-            found = self._on(pod, node)
+            found = self._candidate_on(pod, node)
             if isinstance(found, FilterFailure):
-                refusals[node.name] = found
+                failures[node.name] = found
             else:
                 yield found
 
-    def _on(self, pod: PodInfo, node: NodeInfo) -> NodeCandidate | FilterFailure:
-        """The fewest that must leave one node."""
-        lower = sorted((each for each in node.pods.values() if each.demand.priority < pod.demand.priority), key=_rank)
+    def _candidate_on(self, pod: PodInfo, node: NodeInfo) -> NodeCandidate | FilterFailure:
+        """The minimal set of victims on one node."""
+        lower = sorted(
+            (each for each in node.pods.values() if each.requirements.priority < pod.requirements.priority), key=_rank
+        )
         if not lower:
             return NO_VICTIMS
         for each in lower:
-            self._cluster.set_aside(each)
+            self._cache.remove_temporarily(each)
         out = list(lower)
         try:
-            refusal = self._refused(pod, node)
-            if refusal is not None:
-                return refusal
-            broken = violating_pods(lower, self._budgets)
-            # Who would break a budget is spared first, then whoever is more important.
-            for each in sorted(lower, key=lambda one: one.uid not in broken):
-                self._cluster.put_back(each)
+            failure = self._filter_failure(pod, node)
+            if failure is not None:
+                return failure
+            violating = violating_pods(lower, self._budgets)
+            # Reprieve pods whose eviction violates a budget first, then the more important ones.
+            for each in sorted(lower, key=lambda one: one.uid not in violating):
+                self._cache.restore(each)
                 out.remove(each)
-                if self._refused(pod, node) is not None:
-                    self._cluster.set_aside(each)
+                if self._filter_failure(pod, node) is not None:
+                    self._cache.remove_temporarily(each)
                     out.append(each)
             victims = tuple(sorted(out, key=_rank))
-            return NodeCandidate(node, victims, sum(each.uid in broken for each in victims))
+            return NodeCandidate(node, victims, sum(each.uid in violating for each in victims))
         finally:
             for each in out:
-                self._cluster.put_back(each)
+                self._cache.restore(each)
 
-    def _refused(self, pod: PodInfo, node: NodeInfo) -> FilterFailure | None:
-        return self._placer.refused(pod, node, self._placer.near(pod))
+    def _filter_failure(self, pod: PodInfo, node: NodeInfo) -> FilterFailure | None:
+        return self._placer.filter_failure(pod, node, self._placer.affinity(pod))
 
 
 def _rank(pod: PodInfo) -> tuple[int, float, str]:
-    """The more important first: of higher priority, then running for longer."""
-    return -pod.demand.priority, pod.started or _NOT_STARTED, pod.uid
+    """Sort key by importance: higher priority first, then earlier start."""
+    return -pod.requirements.priority, pod.started or _NOT_STARTED, pod.uid
 
 
 def _cost(candidate: NodeCandidate) -> tuple[float, ...]:
-    """What clearing a node costs: budgets first, then the worst victim, all of them, their number, and lost work."""
+    """Cost of preempting on a node: budget violations, highest victim priority, sum of priorities, number, start
+    time."""
     victims = candidate.victims
-    highest = max((each.demand.priority for each in victims), default=-_LOWEST)
-    total = sum(each.demand.priority + _LOWEST for each in victims)
-    return candidate.broken, highest, total, len(victims), -_earliest(victims, highest), candidate.node.index
+    highest = max((each.requirements.priority for each in victims), default=-_LOWEST)
+    total = sum(each.requirements.priority + _LOWEST for each in victims)
+    return candidate.violating, highest, total, len(victims), -_earliest(victims, highest), candidate.node.index
 
 
 def _earliest(victims: Sequence[PodInfo], priority: int) -> float:
-    return min((each.started or _NOT_STARTED for each in victims if each.demand.priority == priority), default=0.0)
+    return min(
+        (each.started or _NOT_STARTED for each in victims if each.requirements.priority == priority), default=0.0
+    )

@@ -1,7 +1,7 @@
-"""What pods of one shape ask of a node, read once: pods of one controller share it, and with it all that is cached.
+"""Compiled scheduling requirements, shared by all pods with an equal spec.
 
-Labels are part of a shape only where the pod says something about other pods: an index in a label must not make every
-pod of a Job another shape.
+Labels are part of the cache key only if the pod has affinity or spread terms: an index label must not give every pod of
+a Job requirements of its own.
 """
 
 from collections import OrderedDict
@@ -20,32 +20,32 @@ from kohort.embedded.admission.usage import added, pod_total
 from kohort.embedded.scheduler.terms import NO_RELATIONS, Relations, relations
 from kohort.embedded.scheduler.views import SchedulerPod, SchedulerPodSpec, SeenContainer
 
-MOST_SHAPES: Final = 4096
+MAX_SHAPES: Final = 4096
 CPU, MEMORY = "cpu", "memory"
-UNSTATED_CPU: Final = 100
-UNSTATED_MEMORY: Final = 200 * 2**20
-"""What a pod that asks for nothing counts as, so that such pods are spread too; Kubernetes has the same."""
+DEFAULT_CPU_REQUEST: Final = 100
+DEFAULT_MEMORY_REQUEST: Final = 200 * 2**20
+"""Counted for pods without requests, so that they are spread too (kube-scheduler's defaults)."""
 ANY_ADDRESS: Final = ("", "0.0.0.0")  # noqa: S104 - compared, not bound
 _FIRST = {CPU: 0, MEMORY: 1, "ephemeral-storage": 2}
-"""Resources in the order in which shortages are told; others follow by name."""
+"""Order of resources in fit errors; others follow by name."""
 
 
 class HostPort(NamedTuple):
-    """A port that a pod takes of its node."""
+    """A host port used by a pod."""
 
     protocol: str
     port: int
     address: str
 
-    def clashes(self, other: "HostPort") -> bool:
-        """Whether both can't be on one node."""
+    def conflicts(self, other: "HostPort") -> bool:
+        """Whether the two ports cannot be used on one node."""
         if (self.protocol, self.port) != (other.protocol, other.port):
             return False
         return self.address == other.address or self.address in ANY_ADDRESS or other.address in ANY_ADDRESS
 
 
 class VolumeClaimUse(NamedTuple):
-    """A claim on storage that a pod needs."""
+    """A PersistentVolumeClaim used by a pod."""
 
     name: str
     is_made_for_pod: bool
@@ -53,19 +53,19 @@ class VolumeClaimUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodRequirements:
-    """A shape of pods; equal only to itself, since each shape is read once."""
+    """Scheduling requirements shared by equal pods; compared by identity."""
 
     requests: tuple[tuple[str, int], ...]
-    """Amounts above zero."""
+    """Requests above zero."""
     cpu: int
     memory: int
-    """For scores: the unstated counts as something."""
+    """For scores, including the defaults for missing requests."""
     ports: tuple[HostPort, ...]
     nodes: RequiredNodes
     names: frozenset[str] | None
-    """The only nodes that the required affinity can mean, where it names them."""
-    wishes: tuple[tuple[int, NodeTerm], ...]
-    """Preferred nodes, with weights."""
+    """The only nodes that the required affinity allows by name; None if not restricted by name."""
+    preferred_nodes: tuple[tuple[int, NodeTerm], ...]
+    """Preferred node terms with weights."""
     tolerations: tuple[Toleration, ...]
     priority: int
     may_preempt: bool
@@ -74,44 +74,51 @@ class PodRequirements:
 
     @property
     def picks_nodes(self) -> bool:
-        """Whether not every node will do by its labels and name."""
+        """Whether the pod restricts nodes by labels or name."""
         return bool(self.nodes.selector.requirements) or self.nodes.terms is not None
 
     @property
     def is_plain(self) -> bool:
-        """Whether what a node is worth depends on that node alone."""
+        """Whether filters and scores of a node depend on that node alone."""
         return self.relations is NO_RELATIONS and not self.claims and self.names is None
 
 
 class RequirementsCache:
-    """The shapes seen lately."""
+    """LRU cache of compiled requirements."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, PodRequirements] = OrderedDict()
+        self._cache: OrderedDict[bytes, PodRequirements] = OrderedDict()
 
     def of(self, pod: SchedulerPod) -> PodRequirements:
-        """What the pod asks for."""
+        """The requirements of a pod."""
         key = _shape(pod)
-        found = self._known.get(key)
+        found = self._cache.get(key)
         if found is None:
-            found = self._known[key] = _read(pod)
-            if len(self._known) > MOST_SHAPES:
-                self._known.popitem(last=False)
+            found = self._cache[key] = _read(pod)
+            if len(self._cache) > MAX_SHAPES:
+                self._cache.popitem(last=False)
         else:
-            self._known.move_to_end(key)
+            self._cache.move_to_end(key)
         return found
 
 
 def _shape(pod: SchedulerPod) -> bytes:
     spec = pod.spec
-    says = _speaks_of_pods(spec)
-    asked = (spec.containers, spec.init_containers, spec.overhead, spec.resources, spec.node_selector, spec.affinity)
+    is_related = _has_pod_relations(spec)
+    resources = (
+        spec.containers,
+        spec.init_containers,
+        spec.overhead,
+        spec.resources,
+        spec.node_selector,
+        spec.affinity,
+    )
     others = (spec.tolerations, spec.topology_spread_constraints, spec.priority, spec.preemption_policy)
-    own = (pod.metadata.namespace, pod.metadata.labels) if says else None
-    return encode((asked, others, own, list(_claims(pod))))
+    identity = (pod.metadata.namespace, pod.metadata.labels) if is_related else None
+    return encode((resources, others, identity, list(_claims(pod))))
 
 
-def _speaks_of_pods(spec: SchedulerPodSpec) -> bool:
+def _has_pod_relations(spec: SchedulerPodSpec) -> bool:
     affinity = spec.affinity
     return bool(spec.topology_spread_constraints) or (
         affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
@@ -125,16 +132,16 @@ def _read(pod: SchedulerPod) -> PodRequirements:
     preferred = required.preferred_during_scheduling_ignored_during_execution if required else ()
     needed = required.required_during_scheduling_ignored_during_execution if required else None
     others = NO_RELATIONS
-    if _speaks_of_pods(spec):
+    if _has_pod_relations(spec):
         others = relations(metadata.namespace, metadata.labels, spec.affinity, spec.topology_spread_constraints)
     return PodRequirements(
         requests=tuple(sorted(requests.items(), key=_order)),
-        cpu=requests.get(CPU, UNSTATED_CPU),
-        memory=requests.get(MEMORY, UNSTATED_MEMORY),
+        cpu=requests.get(CPU, DEFAULT_CPU_REQUEST),
+        memory=requests.get(MEMORY, DEFAULT_MEMORY_REQUEST),
         ports=tuple(_host_ports((*spec.init_containers, *spec.containers))),
         nodes=required_nodes(PodSpec(containers=(), node_selector=spec.node_selector, affinity=spec.affinity)),
         names=_node_names(needed),
-        wishes=tuple((each.weight, node_term(each.preference)) for each in preferred),
+        preferred_nodes=tuple((each.weight, node_term(each.preference)) for each in preferred),
         tolerations=spec.tolerations,
         priority=spec.priority or 0,
         may_preempt=spec.preemption_policy != "Never",
@@ -144,7 +151,7 @@ def _read(pod: SchedulerPod) -> PodRequirements:
 
 
 def pod_requests(spec: SchedulerPodSpec) -> dict[str, int]:
-    """What a pod takes of a node, in internal units; what it asks for as a whole stands in place of the sum."""
+    """The pod's requests in internal units; pod-level requests replace the sum over containers."""
     whole = spec.resources.requests if spec.resources else {}
     containers = {"containers": to_json(spec.containers), "initContainers": to_json(spec.init_containers)}
     total = pod_total(containers, "requests") | {name: Quantity.parse(raw) for name, raw in whole.items()}
@@ -165,7 +172,7 @@ def _host_ports(containers: Iterable[SeenContainer]) -> Iterator[HostPort]:
 
 
 def _node_names(selector: NodeSelector | None) -> frozenset[str] | None:
-    """The nodes that are named, where every alternative names some."""
+    """The node names that the selector allows; None if a term does not restrict names."""
     if selector is None or not selector.node_selector_terms:
         return None
     named = frozenset[str]()

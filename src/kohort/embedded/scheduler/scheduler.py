@@ -1,6 +1,6 @@
-"""The scheduler as a whole: decides between two awaits, so that nothing changes meanwhile; writes in the background.
+"""The scheduler loop: decides synchronously between two awaits, writes asynchronously.
 
-A pod that has found its node is taken to be there at once. Should the binding fail, it is taken off again.
+A pod is assumed on its selected node at once and removed again if the binding fails.
 """
 
 import asyncio
@@ -28,38 +28,38 @@ from kohort.kube.informer import SharedInformerFactory
 log = logging.getLogger(__name__)
 
 SLICE: Final = 16
-"""Pods placed before everybody else gets a turn of the loop."""
-LONGEST_SLEEP: Final = 30.0
+"""Pods scheduled before control returns to the event loop."""
+MAX_SLEEP: Final = 30.0
 EVENTS: Final = EventLimits(buffer=32768, remembered=32768, writers=32)
-"""Many pods get their node within seconds, and each has an event to tell: with so many writers events keep pace with
-bindings; with half of them, half of the events are unwritten when the last pod is bound."""
+"""Enough writers for events to keep pace with bindings when many pods are scheduled within seconds: with half as many,
+half of the events are unwritten when the last pod is bound."""
 _INSTANCE: Final = "kohort"
 
 
 class PodScheduler:
-    """Places pods on one API server, whichever it is."""
+    """Schedules the pods of one API server."""
 
     def __init__(self, client: Client) -> None:
         self._clock = client.clock
         self._informers = SharedInformerFactory(client)
         self._recorder = EventRecorder(client, NAME, _INSTANCE, EVENTS)
-        self.cluster = SchedulerCache()
+        self.cache = SchedulerCache()
         self.queue = SchedulingQueue()
-        self._signs = ClusterEvents(self.cluster, self.queue)
+        self._events = ClusterEvents(self.cache, self.queue)
         self._writes = PodStatusWriter(client, self._recorder, watched_pods(self._informers).cache)
-        self._watching = SchedulerEventHandlers(self._informers, self.cluster, self.queue, self._signs, self._writes)
-        self._placer = Placer(self.cluster, self._watching.storage)
-        self._preemptor = PreemptionEvaluator(self.cluster, self._placer, self._watching.budgets)
-        self._binder = Binder(client, self._on_outcome)
-        self._news = asyncio.Event()
-        self._looked = self._clock.now()
-        """When it was last seen to it that nobody rests for ever."""
+        self._handlers = SchedulerEventHandlers(self._informers, self.cache, self.queue, self._events, self._writes)
+        self._placer = Placer(self.cache, self._handlers.storage)
+        self._preemptor = PreemptionEvaluator(self.cache, self._placer, self._handlers.budgets)
+        self._binder = Binder(client, self._on_binding_done)
+        self._wakeup = asyncio.Event()
+        self._last_flush = self._clock.now()
+        """When long-unschedulable pods were last flushed."""
         self._tasks: list[asyncio.Task[None]] = []
 
-    # Its life
+    # Lifecycle
 
     def start(self) -> None:
-        """Begin; pods are placed as soon as the caches are live."""
+        """Starts the scheduler; pods are scheduled once the informers have synced."""
         self._informers.start()
         self._writes.start()
         self._binder.start()
@@ -67,7 +67,7 @@ class PodScheduler:
         self._tasks.append(asyncio.create_task(self._run()))
 
     async def stop(self) -> None:
-        """Finish the writes that have begun, then let go of everything."""
+        """Finishes the writes in flight and stops."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -78,129 +78,130 @@ class PodScheduler:
 
     async def _run(self) -> None:
         await self._informers.wait_live()
-        self._watching.subscribe()
+        self._handlers.subscribe()
         for informer in self._informers:
-            informer.subscribe(self._on_news)
+            informer.subscribe(self._on_event)
         while True:
-            self._news.clear()
-            self._turn()
-            if self._news.is_set():
+            self._wakeup.clear()
+            self._run_cycle()
+            if self._wakeup.is_set():
                 await asyncio.sleep(0)
             else:
                 await self._sleep()
 
-    def _on_news(self, _old: object, _new: object) -> None:
-        self._news.set()
+    def _on_event(self, _old: object, _new: object) -> None:
+        self._wakeup.set()
 
     async def _sleep(self) -> None:
-        """Until something happens, or the next pause is over."""
+        """Waits for an event or the end of the next backoff."""
         now = self._clock.now()
-        due = self.queue.next_time()
-        wait = LONGEST_SLEEP if due is None else min(LONGEST_SLEEP, due - now)
+        due = self.queue.next_backoff_end()
+        wait = MAX_SLEEP if due is None else min(MAX_SLEEP, due - now)
         alarm = asyncio.create_task(self._clock.sleep(wait))
-        alarm.add_done_callback(self._ring)
+        alarm.add_done_callback(self._on_alarm)
         try:
-            await self._news.wait()
+            await self._wakeup.wait()
         finally:
             alarm.cancel()
 
-    def _ring(self, alarm: asyncio.Task[None]) -> None:
+    def _on_alarm(self, alarm: asyncio.Task[None]) -> None:
         if not alarm.cancelled():
-            self._news.set()
+            self._wakeup.set()
 
-    # One turn
+    # Scheduling cycle
 
-    def _turn(self) -> None:
-        """Place some pods; says by `_news` whether there is more to do at once."""
+    def _run_cycle(self) -> None:
+        """Schedules up to SLICE pods; sets `_wakeup` if more are ready."""
         now = self._clock.now()
-        if now - self._looked >= LONGEST_SLEEP:
-            self._looked = now
-            self.queue.wake_impatient(now)
-        self._signs.wake(now)
+        if now - self._last_flush >= MAX_SLEEP:
+            self._last_flush = now
+            self.queue.flush_unschedulable(now)
+        self._events.reactivate(now)
         for _ in range(SLICE):
             if self._binder.is_busy:
                 return
-            waiting = self.queue.pop(now)
-            if waiting is None:
+            queued = self.queue.pop(now)
+            if queued is None:
                 return
-            self._try(waiting)
-        self._news.set()
+            self._try(queued)
+        self._wakeup.set()
 
-    def _try(self, waiting: QueuedPodInfo) -> None:
-        """One pod that nobody expected must not keep all others from their nodes."""
+    def _try(self, queued: QueuedPodInfo) -> None:
+        """Contains an unexpected error, so that one pod cannot block all others."""
         try:
-            self._place(waiting)
+            self._place(queued)
         except Exception as error:
-            log.exception("pod %s could not be looked at", waiting.pod.key)
-            self.queue.hold(waiting, self._clock.now())
-            self._tell(waiting, "SchedulerError", f"{type(error).__name__}: {error}")
+            log.exception("scheduling pod %s failed", queued.pod.key)
+            self.queue.add_failed(queued, self._clock.now())
+            self._record_failure(queued, "SchedulerError", f"{type(error).__name__}: {error}")
 
-    def _place(self, waiting: QueuedPodInfo) -> None:
-        answer = self._placer.place(waiting.pod)
-        if isinstance(answer, SelectedNode):
-            self.cluster.place(waiting.pod, answer.node)
-            self._writes.placed(waiting.pod)
-            self._binder.bind(waiting, answer.node)
-            self._signs.everywhere(UnschedulableCause.PEERS)
-            # There may be room for another of the same kind.
-            self.queue.wake(waiting.pod.demand, self._clock.now())
+    def _place(self, queued: QueuedPodInfo) -> None:
+        result = self._placer.place(queued.pod)
+        if isinstance(result, SelectedNode):
+            self.cache.add_pod(queued.pod, result.node)
+            self._writes.placed(queued.pod)
+            self._binder.bind(queued, result.node)
+            self._events.any_node(UnschedulableCause.PEERS)
+            # Another pod with the same requirements may fit too.
+            self.queue.reactivate(queued.pod.requirements, self._clock.now())
         else:
-            self._refuse(waiting, answer)
+            self._handle_fit_error(queued, result)
 
-    def _refuse(self, waiting: QueuedPodInfo, nowhere: FitError) -> None:
-        pod = waiting.pod
-        message = nowhere.message
-        if self.cluster.nodes:
-            found = self._preemptor.search(pod, nowhere)
+    def _handle_fit_error(self, queued: QueuedPodInfo, fit_error: FitError) -> None:
+        pod = queued.pod
+        message = fit_error.message
+        if self.cache.nodes:
+            found = self._preemptor.search(pod, fit_error)
             if isinstance(found, NodeCandidate):
-                self._clear(waiting, found)
+                self._preempt(queued, found)
             elif found.clears_nomination:
-                self.cluster.withdraw(pod.uid)
+                self.cache.clear_nomination(pod.uid)
             message = f"{message} {found.message}"
-        self.queue.rest(waiting, nowhere.cause, self._clock.now())
-        self._tell(waiting, "Unschedulable", message)
+        self.queue.add_unschedulable(queued, fit_error.cause, self._clock.now())
+        self._record_failure(queued, "Unschedulable", message)
 
-    def _clear(self, waiting: QueuedPodInfo, candidate: NodeCandidate) -> None:
-        """Make room on a node, and keep it for the pod."""
-        pod, node = waiting.pod, candidate.node.name
-        self.cluster.nominate(pod, node)
+    def _preempt(self, queued: QueuedPodInfo, candidate: NodeCandidate) -> None:
+        """Nominates the node to the pod and evicts the victims."""
+        pod, node = queued.pod, candidate.node.name
+        self.cache.nominate(pod, node)
         for victim in candidate.victims:
-            if not victim.is_leaving:
-                # Taken to leave from now on, lest another look finds more victims before the server has told.
-                self._watching.doomed.add(victim.uid)
-                self.cluster.place(replace(victim, is_leaving=True), node)
+            if not victim.is_terminating:
+                # Assumed to be terminating, so that the next cycle does not select more victims before the deletion
+                # is observed.
+                self._handlers.preempted.add(victim.uid)
+                self.cache.add_pod(replace(victim, is_terminating=True), node)
                 self._writes.evict(victim, pod, node)
 
-    def _tell(self, waiting: QueuedPodInfo, reason: str, message: str) -> None:
+    def _record_failure(self, queued: QueuedPodInfo, reason: str, message: str) -> None:
         condition = SeenCondition(type=SCHEDULED, status="False", reason=reason, message=message)
-        self._writes.failed(waiting.pod, condition, self.cluster.nominated_to(waiting.pod.uid))
+        self._writes.failed(queued.pod, condition, self.cache.nominated_to(queued.pod.uid))
 
     # Bindings
 
-    def _on_outcome(self, waiting: QueuedPodInfo, node: str, failure: KubeError | None) -> None:
-        self._news.set()
+    def _on_binding_done(self, queued: QueuedPodInfo, node: str, failure: KubeError | None) -> None:
+        self._wakeup.set()
         if failure is None:
-            self._writes.scheduled(waiting.pod, node)
+            self._writes.scheduled(queued.pod, node)
             return
-        pod = waiting.pod
-        seen = self._watching.pods.cache.get(pod.key)
-        if seen is not None and seen.spec.node_name:
-            return  # somebody bound it, perhaps this very request
-        if self.cluster.remove(pod.uid) is not None:
-            self._signs.node(node)
-        if seen is None or seen.metadata.uid != pod.uid or seen.is_leaving:
+        pod = queued.pod
+        observed = self._handlers.pods.cache.get(pod.key)
+        if observed is not None and observed.spec.node_name:
+            return  # already bound, perhaps by this very request
+        if self.cache.remove_pod(pod.uid) is not None:
+            self._events.node(node)
+        if observed is None or observed.metadata.uid != pod.uid or observed.is_terminating:
             return
         if isinstance(failure, StatusError) and failure.is_not_found:
             return
-        log.warning("pod %s could not be bound to node %s and is tried again: %s", pod.key, node, failure)
-        waiting.pod = self._watching.record(seen)
-        self.queue.hold(waiting, self._clock.now())
-        self._tell(waiting, "SchedulerError", f"binding rejected: {failure}")
+        log.warning("binding pod %s to node %s failed, retrying: %s", pod.key, node, failure)
+        queued.pod = self._handlers.record(observed)
+        self.queue.add_failed(queued, self._clock.now())
+        self._record_failure(queued, "SchedulerError", f"binding rejected: {failure}")
 
 
 @contextlib.asynccontextmanager
 async def running_pod_scheduler(client: Client) -> AsyncIterator[PodScheduler]:
-    """A scheduler at work for as long as the block lasts."""
+    """Runs a pod scheduler until the context exits."""
     scheduler = PodScheduler(client)
     scheduler.start()
     try:

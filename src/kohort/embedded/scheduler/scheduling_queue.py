@@ -1,7 +1,7 @@
-"""Pods that wait for a node: by priority, then by time; those that found none rest until something happens for them.
+"""The scheduling queue: pending pods by priority, then by age; unschedulable pods wait for a relevant event.
 
-Equal pods rest together. What happens wakes only the first of them, and each success wakes the next: ten thousand that
-wait for one place cost one look, not ten thousand.
+Unschedulable pods with equal requirements form a group. An event reactivates only the first pod of a group and each
+success the next, so that ten thousand pods waiting for one free slot cost one attempt.
 """
 
 from collections import OrderedDict
@@ -17,22 +17,22 @@ from kohort.embedded.scheduler.diagnosis import NO_CAUSE, UnschedulableCause
 from kohort.embedded.scheduler.requirements import PodRequirements
 from kohort.kube.backoff import Backoff
 
-PATIENCE: Final = 300.0
-"""Seconds after which a pod is looked at again though nothing seems to have happened for it."""
+MAX_UNSCHEDULABLE_SECONDS: Final = 300.0
+"""Seconds after which an unschedulable pod is retried even without an event."""
 BACKOFF: Final = Backoff(base=1.0, cap=10.0, jitter=0.0)
 
 
 class QueuedPodState(Enum):
-    """Where a waiting pod is."""
+    """State of a queued pod."""
 
     ACTIVE = auto()
-    """It is to be placed as soon as its turn comes."""
-    PAUSED = auto()
-    """It failed not long ago; it is tried early when nobody else is."""
-    HELD = auto()
-    """Something went wrong with it; it waits for its full time."""
-    RESTING = auto()
-    """No node took it; it waits for something to happen."""
+    """Ready to be scheduled."""
+    BACKING_OFF = auto()
+    """Backing off after a failure; retried early when no other pod is ready."""
+    FAILED = auto()
+    """Backing off after an error, for the full duration."""
+    UNSCHEDULABLE = auto()
+    """No node fits; waits for a relevant event."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,32 +43,32 @@ class QueuedPodInfo:
     order: int
     failures: int = 0
     until: float = 0.0
-    """When its pause is over."""
-    stand: QueuedPodState = QueuedPodState.ACTIVE
+    """When the backoff ends."""
+    state: QueuedPodState = QueuedPodState.ACTIVE
     since: float = 0.0
-    """When it came to where it is."""
-    ticket: int = 0
-    """Which entry of a heap is the valid one."""
+    """When the pod last failed."""
+    entry_id: int = 0
+    """Identifies the pod's valid heap entry."""
 
 
 @dataclass(slots=True)
-class _Resting:
-    """Equal pods that no node took, in the order in which they came to rest."""
+class _UnschedulableGroup:
+    """Unschedulable pods with equal requirements, in order of failure."""
 
     pods: OrderedDict[str, QueuedPodInfo] = field(default_factory=OrderedDict)
     cause: UnschedulableCause = NO_CAUSE
 
 
 class SchedulingQueue:
-    """All pods that are to be placed. Knows no clock: whoever asks says what time it is."""
+    """All pending pods; the caller passes the time."""
 
     def __init__(self) -> None:
         self._all: dict[str, QueuedPodInfo] = {}
         self._active: list[tuple[int, int, int, QueuedPodInfo]] = []
-        self._pauses: list[tuple[float, int, QueuedPodInfo]] = []
+        self._backoffs: list[tuple[float, int, QueuedPodInfo]] = []
         self._early: list[tuple[int, int, int, QueuedPodInfo]] = []
-        """Those of them that may come early, in the order of active ones."""
-        self._resting: dict[PodRequirements, _Resting] = {}
+        """Entries of `_backoffs` that may be retried early, in scheduling order."""
+        self._unschedulable: dict[PodRequirements, _UnschedulableGroup] = {}
         self._counter = count(1)
 
     def __len__(self) -> int:
@@ -77,129 +77,129 @@ class SchedulingQueue:
     def __contains__(self, uid: str) -> bool:
         return uid in self._all
 
-    def next_time(self) -> float | None:
-        """When the next pause ends; None when nobody pauses."""
+    def next_backoff_end(self) -> float | None:
+        """When the next backoff ends; None if no pod is backing off."""
         self._drop_stale()
-        return self._pauses[0][0] if self._pauses else None
+        return self._backoffs[0][0] if self._backoffs else None
 
     def add(self, pod: PodInfo) -> None:
-        """A pod came, or changed; one that changed in what it asks for is tried anew."""
-        known = self._all.get(pod.uid)
-        if known is None:
-            self._all[pod.uid] = waiting = QueuedPodInfo(pod, next(self._counter))
-            self._activate(waiting)
-        elif known.pod.counts_as(pod):
-            known.pod = pod
+        """Adds or updates a pod; it becomes active if its requirements changed."""
+        existing = self._all.get(pod.uid)
+        if existing is None:
+            self._all[pod.uid] = queued = QueuedPodInfo(pod, next(self._counter))
+            self._activate(queued)
+        elif existing.pod.is_equivalent(pod):
+            existing.pod = pod
         else:
-            self._leave_rest(known)
-            known.pod = pod
-            self._activate(known)
+            self._leave_unschedulable(existing)
+            existing.pod = pod
+            self._activate(existing)
 
     def remove(self, uid: str) -> None:
-        """A pod is not to be placed any more."""
-        known = self._all.pop(uid, None)
-        if known is not None:
-            self._leave_rest(known)
-            known.ticket = 0
+        """Removes a pod that is not to be scheduled any more."""
+        existing = self._all.pop(uid, None)
+        if existing is not None:
+            self._leave_unschedulable(existing)
+            existing.entry_id = 0
 
     def pop(self, now: float) -> QueuedPodInfo | None:
-        """The next to be placed; it leaves the queue, and comes back by `rest` or `hold`."""
-        self._end_pauses(now)
-        waiting = _pop_valid(self._active) or _pop_valid(self._early)
-        if waiting is not None:
-            del self._all[waiting.pod.uid]
-            waiting.ticket = 0
-        return waiting
+        """Removes and returns the next pod; it returns through `add_unschedulable` or `add_failed`."""
+        self._flush_backoffs(now)
+        queued = _pop_valid(self._active) or _pop_valid(self._early)
+        if queued is not None:
+            del self._all[queued.pod.uid]
+            queued.entry_id = 0
+        return queued
 
-    def rest(self, waiting: QueuedPodInfo, cause: UnschedulableCause, now: float) -> None:
-        """No node took it: let it rest until something happens."""
-        self._failed(waiting, now)
-        waiting.stand = QueuedPodState.RESTING
-        group = self._resting.setdefault(waiting.pod.demand, _Resting())
-        group.pods[waiting.pod.uid] = waiting
+    def add_unschedulable(self, queued: QueuedPodInfo, cause: UnschedulableCause, now: float) -> None:
+        """Requeues a pod that fits no node until a relevant event."""
+        self._failed(queued, now)
+        queued.state = QueuedPodState.UNSCHEDULABLE
+        group = self._unschedulable.setdefault(queued.pod.requirements, _UnschedulableGroup())
+        group.pods[queued.pod.uid] = queued
         group.cause |= cause
 
-    def hold(self, waiting: QueuedPodInfo, now: float) -> None:
-        """Something went wrong with it: try it again after its pause, not earlier."""
-        self._failed(waiting, now)
-        waiting.stand = QueuedPodState.HELD
-        self._pause(waiting)
+    def add_failed(self, queued: QueuedPodInfo, now: float) -> None:
+        """Requeues a pod after an error; retried when its backoff ends."""
+        self._failed(queued, now)
+        queued.state = QueuedPodState.FAILED
+        self._back_off(queued)
 
-    def _failed(self, waiting: QueuedPodInfo, now: float) -> None:
-        waiting.failures += 1
-        waiting.since = now
-        waiting.until = now + BACKOFF.steady(waiting.failures)
-        self._all[waiting.pod.uid] = waiting
+    def _failed(self, queued: QueuedPodInfo, now: float) -> None:
+        queued.failures += 1
+        queued.since = now
+        queued.until = now + BACKOFF.steady(queued.failures)
+        self._all[queued.pod.uid] = queued
 
-    # Waking
+    # Reactivation
 
-    def resting(self, causes: UnschedulableCause) -> Iterator[PodRequirements]:
-        """The shapes of pods that rest for one of these causes."""
-        return iter([demand for demand, group in self._resting.items() if group.cause & causes])
+    def unschedulable_requirements(self, causes: UnschedulableCause) -> Iterator[PodRequirements]:
+        """The requirements of pods that are unschedulable for one of these causes."""
+        return iter([requirements for requirements, group in self._unschedulable.items() if group.cause & causes])
 
-    def wake(self, demand: PodRequirements, now: float) -> None:
-        """Something happened that may help pods of this shape: let the first of them try."""
-        group = self._resting.get(demand)
+    def reactivate(self, requirements: PodRequirements, now: float) -> None:
+        """Reactivates the first pod with these requirements."""
+        group = self._unschedulable.get(requirements)
         if group is not None:
-            self._wake(next(iter(group.pods.values())), now)
+            self._reactivate(next(iter(group.pods.values())), now)
 
-    def wake_pod(self, uid: str, now: float) -> None:
-        """Something happened that may help this very pod."""
-        waiting = self._all.get(uid)
-        if waiting is not None and waiting.stand is QueuedPodState.RESTING:
-            self._wake(waiting, now)
+    def reactivate_pod(self, uid: str, now: float) -> None:
+        """Reactivates one unschedulable pod."""
+        queued = self._all.get(uid)
+        if queued is not None and queued.state is QueuedPodState.UNSCHEDULABLE:
+            self._reactivate(queued, now)
 
-    def wake_impatient(self, now: float) -> None:
-        """Let those try again that have rested for very long, in case a sign was missed."""
-        firsts = [next(iter(group.pods.values())) for group in self._resting.values()]
-        for waiting in firsts:
-            if now - waiting.since >= PATIENCE:
-                self._wake(waiting, now)
+    def flush_unschedulable(self, now: float) -> None:
+        """Reactivates pods that have been unschedulable for too long, in case an event was missed."""
+        firsts = [next(iter(group.pods.values())) for group in self._unschedulable.values()]
+        for queued in firsts:
+            if now - queued.since >= MAX_UNSCHEDULABLE_SECONDS:
+                self._reactivate(queued, now)
 
-    def _wake(self, waiting: QueuedPodInfo, now: float) -> None:
-        self._leave_rest(waiting)
-        if waiting.until > now:
-            waiting.stand = QueuedPodState.PAUSED
-            self._pause(waiting)
+    def _reactivate(self, queued: QueuedPodInfo, now: float) -> None:
+        self._leave_unschedulable(queued)
+        if queued.until > now:
+            queued.state = QueuedPodState.BACKING_OFF
+            self._back_off(queued)
         else:
-            self._activate(waiting)
+            self._activate(queued)
 
-    # Where they are
+    # Transitions
 
-    def _activate(self, waiting: QueuedPodInfo) -> None:
-        waiting.stand = QueuedPodState.ACTIVE
-        waiting.ticket = next(self._counter)
-        heappush(self._active, _ranked(waiting))
+    def _activate(self, queued: QueuedPodInfo) -> None:
+        queued.state = QueuedPodState.ACTIVE
+        queued.entry_id = next(self._counter)
+        heappush(self._active, _ranked(queued))
 
-    def _pause(self, waiting: QueuedPodInfo) -> None:
-        waiting.ticket = next(self._counter)
-        heappush(self._pauses, (waiting.until, waiting.ticket, waiting))
-        if waiting.stand is QueuedPodState.PAUSED:
-            heappush(self._early, _ranked(waiting))
+    def _back_off(self, queued: QueuedPodInfo) -> None:
+        queued.entry_id = next(self._counter)
+        heappush(self._backoffs, (queued.until, queued.entry_id, queued))
+        if queued.state is QueuedPodState.BACKING_OFF:
+            heappush(self._early, _ranked(queued))
 
-    def _leave_rest(self, waiting: QueuedPodInfo) -> None:
-        group = self._resting.get(waiting.pod.demand)
-        if group is not None and group.pods.pop(waiting.pod.uid, None) is not None and not group.pods:
-            del self._resting[waiting.pod.demand]
+    def _leave_unschedulable(self, queued: QueuedPodInfo) -> None:
+        group = self._unschedulable.get(queued.pod.requirements)
+        if group is not None and group.pods.pop(queued.pod.uid, None) is not None and not group.pods:
+            del self._unschedulable[queued.pod.requirements]
 
-    def _end_pauses(self, now: float) -> None:
+    def _flush_backoffs(self, now: float) -> None:
         self._drop_stale()
-        while self._pauses and self._pauses[0][0] <= now:
-            self._activate(heappop(self._pauses)[2])
+        while self._backoffs and self._backoffs[0][0] <= now:
+            self._activate(heappop(self._backoffs)[2])
             self._drop_stale()
 
     def _drop_stale(self) -> None:
-        while self._pauses and self._pauses[0][2].ticket != self._pauses[0][1]:
-            heappop(self._pauses)
+        while self._backoffs and self._backoffs[0][2].entry_id != self._backoffs[0][1]:
+            heappop(self._backoffs)
 
 
-def _ranked(waiting: QueuedPodInfo) -> tuple[int, int, int, QueuedPodInfo]:
-    return -waiting.pod.demand.priority, waiting.order, waiting.ticket, waiting
+def _ranked(queued: QueuedPodInfo) -> tuple[int, int, int, QueuedPodInfo]:
+    return -queued.pod.requirements.priority, queued.order, queued.entry_id, queued
 
 
 def _pop_valid(heap: list[tuple[int, int, int, QueuedPodInfo]]) -> QueuedPodInfo | None:
     while heap:
-        _, _, ticket, waiting = heappop(heap)
-        if waiting.ticket == ticket:
-            return waiting
+        _, _, entry_id, queued = heappop(heap)
+        if queued.entry_id == entry_id:
+            return queued
     return None

@@ -1,7 +1,7 @@
-"""How good a node is for a pod that fits: as empty as possible, evenly used, as wished.
+"""Scores of feasible nodes: least allocated, balanced allocation, preferred node affinity, few soft taints.
 
-Weights are Kubernetes'. A score depends on its own node alone, where Kubernetes scales some by the best node of the
-moment: so a score can be kept until its node changes.
+Weights are kube-scheduler's. A score depends on its own node alone, whereas kube-scheduler normalizes some scores by
+the best node: this way a score can be cached until its node changes.
 """
 
 from typing import Final
@@ -10,29 +10,29 @@ from kohort.api.taints import untolerated
 from kohort.embedded.scheduler.cache import NodeInfo
 from kohort.embedded.scheduler.requirements import CPU, MEMORY, PodRequirements
 
-MOST: Final = 100.0
-WISHED_NODES: Final = 2.0
-FEW_TAINTS: Final = 3.0
-_DISLIKED: Final = ("PreferNoSchedule",)
+MAX_SCORE: Final = 100.0
+NODE_AFFINITY_WEIGHT: Final = 2.0
+TAINT_WEIGHT: Final = 3.0
+_SOFT_EFFECTS: Final = ("PreferNoSchedule",)
 
 
-def load_score(demand: PodRequirements, node: NodeInfo) -> float:
-    """Better the emptier the node would be, and the more alike the used parts of CPU and memory."""
+def usage_score(requirements: PodRequirements, node: NodeInfo) -> float:
+    """Higher for lower utilization and for balanced CPU and memory utilization."""
     cpu, memory = node.allocatable.get(CPU, 0), node.allocatable.get(MEMORY, 0)
     if not cpu or not memory:
         return 0.0
-    busy = min(1.0, (node.cpu + demand.cpu) / cpu)
-    full = min(1.0, (node.memory + demand.memory) / memory)
-    return MOST * (1 - (busy + full) / 2) + MOST * (1 - abs(busy - full) / 2)
+    cpu_share = min(1.0, (node.cpu + requirements.cpu) / cpu)
+    memory_share = min(1.0, (node.memory + requirements.memory) / memory)
+    return MAX_SCORE * (1 - (cpu_share + memory_share) / 2) + MAX_SCORE * (1 - abs(cpu_share - memory_share) / 2)
 
 
-def kind_score(demand: PodRequirements, node: NodeInfo) -> float:
-    """Better the more wishes for nodes it meets, and the fewer taints it has that only discourage."""
-    score = FEW_TAINTS * MOST
+def spec_score(requirements: PodRequirements, node: NodeInfo) -> float:
+    """Higher for satisfied node preferences and for fewer untolerated PreferNoSchedule taints."""
+    score = TAINT_WEIGHT * MAX_SCORE
     if node.taints:
-        score /= 1 + len(untolerated(node.taints, demand.tolerations, _DISLIKED))
-    total = sum(weight for weight, _ in demand.wishes)
+        score /= 1 + len(untolerated(node.taints, requirements.tolerations, _SOFT_EFFECTS))
+    total = sum(weight for weight, _ in requirements.preferred_nodes)
     if total:
-        met = sum(weight for weight, term in demand.wishes if term.matches(node.name, node.labels))
-        score += WISHED_NODES * MOST * met / total
+        met = sum(weight for weight, term in requirements.preferred_nodes if term.matches(node.name, node.labels))
+        score += NODE_AFFINITY_WEIGHT * MAX_SCORE * met / total
     return score

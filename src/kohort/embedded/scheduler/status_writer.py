@@ -1,4 +1,4 @@
-"""What the scheduler writes: conditions of pods that found no node, and the end of those that make room."""
+"""Writes of the scheduler: conditions and events of pods, evictions of preemption victims."""
 
 from typing import Final
 
@@ -23,95 +23,95 @@ SCHEDULED: Final = "PodScheduled"
 GATED: Final = "SchedulingGated"
 GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
 PREEMPTING: Final = f"{NAME}: preempting to accommodate a higher priority pod"
-LONGEST_NOTE: Final = 1024
+MAX_NOTE_LENGTH: Final = 1024
 _CUT: Final = " ..."
 
 
 class PodStatusWriter:
-    """Tells pods what became of them; writes only what is not there already."""
+    """Writes pod conditions and events; skips writes that would change nothing."""
 
-    def __init__(self, client: Client, recorder: EventRecorder, seen: Indexer[SchedulerPod]) -> None:
-        self._seen = seen
+    def __init__(self, client: Client, recorder: EventRecorder, pods_cache: Indexer[SchedulerPod]) -> None:
+        self._pods_cache = pods_cache
         self._clock = client.clock
         self._pods: ResourceClient[dict[str, Json]] = client.of(Pod.resource)
         self._recorder = recorder
-        self._errands = DeferredWrites("scheduler-writes", client.clock, client.metrics)
+        self._deferred = DeferredWrites("scheduler-writes", client.clock, client.metrics)
 
     def start(self) -> None:
-        """Begin to write."""
-        self._errands.start()
+        """Starts the writers."""
+        self._deferred.start()
 
     async def stop(self) -> None:
-        """Finish what has begun."""
-        await self._errands.stop()
+        """Finishes the writes in flight."""
+        await self._deferred.stop()
 
     def placed(self, pod: PodInfo) -> None:
-        """A pod has found its node: why it had none is no longer of interest."""
-        self._errands.cancel(f"status/{pod.uid}")
+        """Drops a pending condition of a pod that was assigned a node."""
+        self._deferred.cancel(f"status/{pod.uid}")
 
     def scheduled(self, pod: PodInfo, node: str) -> None:
-        """Tell that a pod has its node."""
+        """Records the Scheduled event."""
         message = f"Successfully assigned {pod.key} to {node}"
         self._recorder.record(reference(pod), EventToRecord("Normal", "Scheduled", message, "Binding"))
 
     def failed(self, pod: PodInfo, condition: SeenCondition, nominated: str) -> None:
-        """Tell why a pod has no node, and which one it waits for."""
+        """Records the FailedScheduling event and writes condition and nominated node."""
         note = EventToRecord("Warning", "FailedScheduling", _cut(condition.message), "Scheduling")
         self._recorder.record(reference(pod), note)
-        self._show(pod.key, pod.uid, condition, nominated)
+        self._set_condition(pod.key, pod.uid, condition, nominated)
 
     def gated(self, pod: SchedulerPod) -> None:
-        """Tell that a pod is not to be placed yet, where the API server has not said so."""
+        """Writes the SchedulingGated condition if the API server has not set it."""
         condition = SeenCondition(type=SCHEDULED, status="False", reason=GATED, message=GATED_MESSAGE)
-        self._show(pod.key, pod.metadata.uid, condition, pod.status.nominated_node_name)
+        self._set_condition(pod.key, pod.metadata.uid, condition, pod.status.nominated_node_name)
 
     def evict(self, victim: PodInfo, preemptor: PodInfo, node: str) -> None:
-        """End a pod that makes room for another."""
+        """Evicts a preemption victim."""
 
-        async def errand() -> None:
+        async def write() -> None:
             patch = {"metadata": {"uid": victim.uid}, "status": {"conditions": [self._disrupted(victim.key)]}}
             try:
                 await self._pods.patch(victim.key, StrategicPatch(patch), subresource="status")
                 await self._pods.delete(victim.key, DeletionOptions(uid=victim.uid))
             except StatusError as error:
                 if error.is_conflict or error.is_invalid:
-                    return  # another pod has the name by now, whose uid is not to be changed
+                    return  # another pod has the name now
                 raise
             message = f"Preempted by pod {preemptor.uid} on node {node}"
             self._recorder.record(reference(victim), EventToRecord("Normal", "Preempted", message, "Preempting"))
 
-        self._errands.send(f"evict/{victim.uid}", errand)
+        self._deferred.send(f"evict/{victim.uid}", write)
 
-    def _show(self, key: ObjectKey, uid: str, condition: SeenCondition, nominated: str) -> None:
-        """Have a condition written, unless it is there, or the pod gets its node before."""
-        if self._change(key, uid, condition, nominated) is None:
+    def _set_condition(self, key: ObjectKey, uid: str, condition: SeenCondition, nominated: str) -> None:
+        """Queues writing a condition unless it is already set."""
+        if self._patch_for(key, uid, condition, nominated) is None:
             return
 
-        async def errand() -> None:
-            patch = self._change(key, uid, condition, nominated)
+        async def write() -> None:
+            patch = self._patch_for(key, uid, condition, nominated)
             if patch is not None:
                 await self._pods.patch(key, StrategicPatch(patch), subresource="status")
 
-        self._errands.send(f"status/{uid}", errand)
+        self._deferred.send(f"status/{uid}", write)
 
-    def _change(self, key: ObjectKey, uid: str, condition: SeenCondition, nominated: str) -> dict[str, Json] | None:
-        """What has to be written to the pod as it is now; a pod that changes meanwhile is looked at again."""
-        pod = self._seen.get(key)
+    def _patch_for(self, key: ObjectKey, uid: str, condition: SeenCondition, nominated: str) -> dict[str, Json] | None:
+        """The patch for the pod's current state; None if nothing would change or the pod was assigned or replaced."""
+        pod = self._pods_cache.get(key)
         if pod is None or pod.metadata.uid != uid or pod.spec.node_name:
             return None
         present = next((each for each in pod.status.conditions if each.type == condition.type), None)
         if present == condition and pod.status.nominated_node_name == nominated:
             return None
-        shown: dict[str, Json] = to_json(condition)
+        written: dict[str, Json] = to_json(condition)
         if present is None or present.status != condition.status:
-            shown["lastTransitionTime"] = format_time(self._clock.wall())
-        status: dict[str, Json] = {"conditions": [shown]}
+            written["lastTransitionTime"] = format_time(self._clock.wall())
+        status: dict[str, Json] = {"conditions": [written]}
         if pod.status.nominated_node_name != nominated:
             status["nominatedNodeName"] = nominated or None
         return {"metadata": {"uid": uid, "resourceVersion": pod.metadata.resource_version}, "status": status}
 
     def _disrupted(self, key: ObjectKey) -> dict[str, Json]:
-        seen = self._seen.get(key)
+        pods_cache = self._pods_cache.get(key)
         condition: dict[str, Json] = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -119,16 +119,16 @@ class PodStatusWriter:
             "message": PREEMPTING,
             "lastTransitionTime": format_time(self._clock.wall()),
         }
-        if seen is not None and seen.metadata.generation:
-            condition["observedGeneration"] = seen.metadata.generation
+        if pods_cache is not None and pods_cache.metadata.generation:
+            condition["observedGeneration"] = pods_cache.metadata.generation
         return condition
 
 
 def reference(pod: PodInfo) -> ObjectReference:
-    """A pod as events name it."""
+    """The pod's reference for events."""
     namespace, name = pod.key
     return ObjectReference(api_version="v1", kind="Pod", namespace=namespace, name=name, uid=pod.uid)
 
 
 def _cut(message: str) -> str:
-    return message if len(message) <= LONGEST_NOTE else message[: LONGEST_NOTE - len(_CUT)] + _CUT
+    return message if len(message) <= MAX_NOTE_LENGTH else message[: MAX_NOTE_LENGTH - len(_CUT)] + _CUT

@@ -1,13 +1,13 @@
-"""Claims and volumes, as far as they tie pods to nodes.
+"""Volume filters: PersistentVolumeClaims and the node affinity of their volumes.
 
-Nobody here binds a claim: that is for controllers of storage.
+Claims are not bound here: that is the task of storage controllers.
 """
 
 from typing import Final
 
 from kohort.api.selectors import NodeTerm, node_terms
 from kohort.embedded.scheduler.cache import NodeInfo, PodInfo
-from kohort.embedded.scheduler.diagnosis import NO_VOLUME, VOLUME_ELSEWHERE, FilterFailure
+from kohort.embedded.scheduler.diagnosis import NO_VOLUME, VOLUME_NODE_CONFLICT, FilterFailure
 from kohort.embedded.scheduler.requirements import VolumeClaimUse
 from kohort.embedded.scheduler.views import SchedulerClaim, SeenPersistentVolume, SeenStorageClass
 from kohort.kube.indexer import Indexer
@@ -18,7 +18,7 @@ ANNOTATION: Final = "pv.kubernetes.io/bind-completed"
 
 
 class VolumeIndex:
-    """What is known of claims, volumes and their classes."""
+    """Lookups in the caches of claims, volumes and storage classes."""
 
     def __init__(
         self,
@@ -31,20 +31,20 @@ class VolumeIndex:
         self._classes = classes
 
     def problem(self, pod: PodInfo) -> str:
-        """Why the pod can go to no node at all; empty for no reason."""
-        uses = pod.demand.claims
+        """Why the pod fits no node at all; empty if no such problem."""
+        uses = pod.requirements.claims
         problem = next((found for found in (self._unusable(pod.key.namespace, use) for use in uses) if found), "")
         return problem or (UNBOUND if any(self._is_awaited(pod.key.namespace, use) for use in uses) else "")
 
-    def refused(self, pod: PodInfo, node: NodeInfo) -> FilterFailure | None:
-        """What the pod's volumes have against a node."""
-        for use in pod.demand.claims:
+    def filter_failure(self, pod: PodInfo, node: NodeInfo) -> FilterFailure | None:
+        """Why the pod's volumes do not allow the node, if they do not."""
+        for use in pod.requirements.claims:
             claim = self._claims.get((pod.key.namespace, use.name))
             if claim is None or not claim.spec.volume_name:
                 return NO_VOLUME
             terms = self._reach(claim.spec.volume_name)
             if terms is not None and not any(term.matches(node.name, node.labels) for term in terms):
-                return VOLUME_ELSEWHERE
+                return VOLUME_NODE_CONFLICT
         return None
 
     def _unusable(self, namespace: str, use: VolumeClaimUse) -> str:
@@ -60,7 +60,7 @@ class VolumeIndex:
         return f'persistentvolumeclaim "{use.name}" is being deleted' if leaves else ""
 
     def _is_awaited(self, namespace: str, use: VolumeClaimUse) -> bool:
-        """Whether a claim is to be bound before its pod is placed, and is not."""
+        """Whether an unbound claim must be bound before the pod is scheduled."""
         claim = self._claims.get((namespace, use.name))
         if claim is None or _is_bound(claim):
             return False

@@ -1,6 +1,6 @@
-"""For pods of one shape: which nodes take them, the best on top; only nodes that changed are looked at again.
+"""Heaps of feasible nodes by score, one per pod requirements; a refresh reevaluates only nodes that changed.
 
-With a thousand equal pods to place, each costs a look at the node that the one before it went to.
+Among a thousand equal pods each costs the evaluation of the node that the previous one was assigned to.
 """
 
 from collections import OrderedDict
@@ -9,31 +9,31 @@ from typing import Final
 
 from kohort.embedded.scheduler.cache import NodeInfo, SchedulerCache
 from kohort.embedded.scheduler.diagnosis import FilterFailure, FitError, fit_error
-from kohort.embedded.scheduler.filters import refused_by_kind, refused_by_load
+from kohort.embedded.scheduler.filters import filter_by_spec, filter_by_usage
 from kohort.embedded.scheduler.requirements import PodRequirements
-from kohort.embedded.scheduler.scores import kind_score, load_score
+from kohort.embedded.scheduler.scores import spec_score, usage_score
 
-MOST_TABLES: Final = 128
+MAX_TABLES: Final = 128
 _SPARE: Final = 64
 
-Entry = tuple[float, int, int, int, NodeInfo]
-"""Score (negative), when a pod was last put there, age of the node, version, node."""
+_Entry = tuple[float, int, int, int, NodeInfo]
+"""Negative score, sequence number of the last assignment, index and version of the node, node."""
 
 
 class Table:
-    """All nodes, as pods of one shape see them; its pods must say nothing about others."""
+    """Feasible nodes for pods with equal, plain requirements."""
 
-    def __init__(self, cluster: SchedulerCache, demand: PodRequirements) -> None:
-        self._cluster = cluster
-        self._demand = demand
-        self._heap: list[Entry] = []
-        self._by_kind: dict[str, tuple[int, FilterFailure | None, float]] = {}
-        self._refused: dict[str, FilterFailure] = {}
-        self._seen = -1
-        self._verdict: tuple[int, FitError] | None = None
+    def __init__(self, cache: SchedulerCache, requirements: PodRequirements) -> None:
+        self._cache = cache
+        self._requirements = requirements
+        self._heap: list[_Entry] = []
+        self._by_spec: dict[str, tuple[int, FilterFailure | None, float]] = {}
+        self._failures: dict[str, FilterFailure] = {}
+        self._sequence = -1
+        self._fit_error: tuple[int, FitError] | None = None
 
     def best(self) -> NodeInfo | None:
-        """The best node that takes such a pod now."""
+        """The best feasible node."""
         self._refresh()
         heap = self._heap
         while heap:
@@ -43,76 +43,76 @@ class Table:
             heappop(heap)
         return None
 
-    def verdict(self) -> FitError:
-        """Why there is none; the same for all such pods until a node changes."""
-        if self._verdict is None or self._verdict[0] != self._seen:
-            self._verdict = (self._seen, fit_error(len(self._cluster.nodes), dict(self._refused)))
-        return self._verdict[1]
+    def fit_error(self) -> FitError:
+        """The fit error, cached until a node changes."""
+        if self._fit_error is None or self._fit_error[0] != self._sequence:
+            self._fit_error = (self._sequence, fit_error(len(self._cache.nodes), dict(self._failures)))
+        return self._fit_error[1]
 
     def _refresh(self) -> None:
-        now = self._cluster.sequence
-        if self._seen == now:
+        now = self._cache.sequence
+        if self._sequence == now:
             return
-        changed = self._cluster.changed_since(self._seen) if self._seen >= 0 else None
-        if changed is None or len(self._heap) > 4 * len(self._cluster.nodes) + _SPARE:
+        changed = self._cache.changed_since(self._sequence) if self._sequence >= 0 else None
+        if changed is None or len(self._heap) > 4 * len(self._cache.nodes) + _SPARE:
             self._rebuild()
         else:
             for node in {each.index: each for each in changed}.values():
-                self._look(node)
-        self._seen = now
+                self._update(node)
+        self._sequence = now
 
     def _rebuild(self) -> None:
-        self._refused.clear()
-        nodes = self._cluster.nodes
-        for name in self._by_kind.keys() - nodes.keys():
-            del self._by_kind[name]
+        self._failures.clear()
+        nodes = self._cache.nodes
+        for name in self._by_spec.keys() - nodes.keys():
+            del self._by_spec[name]
         entries = (self._entry(node) for node in nodes.values())
         self._heap = [entry for entry in entries if entry is not None]
         heapify(self._heap)
 
-    def _look(self, node: NodeInfo) -> None:
-        present = self._cluster.nodes.get(node.name)
+    def _update(self, node: NodeInfo) -> None:
+        present = self._cache.nodes.get(node.name)
         if present is None:
-            self._refused.pop(node.name, None)
-            self._by_kind.pop(node.name, None)
+            self._failures.pop(node.name, None)
+            self._by_spec.pop(node.name, None)
         if present is not node:
-            return  # another of the same name changed too, and has its own turn
+            return  # another node object of the same name is in the log as well
         entry = self._entry(node)
         if entry is not None:
             heappush(self._heap, entry)
 
-    def _entry(self, node: NodeInfo) -> Entry | None:
-        """The node's place in the order; None, with the reason kept, where it refuses."""
-        known = self._by_kind.get(node.name)
-        if known is None or known[0] != node.shape:
-            refusal = refused_by_kind(self._demand, node)
-            score = kind_score(self._demand, node) if refusal is None else 0.0
-            known = self._by_kind[node.name] = (node.shape, refusal, score)
-        refusal = known[1] or refused_by_load(self._demand, node)
-        if refusal is not None:
-            self._refused[node.name] = refusal
+    def _entry(self, node: NodeInfo) -> _Entry | None:
+        """The node's heap entry; None, with the failure recorded, if it does not fit."""
+        cached = self._by_spec.get(node.name)
+        if cached is None or cached[0] != node.spec_version:
+            failure = filter_by_spec(self._requirements, node)
+            score = spec_score(self._requirements, node) if failure is None else 0.0
+            cached = self._by_spec[node.name] = (node.spec_version, failure, score)
+        failure = cached[1] or filter_by_usage(self._requirements, node)
+        if failure is not None:
+            self._failures[node.name] = failure
             return None
-        self._refused.pop(node.name, None)
-        score = known[2] + load_score(self._demand, node)
-        return -score, node.touched, node.index, node.version, node
+        self._failures.pop(node.name, None)
+        score = cached[2] + usage_score(self._requirements, node)
+        return -score, node.last_assigned, node.index, node.version, node
 
 
 class Tables:
-    """The tables of shapes that come more than once; the least used goes first."""
+    """LRU cache of tables for requirements that occur more than once."""
 
-    def __init__(self, cluster: SchedulerCache) -> None:
-        self._cluster = cluster
+    def __init__(self, cache: SchedulerCache) -> None:
+        self._cache = cache
         self._tables: OrderedDict[PodRequirements, Table | None] = OrderedDict()
 
-    def of(self, demand: PodRequirements) -> Table | None:
-        """The table of a shape; None for one that is seen for the first time, which may well be the last."""
-        if demand not in self._tables:
-            self._tables[demand] = None
-            if len(self._tables) > MOST_TABLES:
+    def of(self, requirements: PodRequirements) -> Table | None:
+        """The table for the requirements; None at their first use, since many are used only once."""
+        if requirements not in self._tables:
+            self._tables[requirements] = None
+            if len(self._tables) > MAX_TABLES:
                 self._tables.popitem(last=False)
             return None
-        self._tables.move_to_end(demand)
-        table = self._tables[demand]
+        self._tables.move_to_end(requirements)
+        table = self._tables[requirements]
         if table is None:
-            table = self._tables[demand] = Table(self._cluster, demand)
+            table = self._tables[requirements] = Table(self._cache, requirements)
         return table

@@ -1,6 +1,6 @@
-"""Which other pods a pod speaks of: terms of affinity and spreading, compiled once and matched often.
+"""Compiled pod affinity and topology spread terms.
 
-A term is data, equal to another that says the same, so that pods of a thousand replicas share one count.
+A term is a value, equal to any term with the same content, so that all replicas of a workload share one count.
 """
 
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ _NO_LABELS: Final[Labels] = {}
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """Pods by namespace and label."""
+    """Pods selected by namespace and labels."""
 
     namespaces: frozenset[str]
     selector: Selector
     namespace_selector: Selector = NOTHING
 
     def match(self, namespace: str, labels: Labels, all_labels: NamespaceLabels) -> bool:
-        """Whether a pod with these labels in this namespace is one of them."""
+        """Whether a pod with these labels in this namespace is selected."""
         if namespace not in self.namespaces:
             of_namespace = self.namespace_selector is not NOTHING
             if not of_namespace or not self.namespace_selector.matches(all_labels.get(namespace, _NO_LABELS)):
@@ -39,19 +39,19 @@ class Peers:
 
 @dataclass(frozen=True, slots=True)
 class PodSelection:
-    """Pods that are all of these at once; spreading does not count those on their way out."""
+    """Pods that match all of the selectors; topology spread excludes terminating pods."""
 
     peers: tuple[Peers, ...]
-    with_leaving: bool
+    include_terminating: bool
 
     def match(self, namespace: str, labels: Labels, all_labels: NamespaceLabels) -> bool:
-        """Whether a pod is of the crowd, as far as its labels tell."""
+        """Whether a pod with these labels in this namespace is selected."""
         return all(each.match(namespace, labels, all_labels) for each in self.peers)
 
 
 @dataclass(frozen=True, slots=True)
 class AffinityTerm:
-    """Pods, and the node label by whose value they are near."""
+    """An inter-pod affinity term: selected pods and the topology key."""
 
     peers: Peers
     topology_key: str
@@ -59,7 +59,7 @@ class AffinityTerm:
 
 @dataclass(frozen=True, slots=True)
 class WeightedTerm:
-    """A term that makes nodes better by its weight, or worse by a negative one."""
+    """A preferred term; a negative weight stands for anti-affinity."""
 
     term: AffinityTerm
     weight: int
@@ -67,33 +67,33 @@ class WeightedTerm:
 
 @dataclass(frozen=True, slots=True)
 class TopologySpread:
-    """How evenly a crowd is to lie over the values of a node label."""
+    """A compiled topology spread constraint."""
 
-    crowd: PodSelection
+    selection: PodSelection
     topology_key: str
     max_skew: int
     min_domains: int
     counts_itself: bool
-    """Whether the pod that asks is of the crowd."""
+    """Whether the constraint selects the pod itself."""
     honors_affinity: bool
     honors_taints: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """All that a pod says about other pods."""
+    """All terms of a pod that refer to other pods."""
 
     affinity: tuple[AffinityTerm, ...] = ()
     anti_affinity: tuple[AffinityTerm, ...] = ()
-    pulls: tuple[WeightedTerm, ...] = ()
+    weighted_terms: tuple[WeightedTerm, ...] = ()
     spreads: tuple[TopologySpread, ...] = ()
-    """What must hold."""
+    """DoNotSchedule constraints."""
     soft_spreads: tuple[TopologySpread, ...] = ()
 
     @property
-    def attracted(self) -> PodSelection:
-        """The pods that the required affinity looks for: each must meet all terms."""
-        return PodSelection(tuple(term.peers for term in self.affinity), with_leaving=True)
+    def affinity_selection(self) -> PodSelection:
+        """The pods that match all required affinity terms."""
+        return PodSelection(tuple(term.peers for term in self.affinity), include_terminating=True)
 
 
 NO_RELATIONS: Final = Relations()
@@ -102,17 +102,20 @@ NO_RELATIONS: Final = Relations()
 def relations(
     namespace: str, labels: Labels, affinity: Affinity | None, spread: tuple[SpreadConstraint, ...]
 ) -> Relations:
-    """What a pod with these labels says about others."""
-    near = affinity.pod_affinity if affinity else None
-    far = affinity.pod_anti_affinity if affinity else None
+    """Compiles the affinity and spread terms of a pod."""
+    pod_affinity = affinity.pod_affinity if affinity else None
+    pod_anti_affinity = affinity.pod_anti_affinity if affinity else None
     hard, soft = (
-        tuple(_spread(namespace, labels, each) for each in spread if each.when_unsatisfiable == word)
-        for word in ("DoNotSchedule", "ScheduleAnyway")
+        tuple(_spread(namespace, labels, each) for each in spread if each.when_unsatisfiable == action)
+        for action in ("DoNotSchedule", "ScheduleAnyway")
     )
     return Relations(
-        _required(namespace, labels, near),
-        _required(namespace, labels, far),
-        (*_pulls(namespace, labels, near, 1), *_pulls(namespace, labels, far, -1)),
+        _required(namespace, labels, pod_affinity),
+        _required(namespace, labels, pod_anti_affinity),
+        (
+            *_weighted_terms(namespace, labels, pod_affinity, 1),
+            *_weighted_terms(namespace, labels, pod_anti_affinity, -1),
+        ),
         hard,
         soft,
     )
@@ -121,21 +124,23 @@ def relations(
 def _required(namespace: str, labels: Labels, affinity: PodAffinity | None) -> tuple[AffinityTerm, ...]:
     if affinity is None:
         return ()
-    wanted = affinity.required_during_scheduling_ignored_during_execution
-    return tuple(_term(namespace, labels, each) for each in wanted)
+    terms = affinity.required_during_scheduling_ignored_during_execution
+    return tuple(_term(namespace, labels, each) for each in terms)
 
 
-def _pulls(namespace: str, labels: Labels, affinity: PodAffinity | None, sign: int) -> tuple[WeightedTerm, ...]:
+def _weighted_terms(
+    namespace: str, labels: Labels, affinity: PodAffinity | None, sign: int
+) -> tuple[WeightedTerm, ...]:
     if affinity is None:
         return ()
-    wanted = affinity.preferred_during_scheduling_ignored_during_execution
-    return tuple(WeightedTerm(_term(namespace, labels, each.pod_affinity_term), sign * each.weight) for each in wanted)
+    terms = affinity.preferred_during_scheduling_ignored_during_execution
+    return tuple(WeightedTerm(_term(namespace, labels, each.pod_affinity_term), sign * each.weight) for each in terms)
 
 
 def _term(namespace: str, labels: Labels, term: PodAffinityTerm) -> AffinityTerm:
     selector = _compiled(term.label_selector)
-    alike = exactly({key: labels[key] for key in term.match_label_keys if key in labels})
-    unlike = (
+    matching = exactly({key: labels[key] for key in term.match_label_keys if key in labels})
+    mismatching = (
         Requirement(key, Operator.NOT_IN, frozenset((labels[key],)))
         for key in term.mismatch_label_keys
         if key in labels
@@ -143,19 +148,19 @@ def _term(namespace: str, labels: Labels, term: PodAffinityTerm) -> AffinityTerm
     own = () if term.namespaces or term.namespace_selector is not None else (namespace,)
     peers = Peers(
         frozenset((*term.namespaces, *own)),
-        _narrowed(selector, (*alike, *unlike)),
+        _with_requirements(selector, (*matching, *mismatching)),
         _compiled(term.namespace_selector),
     )
     return AffinityTerm(peers, term.topology_key)
 
 
 def _spread(namespace: str, labels: Labels, constraint: SpreadConstraint) -> TopologySpread:
-    alike = exactly({key: labels[key] for key in constraint.match_label_keys if key in labels})
-    selector = _narrowed(_compiled(constraint.label_selector), tuple(alike))
-    # A selector that asks for nothing counts nobody here, as Kubernetes has it, though it selects all.
+    matching = exactly({key: labels[key] for key in constraint.match_label_keys if key in labels})
+    selector = _with_requirements(_compiled(constraint.label_selector), tuple(matching))
+    # As in Kubernetes, an empty selector counts no pods here although it matches all.
     counted = selector if selector.requirements else NOTHING
     return TopologySpread(
-        PodSelection((Peers(frozenset((namespace,)), counted),), with_leaving=False),
+        PodSelection((Peers(frozenset((namespace,)), counted),), include_terminating=False),
         constraint.topology_key,
         constraint.max_skew,
         constraint.min_domains or 1,
@@ -165,14 +170,14 @@ def _spread(namespace: str, labels: Labels, constraint: SpreadConstraint) -> Top
     )
 
 
-def _narrowed(selector: Selector, requirements: tuple[Requirement, ...]) -> Selector:
-    """The selector with more requirements; one that an API server has merged in already counts once."""
+def _with_requirements(selector: Selector, requirements: tuple[Requirement, ...]) -> Selector:
+    """Adds requirements that the API server has not already merged into the selector."""
     added = tuple(each for each in requirements if each not in selector.requirements)
     return Selector((*selector.requirements, *added)) if added else selector
 
 
 def _compiled(selector: LabelSelector | None) -> Selector:
-    """A selector that can't be understood matches nothing, as one that is not there."""
+    """Compiles a selector; an invalid or missing one matches nothing."""
     try:
         return compile_selector(selector)
     except SelectorError:

@@ -1,4 +1,4 @@
-"""Objects as the scheduler sees them: lean views, so that a watch event costs little to read and to keep."""
+"""Partial views of the API objects that the scheduler watches, which reduce decoding cost and memory."""
 
 from functools import lru_cache
 from typing import ClassVar, Final
@@ -19,20 +19,20 @@ from kohort.api.struct import View
 from kohort.kube.resource_types import TypedResource
 
 FINISHED = ("Succeeded", "Failed")
-MOST_SPECS = 4096
-NOTHING_ASKED = ResourceRequirements()
+MAX_SPECS = 4096
+NO_RESOURCES = ResourceRequirements()
 
 
 class SeenContainer(View):
-    """What one container takes of a node."""
+    """Resources and ports of a container."""
 
-    resources: ResourceRequirements = NOTHING_ASKED
+    resources: ResourceRequirements = NO_RESOURCES
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str = ""
 
 
 class SpreadConstraint(View):
-    """How evenly pods are to lie over the values of a node label."""
+    """A topology spread constraint."""
 
     max_skew: int = 1
     topology_key: str = ""
@@ -45,17 +45,17 @@ class SpreadConstraint(View):
 
 
 class ClaimSource(View):
-    """A volume that is a claim."""
+    """A volume that refers to a claim."""
 
     claim_name: str = ""
 
 
 class EphemeralSource(View):
-    """A volume whose claim is made for the pod."""
+    """A volume whose claim is created for the pod."""
 
 
 class SeenVolume(View):
-    """A volume of a pod, as far as it ties the pod to a node."""
+    """A pod volume that may restrict nodes."""
 
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
@@ -63,7 +63,7 @@ class SeenVolume(View):
 
 
 class SchedulerPodSpec(View):
-    """What a pod asks of a node."""
+    """Scheduling fields of a pod spec."""
 
     containers: tuple[SeenContainer, ...] = ()
     init_containers: tuple[SeenContainer, ...] = ()
@@ -82,7 +82,7 @@ class SchedulerPodSpec(View):
 
 
 class SeenCondition(View):
-    """One condition of a pod."""
+    """A pod condition."""
 
     type: str = ""
     status: str = ""
@@ -91,7 +91,7 @@ class SeenCondition(View):
 
 
 class SeenPodStatus(View):
-    """How far the placing of a pod has come."""
+    """Scheduling fields of a pod status."""
 
     phase: str = ""
     conditions: tuple[SeenCondition, ...] = ()
@@ -113,19 +113,19 @@ class SchedulerPod(ObjectView):
         return ObjectKey(self.metadata.namespace, self.metadata.name)
 
     @property
-    def is_leaving(self) -> bool:
-        """Whether it was deleted and is on its way out."""
+    def is_terminating(self) -> bool:
+        """Whether the pod is being deleted."""
         return self.metadata.deletion_timestamp is not None
 
 
-@lru_cache(maxsize=MOST_SPECS)
+@lru_cache(maxsize=MAX_SPECS)
 def _shared(spec: bytes) -> SchedulerPodSpec:
-    """One spec for all pods that have the same; a pod's node is its own."""
+    """One instance for all pods with an equal spec; the node name is set separately."""
     return decode(spec, SchedulerPodSpec)
 
 
-def lean(pod: SchedulerPod) -> SchedulerPod:
-    """The pod without what nobody looks at, sharing what it has in common with others: less than half of the memory."""
+def strip_unused(pod: SchedulerPod) -> SchedulerPod:
+    """Removes unused fields and shares equal specs, which more than halves memory."""
     volumes = tuple(each for each in pod.spec.volumes if each.persistent_volume_claim or each.ephemeral)
     spec = _shared(encode(replace(pod.spec, node_name="", volumes=volumes)))
     if pod.spec.node_name:
@@ -134,11 +134,11 @@ def lean(pod: SchedulerPod) -> SchedulerPod:
     return replace(pod, metadata=metadata, spec=spec)
 
 
-PODS: Final = TypedResource(SchedulerPod.resource, SchedulerPod, lean)
+PODS: Final = TypedResource(SchedulerPod.resource, SchedulerPod, strip_unused)
 
 
 class SeenNodeStatus(View):
-    """What a node has for pods."""
+    """Allocatable resources of a node."""
 
     allocatable: ResourceList = {}
 
@@ -153,26 +153,26 @@ class SchedulerNode(ObjectView):
 
 
 class SeenNamespace(ObjectView):
-    """A namespace: its labels."""
+    """A namespace with its labels."""
 
     resource: ClassVar = Namespace.resource
 
 
 class SchedulerBudgetSpec(View):
-    """Which pods a disruption budget is about."""
+    """Selector of a PodDisruptionBudget."""
 
     selector: LabelSelector | None = None
 
 
 class SchedulerBudgetStatus(View):
-    """How many of them may go."""
+    """Allowed disruptions of a PodDisruptionBudget."""
 
     disruptions_allowed: int = 0
     disrupted_pods: dict[str, Time] = {}
 
 
 class SeenBudget(ObjectView):
-    """A disruption budget."""
+    """A PodDisruptionBudget."""
 
     resource: ClassVar = Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)
 
@@ -181,20 +181,20 @@ class SeenBudget(ObjectView):
 
 
 class ClaimSpec(View):
-    """What a claim is bound to."""
+    """Binding fields of a PersistentVolumeClaim."""
 
     volume_name: str = ""
     storage_class_name: str | None = None
 
 
 class ClaimStatus(View):
-    """How a claim fares."""
+    """Phase of a PersistentVolumeClaim."""
 
     phase: str = ""
 
 
 class SchedulerClaim(ObjectView):
-    """A claim on storage."""
+    """A PersistentVolumeClaim."""
 
     resource: ClassVar = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 
@@ -203,19 +203,19 @@ class SchedulerClaim(ObjectView):
 
 
 class VolumeNodeAffinity(View):
-    """From where a volume can be reached."""
+    """Nodes from which a volume is accessible."""
 
     required: NodeSelector | None = None
 
 
 class VolumeSpec(View):
-    """Where a volume is."""
+    """Spec of a PersistentVolume."""
 
     node_affinity: VolumeNodeAffinity | None = None
 
 
 class SeenPersistentVolume(ObjectView):
-    """A piece of storage."""
+    """A PersistentVolume."""
 
     resource: ClassVar = Resource("", "v1", "PersistentVolume", "persistentvolumes", namespaced=False)
 
@@ -223,7 +223,7 @@ class SeenPersistentVolume(ObjectView):
 
 
 class SeenStorageClass(ObjectView):
-    """A kind of storage: whether its volumes wait for a pod."""
+    """A StorageClass with its volume binding mode."""
 
     resource: ClassVar = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses", namespaced=False)
 
