@@ -34,7 +34,7 @@ from kohort.embedded.controllers.deployments.revisions import (
 from kohort.embedded.controllers.deployments.scaling import (
     Sizes,
     first_size,
-    most_unavailable,
+    max_unavailable,
     resized,
     rolling_step,
     surge,
@@ -93,7 +93,7 @@ def test_a_rollout_keeps_its_bounds_and_comes_to_its_end(
     found = deployment(replicas, more, fewer)
     before = Sets(None, tuple(replica_set(f"old-{n}", size, size) for n, size in enumerate(olds)))
     sets = Sets(replica_set("new", first_size(found, before), 0), before.old)
-    least, most = replicas - most_unavailable(found), replicas + surge(found)
+    least, most = replicas - max_unavailable(found), replicas + surge(found)
     for _ in range(200):
         was_total, was_available = total(sets), available(sets)
         sets = scaled(sets, rolling_step(found, sets))
@@ -126,7 +126,7 @@ def test_a_new_size_is_shared_out_to_the_last_pod(old: int, new: int, one: int, 
 )
 def test_bounds_of_ten_pods(more: int | str, fewer: int | str, bounds: tuple[int, int]) -> None:
     found = deployment(10, more, fewer)
-    assert (surge(found), most_unavailable(found)) == bounds
+    assert (surge(found), max_unavailable(found)) == bounds
 
 
 # Templates and numbers

@@ -83,15 +83,15 @@ async def test_a_rolling_update_keeps_its_bounds_at_every_step(world: Workshop) 
     for _ in range(20):
         await world.calm()
         pods = await world.pods()
-        leaving = [pod for pod in pods if pod["metadata"].get("deletionTimestamp")]
-        staying = [pod for pod in pods if pod not in leaving]
+        terminating = [pod for pod in pods if pod["metadata"].get("deletionTimestamp")]
+        staying = [pod for pod in pods if pod not in terminating]
         ready = [pod for pod in staying if pod["status"]["phase"] == "Running"]
         assert len(staying) <= 5
         assert len(ready) >= 3
-        for pod in leaving:
+        for pod in terminating:
             await world.delete(pod, gracePeriodSeconds=0)
         waiting = [pod for pod in staying if pod not in ready]
-        if not waiting and not leaving:
+        if not waiting and not terminating:
             break
         await world.run(*waiting[:1])
     assert await sizes(world) == {"1": 0, "2": 4}
@@ -103,11 +103,11 @@ async def test_recreate_waits_until_the_last_old_pod_is_gone(world: Workshop) ->
     await world.run_all()
     await world.merge(found, image("new"))
     await world.calm()
-    leaving = await world.pods()
-    assert len(leaving) == 2
-    assert all(pod["metadata"]["deletionTimestamp"] for pod in leaving)
+    terminating = await world.pods()
+    assert len(terminating) == 2
+    assert all(pod["metadata"]["deletionTimestamp"] for pod in terminating)
     assert await sizes(world) == {"1": 0}
-    await world.delete(leaving[0], gracePeriodSeconds=0)
+    await world.delete(terminating[0], gracePeriodSeconds=0)
     await world.calm()
     assert await sizes(world) == {"1": 0}
     await world.run_all()

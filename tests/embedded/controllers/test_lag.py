@@ -3,7 +3,7 @@
 import msgspec
 
 from kohort.api.meta import ObjectMeta, OwnerReference
-from kohort.embedded.controllers.unobserved_writes import PATIENCE, UnobservedWrites
+from kohort.embedded.controllers.unobserved_writes import STALE_CACHE_TIMEOUT, UnobservedWrites
 from kohort.embedded.controllers.views import ControllerPod
 from kohort.kube.clock import VirtualClock
 
@@ -34,7 +34,7 @@ async def test_a_cache_is_believed_again_after_a_while() -> None:
     clock = VirtualClock()
     lag = UnobservedWrites[ControllerPod](clock)
     lag.wrote(state("9"))
-    await clock.advance(PATIENCE + 1)
+    await clock.advance(STALE_CACHE_TIMEOUT + 1)
     old = state("8")
     assert lag.latest(old) is old
     assert lag.missing("owner") == []

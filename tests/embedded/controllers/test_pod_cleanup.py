@@ -11,7 +11,7 @@ from kohort.embedded.controllers.pod_cleanup import PodCleanup
 
 @pytest.fixture
 async def world() -> AsyncIterator[Workshop]:
-    async with workshop(lambda client, informers: PodCleanup(client, informers, most_ended=2)) as running:
+    async with workshop(lambda client, informers: PodCleanup(client, informers, max_finished=2)) as running:
         yield running
 
 
@@ -61,11 +61,11 @@ async def test_a_leaving_pod_without_a_node_is_failed_once_and_left_to_its_final
 async def test_leaving_pods_of_a_node_out_of_service_go(world: Workshop) -> None:
     taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
     await world.create(node("off", taint, ready="Unknown"))
-    leaving = await world.create(pod("leaving", nodeName="off"))
+    terminating = await world.create(pod("leaving", nodeName="off"))
     staying = await world.create(pod("staying", nodeName="off"))
-    await world.delete(leaving)
+    await world.delete(terminating)
     await world.calm()
-    assert not await world.is_there(leaving)
+    assert not await world.is_there(terminating)
     assert await world.is_there(staying)
 
 

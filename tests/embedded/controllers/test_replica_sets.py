@@ -15,7 +15,7 @@ from kohort.api.core.pods import ContainerStatus, PodStatus
 from kohort.api.meta import ObjectMeta
 from kohort.embedded.controllers.replicasets.controller import ReplicaSetController
 from kohort.embedded.controllers.replicasets.plan import BURST, ReplicaSetPlan, plan, status_of
-from kohort.embedded.controllers.replicasets.ranking import DELETION_COST, first_to_go
+from kohort.embedded.controllers.replicasets.ranking import DELETION_COST, deletion_order
 from kohort.embedded.controllers.serving import SeenReplicaSet, SeenReplicaSetSpec
 from kohort.embedded.controllers.views import ControllerPod, ControllerPodSpec
 from kohort.kube.clock import START
@@ -179,13 +179,13 @@ def seen(name: str, *, node: str = "n", phase: str = "Running", ready: int | Non
     ],
 )
 def test_what_serves_less_goes_first(goes: ControllerPod, stays: ControllerPod) -> None:
-    assert first_to_go([stays, goes], [], 1, START) == [goes]
+    assert deletion_order([stays, goes], [], 1, START) == [goes]
 
 
 def test_crowded_pods_go_first() -> None:
     crowd = [seen("x", node="full"), seen("y", node="full")]
     alone = seen("a", node="empty")
-    assert alone not in first_to_go([alone, *crowd], [alone, *crowd], 2, START)
+    assert alone not in deletion_order([alone, *crowd], [alone, *crowd], 2, START)
 
 
 @given(

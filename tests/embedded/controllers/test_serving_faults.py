@@ -60,8 +60,8 @@ async def test_controllers_that_start_anew_finish_what_others_began(cluster: Clu
     for _ in range(3):
         async with at_work(cluster) as world:
             await world.calm()
-            leaving = [pod for pod in await world.pods() if pod["metadata"].get("deletionTimestamp")]
-            for pod in leaving:
+            terminating = [pod for pod in await world.pods() if pod["metadata"].get("deletionTimestamp")]
+            for pod in terminating:
                 await world.delete(pod, gracePeriodSeconds=0)
     async with at_work(cluster) as world:
         await world.run_all()
@@ -108,10 +108,10 @@ async def settled(world: Workshop) -> None:
     )
 )
 async def test_whatever_is_refused_for_a_while_the_end_is_the_same(
-    refusals: list[tuple[tuple[str, str], int, int]],
+    rejections: list[tuple[tuple[str, str], int, int]],
 ) -> None:
     async with running_cluster() as cluster, at_work(cluster) as world:
-        for (method, end), code, times in refusals:
+        for (method, end), code, times in rejections:
             world.meddler.refuse(method, end, *[code] * times)
         web, _ = await world.create(deployment("web", 2)), await world.create(stateful_set(2))
         await settled(world)

@@ -100,8 +100,8 @@ async def test_pods_go_highest_first_and_one_by_one(world: Workshop) -> None:
     await world.run_all()
     await world.merge(found, {"spec": {"replicas": 1}})
     await world.calm()
-    leaving = [each for each in await world.pods() if each["metadata"].get("deletionTimestamp")]
-    assert [each["metadata"]["name"] for each in leaving] == ["db-2"]
+    terminating = [each for each in await world.pods() if each["metadata"].get("deletionTimestamp")]
+    assert [each["metadata"]["name"] for each in terminating] == ["db-2"]
     await world.run_all()
     assert await world.names() == ["db-0"]
 
@@ -124,9 +124,9 @@ async def test_an_update_goes_backwards_and_waits_for_each(world: Workshop) -> N
     await world.calm()
     status = (await world.get(found))["status"]
     assert status["currentRevision"] == before != status["updateRevision"]
-    leaving = [each for each in await world.pods() if each["metadata"].get("deletionTimestamp")]
-    assert [each["metadata"]["name"] for each in leaving] == ["db-1"]
-    await world.delete(leaving[0], gracePeriodSeconds=0)
+    terminating = [each for each in await world.pods() if each["metadata"].get("deletionTimestamp")]
+    assert [each["metadata"]["name"] for each in terminating] == ["db-1"]
+    await world.delete(terminating[0], gracePeriodSeconds=0)
     await world.calm()
     assert await images(world) == {"db-0": "busybox:1", "db-1": "new"}
     await world.run_all()
@@ -309,15 +309,15 @@ def test_every_set_comes_to_rest_with_its_numbers_filled(
     for _ in range(60):
         wanted = plan(found, list(pods.values()), NAMES, START)
         if found.spec.pod_management_policy == "OrderedReady":
-            assert len(wanted.births) <= 1
-            assert not (wanted.births and wanted.deaths)
-        assert all(birth.ordinal not in pods for birth in wanted.births)
-        for each in wanted.deaths:
+            assert len(wanted.creates) <= 1
+            assert not (wanted.creates and wanted.deletes)
+        assert all(birth.ordinal not in pods for birth in wanted.creates)
+        for each in wanted.deletes:
             del pods[int(each.metadata.name.removeprefix("db-"))]
-        for birth in wanted.births:
+        for birth in wanted.creates:
             pods[birth.ordinal] = seen(birth.ordinal, birth.revision, "Pending")
         waiting = [ordinal for ordinal, each in pods.items() if each.status.phase == "Pending"]
-        if not (waiting or wanted.births or wanted.deaths):
+        if not (waiting or wanted.creates or wanted.deletes):
             break
         pods |= {n: seen(n, pods[n].metadata.labels[REVISION_LABEL], "Running") for n in waiting[:1]}
     first = found.spec.ordinals.start

@@ -7,7 +7,7 @@ import pytest
 from embedded.controllers.workshops import Workshop, node, workshop
 from embedded.server.clusters import Object, pod
 from kohort.api.meta import Taint, Toleration
-from kohort.embedded.controllers.taint_eviction import FOR_EVER, TaintEviction, tolerated_seconds
+from kohort.embedded.controllers.taint_eviction import FOREVER, TaintEviction, tolerated_seconds
 
 BROKEN = {"key": "broken", "effect": "NoExecute"}
 A, B = Taint(key="a", effect="NoExecute"), Taint(key="b", effect="NoExecute")
@@ -29,7 +29,7 @@ def patient(name: str, seconds: int) -> Object:
     [
         ([], 0.0),
         ([Toleration(key="a", operator="Exists")], 0.0),
-        ([Toleration(operator="Exists")], FOR_EVER),
+        ([Toleration(operator="Exists")], FOREVER),
         ([Toleration(operator="Exists", toleration_seconds=9)], 9.0),
         ([Toleration(operator="Exists", toleration_seconds=-9)], 0.0),
         (

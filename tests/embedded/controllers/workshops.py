@@ -108,11 +108,11 @@ class Workshop:
         for _ in range(30):
             await self.calm()
             pods = await self.pods()
-            leaving = [pod for pod in pods if pod["metadata"].get("deletionTimestamp")]
-            new = [pod for pod in pods if pod["status"]["phase"] == "Pending" and pod not in leaving]
-            if not leaving and not new:
+            terminating = [pod for pod in pods if pod["metadata"].get("deletionTimestamp")]
+            new = [pod for pod in pods if pod["status"]["phase"] == "Pending" and pod not in terminating]
+            if not terminating and not new:
                 return
-            for pod in leaving:
+            for pod in terminating:
                 await self.delete(pod, gracePeriodSeconds=0)
             await self.run(*new)
         raise AssertionError("pods come and go without end")

@@ -1,4 +1,5 @@
-"""The controllers that a control plane has built in, each on one shared set of informers.
+"""The built-in controllers of kube-controller-manager, sharing one set of informers.
 
-Each is made as `X(client, informers)`; `start()` is for when the informers are live, `await stop()` ends it.
+Each is constructed as `X(client, informers)`; call `start()` after the informers have synced and `await stop()` at the
+end.
 """

@@ -1,4 +1,4 @@
-"""When a ready pod counts as available: after it has been ready for as long as its owner asks."""
+"""Availability of pods: a pod is available once it has been ready for minReadySeconds."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ def is_available(pod: ControllerPod, ready_seconds: int, now: float) -> bool:
 
 
 def next_available(pods: Iterable[ControllerPod], ready_seconds: int, now: float) -> float | None:
-    """Seconds until the next pod becomes available; None when none is about to."""
+    """Seconds until the next pod becomes available; None if no pod is about to."""
     if ready_seconds == 0:
         return None
     since = [pod.ready_since() for pod in pods if not is_available(pod, ready_seconds, now)]

@@ -1,25 +1,25 @@
-"""Many writes of one kind: a few at first, more and more while all goes well, none after a refusal."""
+"""Slow-start batches of writes: batch sizes double while all writes succeed and stop at the first rejection."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from kohort.kube.errors import KubeError
 
-MOST_AT_ONCE = 64
+MAX_BATCH = 64
 
-Action = Callable[[], Awaitable[None]]
+_Action = Callable[[], Awaitable[None]]
 
 
-async def in_batches(actions: Sequence[Action]) -> KubeError | None:
-    """Do all, until one is refused; the refusal, if there is one. Any other error is raised."""
+async def run_in_batches(actions: Sequence[_Action]) -> KubeError | None:
+    """Runs all actions until one is rejected and returns the rejection, if any; other errors are raised."""
     start, size = 0, 1
     while start < len(actions):
         results = await asyncio.gather(*(act() for act in actions[start : start + size]), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, KubeError):
                 raise result
-        refusals = [result for result in results if isinstance(result, KubeError)]
-        if refusals:
-            return refusals[0]
-        start, size = start + size, min(2 * size, MOST_AT_ONCE)
+        rejections = [result for result in results if isinstance(result, KubeError)]
+        if rejections:
+            return rejections[0]
+        start, size = start + size, min(2 * size, MAX_BATCH)
     return None

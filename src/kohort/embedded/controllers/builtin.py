@@ -1,4 +1,4 @@
-"""What every built-in controller is made of: a queue of keys, workers that reconcile them, and a voice for events."""
+"""Base class of the built-in controllers: work queue, workers and event recorder."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -15,13 +15,13 @@ _INSTANCE = "kohort"
 
 
 class BuiltinController(ABC, Generic[K]):
-    """A controller; subclasses subscribe to informers and say how a key is reconciled."""
+    """A controller; subclasses subscribe to informers and implement `reconcile`."""
 
     NAME: ClassVar[str]
     WORKERS: ClassVar[int] = 4
-    """Keys that are worked on at a time."""
+    """Number of concurrent workers."""
     LIMITS: ClassVar[RetryLimits] = USUAL_LIMITS
-    """How patiently keys come back that failed."""
+    """Backoff and rate limit of failed keys."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -29,21 +29,21 @@ class BuiltinController(ABC, Generic[K]):
         self._recorder = EventRecorder(client, self.NAME, _INSTANCE)
         self._queue = WorkQueue[K](client.clock, self.NAME, self.LIMITS, client.metrics)
         self._controller = Controller(self.NAME, self._queue, self.reconcile, client.clock, client.metrics)
-        self._voice: asyncio.Task[None] | None = None
+        self._recorder_task: asyncio.Task[None] | None = None
 
     @abstractmethod
     async def reconcile(self, key: K) -> RequeueAfter | None:
-        """Look at the world and make it right."""
+        """Reconciles one object."""
 
     def start(self) -> None:
-        """Begin to work; the informers have to be live."""
-        self._voice = asyncio.create_task(self._recorder.run())
+        """Starts the workers; the informers must have synced."""
+        self._recorder_task = asyncio.create_task(self._recorder.run())
         self._controller.start(self.WORKERS)
 
     async def stop(self) -> None:
-        """Finish what has begun, and say what is still unsaid."""
+        """Finishes reconciles in progress and flushes recorded events."""
         await self._controller.stop()
-        if self._voice is not None:
-            self._voice.cancel()
-            await asyncio.gather(self._voice, return_exceptions=True)
+        if self._recorder_task is not None:
+            self._recorder_task.cancel()
+            await asyncio.gather(self._recorder_task, return_exceptions=True)
             await self._recorder.flush()

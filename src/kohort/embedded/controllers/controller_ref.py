@@ -1,7 +1,7 @@
-"""Which pods belong to an owner: those it controls by uid, and strays that its selector takes in.
+"""Controller ref manager: pods controlled by an owner, and orphans that its selector matches.
 
-The decision is a pure function over caches. Before the first adoption the owner is read anew, because a cache may show
-an owner that has been deleted, or replaced under its name.
+The decision is a pure function over caches. Before the first adoption the owner is read live, since a cache may still
+have an owner that was deleted or re-created.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,35 +24,35 @@ BY_CONTROLLER = "controller"
 
 
 def _controller(pod: ControllerPod) -> tuple[str]:
-    """The uid of who controls a pod; strays are found by their namespace, which is no uid."""
+    """Index values of a pod: the UID of its controller, or for orphans the namespace."""
     reference = controller_of(pod.metadata)
-    return (_strays(pod.metadata.namespace) if reference is None else reference.uid,)
+    return (_orphan_key(pod.metadata.namespace) if reference is None else reference.uid,)
 
 
-def _strays(namespace: str) -> str:
+def _orphan_key(namespace: str) -> str:
     return f"/{namespace}"
 
 
 def pods_by_controller(informers: SharedInformerFactory) -> Informer[ControllerPod]:
-    """The informer of all pods, which finds them by who controls them."""
+    """The shared pod informer, indexed by controller."""
     pods = informers.of(ControllerPod)
     pods.index(BY_CONTROLLER, _controller)
     return pods
 
 
 def pods_of(cache: Indexer[ControllerPod], uid: str) -> list[ControllerPod]:
-    """The pods that an owner controls."""
+    """The pods controlled by an owner."""
     return cache.find(BY_CONTROLLER, uid)
 
 
-def strays_in(cache: Indexer[ControllerPod], namespace: str) -> list[ControllerPod]:
-    """The pods of a namespace that nobody controls."""
-    return cache.find(BY_CONTROLLER, _strays(namespace))
+def orphans_in(cache: Indexer[ControllerPod], namespace: str) -> list[ControllerPod]:
+    """The pods of a namespace without a controller."""
+    return cache.find(BY_CONTROLLER, _orphan_key(namespace))
 
 
 @dataclass(frozen=True, slots=True)
 class PodClaim:
-    """What an owner has, wants, and no longer wants."""
+    """Pods to keep, to adopt and to release."""
 
     kept: tuple[ControllerPod, ...] = ()
     adopted: tuple[ControllerPod, ...] = ()
@@ -60,26 +60,26 @@ class PodClaim:
 
 
 def decide(
-    owner: ObjectMeta, selector: Selector, own: Iterable[ControllerPod], strays: Iterable[ControllerPod]
+    owner: ObjectMeta, selector: Selector, own: Iterable[ControllerPod], orphans: Iterable[ControllerPod]
 ) -> PodClaim:
-    """Keep what matches, release what no longer does, adopt strays that do; an owner on its way out changes nothing."""
+    """Keeps matching pods, releases others, adopts matching orphans; a terminating owner changes nothing."""
     kept, released = list[ControllerPod](), list[ControllerPod]()
     for pod in own:
         (kept if selector.matches(pod.metadata.labels) else released).append(pod)
     if owner.deletion_timestamp is not None:
         return PodClaim(tuple(kept))
-    wanted = (pod for pod in strays if not pod.is_leaving and selector.matches(pod.metadata.labels))
+    wanted = (pod for pod in orphans if not pod.is_terminating and selector.matches(pod.metadata.labels))
     return PodClaim(tuple(kept), tuple(wanted), tuple(released))
 
 
-def anybody(_: ControllerPod) -> bool:
-    """Every stray may be adopted."""
+def any_orphan(_: ControllerPod) -> bool:
+    """Every orphan may be adopted."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerRefManager:
-    """Carries out claims; `finalizers` are put on what is adopted and taken off what is released."""
+    """Adopts and releases pods; `finalizers` are added at adoption and removed at release."""
 
     client: Client
     finalizers: tuple[str, ...] = ()
@@ -89,21 +89,21 @@ class ControllerRefManager:
         owner: ObjectView,
         selector: Selector,
         cache: Indexer[ControllerPod],
-        eligible: Callable[[ControllerPod], bool] = anybody,
+        eligible: Callable[[ControllerPod], bool] = any_orphan,
     ) -> list[ControllerPod]:
-        """The pods of an owner, after releases, and adoptions of strays that are eligible."""
+        """The pods of an owner after releases and adoptions of eligible orphans."""
         own = pods_of(cache, owner.metadata.uid)
-        strays = filter(eligible, strays_in(cache, owner.metadata.namespace))
-        decided = decide(owner.metadata, selector, own, strays)
+        orphans = filter(eligible, orphans_in(cache, owner.metadata.namespace))
+        decided = decide(owner.metadata, selector, own, orphans)
         for pod in decided.released:
-            await self._amend(pod, self._released(owner))
+            await self._patch(pod, self._released(owner))
         if not decided.adopted or not await self._may_adopt(owner):
             return list(decided.kept)
-        adopted = [await self._amend(pod, self._adopted(owner)) for pod in decided.adopted]
+        adopted = [await self._patch(pod, self._adopted(owner)) for pod in decided.adopted]
         return [*decided.kept, *(pod for pod in adopted if pod is not None)]
 
     async def _may_adopt(self, owner: ObjectView) -> bool:
-        """Whether the owner is really there, the same and not on its way out."""
+        """Whether a live read confirms that the owner exists, with the same UID, and is not terminating."""
         try:
             live = await self.client.of(type(owner)).get((owner.metadata.namespace, owner.metadata.name))
         except StatusError as error:
@@ -120,8 +120,8 @@ class ControllerRefManager:
         left = {"$deleteFromPrimitiveList/finalizers": list(self.finalizers)} if self.finalizers else {}
         return {"ownerReferences": [{"$patch": "delete", "uid": owner.metadata.uid}], **left}
 
-    async def _amend(self, pod: ControllerPod, change: dict[str, Any]) -> ControllerPod | None:
-        """Change the metadata of a pod; None where it is gone, or somebody else's by now."""
+    async def _patch(self, pod: ControllerPod, change: dict[str, Any]) -> ControllerPod | None:
+        """Patches the metadata of a pod; None if it is gone or was re-created."""
         patch = StrategicPatch({"metadata": {"uid": pod.metadata.uid, **change}})
         try:
             return await self.client.of(ControllerPod).patch(pod.key, patch)

@@ -1,6 +1,6 @@
-"""Ends pods for reasons of their own: says why in their status, then deletes them.
+"""Sets the DisruptionTarget condition of pods and deletes them.
 
-Both writes name the uid, so that a new pod of the same name is never hit; a pod that is gone already is no error.
+Both writes carry the UID, so that a re-created pod is never affected; a missing pod is no error.
 """
 
 from datetime import datetime
@@ -15,7 +15,7 @@ from kohort.kube.resource_client import ResourceClient
 
 
 def disruption_target(pod: ControllerPod, reason: str, message: str, now: datetime) -> dict[str, Json]:
-    """The condition that says that a pod ends through no fault of its own."""
+    """The DisruptionTarget condition."""
     return {
         "type": "DisruptionTarget",
         "status": "True",
@@ -27,7 +27,7 @@ def disruption_target(pod: ControllerPod, reason: str, message: str, now: dateti
 
 
 async def amend_status(pods: ResourceClient[ControllerPod], pod: ControllerPod, status: dict[str, Json]) -> None:
-    """Change a part of the status of this very pod."""
+    """Patches the status of the pod with this UID."""
     patch = StrategicPatch({"metadata": {"uid": pod.metadata.uid}, "status": status})
     try:
         await pods.patch(pod.key, patch, subresource="status")
@@ -37,7 +37,7 @@ async def amend_status(pods: ResourceClient[ControllerPod], pod: ControllerPod, 
 
 
 async def delete(pods: ResourceClient[ControllerPod], pod: ControllerPod, grace: int | None = None) -> None:
-    """Delete this very pod; without `grace` it takes the time it asked for."""
+    """Deletes the pod with this UID; without `grace` its own grace period applies."""
     try:
         await pods.delete(pod.key, DeletionOptions(grace_seconds=grace, uid=pod.metadata.uid))
     except StatusError as error:

@@ -1,7 +1,7 @@
-"""What a controller has done to pods and no cache has shown yet, laid over what the cache shows.
+"""Expectations: writes of a controller to pods that its cache does not show yet, overlaid on the cache.
 
-So a cache that lags never makes a controller do a thing twice. An answer that the cache can never show, because the pod
-came and went between two lists, is forgotten after a while.
+A stale cache thus never causes a repeated write. Writes that the cache can never show, because the pod was created and
+deleted between two lists, expire.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,13 +12,13 @@ import msgspec
 from kohort.embedded.controllers.views import ControllerPod
 from kohort.kube.clock import Clock
 
-PATIENCE = 300.0
-"""Seconds after which a cache that still does not show a write never will."""
+EXPECTATION_TIMEOUT = 300.0
+"""Seconds after which an unobserved write is dropped."""
 
 
 @dataclass(slots=True)
 class _Writes:
-    """The writes to the pods of one owner, by the uid of the pod; times are those of the writes."""
+    """Unobserved writes to the pods of one owner, by pod UID, with their times."""
 
     created: dict[str, tuple[float, ControllerPod]] = field(default_factory=dict)
     deleted: dict[str, float] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class _Writes:
 
 
 class PodExpectations:
-    """The writes of one controller, by the uid of the owner."""
+    """Expectations of one controller by owner UID."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -37,26 +37,26 @@ class PodExpectations:
         self._unseen: dict[str, str] = {}
 
     def created(self, owner: str, pod: ControllerPod) -> None:
-        """A pod was made."""
+        """Records the creation of a pod."""
         self._of(owner).created[pod.metadata.uid] = (self._clock.now(), pod)
         self._unseen[pod.metadata.uid] = owner
 
     def deleted(self, owner: str, pod: ControllerPod) -> None:
-        """A pod was asked to end."""
+        """Records the deletion of a pod."""
         self._of(owner).deleted[pod.metadata.uid] = self._clock.now()
 
     def released(self, owner: str, pod: ControllerPod, finalizer: str) -> None:
-        """A finalizer was taken off a pod."""
+        """Records the removal of a finalizer."""
         self._of(owner).released[pod.metadata.uid] = (self._clock.now(), finalizer)
 
     def forget(self, owner: str) -> None:
-        """The owner is gone."""
+        """Drops the expectations of a deleted owner."""
         writes = self._owners.pop(owner, None)
         for uid in writes.created if writes else ():
             self._unseen.pop(uid, None)
 
     def observe(self, old: ControllerPod | None, new: ControllerPod | None) -> None:
-        """What the cache has just shown; to be subscribed to the informer of pods."""
+        """Informer handler that fulfils expectations."""
         shown = new or old
         owner = self._unseen.pop(shown.metadata.uid, None) if shown else None
         writes = self._owners.get(owner) if owner else None
@@ -64,11 +64,11 @@ class PodExpectations:
             writes.created.pop(shown.metadata.uid, None)
 
     def outstanding(self, owner: str) -> bool:
-        """Whether the cache lags behind the writes for an owner."""
+        """Whether writes for an owner have not been observed yet."""
         return bool(self._owners.get(owner))
 
     def overlay(self, owner: str, cached: Iterable[ControllerPod]) -> list[ControllerPod]:
-        """The owner's pods as the cache will show them once it has caught up."""
+        """The owner's pods as the cache will show them after observing all writes."""
         writes = self._owners.get(owner)
         if not writes:
             return list(cached)
@@ -84,14 +84,14 @@ class PodExpectations:
         return self._owners.setdefault(owner, _Writes())
 
     def _settle(self, writes: _Writes, cached: dict[str, ControllerPod]) -> None:
-        """Forget what the cache shows by now, and what it never will."""
-        stale = self._clock.now() - PATIENCE
+        """Drops fulfilled and expired expectations."""
+        stale = self._clock.now() - EXPECTATION_TIMEOUT
         for uid in [uid for uid, (since, _) in writes.created.items() if uid in cached or since < stale]:
             del writes.created[uid]
             self._unseen.pop(uid, None)
         known = cached.keys() | writes.created.keys()
         for uid, since in list(writes.deleted.items()):
-            if uid not in known or since < stale or (uid in cached and cached[uid].is_leaving):
+            if uid not in known or since < stale or (uid in cached and cached[uid].is_terminating):
                 del writes.deleted[uid]
         for uid, (since, finalizer) in list(writes.released.items()):
             if (
@@ -104,7 +104,7 @@ class PodExpectations:
     def _amended(self, writes: _Writes, pods: dict[str, ControllerPod]) -> Iterator[ControllerPod]:
         for uid, pod in pods.items():
             changed = pod
-            if uid in writes.deleted and not pod.is_leaving:
+            if uid in writes.deleted and not pod.is_terminating:
                 changed = _with_metadata(changed, deletion_timestamp=self._clock.wall())
             if uid in writes.released:
                 finalizer = writes.released[uid][1]
@@ -114,7 +114,7 @@ class PodExpectations:
                 yield changed
 
     def _went_at_once(self, uid: str, writes: _Writes, pod: ControllerPod) -> bool:
-        """Whether a pod went with the delete itself: unbound pods and finished ones have nobody to wait for."""
+        """Whether a deletion took effect immediately: unassigned and finished pods have no grace period."""
         return uid in writes.deleted and (pod.is_finished or not pod.spec.node_name)
 
 

@@ -1,4 +1,4 @@
-"""What the conditions of a node mean for its taints, and what is said of one that is silent; pure."""
+"""Maps node conditions to taints and computes the conditions of unreachable nodes; pure."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -22,38 +22,38 @@ _KEYS = {
     ("PIDPressure", "True"): f"{_PREFIX}pid-pressure",
 }
 _OURS = {*((key, "NoSchedule") for key in (*_KEYS.values(), _UNSCHEDULABLE))}
-_EXPELLING = {(NOT_READY, "NoExecute"), (UNREACHABLE, "NoExecute")}
+_NO_EXECUTE = {(NOT_READY, "NoExecute"), (UNREACHABLE, "NoExecute")}
 _REPORTED = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
-"""Conditions that a kubelet posts; the network's are others'."""
+"""Conditions posted by the kubelet."""
 
 
 def ready_status(node: Node) -> str:
-    """What the node says of itself: True, False or Unknown; empty before it has said anything."""
+    """Status of the Ready condition; empty if it is missing."""
     ready = find(node.status.conditions, "Ready")
     return ready.status if ready is not None else ""
 
 
 def no_schedule_taints(node: Node) -> set[tuple[str, str]]:
-    """The taints, as key and effect, that keep new pods off a node in its condition."""
+    """The NoSchedule taints, as key and effect, for the node's conditions."""
     states = {(each.type, each.status) for each in node.status.conditions}
     found = {(key, "NoSchedule") for state, key in _KEYS.items() if state in states}
     return found | {(_UNSCHEDULABLE, "NoSchedule")} if node.spec.unschedulable else found
 
 
 def no_execute_taint(node: Node) -> set[tuple[str, str]]:
-    """The taint that drives out pods which are there."""
+    """The NoExecute taint for the node's conditions."""
     key = _KEYS.get(("Ready", ready_status(node)))
     return {(key, "NoExecute")} if key else set()
 
 
-def is_driving_out(node: Node) -> bool:
-    """Whether the node has such a taint already."""
-    return any((taint.key, taint.effect) in _EXPELLING for taint in node.spec.taints)
+def has_no_execute_taint(node: Node) -> bool:
+    """Whether the node has a NoExecute taint of this controller."""
+    return any((taint.key, taint.effect) in _NO_EXECUTE for taint in node.spec.taints)
 
 
 def with_taints(node: Node, wanted: set[tuple[str, str]], now: datetime) -> tuple[Taint, ...]:
-    """The node's taints with these in place of all that conditions give; what stays keeps its time."""
-    ours = _OURS | _EXPELLING
+    """Replaces the taints managed by this controller; unchanged ones keep their time."""
+    ours = _OURS | _NO_EXECUTE
     kept = [taint for taint in node.spec.taints if (taint.key, taint.effect) not in ours - wanted]
     present = {(taint.key, taint.effect) for taint in kept}
     added = sorted(wanted - present, key=lambda each: (each[1] != "NoSchedule", each))
@@ -61,11 +61,11 @@ def with_taints(node: Node, wanted: set[tuple[str, str]], now: datetime) -> tupl
 
 
 def unknown_conditions(node: Node, now: datetime) -> list[Json]:
-    """The conditions that have to change when a node is not heard of any more."""
-    told = {each.type: each for each in node.status.conditions}
+    """The conditions to change when a node stops reporting."""
+    reported = {each.type: each for each in node.status.conditions}
     changes = []
     for name in _REPORTED:
-        before = told.get(name)
+        before = reported.get(name)
         if before is None:
             changes.append(_unknown(name, "NodeStatusNeverUpdated", "Kubelet never posted node status.", now))
             changes[-1]["lastHeartbeatTime"] = format_time(node.metadata.creation_timestamp or now)

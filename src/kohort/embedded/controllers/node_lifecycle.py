@@ -1,7 +1,7 @@
-"""Watches over nodes: one that is silent becomes Unknown, and the taints of each follow its conditions.
+"""The node lifecycle controller: marks unreachable nodes Unknown and maintains condition taints.
 
-A renewed lease costs a note of the time and nothing else; each node is looked at when its time would be up. Where no
-node at all is ready the fault is more likely ours, so nobody is driven out.
+A lease renewal costs one timestamp; each node is checked when its grace period ends. If no node at all is ready, the
+fault is more likely on this side, so pods are not evicted.
 """
 
 from datetime import datetime
@@ -13,7 +13,7 @@ from kohort.api.times import format_time
 from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.disruptions import amend_status
 from kohort.embedded.controllers.node_health import (
-    is_driving_out,
+    has_no_execute_taint,
     no_execute_taint,
     no_schedule_taints,
     ready_status,
@@ -32,40 +32,40 @@ from kohort.kube.rate_limiter import TokenBucket
 
 LEASES = ListScope("kube-node-lease")
 GRACE = 50.0
-"""Seconds of silence after which a node counts as lost."""
+"""Seconds without a heartbeat after which a node is unreachable."""
 STARTUP_GRACE = 60.0
-"""The same for a node that has not said anything yet."""
+"""The same for a node that has not reported yet."""
 LEASE_STRETCH = 1.25
-"""A node that asked for a longer lease is given so many times its length; a kubelet's 40 s make the usual 50."""
-EXPELLED_PER_SECOND = 0.1
-"""Nodes from which pods are driven out per second: an outage must not become a stampede."""
-LOOK_AGAIN = 5.0
+"""Grace period as a multiple of the lease duration; a kubelet's 40 s result in the usual 50."""
+EVICTIONS_PER_SECOND = 0.1
+"""Nodes per second that get a NoExecute taint, which bounds evictions in an outage."""
+RECHECK_SECONDS = 5.0
 
 
 class NodeLifecycle(BuiltinController[str]):
-    """Watches over all nodes."""
+    """Reconciles all nodes."""
 
     NAME = "node-controller"
     WORKERS = 8
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
-        self._heard: dict[str, float] = {}
+        self._heartbeats: dict[str, float] = {}
         self._ready: set[str] = set()
-        self._expulsions = TokenBucket(client.clock, EXPELLED_PER_SECOND, 1)
+        self._evictions = TokenBucket(client.clock, EVICTIONS_PER_SECOND, 1)
         self._nodes = informers.of(Node)
         self._leases = informers.of(Lease, LEASES)
         self._pods = pods_by_node(informers)
         self._nodes.subscribe(self._on_node)
         self._leases.subscribe(self._on_lease)
 
-    # What is heard
+    # Heartbeats
 
     def _on_lease(self, old: Lease | None, new: Lease | None) -> None:
         if new is None or (old is not None and old.spec.renew_time == new.spec.renew_time):
             return
-        if new.metadata.name in self._heard:
-            self._heard[new.metadata.name] = self._clock.now()
+        if new.metadata.name in self._heartbeats:
+            self._heartbeats[new.metadata.name] = self._clock.now()
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
         if new is None:
@@ -74,20 +74,20 @@ class NodeLifecycle(BuiltinController[str]):
             return
         name = new.metadata.name
         if old is None:
-            self._tell_about(new, "RegisteredNode", f"Registered Node {name} in Controller")
-        if old is None or _is_sign_of_life(old, new):
-            self._heard[name] = self._clock.now()
+            self._record_event(new, "RegisteredNode", f"Registered Node {name} in Controller")
+        if old is None or _is_heartbeat(old, new):
+            self._heartbeats[name] = self._clock.now()
         self._note_readiness(name, ready_status(new))
         if old is None or old.spec != new.spec or _states(old) != _states(new):
             self._queue.add(name)
 
     def _forget(self, node: Node) -> None:
-        self._heard.pop(node.metadata.name, None)
+        self._heartbeats.pop(node.metadata.name, None)
         self._note_readiness(node.metadata.name, "")
-        self._tell_about(node, "RemovingNode", f"Removing Node {node.metadata.name} from Controller")
+        self._record_event(node, "RemovingNode", f"Removing Node {node.metadata.name} from Controller")
 
     def _note_readiness(self, name: str, status: str) -> None:
-        """Where the last node is lost, or the first one is back, all of them are to be looked at."""
+        """Enqueues all nodes when the last ready one is lost or the first is ready again."""
         was_outage = not self._ready
         if status == "True":
             self._ready.add(name)
@@ -97,22 +97,22 @@ class NodeLifecycle(BuiltinController[str]):
             for key in self._nodes.cache.all_keys():
                 self._queue.add(key.name)
 
-    # One node
+    # Reconciliation
 
     async def reconcile(self, name: str) -> RequeueAfter | None:
-        """Say that a node is lost, or make its taints and pods fit what is known of it."""
+        """Marks an unreachable node or updates its taints and pods."""
         node = self._nodes.cache.get(("", name))
         if node is None:
             return None
-        left = self._heard.setdefault(name, self._clock.now()) + self._grace(node) - self._clock.now()
-        if left <= 0 and await self._lose(node):
-            return None  # the change itself brings the node back here
+        left = self._heartbeats.setdefault(name, self._clock.now()) + self._grace(node) - self._clock.now()
+        if left <= 0 and await self._mark_unreachable(node):
+            return None  # the write itself enqueues the node again
         if ready_status(node) == "Unknown":
             await self._mark_pods(node)
         is_settled = await self._taint(node)
         if left > 0:
-            return RequeueAfter(left if is_settled else min(left, LOOK_AGAIN))
-        return None if is_settled and ready_status(node) == "Unknown" else RequeueAfter(LOOK_AGAIN)
+            return RequeueAfter(left if is_settled else min(left, RECHECK_SECONDS))
+        return None if is_settled and ready_status(node) == "Unknown" else RequeueAfter(RECHECK_SECONDS)
 
     def _grace(self, node: Node) -> float:
         if not ready_status(node):
@@ -121,8 +121,8 @@ class NodeLifecycle(BuiltinController[str]):
         asked = (lease.spec.lease_duration_seconds or 0) if lease is not None else 0
         return max(GRACE, LEASE_STRETCH * asked)
 
-    async def _lose(self, node: Node) -> bool:
-        """Say in its status that a node is silent; not while we are the ones who can't hear."""
+    async def _mark_unreachable(self, node: Node) -> bool:
+        """Sets the conditions of an unreachable node to Unknown, unless the server itself is unreachable."""
         changes = unknown_conditions(node, self._clock.wall())
         if not changes or not (self._leases.synced and self._nodes.synced):
             return False
@@ -134,7 +134,7 @@ class NodeLifecycle(BuiltinController[str]):
         return True
 
     async def _mark_pods(self, node: Node) -> None:
-        """Nobody knows whether the pods of a lost node still serve."""
+        """Marks the pods of an unreachable node not ready."""
         for pod in pods_on(self._pods.cache, node.metadata.name):
             ready = find(pod.status.conditions, "Ready")
             if ready is not None and ready.status == "True":
@@ -144,9 +144,9 @@ class NodeLifecycle(BuiltinController[str]):
                 self._recorder.record(reference_to(pod), EventToRecord("Warning", "NodeNotReady", "Node is not ready"))
 
     async def _taint(self, node: Node) -> bool:
-        """Give the node the taints it should have; False when pods may be driven out only later."""
+        """Updates the node's taints; False if NoExecute is delayed by the rate limit."""
         driven = no_execute_taint(node) if self._ready else set()
-        waits = bool(driven) and not is_driving_out(node) and not self._expulsions.try_take()
+        waits = bool(driven) and not has_no_execute_taint(node) and not self._evictions.try_take()
         wanted = no_schedule_taints(node) | (set() if waits else driven)
         taints = with_taints(node, wanted, self._clock.wall())
         if taints != node.spec.taints:
@@ -155,13 +155,13 @@ class NodeLifecycle(BuiltinController[str]):
             await self._nodes.objects.patch(("", node.metadata.name), patch)
         return not waits
 
-    def _tell_about(self, node: Node, reason: str, message: str) -> None:
+    def _record_event(self, node: Node, reason: str, message: str) -> None:
         note = EventToRecord("Normal", reason, f"Node {node.metadata.name} event: {message}")
         self._recorder.record(reference_to(node), note)
 
 
-def _is_sign_of_life(old: Node, new: Node) -> bool:
-    """Whether a node has spoken: nobody else posts heartbeats, nor takes back that it is lost."""
+def _is_heartbeat(old: Node, new: Node) -> bool:
+    """Whether the update is a heartbeat: only the node agent updates heartbeats and readiness."""
     is_back = ready_status(old) == "Unknown" != ready_status(new)
     return is_back or _heartbeat(old) != _heartbeat(new)
 

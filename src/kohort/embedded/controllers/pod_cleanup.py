@@ -1,6 +1,6 @@
-"""Removes pods that nobody else would: of nodes that are gone, leaving ones without a node, too many that have ended.
+"""The pod garbage collector: removes pods of deleted nodes, unassigned terminating pods and surplus finished pods.
 
-A node must be away for a while, and the server itself must say so, before its pods are given up.
+A node must be missing for a while, and a live read must confirm it, before its pods are deleted.
 """
 
 from typing import NamedTuple
@@ -17,43 +17,43 @@ from kohort.kube.errors import StatusError
 from kohort.kube.informer import SharedInformerFactory
 
 QUARANTINE = 40.0
-"""Seconds that a node must be away before its pods are given up."""
+"""Seconds for which a node must be missing before its pods are deleted."""
 PERIOD = 20.0
-"""Seconds in which ended pods are gathered before the surplus is removed."""
-MOST_ENDED = 12_500
-"""Ended pods that are kept for people to look at."""
+"""Seconds for which finished pods are collected before the surplus is removed."""
+MAX_FINISHED = 12_500
+"""Finished pods that are kept."""
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
 
 class _OnePod(NamedTuple):
-    """A pod that may have to go."""
+    """A pod that may have to be deleted."""
 
     key: ObjectKey
 
 
 class _OneNode(NamedTuple):
-    """A node that may be gone."""
+    """A node that may have been deleted."""
 
     name: str
 
 
 class _Ended(NamedTuple):
-    """All pods that have ended."""
+    """All finished pods."""
 
 
 _Task = _OnePod | _OneNode | _Ended
 
 
 class PodCleanup(BuiltinController[_Task]):
-    """Watches for pods that are left behind."""
+    """Removes leftover pods."""
 
     NAME = "pod-garbage-collector-controller"
     WORKERS = 4
 
-    def __init__(self, client: Client, informers: SharedInformerFactory, most_ended: int = MOST_ENDED) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory, max_finished: int = MAX_FINISHED) -> None:
         super().__init__(client)
         self._objects = client.of(ControllerPod)
-        self._most_ended = most_ended
+        self._max_finished = max_finished
         self._ended: dict[ObjectKey, None] = {}
         self._nodes = informers.of(Node)
         self._pods = pods_by_node(informers)
@@ -75,48 +75,48 @@ class PodCleanup(BuiltinController[_Task]):
             self._ended.pop(pod.key, None)
         else:
             self._ended[pod.key] = None
-            if len(self._ended) > self._most_ended:
+            if len(self._ended) > self._max_finished:
                 self._queue.add_after(_Ended(), PERIOD)
         if new is None:
             return
-        if new.is_leaving:
+        if new.is_terminating:
             self._queue.add(_OnePod(new.key))
-        if new.spec.node_name and (old is None or not old.spec.node_name) and not self._knows(new.spec.node_name):
+        if new.spec.node_name and (old is None or not old.spec.node_name) and not self._has_node(new.spec.node_name):
             self._queue.add_after(_OneNode(new.spec.node_name), QUARANTINE)
 
-    def _knows(self, node: str) -> bool:
+    def _has_node(self, node: str) -> bool:
         return self._nodes.cache.get(("", node)) is not None
 
     async def reconcile(self, task: _Task) -> None:
-        """Do one of the three."""
+        """Dispatches by kind of task."""
         match task:
             case _OnePod(key):
-                await self._end_leaving(key)
+                await self._delete_terminating(key)
             case _OneNode(name):
-                await self._end_orphans(name)
+                await self._delete_orphans(name)
             case _Ended():
-                await self._end_surplus()
+                await self._delete_surplus()
 
-    async def _end_leaving(self, key: ObjectKey) -> None:
-        """A pod on its way out that no node can see off."""
+    async def _delete_terminating(self, key: ObjectKey) -> None:
+        """Deletes a terminating pod that no node agent can stop."""
         pod = self._pods.cache.get(key)
-        if pod is None or not pod.is_leaving:
+        if pod is None or not pod.is_terminating:
             return
         node = self._nodes.cache.get(("", pod.spec.node_name)) if pod.spec.node_name else None
         if not pod.spec.node_name or (node is not None and _is_out_of_service(node)):
-            await self._end(pod)
+            await self._delete_pod(pod)
 
-    async def _end_orphans(self, name: str) -> None:
-        """The pods of a node that is gone for good."""
+    async def _delete_orphans(self, name: str) -> None:
+        """Deletes the pods of a deleted node."""
         pods = pods_on(self._pods.cache, name)
-        if not pods or self._knows(name) or await self._is_served(name):
+        if not pods or self._has_node(name) or await self._is_served(name):
             return
         for pod in pods:
             now = self._clock.wall()
-            await self._end(pod, disruption_target(pod, "DeletionByPodGC", "PodGC: node no longer exists", now))
+            await self._delete_pod(pod, disruption_target(pod, "DeletionByPodGC", "PodGC: node no longer exists", now))
 
     async def _is_served(self, name: str) -> bool:
-        """Whether the server has the node, whatever the cache says."""
+        """Whether a live read finds the node."""
         try:
             await self._nodes.objects.get(("", name))
         except StatusError as error:
@@ -125,15 +125,15 @@ class PodCleanup(BuiltinController[_Task]):
             raise
         return True
 
-    async def _end_surplus(self) -> None:
-        """Ended pods above the bound: evicted ones first, then the oldest."""
+    async def _delete_surplus(self) -> None:
+        """Deletes finished pods above the limit: evicted ones first, then the oldest."""
         found = [pod for key in self._ended if (pod := self._pods.cache.get(key)) is not None]
-        surplus = len(found) - self._most_ended
+        surplus = len(found) - self._max_finished
         for pod in sorted(found, key=_age)[: max(0, surplus)]:
-            await self._end(pod)
+            await self._delete_pod(pod)
 
-    async def _end(self, pod: ControllerPod, condition: dict[str, Json] | None = None) -> None:
-        """Nobody else will ever say that it failed, so that is said first."""
+    async def _delete_pod(self, pod: ControllerPod, condition: dict[str, Json] | None = None) -> None:
+        """Marks the pod Failed before deleting it, since no node agent will."""
         if not pod.is_finished:
             conditions = [condition] if condition is not None else []
             await amend_status(self._objects, pod, {"phase": "Failed", "conditions": conditions})
@@ -141,7 +141,7 @@ class PodCleanup(BuiltinController[_Task]):
 
 
 def _is_out_of_service(node: Node) -> bool:
-    """Whether somebody has said that the node is off, and it does not say otherwise."""
+    """Whether the node has the out-of-service taint and is not ready."""
     tainted = any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
     return tainted and not is_true(node.status.conditions, "Ready")
 

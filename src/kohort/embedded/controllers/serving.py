@@ -1,4 +1,4 @@
-"""Serving workloads as their controllers see them: templates stay the JSON that pods are made from."""
+"""Partial views of ReplicaSets, Deployments and StatefulSets; templates stay JSON."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -18,15 +18,15 @@ from kohort.api.meta import LabelSelector
 from kohort.api.selectors import NOTHING, Selector, SelectorError, compile_selector
 from kohort.api.struct import View
 
-Template = dict[str, Any]
+PodTemplate = dict[str, Any]
 
 
 class SeenReplicaSetSpec(View):
-    """Which pods a ReplicaSet keeps."""
+    """Spec of a ReplicaSet."""
 
     replicas: int = 1
     selector: LabelSelector | None = None
-    template: Template = {}
+    template: PodTemplate = {}
     min_ready_seconds: int = 0
 
 
@@ -40,11 +40,11 @@ class SeenReplicaSet(ObjectView):
 
 
 class SeenDeploymentSpec(View):
-    """Which pods a Deployment keeps, and how it replaces them."""
+    """Spec of a Deployment."""
 
     replicas: int = 1
     selector: LabelSelector | None = None
-    template: Template = {}
+    template: PodTemplate = {}
     strategy: UpdateStrategy = UpdateStrategy()
     min_ready_seconds: int = 0
     revision_history_limit: int = 10
@@ -62,25 +62,25 @@ class SeenDeployment(ObjectView):
 
 
 class ClaimRetention(View):
-    """Whether claims go with the set, or with the pod that a smaller set no longer has: Delete or Retain."""
+    """Retention policy of claims when the set is deleted or scaled down: Delete or Retain."""
 
     when_deleted: str = "Retain"
     when_scaled: str = "Retain"
 
 
 class SeenStatefulSetSpec(View):
-    """Which numbered pods a StatefulSet keeps, and how it replaces them."""
+    """Spec of a StatefulSet."""
 
     replicas: int = 1
     selector: LabelSelector | None = None
-    template: Template = {}
+    template: PodTemplate = {}
     service_name: str = ""
     pod_management_policy: str = "OrderedReady"
     update_strategy: UpdateStrategy = UpdateStrategy(type="RollingUpdate")
     min_ready_seconds: int = 0
     revision_history_limit: int = 10
     ordinals: Ordinals = Ordinals()
-    volume_claim_templates: tuple[Template, ...] = ()
+    volume_claim_templates: tuple[PodTemplate, ...] = ()
     persistent_volume_claim_retention_policy: ClaimRetention = ClaimRetention()
 
 
@@ -94,7 +94,7 @@ class SeenStatefulSet(ObjectView):
 
 
 def selector_of(selector: LabelSelector | None) -> Selector:
-    """What a workload selects; one that makes no sense selects nothing, and the server has told its author."""
+    """Compiles the selector of a workload; an invalid one selects nothing."""
     try:
         return compile_selector(selector)
     except SelectorError:
@@ -102,25 +102,25 @@ def selector_of(selector: LabelSelector | None) -> Selector:
 
 
 _MANY = 50
-_LONGEST_WAIT = 0.5
+_MAX_DELAY = 0.5
 
 
-def gathering_seconds(replicas: int) -> float:
-    """How long changes of pods are gathered, so that a thousand of them do not make a thousand looks at a large set."""
-    return 0.0 if replicas < _MANY else min(replicas / 2000, _LONGEST_WAIT)
+def event_delay(replicas: int) -> float:
+    """Delay that collects pod events, so that a thousand of them do not cause a thousand reconciles of a large set."""
+    return 0.0 if replicas < _MANY else min(replicas / 2000, _MAX_DELAY)
 
 
 BY_NAMESPACE = "namespace"
 
 
 def in_namespace(found: ObjectView) -> Iterable[str]:
-    """An index by namespace."""
+    """Index by namespace."""
     return (found.metadata.namespace,)
 
 
-Conditions = tuple[StatusCondition, ...]
+_Conditions = tuple[StatusCondition, ...]
 
 
-def without(conditions: Conditions, kind: str) -> Conditions:
-    """Conditions without one of them."""
+def without(conditions: _Conditions, kind: str) -> _Conditions:
+    """Conditions without one type."""
     return tuple(each for each in conditions if each.type != kind)

@@ -1,4 +1,4 @@
-"""Counts that may be written as a share of a whole: `3` or `25%`."""
+"""Int-or-percentage values such as `3` or `25%`."""
 
 from kohort.api.errors import ApiError
 
@@ -10,17 +10,17 @@ class ShareError(ApiError):
 
 
 def rounded_up(value: CountOrShare, whole: int) -> int:
-    """The count; a share that falls between two counts becomes the greater one."""
+    """The count; percentages are rounded up."""
     return value if isinstance(value, int) else -(-_percent(value) * whole // 100)
 
 
 def rounded_down(value: CountOrShare, whole: int) -> int:
-    """The count; a share that falls between two counts becomes the smaller one."""
+    """The count; percentages are rounded down."""
     return value if isinstance(value, int) else _percent(value) * whole // 100
 
 
 def _percent(text: str) -> int:
     digits = text.removesuffix("%")
     if digits == text or not digits.isascii() or not digits.isdigit():
-        raise ShareError(f"{text[:40]!r} is neither a count nor a percentage: write it like 3 or 25%")
+        raise ShareError(f"{text[:40]!r}: neither a count nor a percentage, such as 3 or 25%")
     return int(digits)

@@ -1,6 +1,6 @@
-"""Takes back that a pod is about to be disrupted, where nothing came of it.
+"""Resets DisruptionTarget conditions of pods that were not deleted.
 
-Who wants a pod gone says so in its status and then deletes it. Between the two he may have died.
+A component sets the condition before it deletes the pod and may stop in between.
 """
 
 from datetime import timedelta
@@ -15,13 +15,13 @@ from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.informer import SharedInformerFactory
 
-PATIENCE = timedelta(minutes=2)
+STALE_AFTER = timedelta(minutes=2)
 _BY_KUBELET = "TerminationByKubelet"
-"""The node ends the pod itself, and may take its time."""
+"""The kubelet terminates the pod itself and may take longer."""
 
 
 class StaleDisruptions(BuiltinController[ObjectKey]):
-    """Watches for pods that were said to go, and stay."""
+    """Resets stale DisruptionTarget conditions."""
 
     NAME = "stale-disruption-controller"
     WORKERS = 2
@@ -37,15 +37,15 @@ class StaleDisruptions(BuiltinController[ObjectKey]):
             self._queue.add_after(new.key, left)
 
     def _seconds_left(self, pod: ControllerPod) -> float | None:
-        """Until what is said of a pod is stale; None where it is not said, or true."""
-        told = find(pod.status.conditions, "DisruptionTarget")
-        if told is None or told.status != "True" or told.reason == _BY_KUBELET or not pod.is_active:
+        """Seconds until the condition is stale; None if it is not set or the pod is terminating."""
+        reported = find(pod.status.conditions, "DisruptionTarget")
+        if reported is None or reported.status != "True" or reported.reason == _BY_KUBELET or not pod.is_active:
             return None
-        since = told.last_transition_time or self._clock.wall()
-        return max(0.0, (since + PATIENCE - self._clock.wall()).total_seconds())
+        since = reported.last_transition_time or self._clock.wall()
+        return max(0.0, (since + STALE_AFTER - self._clock.wall()).total_seconds())
 
     async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
-        """Take it back, when its time is up."""
+        """Resets the condition once it is stale."""
         pod = self._pods.cache.get(key)
         left = self._seconds_left(pod) if pod is not None else None
         if pod is None or left is None:

@@ -1,4 +1,4 @@
-"""All built-in controllers, started and stopped as one, on one set of informers."""
+"""Starts and stops all built-in controllers on one set of informers."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ ALL: tuple[Make, ...] = (
 
 
 class BuiltinControllers:
-    """The built-in controllers of one API server, whichever it is."""
+    """The built-in controllers of one API server."""
 
     def __init__(self, client: Client, makes: tuple[Make, ...] = ALL) -> None:
         self.informers = SharedInformerFactory(client)
@@ -47,7 +47,7 @@ class BuiltinControllers:
         self._starting: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin; work starts as soon as the caches are live."""
+        """Starts the informers, and the controllers once they have synced."""
         self.informers.start()
         self._starting = asyncio.create_task(self._start())
 
@@ -58,12 +58,12 @@ class BuiltinControllers:
             self._working.append(controller)
 
     async def wait_started(self) -> None:
-        """Return when all controllers work."""
+        """Waits until all controllers have started."""
         if self._starting is not None:
             await asyncio.shield(self._starting)
 
     async def stop(self) -> None:
-        """Finish what has begun, then let go of everything."""
+        """Finishes reconciles in progress and stops the informers."""
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)
@@ -73,7 +73,7 @@ class BuiltinControllers:
 
 @contextlib.asynccontextmanager
 async def running_controllers(client: Client, makes: tuple[Make, ...] = ALL) -> AsyncIterator[BuiltinControllers]:
-    """Controllers at work for as long as the block lasts; all of them unless named."""
+    """Runs the given controllers, by default all, until the context exits."""
     controllers = BuiltinControllers(client, makes)
     controllers.start()
     try:

@@ -1,6 +1,6 @@
-"""Writes the status of objects: only what changed, and only onto the very object that it was worked out for.
+"""Writes the status of objects: only changes, and only if the object's UID is unchanged.
 
-The answer to a write stands in for the cached object until the cache moves on.
+The response replaces the cached object until the cache shows a newer version.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ J = TypeVar("J", bound=ObjectView)
 
 
 def status_patch(old: View, new: View) -> dict[str, Json]:
-    """A merge patch from one status to another of the same kind; empty where they are equal."""
+    """A merge patch between two statuses of the same kind; empty if they are equal."""
     return dict(_changes(old, new))
 
 
@@ -36,56 +36,56 @@ def _changes(old: View, new: View) -> Iterator[tuple[str, Json]]:
 
 def _value(value: Any, default: Any) -> Json:
     if isinstance(value, View):
-        # A merge patch keeps the members that it does not name.
+        # A merge patch keeps the members that it does not mention.
         members = ((known, getattr(value, known.name)) for known in msgspec.structs.fields(value))
         return {known.encode_name: _value(member, known.default) for known, member in members}
     return None if value == default else msgspec.to_builtins(value, str_keys=True)
 
 
 class StatusWriter(Generic[J]):
-    """The status writes of one controller, each onto the newest state that is known."""
+    """Status writes of one controller, based on the newest known version."""
 
     def __init__(self, client: Client, kind: ResourceType[J]) -> None:
         self._objects = client.of(kind)
-        self._lag = UnobservedWrites[J](client.clock)
+        self._unobserved = UnobservedWrites[J](client.clock)
 
     def newest(self, cached: J) -> J:
-        """The object as it was last written here, while the cache still shows a state before that."""
-        return self._lag.latest(cached)
+        """The object as last written, if the cache is older."""
+        return self._unobserved.latest(cached)
 
     def is_own(self, shown: J) -> bool:
-        """Whether the cache shows nothing but what was written here."""
-        return self._lag.is_echo(shown)
+        """Whether the cached version is this controller's own write."""
+        return self._unobserved.is_echo(shown)
 
     def forget(self, metadata: ObjectMeta) -> None:
-        """The object is gone."""
-        self._lag.forget(metadata)
+        """Drops a deleted object."""
+        self._unobserved.forget(metadata)
 
     async def write(self, found: J, changes: dict[str, Json]) -> J:
-        """The object with its status changed; raises a conflict where it is not the newest state."""
+        """Writes status changes and returns the object; raises a conflict if it is not the newest version."""
         metadata = found.metadata
         base = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
         try:
             patch = MergePatch({"metadata": base, "status": changes})
-            return self._lag.wrote(await self._objects.patch(key_of(metadata), patch, subresource="status"))
+            return self._unobserved.wrote(await self._objects.patch(key_of(metadata), patch, subresource="status"))
         except StatusError:
-            self._lag.forget(metadata)
+            self._unobserved.forget(metadata)
             raise
 
 
 async def write_status(client: Client, found: J, old: View, new: View, required: tuple[str, ...] = ()) -> J | None:
-    """Write what is new in the status of this very object, whatever its revision; None where nothing is.
+    """Writes status changes of the object regardless of its resourceVersion; None if nothing changed.
 
-    A server wants `required` numbers said even where they are nought.
+    `required` counts are written even if zero.
     """
     changes = status_patch(old, new)
     if not changes:
         return None
-    said = status_patch(type(new)(), new)
+    full = status_patch(type(new)(), new)
     patch = MergePatch(
         {
             "metadata": {"uid": found.metadata.uid},
-            "status": {**changes, **{name: 0 for name in required if name not in said}},
+            "status": {**changes, **{name: 0 for name in required if name not in full}},
         }
     )
     return await client.of(type(found)).patch(key_of(found.metadata), patch, subresource="status")

@@ -1,6 +1,6 @@
-"""Deletes pods from nodes with NoExecute taints, each when its tolerations run out.
+"""The taint eviction controller: deletes pods from nodes with NoExecute taints when their tolerations expire.
 
-The time that a pod is given starts when its node's taints are noticed, and is forgotten when they go.
+The toleration period starts when the taint is observed and is reset when it is removed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,28 +17,28 @@ from kohort.kube.controller import RequeueAfter
 from kohort.kube.events import EventToRecord
 from kohort.kube.informer import SharedInformerFactory
 
-FOR_EVER = float("inf")
+FOREVER = float("inf")
 
 
-def expelling(taints: Iterable[Taint]) -> tuple[Taint, ...]:
-    """The taints that drive out pods which are there already."""
+def no_execute_taints(taints: Iterable[Taint]) -> tuple[Taint, ...]:
+    """The NoExecute taints."""
     return tuple(taint for taint in taints if taint.effect == "NoExecute")
 
 
 def tolerated_seconds(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> float:
-    """How long a pod may stay under taints: 0 when one is not tolerated at all, else the shortest time it was given."""
-    limits = [FOR_EVER]
+    """Seconds a pod tolerates the taints: 0 if one is not tolerated, otherwise the minimum tolerationSeconds."""
+    limits = [FOREVER]
     for taint in taints:
         covering = [each for each in tolerations if tolerates(each, taint)]
         if not covering:
             return 0.0
         seconds = covering[0].toleration_seconds
-        limits.append(FOR_EVER if seconds is None else float(max(0, seconds)))
+        limits.append(FOREVER if seconds is None else float(max(0, seconds)))
     return min(limits)
 
 
 class TaintEviction(BuiltinController[ObjectKey]):
-    """Watches for pods that have to leave tainted nodes."""
+    """Evicts pods from tainted nodes."""
 
     NAME = "taint-eviction-controller"
     WORKERS = 4
@@ -53,8 +53,8 @@ class TaintEviction(BuiltinController[ObjectKey]):
         self._pods.subscribe(self._on_pod)
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
-        before = expelling(old.spec.taints) if old else ()
-        after = expelling(new.spec.taints) if new else ()
+        before = no_execute_taints(old.spec.taints) if old else ()
+        after = no_execute_taints(new.spec.taints) if new else ()
         node = new or old
         if before != after and node is not None:
             for pod in pods_on(self._pods.cache, node.metadata.name):
@@ -70,17 +70,17 @@ class TaintEviction(BuiltinController[ObjectKey]):
 
     def _taints(self, pod: ControllerPod) -> tuple[Taint, ...]:
         node = self._nodes.cache.get(("", pod.spec.node_name)) if pod.spec.node_name else None
-        return expelling(node.spec.taints) if node is not None else ()
+        return no_execute_taints(node.spec.taints) if node is not None else ()
 
     async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
-        """Delete a pod whose time is up, or look again when it is."""
+        """Deletes a pod whose toleration expired, or requeues it until then."""
         pod = self._pods.cache.get(key)
-        if pod is None or pod.is_leaving:
+        if pod is None or pod.is_terminating:
             self._since.pop(key, None)
             return None
         taints = self._taints(pod)
-        given = tolerated_seconds(taints, pod.spec.tolerations) if taints else FOR_EVER
-        if given == FOR_EVER:
+        given = tolerated_seconds(taints, pod.spec.tolerations) if taints else FOREVER
+        if given == FOREVER:
             self._spare(pod)
             return None
         now = self._clock.now()
@@ -92,10 +92,10 @@ class TaintEviction(BuiltinController[ObjectKey]):
 
     def _spare(self, pod: ControllerPod) -> None:
         if self._since.pop(pod.key, None) is not None:
-            self._tell(pod, f"Cancelling deletion of Pod {pod.key}")
+            self._record_event(pod, f"Cancelling deletion of Pod {pod.key}")
 
     async def _evict(self, pod: ControllerPod) -> None:
-        self._tell(pod, f"Marking for deletion Pod {pod.key}")
+        self._record_event(pod, f"Marking for deletion Pod {pod.key}")
         present = find(pod.status.conditions, "DisruptionTarget")
         if present is None or present.status != "True":
             why = "Taint manager: deleting due to NoExecute taint"
@@ -104,5 +104,5 @@ class TaintEviction(BuiltinController[ObjectKey]):
         await delete(self._objects, pod)
         self._since.pop(pod.key, None)
 
-    def _tell(self, pod: ControllerPod, message: str) -> None:
+    def _record_event(self, pod: ControllerPod, message: str) -> None:
         self._recorder.record(reference_to(pod), EventToRecord("Normal", "TaintManagerEviction", message))

@@ -1,4 +1,4 @@
-"""Short words for templates, by which objects made from different templates get different names."""
+"""Hashes of templates for object names."""
 
 from hashlib import sha256
 
@@ -8,11 +8,11 @@ from kohort.api.codec import Json
 
 HASH_LENGTH = 10
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-"""Letters and digits that make no words."""
+"""Letters and digits that form no words (Kubernetes' safe alphabet)."""
 
 
 def short_hash(content: Json, collisions: int | None) -> str:
-    """A word for some content; another one after each collision."""
+    """A hash of the content and the collision count."""
     number = int.from_bytes(sha256(msgspec.json.encode([content, collisions or 0], order="deterministic")).digest())
     digits = []
     for _ in range(HASH_LENGTH):

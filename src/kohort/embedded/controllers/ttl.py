@@ -1,6 +1,6 @@
-"""Deletes Jobs whose time after their end is up, pods first.
+"""The TTL-after-finished controller.
 
-The Job is read anew before, since whoever raised the limit in the meantime wants to keep it.
+A Job is read live before its deletion, since ttlSecondsAfterFinished may have been raised.
 """
 
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from kohort.kube.options import DeletionOptions
 
 
 class ExpiredJobs(BuiltinController[ObjectKey]):
-    """Watches over `ttlSecondsAfterFinished`."""
+    """Deletes Jobs whose TTL after finishing expired."""
 
     NAME = "ttl-after-finished-controller"
 
@@ -32,12 +32,12 @@ class ExpiredJobs(BuiltinController[ObjectKey]):
             self._queue.add_after(new.key, left)
 
     def _left(self, job: SeenJob) -> float | None:
-        """Seconds that a Job may stay; None for ever."""
-        expiry = None if job.is_leaving else expiry_of(job)
+        """Seconds until a Job expires; None if it does not."""
+        expiry = None if job.is_terminating else expiry_of(job)
         return None if expiry is None else (expiry - self._clock.wall()).total_seconds()
 
     async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
-        """Delete a Job, if its time is really up."""
+        """Deletes a Job if its TTL has expired."""
         cached = self._jobs.cache.get(key)
         if cached is None or self._left(cached) is None:
             return None
@@ -60,7 +60,7 @@ class ExpiredJobs(BuiltinController[ObjectKey]):
 
 
 def expiry_of(job: SeenJob) -> datetime | None:
-    """When a Job that has ended is to go, if ever."""
+    """When a finished Job expires; None if it does not."""
     limit = job.spec.ttl_seconds_after_finished
     ends = (each for each in job.status.conditions if each.type in (COMPLETE, FAILED) and each.status == "True")
     end = next((each.last_transition_time for each in ends), None)

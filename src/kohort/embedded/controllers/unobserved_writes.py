@@ -1,6 +1,6 @@
-"""Objects that were just written, until a cache shows them: nobody must act on what he has already changed.
+"""Own writes that a cache does not show yet, so that a controller does not act on outdated objects.
 
-Which of two states is newer is told by their revisions as numbers. A wrong guess costs a wait, and no more.
+Versions are compared as numbers. A wrong comparison costs a delay, and no more.
 """
 
 from typing import Generic, TypeVar
@@ -13,31 +13,31 @@ from kohort.kube.clock import Clock
 
 T = TypeVar("T", bound=ObjectView)
 
-PATIENCE = 10.0
-"""Seconds after which a cache is believed again, whatever the numbers say."""
+STALE_CACHE_TIMEOUT = 10.0
+"""Seconds after which the cache is used regardless of versions."""
 
 
 class UnobservedWrites(Generic[T]):
-    """The answers to writes that a cache has not shown yet."""
+    """Responses to writes that a cache has not shown yet."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._written: dict[ObjectKey, tuple[float, T]] = {}
 
     def wrote(self, answer: T) -> T:
-        """A write was answered with this state."""
+        """Records the response to a write."""
         self._written[key_of(answer.metadata)] = (self._clock.now(), answer)
         return answer
 
     def observe(self, old: T | None, new: T | None) -> None:
-        """What the cache has just shown; to be subscribed to its informer."""
+        """Informer handler that drops observed writes."""
         if new is not None:
             self.latest(new)
         elif old is not None:
             self.forget(old.metadata)
 
     def latest(self, cached: T) -> T:
-        """The newest state that is known of an object."""
+        """The newest known version of an object."""
         key = key_of(cached.metadata)
         since, answer = self._written.get(key, (0.0, cached))
         if answer is not cached and self._is_fresh(since) and _is_newer(answer, cached):
@@ -46,22 +46,22 @@ class UnobservedWrites(Generic[T]):
         return cached
 
     def is_echo(self, shown: T) -> bool:
-        """Whether a cache shows nothing but what was written here, or was known when it was."""
+        """Whether a cached version is an own write or older than one."""
         _, answer = self._written.get(key_of(shown.metadata), (0.0, shown))
         return answer is not shown and answer.metadata.uid == shown.metadata.uid and not _is_newer(shown, answer)
 
     def forget(self, metadata: ObjectMeta) -> None:
-        """The object is gone, or has changed in a way that nobody here knows."""
+        """Drops an object that was deleted or changed by another client."""
         self._written.pop(key_of(metadata), None)
 
     def missing(self, owner: str) -> list[T]:
-        """Objects of an owner whose writes no cache has shown; the caller knows which of them it has."""
+        """Unobserved objects of an owner, whether or not the cache has them."""
         self._written = {key: each for key, each in self._written.items() if self._is_fresh(each[0])}
         answers = (answer for _, answer in self._written.values())
         return [each for each in answers if any(one.uid == owner for one in each.metadata.owner_references)]
 
     def _is_fresh(self, since: float) -> bool:
-        return self._clock.now() - since <= PATIENCE
+        return self._clock.now() - since <= STALE_CACHE_TIMEOUT
 
 
 def _is_newer(one: ObjectView, other: ObjectView) -> bool:

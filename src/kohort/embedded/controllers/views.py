@@ -1,6 +1,6 @@
-"""Pods as all controllers see them: one lean view, so that one cache of pods serves every controller.
+"""The partial view of pods that all controllers share, so that one cache serves every controller.
 
-What containers run is not here: pods are made from the JSON of a template, and never written back whole.
+Containers are omitted: pods are created from a template's JSON and never written back whole.
 """
 
 from typing import ClassVar
@@ -17,7 +17,7 @@ FINISHED = ("Succeeded", "Failed")
 
 
 class ControllerPodSpec(View):
-    """Where a pod is, and what it puts up with there."""
+    """Node name, tolerations and related fields of a pod spec."""
 
     node_name: str = ""
     restart_policy: str = ""
@@ -25,7 +25,7 @@ class ControllerPodSpec(View):
 
 
 class ControllerPod(ObjectView):
-    """A pod, as far as controllers look at it."""
+    """The controllers' view of a pod."""
 
     resource: ClassVar = Pod.resource
 
@@ -39,26 +39,26 @@ class ControllerPod(ObjectView):
 
     @property
     def is_finished(self) -> bool:
-        """Whether its containers have ended for good."""
+        """Whether the phase is Succeeded or Failed."""
         return self.status.phase in FINISHED
 
     @property
-    def is_leaving(self) -> bool:
-        """Whether it has been deleted and is on its way out."""
+    def is_terminating(self) -> bool:
+        """Whether the pod is being deleted."""
         return self.metadata.deletion_timestamp is not None
 
     @property
     def is_active(self) -> bool:
-        """Whether it counts among the replicas of its owner."""
-        return not self.is_finished and not self.is_leaving
+        """Whether it counts as a replica of its owner."""
+        return not self.is_finished and not self.is_terminating
 
     @property
     def is_ready(self) -> bool:
-        """Whether it is ready to serve."""
+        """Whether the pod is ready."""
         return is_true(self.status.conditions, "Ready")
 
     def ready_since(self) -> float | None:
-        """When it became ready, in seconds of the epoch; None while it is not."""
+        """When the pod became ready, in seconds of the epoch; None if it is not."""
         ready = find(self.status.conditions, "Ready")
         if ready is None or ready.status != "True" or ready.last_transition_time is None:
             return None
@@ -66,17 +66,17 @@ class ControllerPod(ObjectView):
 
 
 def key_of(metadata: ObjectMeta) -> ObjectKey:
-    """The place of an object."""
+    """Namespace and name of an object."""
     return ObjectKey(metadata.namespace, metadata.name)
 
 
 def controller_of(metadata: ObjectMeta) -> OwnerReference | None:
-    """The one owner that manages an object."""
+    """The controller owner reference of an object."""
     return next((reference for reference in metadata.owner_references if reference.controller), None)
 
 
 def reference_to(found: ObjectView) -> ObjectReference:
-    """An object as events name it."""
+    """The object reference for events."""
     metadata = found.metadata
     return ObjectReference(
         api_version=found.resource.api_version,
@@ -96,12 +96,12 @@ def _node(pod: ControllerPod) -> tuple[str, ...]:
 
 
 def pods_by_node(informers: SharedInformerFactory) -> Informer[ControllerPod]:
-    """The informer of all pods, which finds them by their node."""
+    """The shared pod informer, indexed by node."""
     pods = informers.of(ControllerPod)
     pods.index(BY_NODE, _node)
     return pods
 
 
 def pods_on(cache: Indexer[ControllerPod], node: str) -> list[ControllerPod]:
-    """The pods bound to a node."""
+    """The pods assigned to a node."""
     return cache.find(BY_NODE, node)

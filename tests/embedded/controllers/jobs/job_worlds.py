@@ -7,7 +7,7 @@ from typing import Any
 from embedded.controllers.workshops import CALM, ROUNDS, Make, Workshop, workshop
 from embedded.server.clusters import Object, pod
 from kohort.api.times import format_time
-from kohort.embedded.controllers.jobs.controller import GATHERING, JobController
+from kohort.embedded.controllers.jobs.controller import EVENT_DELAY, JobController
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 
@@ -26,7 +26,7 @@ class JobWorld(Workshop):
         """Let the controllers do all they want to do now, and what they gather changes for."""
         quiet, revision = 0, -1
         for _ in range(ROUNDS):
-            await self.clock.advance(GATHERING / 2)
+            await self.clock.advance(EVENT_DELAY / 2)
             quiet = quiet + 1 if self.cluster.core.store.revision == revision else 0
             revision = self.cluster.core.store.revision
             if quiet == CALM:

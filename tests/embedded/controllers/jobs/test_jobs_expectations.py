@@ -4,7 +4,7 @@ import asyncio
 
 from kohort.api.core.pods import PodStatus
 from kohort.api.meta import ObjectMeta
-from kohort.embedded.controllers.expectations import PATIENCE, PodExpectations
+from kohort.embedded.controllers.expectations import EXPECTATION_TIMEOUT, PodExpectations
 from kohort.embedded.controllers.views import ControllerPod, ControllerPodSpec
 from kohort.kube.clock import VirtualClock
 
@@ -38,7 +38,7 @@ def test_a_pod_that_is_never_shown_is_forgotten() -> None:
     clock = VirtualClock()
     expected = PodExpectations(clock)
     expected.created("owner", pod())
-    asyncio.run(clock.advance(PATIENCE + 1))
+    asyncio.run(clock.advance(EXPECTATION_TIMEOUT + 1))
     assert expected.overlay("owner", []) == []
 
 
@@ -46,7 +46,7 @@ def test_a_deleted_pod_is_leaving_before_the_cache_says_so() -> None:
     expected = PodExpectations(VirtualClock())
     expected.deleted("owner", pod())
     (shown,) = expected.overlay("owner", [pod()])
-    assert shown.is_leaving
+    assert shown.is_terminating
     assert expected.overlay("owner", [shown]) == [shown]
     assert not expected.outstanding("owner")
 
@@ -56,7 +56,7 @@ def test_a_deleted_pod_that_nobody_runs_is_gone_at_once() -> None:
     expected.deleted("owner", pod(node="", held=False))
     assert expected.overlay("owner", [pod(node="", held=False)]) == []
     expected.deleted("owner", pod(node=""))
-    assert [shown.is_leaving for shown in expected.overlay("owner", [pod(node="")])] == [True]
+    assert [shown.is_terminating for shown in expected.overlay("owner", [pod(node="")])] == [True]
 
 
 def test_a_finalizer_that_was_taken_off_stays_off() -> None:

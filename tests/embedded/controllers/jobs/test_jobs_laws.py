@@ -46,7 +46,7 @@ class World:
     def carry_out(self, steps: int = 99) -> bool:
         """Plan and do so many steps of it; whether there was anything to do."""
         planned = self.plan()
-        for pod in planned.dismissals[:steps]:
+        for pod in planned.removals[:steps]:
             self._release(pod)
             self._delete(pod)
         for pod in planned.deletes[:steps]:
@@ -103,7 +103,7 @@ class World:
     def reap(self, phase: str = "Failed") -> None:
         """Let pods end that were asked to."""
         for pod in list(self.pods.values()):
-            if pod.is_leaving and not pod.is_finished:
+            if pod.is_terminating and not pod.is_finished:
                 self._set(pod, phase)
 
     def _create(self, new: NewPod) -> None:
@@ -142,7 +142,7 @@ class World:
 
     def _keep(self, pod: ControllerPod) -> None:
         """A pod that is leaving, at its end and free of finalizers is gone."""
-        if pod.is_leaving and pod.is_finished and not is_tracked(pod):
+        if pod.is_terminating and pod.is_finished and not is_tracked(pod):
             self.pods.pop(pod.metadata.uid, None)
         else:
             self.pods[pod.metadata.uid] = pod
@@ -212,7 +212,9 @@ def test_every_pod_is_counted_once_wherever_a_controller_is_interrupted(
         world.happen(what, chosen)
         if what in (SUCCEED, FAIL):
             for phase, found in ended.items():
-                found |= {uid for uid, pod in world.pods.items() if pod.status.phase == phase and not pod.is_leaving}
+                found |= {
+                    uid for uid, pod in world.pods.items() if pod.status.phase == phase and not pod.is_terminating
+                }
         world.carry_out(cut)
         world.record = NO_FAILURES
     world.settle()

@@ -1,1 +1,1 @@
-"""CronJobs: Jobs made by the clock."""
+"""CronJobs: Jobs created on a schedule."""

@@ -1,6 +1,6 @@
-"""Carries out what is planned for each CronJob.
+"""The CronJob controller: executes the plan of each CronJob.
 
-The name of a Job follows from the moment it is for, so that a Job that was made and not noted is found again.
+The name of a Job is derived from its scheduled time, so that a Job created before a crash is found again.
 """
 
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class CronJobController(BuiltinController[ObjectKey]):
-    """Runs the CronJobs of one API server."""
+    """Reconciles the CronJobs of one API server."""
 
     NAME = "cronjob-controller"
 
@@ -61,21 +61,21 @@ class CronJobController(BuiltinController[ObjectKey]):
             self._queue.add(ObjectKey(job.metadata.namespace, owner.name))
 
     async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
-        """Do what is due for a CronJob."""
+        """Executes what is due for a CronJob."""
         cached = self._cron_jobs.cache.get(key)
         if cached is None:
             return None
         found = self._reports.newest(cached)
         jobs = self._jobs.cache.find(_BY_CRON_JOB, found.metadata.uid)
         planned = plan(found, jobs, await self._gone(found, jobs), self._clock.wall())
-        status = await self._carry_out(found, planned)
+        status = await self._execute(found, planned)
         changes = status_patch(found.status, status)
         if changes:
             await self._reports.write(found, changes)
         return None if planned.again is None else RequeueAfter(planned.again)
 
     async def _gone(self, found: SeenCronJob, jobs: list[SeenJob]) -> frozenset[str]:
-        """The listed Jobs that neither the cache nor the server has."""
+        """The active Jobs that neither the cache nor the server has."""
         known = {job.metadata.uid for job in jobs}
         absent = [each for each in found.status.active if each.uid not in known]
         return frozenset([each.uid for each in absent if not await self._exists(each)])
@@ -91,10 +91,10 @@ class CronJobController(BuiltinController[ObjectKey]):
                 return None
             raise
 
-    async def _carry_out(self, found: SeenCronJob, planned: CronPlan) -> SeenCronJobStatus:
-        """Remove Jobs and make one; the status that follows."""
+    async def _execute(self, found: SeenCronJob, planned: CronPlan) -> SeenCronJobStatus:
+        """Deletes Jobs, creates one, and returns the resulting status."""
         for note in planned.notes:
-            self._tell(found, note)
+            self._record_event(found, note)
         for outdated in planned.outdated:
             await self._delete(found, outdated)
         if planned.start is None:
@@ -120,12 +120,12 @@ class CronJobController(BuiltinController[ObjectKey]):
         except StatusError as error:
             if error.is_not_found:
                 return
-            self._tell(found, EventToRecord("Warning", "FailedDelete", f"Deleted job: {error}"))
+            self._record_event(found, EventToRecord("Warning", "FailedDelete", f"Deleted job: {error}"))
             raise
-        self._tell(found, EventToRecord("Normal", "SuccessfulDelete", f"Deleted job {job.metadata.name}"))
+        self._record_event(found, EventToRecord("Normal", "SuccessfulDelete", f"Deleted job {job.metadata.name}"))
 
     async def _start(self, found: SeenCronJob, due: datetime) -> SeenJob | None:
-        """Make the Job for a moment, or find that it is there; None where its name is somebody else's."""
+        """Creates the Job for a scheduled time or finds it existing; None if another owner's Job has its name."""
         place = JOBS.resource.path(found.metadata.namespace)
         body = self._client.of(JOBS.resource).kind.body(job_for(found, due))
         try:
@@ -133,9 +133,9 @@ class CronJobController(BuiltinController[ObjectKey]):
         except StatusError as error:
             if error.is_already_exists:
                 return await self._own(found, job_name(found, due))
-            self._tell(found, EventToRecord("Warning", "FailedCreate", f"Error creating job: {error}"))
+            self._record_event(found, EventToRecord("Warning", "FailedCreate", f"Error creating job: {error}"))
             raise
-        self._tell(found, EventToRecord("Normal", "SuccessfulCreate", f"Created job {job.metadata.name}"))
+        self._record_event(found, EventToRecord("Normal", "SuccessfulCreate", f"Created job {job.metadata.name}"))
         return job
 
     async def _own(self, found: SeenCronJob, name: str) -> SeenJob | None:
@@ -143,12 +143,12 @@ class CronJobController(BuiltinController[ObjectKey]):
         owner = controller_of(job.metadata) if job is not None else None
         return job if owner is not None and owner.uid == found.metadata.uid else None
 
-    def _tell(self, found: SeenCronJob, note: EventToRecord) -> None:
+    def _record_event(self, found: SeenCronJob, note: EventToRecord) -> None:
         self._recorder.record(reference_to(found), note)
 
 
 def job_for(found: SeenCronJob, due: datetime) -> dict[str, Json]:
-    """The manifest of the Job for a moment."""
+    """The manifest of the Job for a scheduled time."""
     template = decode_json(found.spec.job_template)
     metadata = template.get("metadata") or {}
     zone = ZoneInfo(found.spec.time_zone) if found.spec.time_zone else UTC

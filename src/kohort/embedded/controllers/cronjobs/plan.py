@@ -1,4 +1,4 @@
-"""What is to be done about a CronJob: a pure function of it, its Jobs and the time."""
+"""Plans the next steps of a CronJob: a pure function of it, its Jobs and the time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,29 +15,29 @@ from kohort.embedded.controllers.jobs.views import COMPLETE, FAILED, SeenJob
 from kohort.kube.events import EventToRecord
 
 LEEWAY = 0.1
-"""Seconds by which a look comes after the moment it is for, as clocks differ."""
+"""Seconds added to a scheduled time to allow for clock differences."""
 
 
 @dataclass(frozen=True, slots=True)
 class CronPlan:
-    """The next steps for a CronJob, in the order of the fields."""
+    """The next steps for a CronJob, in execution order."""
 
     notes: tuple[EventToRecord, ...] = ()
-    """Events to tell before anything is done."""
+    """Events to record first."""
     outdated: tuple[SeenJob, ...] = ()
-    """Jobs that ended, and are more than are to be kept."""
+    """Finished Jobs beyond the history limits."""
     replaced: tuple[str, ...] = ()
-    """Names of running Jobs that the next one takes the place of."""
+    """Names of running Jobs that the next one replaces."""
     start: datetime | None = None
-    """The moment for which a Job is to be made."""
+    """The scheduled time for which to create a Job."""
     status: SeenCronJobStatus = field(default_factory=SeenCronJobStatus)
-    """What is so already; the Job that is made comes on top."""
+    """The status before the new Job is created."""
     again: float | None = None
-    """Seconds after which time alone changes the plan."""
+    """Seconds after which to reconcile again."""
 
 
 def plan(found: SeenCronJob, jobs: Sequence[SeenJob], gone: frozenset[str], now: datetime) -> CronPlan:
-    """The next steps for a CronJob; `gone` are uids of listed Jobs that are not there any more."""
+    """Plans the next steps; `gone` are UIDs of active Jobs that no longer exist."""
     outdated = tuple(_outdated(found, jobs))
     status, notes = _seen(found, jobs, gone)
     idle = CronPlan(tuple(notes), outdated, status=status)
@@ -72,7 +72,7 @@ def _noted(planned: CronPlan, note: EventToRecord) -> CronPlan:
 
 
 def _ended(job: SeenJob) -> str:
-    """How a Job ended; empty while it has not."""
+    """The condition type with which a Job finished; empty if it has not."""
     return next((type_ for type_ in (COMPLETE, FAILED) if is_true(job.status.conditions, type_)), "")
 
 
@@ -92,7 +92,7 @@ def _started(job: SeenJob) -> tuple[bool, float, str]:
 def _seen(
     found: SeenCronJob, jobs: Sequence[SeenJob], gone: frozenset[str]
 ) -> tuple[SeenCronJobStatus, list[EventToRecord]]:
-    """The status after a look at the Jobs: those that ended or went missing run no more."""
+    """The status without Jobs that finished or disappeared."""
     listed = {each.uid for each in found.status.active}
     notes, over = list[EventToRecord](), set(gone)
     latest = found.status.last_successful_time
@@ -112,7 +112,7 @@ def _seen(
     return msgspec.structs.replace(found.status, active=active, last_successful_time=latest), notes
 
 
-# Time
+# Scheduling
 
 
 def _timed(found: SeenCronJob, idle: CronPlan, schedule: Schedule, now: datetime) -> CronPlan:
@@ -163,5 +163,5 @@ def _wait(schedule: Schedule, anchor: datetime, now: datetime) -> float | None:
 
 
 def job_name(found: SeenCronJob, due: datetime) -> str:
-    """The name of the Job for a moment: the same whoever makes it, so that it is made once."""
+    """The deterministic name of the Job for a scheduled time, so that it is created once."""
     return f"{found.metadata.name}-{int(due.timestamp()) // 60}"

@@ -1,6 +1,6 @@
-"""Schedules as cron writes them, and the moments they name.
+"""Cron schedules and the times they match.
 
-Fields speak of the wall clock of a time zone: a moment that daylight saving skips is skipped, one that it repeats comes
+Fields refer to the wall clock of a time zone: a time skipped by daylight saving is skipped, a repeated one occurs
 twice. `@every` counts from the last start instead.
 """
 
@@ -14,9 +14,9 @@ from kohort.api.times import parse_duration, to_timedelta
 from kohort.embedded.kinds.validation.schedules import schedule_problem
 
 MANY: Final = 100
-"""Starts that may be missed before it is called too many."""
+"""Number of missed starts above which a warning is recorded."""
 _YEARS: Final = timedelta(days=5 * 366)
-"""How far ahead a schedule is searched; one that names no moment in it names none."""
+"""How far ahead a schedule is searched for its next time."""
 _LOOKS_BACK = tuple(
     timedelta(minutes=each) for each in (1, 60, 24 * 60, 32 * 24 * 60, 366 * 24 * 60, 5 * 366 * 24 * 60)
 )
@@ -34,23 +34,23 @@ _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
 class ScheduleError(ApiError):
-    """A schedule that can't be read."""
+    """An invalid schedule."""
 
 
 class Schedule(Protocol):
-    """Moments in time, one after the other."""
+    """A sequence of times."""
 
     def after(self, moment: datetime) -> datetime | None:
-        """The first moment after another."""
+        """The first time after the given one."""
         ...
 
     def latest(self, since: datetime, now: datetime) -> datetime | None:
-        """The last moment after one and not after another."""
+        """The last time after `since` and not after `now`."""
         ...
 
 
 def parse_schedule(text: str, zone: tzinfo = UTC) -> Schedule:
-    """Read a schedule; raises ScheduleError."""
+    """Parses a schedule; raises ScheduleError."""
     problem = schedule_problem(text)
     if problem:
         raise ScheduleError(problem)
@@ -75,7 +75,7 @@ def _is_star(field: str) -> bool:
 
 
 def _numbers(field: str, least: int, most: int, names: tuple[str, ...] = ()) -> tuple[int, ...]:
-    """The numbers that a field names, in order."""
+    """The sorted numbers that a field matches."""
     found: set[int] = set()
     for part in field.split(","):
         span, slash, step = part.partition("/")
@@ -96,7 +96,7 @@ def _number(text: str, least: int, names: tuple[str, ...]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Every:
-    """The same time between any two starts."""
+    """A fixed interval between starts."""
 
     interval: timedelta
 
@@ -118,7 +118,7 @@ class _Fields:
     months: tuple[int, ...]
     weekdays: tuple[int, ...]
     both: bool
-    """Whether a day must match by its date and by its weekday; one is enough where neither field is a star."""
+    """Whether a day must match by date and by weekday; if neither field is a star, one match suffices."""
     zone: tzinfo
 
     def after(self, moment: datetime) -> datetime | None:
@@ -135,7 +135,7 @@ class _Fields:
         return None
 
     def latest(self, since: datetime, now: datetime) -> datetime | None:
-        """Looks back in growing steps, so that years without a look do not cost years of minutes."""
+        """Searches backwards in growing steps, so that a long outage does not cost a scan of every minute."""
         for span in _LOOKS_BACK:
             start = max(since, now - span)
             found = None
@@ -153,13 +153,13 @@ class _Fields:
         return day.month in self.months and fits
 
     def _next_day(self, day: date) -> date:
-        """The next day of a month that counts."""
+        """The next matching day of a month."""
         if day.month in self.months:
             return day + timedelta(days=1)
         return (day.replace(day=1) + timedelta(days=32)).replace(day=1)
 
     def _moments(self, day: date, first: int) -> Iterator[datetime]:
-        """The moments of a day from an hour on, in order."""
+        """The times of a day from an hour on, in order."""
         midnight = datetime(day.year, day.month, day.day, tzinfo=self.zone)
         tomorrow = (midnight + timedelta(days=1)).replace(tzinfo=self.zone)
         hours = (hour for hour in self.hours if hour >= first)
@@ -171,12 +171,12 @@ class _Fields:
 
 
 def _exists(wall: datetime) -> bool:
-    """Whether clocks ever showed it."""
+    """Whether the wall-clock time exists in the time zone."""
     return wall.astimezone(UTC).astimezone(wall.tzinfo).replace(tzinfo=None) == wall.replace(tzinfo=None)
 
 
 def missed(schedule: Schedule, since: datetime, now: datetime) -> int:
-    """How many starts lie between two moments, counted no further than too many."""
+    """Number of starts between two times, counted up to one above MANY."""
     count, moment = 0, schedule.after(since)
     while moment is not None and moment <= now and count <= MANY:
         count, moment = count + 1, schedule.after(moment)

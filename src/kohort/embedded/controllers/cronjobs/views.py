@@ -1,4 +1,4 @@
-"""CronJobs as their controller sees them, with the template of their Jobs as the bytes that came."""
+"""Partial views of CronJobs; job templates stay encoded as received."""
 
 from typing import ClassVar, Final
 
@@ -12,11 +12,11 @@ from kohort.embedded.controllers.views import key_of
 from kohort.kube.resource_types import TypedResource
 
 SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-"""Annotation of a Job: the moment it was made for."""
+"""Annotation of a Job: its scheduled time."""
 
 
 class SeenCronJobSpec(View):
-    """What Jobs are made, and when."""
+    """Spec of a CronJob."""
 
     schedule: str = ""
     time_zone: str = ""
@@ -29,7 +29,7 @@ class SeenCronJobSpec(View):
 
 
 class SeenCronJobStatus(View):
-    """Which Jobs run, when one was last made, and when one last succeeded."""
+    """Status of a CronJob."""
 
     active: tuple[ObjectReference, ...] = ()
     last_schedule_time: Time | None = None
@@ -51,7 +51,7 @@ class SeenCronJob(ObjectView):
 
 
 def _with_own_template(found: SeenCronJob) -> SeenCronJob:
-    """The CronJob with a copy of its template's bytes, which would otherwise keep the whole answer in memory."""
+    """Copies the template's bytes, which otherwise would keep the whole response in memory."""
     spec = msgspec.structs.replace(found.spec, job_template=found.spec.job_template.copy())
     return msgspec.structs.replace(found, spec=spec)
 

@@ -1,1 +1,1 @@
-"""Deployments: one ReplicaSet per template, and the way from one to the next."""
+"""Deployments: one ReplicaSet per template, and rollouts between them."""

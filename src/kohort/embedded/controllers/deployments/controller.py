@@ -1,6 +1,6 @@
-"""Leads Deployments from one template to the next through their ReplicaSets.
+"""The Deployment controller: rolls Deployments out through their ReplicaSets.
 
-A turn looks, takes one step, and tells; the ReplicaSets' own changes bring the next turn.
+A reconcile takes one step and updates the status; changes of the ReplicaSets trigger the next reconcile.
 """
 
 from kohort.api.codec import Json
@@ -44,9 +44,9 @@ from kohort.embedded.controllers.deployments.scaling import (
 from kohort.embedded.controllers.replicasets.controller import BY_OWNER, owner_uid
 from kohort.embedded.controllers.serving import (
     BY_NAMESPACE,
-    Conditions,
     SeenDeployment,
     SeenReplicaSet,
+    _Conditions,
     in_namespace,
     selector_of,
 )
@@ -61,16 +61,16 @@ from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.options import DeletionOptions
 from kohort.kube.patches import MergePatch
 
-_STRAYS = "strays"
+_ORPHANS = "orphans"
 
 
-def _stray_in(found: SeenReplicaSet) -> tuple[str, ...]:
-    """An index of the ReplicaSets that nobody controls, by namespace."""
+def _orphan_index(found: SeenReplicaSet) -> tuple[str, ...]:
+    """Index of ReplicaSets without a controller, by namespace."""
     return () if owner_uid(found) else (found.metadata.namespace,)
 
 
 class DeploymentController(BuiltinController[ObjectKey]):
-    """Watches over Deployments and their ReplicaSets."""
+    """Reconciles Deployments and their ReplicaSets."""
 
     NAME = "deployment-controller"
     WORKERS = 8
@@ -78,17 +78,17 @@ class DeploymentController(BuiltinController[ObjectKey]):
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
         self._written = UnobservedWrites[SeenDeployment](client.clock)
-        self._lag = UnobservedWrites[SeenReplicaSet](client.clock)
+        self._unobserved = UnobservedWrites[SeenReplicaSet](client.clock)
         self._deployments = informers.of(SeenDeployment)
         self._deployments.index(BY_NAMESPACE, in_namespace)
         self._sets = informers.of(SeenReplicaSet)
         self._sets.index(BY_OWNER, owner_uid)
-        self._sets.index(_STRAYS, _stray_in)
+        self._sets.index(_ORPHANS, _orphan_index)
         self._pods = pods_by_controller(informers)
-        self._claims = SetClaims(client)
+        self._ref_manager = SetClaims(client)
         self._deployments.subscribe(self._written.observe)
         self._deployments.subscribe(self._on_deployment)
-        self._sets.subscribe(self._lag.observe)
+        self._sets.subscribe(self._unobserved.observe)
         self._sets.subscribe(self._on_set)
 
     def _on_deployment(self, old: SeenDeployment | None, new: SeenDeployment | None) -> None:
@@ -101,25 +101,25 @@ class DeploymentController(BuiltinController[ObjectKey]):
             if found is not None and owner is not None and owner.kind == SeenDeployment.KIND:
                 self._queue.add(ObjectKey(found.metadata.namespace, owner.name))
         if new is not None and controller_of(new.metadata) is None:
-            self._offer(new)
+            self._enqueue_adopters(new)
 
-    def _offer(self, stray: SeenReplicaSet) -> None:
-        """Somebody may want a ReplicaSet that nobody controls."""
-        for found in self._deployments.cache.find(BY_NAMESPACE, stray.metadata.namespace):
-            if selector_of(found.spec.selector).matches(stray.metadata.labels):
+    def _enqueue_adopters(self, orphan: SeenReplicaSet) -> None:
+        """Enqueues Deployments that may adopt an orphaned ReplicaSet."""
+        for found in self._deployments.cache.find(BY_NAMESPACE, orphan.metadata.namespace):
+            if selector_of(found.spec.selector).matches(orphan.metadata.labels):
                 self._queue.add(key_of(found.metadata))
 
     # One Deployment
 
     async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
-        """Take the next step, and tell how far it is."""
+        """Takes the next rollout step and updates the status."""
         cached = self._deployments.cache.get(key)
         if cached is None:
             return None
         found = self._written.latest(cached)
         if found.spec.selector == LabelSelector():
             text = "This deployment is selecting all pods. A non-empty selector is required."
-            self._tell(found, "SelectingAll", text, kind="Warning")
+            self._record_event(found, "SelectingAll", text, kind="Warning")
             return None
         sets = await self._own_sets(found)
         conditions = found.status.conditions
@@ -129,7 +129,7 @@ class DeploymentController(BuiltinController[ObjectKey]):
             return None
         conditions = with_pause(found, conditions, now)
         if sets.new is not None:
-            sets, conditions = await self._keep_up(found, sets, sets.new, conditions)
+            sets, conditions = await self._sync_revision(found, sets, sets.new, conditions)
         if not (found.spec.paused or is_resized(found, sets)):
             return await self._roll(found, sets, conditions)
         await self._resize(found, sets, conditions)
@@ -137,13 +137,13 @@ class DeploymentController(BuiltinController[ObjectKey]):
 
     async def _own_sets(self, found: SeenDeployment) -> Sets:
         cache = self._sets.cache
-        own = [self._lag.latest(each) for each in cache.find(BY_OWNER, found.metadata.uid)]
+        own = [self._unobserved.latest(each) for each in cache.find(BY_OWNER, found.metadata.uid)]
         known = {each.metadata.uid for each in own}
-        own += [each for each in self._lag.missing(found.metadata.uid) if each.metadata.uid not in known]
-        strays = cache.find(_STRAYS, found.metadata.namespace)
-        return sorted_sets(found, await self._claims.claim(found, own, strays))
+        own += [each for each in self._unobserved.missing(found.metadata.uid) if each.metadata.uid not in known]
+        orphans = cache.find(_ORPHANS, found.metadata.namespace)
+        return sorted_sets(found, await self._ref_manager.claim(found, own, orphans))
 
-    async def _resize(self, found: SeenDeployment, sets: Sets, conditions: Conditions) -> None:
+    async def _resize(self, found: SeenDeployment, sets: Sets, conditions: _Conditions) -> None:
         sets = await self._scale(found, sets, resized(found, sets))
         for each in sets.active:
             if size_annotations(found).items() - each.metadata.annotations.items():
@@ -152,11 +152,11 @@ class DeploymentController(BuiltinController[ObjectKey]):
             await self._clean_up(found, sets)
         await self._write(found, counts(found, sets, conditions, self._clock.wall()))
 
-    async def _roll(self, found: SeenDeployment, sets: Sets, conditions: Conditions) -> RequeueAfter | None:
-        """One step of a rollout: make the new ReplicaSet, or change sizes, or clear up at the end."""
+    async def _roll(self, found: SeenDeployment, sets: Sets, conditions: _Conditions) -> RequeueAfter | None:
+        """One step of a rollout: create the new ReplicaSet, scale, or clean up at the end."""
         may_start = is_rolling(found) or not self._runs_old_pods(sets)
         if sets.new is None and may_start:
-            sets, conditions = await self._begin(found, sets, conditions)
+            sets, conditions = await self._create_new_set(found, sets, conditions)
         sets = await self._scale(found, sets, self._step(found, sets))
         now = self._clock.wall()
         status = rollout_status(found, sets, conditions, now)
@@ -175,39 +175,41 @@ class DeploymentController(BuiltinController[ObjectKey]):
         return {sets.new.metadata.uid: found.spec.replicas}
 
     def _runs_old_pods(self, sets: Sets) -> bool:
-        """Whether anything of an old template is still there, even if it is leaving."""
+        """Whether pods of an old template exist, including terminating ones."""
         pods = (pod for each in sets.old for pod in pods_of(self._pods.cache, each.metadata.uid))
         wanted = any(each.spec.replicas or each.status.replicas for each in sets.old)
         return wanted or any(not pod.is_finished for pod in pods)
 
     # The new ReplicaSet
 
-    async def _keep_up(
-        self, found: SeenDeployment, sets: Sets, new: SeenReplicaSet, conditions: Conditions
-    ) -> tuple[Sets, Conditions]:
-        """Hand annotations and numbers down to the ReplicaSet of the present template, and its number up."""
+    async def _sync_revision(
+        self, found: SeenDeployment, sets: Sets, new: SeenReplicaSet, conditions: _Conditions
+    ) -> tuple[Sets, _Conditions]:
+        """Syncs annotations and revision between the Deployment and its new ReplicaSet."""
         wanted = new_annotations(found, sets)
         if wanted != new.metadata.annotations or new.spec.min_ready_seconds != found.spec.min_ready_seconds:
             change = {"annotations": wanted}
-            sets = sets.with_changed(await self._amend(new, change, {"minReadySeconds": found.spec.min_ready_seconds}))
+            sets = sets.with_changed(await self._patch(new, change, {"minReadySeconds": found.spec.min_ready_seconds}))
         await self._number(found, wanted.get(REVISION, ""))
         if deadline(found) is not None and find(conditions, PROGRESSING) is None:
             text = f'Found new replica set "{new.metadata.name}"'
             conditions = put(conditions, condition(PROGRESSING, "True", "FoundNewReplicaSet", text, self._clock.wall()))
         return sets, conditions
 
-    async def _begin(self, found: SeenDeployment, sets: Sets, conditions: Conditions) -> tuple[Sets, Conditions]:
-        """Make the ReplicaSet of a new template."""
+    async def _create_new_set(
+        self, found: SeenDeployment, sets: Sets, conditions: _Conditions
+    ) -> tuple[Sets, _Conditions]:
+        """Creates the ReplicaSet of a new template."""
         size = first_size(found, sets)
         body = new_set(found, size, {**new_annotations(found, sets), **size_annotations(found)})
         name = body["metadata"]["name"]
         try:
             made = await self._make(found, body)
         except StatusError as error:
-            await self._tell_refusal(found, sets, conditions, f'Failed to create new replica set "{name}": {error}')
+            await self._record_rejection(found, sets, conditions, f'Failed to create new replica set "{name}": {error}')
             raise
         if size > 0:
-            self._tell(found, "ScalingReplicaSet", f"Scaled up replica set {name} from 0 to {size}")
+            self._record_event(found, "ScalingReplicaSet", f"Scaled up replica set {name} from 0 to {size}")
         await self._number(found, str(next_revision(sets)))
         if deadline(found) is not None:
             text = f'Created new replica set "{name}"'
@@ -216,7 +218,7 @@ class DeploymentController(BuiltinController[ObjectKey]):
         return Sets(made, sets.old), conditions
 
     async def _make(self, found: SeenDeployment, body: dict[str, Json]) -> SeenReplicaSet:
-        """Create, or find that it was created already; another one under the name asks for another name."""
+        """Creates the ReplicaSet or returns an equal existing one; a name collision increments collisionCount."""
         plain = self._client.of(SeenReplicaSet.resource)
         try:
             made = await plain.create(body)
@@ -231,14 +233,14 @@ class DeploymentController(BuiltinController[ObjectKey]):
                 return present
             await self._avoid_name(found)
             raise
-        return self._lag.wrote(self._sets.objects.kind.read(plain.kind.body(made)))
+        return self._unobserved.wrote(self._sets.objects.kind.read(plain.kind.body(made)))
 
     async def _avoid_name(self, found: SeenDeployment) -> None:
         await self._patch_status(found, {"status": {"collisionCount": (found.status.collision_count or 0) + 1}})
 
-    async def _tell_refusal(self, found: SeenDeployment, sets: Sets, conditions: Conditions, text: str) -> None:
+    async def _record_rejection(self, found: SeenDeployment, sets: Sets, conditions: _Conditions, text: str) -> None:
         now = self._clock.wall()
-        self._tell(found, "ReplicaSetCreateError", text, kind="Warning")
+        self._record_event(found, "ReplicaSetCreateError", text, kind="Warning")
         if deadline(found) is not None:
             conditions = put(conditions, condition(PROGRESSING, "False", "ReplicaSetCreateError", text, now))
             await self._write(found, counts(found, sets, conditions, now))
@@ -248,7 +250,7 @@ class DeploymentController(BuiltinController[ObjectKey]):
             change = {"uid": found.metadata.uid, "annotations": {REVISION: revision}}
             await self._patch_status(found, {"metadata": change})
 
-    # Sizes
+    # Scaling
 
     async def _scale(self, found: SeenDeployment, sets: Sets, sizes: Sizes) -> Sets:
         for each in sets.all:
@@ -258,18 +260,18 @@ class DeploymentController(BuiltinController[ObjectKey]):
         return sets
 
     async def _scale_one(self, found: SeenDeployment, each: SeenReplicaSet, size: int) -> SeenReplicaSet:
-        changed = await self._amend(each, {"annotations": size_annotations(found)}, {"replicas": size})
+        changed = await self._patch(each, {"annotations": size_annotations(found)}, {"replicas": size})
         before, name = each.spec.replicas, each.metadata.name
         if size != before:
             way = "up" if size > before else "down"
-            self._tell(found, "ScalingReplicaSet", f"Scaled {way} replica set {name} from {before} to {size}")
+            self._record_event(found, "ScalingReplicaSet", f"Scaled {way} replica set {name} from {before} to {size}")
         return changed
 
-    async def _amend(self, each: SeenReplicaSet, metadata: dict[str, Json], spec: dict[str, Json]) -> SeenReplicaSet:
-        """Change a ReplicaSet that is still as it was seen."""
+    async def _patch(self, each: SeenReplicaSet, metadata: dict[str, Json], spec: dict[str, Json]) -> SeenReplicaSet:
+        """Patches a ReplicaSet unless it changed meanwhile."""
         state = {"uid": each.metadata.uid, "resourceVersion": each.metadata.resource_version, **metadata}
         patch = MergePatch({"metadata": state, "spec": spec})
-        return self._lag.wrote(await self._sets.objects.patch(key_of(each.metadata), patch))
+        return self._unobserved.wrote(await self._sets.objects.patch(key_of(each.metadata), patch))
 
     async def _clean_up(self, found: SeenDeployment, sets: Sets) -> None:
         for each in outdated(found, sets.old):
@@ -279,10 +281,10 @@ class DeploymentController(BuiltinController[ObjectKey]):
                 if not error.is_not_found:
                     raise
 
-    # What is told
+    # Status
 
     async def _patch_status(self, found: SeenDeployment, change: dict[str, Json]) -> None:
-        """Through the status even for annotations: set elsewhere they would count as a new generation."""
+        """Patches the status subresource even for annotations: patching the object would increment its generation."""
         objects = self._deployments.objects
         self._written.wrote(await objects.patch(key_of(found.metadata), MergePatch(change), subresource="status"))
 
@@ -291,5 +293,5 @@ class DeploymentController(BuiltinController[ObjectKey]):
         if answer is not None:
             self._written.wrote(answer)
 
-    def _tell(self, found: SeenDeployment, reason: str, text: str, kind: EventType = "Normal") -> None:
+    def _record_event(self, found: SeenDeployment, reason: str, text: str, kind: EventType = "Normal") -> None:
         self._recorder.record(reference_to(found), EventToRecord(kind, reason, text))

@@ -1,4 +1,4 @@
-"""Which ReplicaSets belong to a Deployment: its own as long as they match, and strays that its selector takes in."""
+"""Adoption and release of the ReplicaSets of a Deployment."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ class SetClaims:
     client: Client
 
     async def claim(
-        self, found: SeenDeployment, own: Iterable[SeenReplicaSet], strays: Iterable[SeenReplicaSet]
+        self, found: SeenDeployment, own: Iterable[SeenReplicaSet], orphans: Iterable[SeenReplicaSet]
     ) -> list[SeenReplicaSet]:
-        """The ReplicaSets of a Deployment, after adoptions and releases; one that is leaving changes nothing."""
+        """The ReplicaSets of a Deployment after adoptions and releases; a terminating Deployment changes nothing."""
         selector = selector_of(found.spec.selector)
         own = list(own)
         kept = [each for each in own if selector.matches(each.metadata.labels)]
@@ -29,15 +29,15 @@ class SetClaims:
             return kept
         for each in own:
             if not selector.matches(each.metadata.labels):
-                await self._amend(each, {"$patch": "delete", "uid": found.metadata.uid})
-        wanted = [each for each in strays if _is_free(each) and selector.matches(each.metadata.labels)]
+                await self._patch(each, {"$patch": "delete", "uid": found.metadata.uid})
+        wanted = [each for each in orphans if _is_free(each) and selector.matches(each.metadata.labels)]
         if not wanted or not await self._is_there(found):
             return kept
-        adopted = [await self._amend(each, controller_reference(found)) for each in wanted]
+        adopted = [await self._patch(each, controller_reference(found)) for each in wanted]
         return [*kept, *(each for each in adopted if each is not None)]
 
     async def _is_there(self, found: SeenDeployment) -> bool:
-        """Whether a cache that lags does not make us adopt for somebody who is gone."""
+        """Whether a live read confirms that the Deployment exists: a stale cache must not cause adoptions."""
         try:
             live = await self.client.of(SeenDeployment).get(key_of(found.metadata))
         except StatusError as error:
@@ -46,7 +46,7 @@ class SetClaims:
             raise
         return live.metadata.uid == found.metadata.uid and live.metadata.deletion_timestamp is None
 
-    async def _amend(self, each: SeenReplicaSet, reference: dict[str, Json]) -> SeenReplicaSet | None:
+    async def _patch(self, each: SeenReplicaSet, reference: dict[str, Json]) -> SeenReplicaSet | None:
         patch = StrategicPatch({"metadata": {"uid": each.metadata.uid, "ownerReferences": [reference]}})
         try:
             return await self.client.of(SeenReplicaSet).patch(key_of(each.metadata), patch)

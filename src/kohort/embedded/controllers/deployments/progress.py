@@ -1,4 +1,4 @@
-"""What a Deployment says of its rollout: counts, and the conditions that `kubectl rollout status` waits for; pure."""
+"""Status of a rollout: counts and the conditions that `kubectl rollout status` evaluates; pure."""
 
 from datetime import datetime, timedelta
 
@@ -8,8 +8,8 @@ from kohort.api.conditions import find
 from kohort.api.core.apps import DeploymentStatus
 from kohort.api.core.objects import StatusCondition
 from kohort.embedded.controllers.deployments.revisions import Sets
-from kohort.embedded.controllers.deployments.scaling import most_unavailable
-from kohort.embedded.controllers.serving import Conditions, SeenDeployment, without
+from kohort.embedded.controllers.deployments.scaling import max_unavailable
+from kohort.embedded.controllers.serving import SeenDeployment, _Conditions, without
 
 AVAILABLE, PROGRESSING, FAILURE = "Available", "Progressing", "ReplicaFailure"
 _DONE, _LATE = "NewReplicaSetAvailable", "ProgressDeadlineExceeded"
@@ -18,13 +18,13 @@ _NO_DEADLINE = 2**31 - 1
 
 
 def deadline(found: SeenDeployment) -> timedelta | None:
-    """How long a rollout may stand still; None where it does not matter."""
+    """progressDeadlineSeconds of a rollout; None if unlimited."""
     seconds = found.spec.progress_deadline_seconds
     return None if seconds is None or seconds == _NO_DEADLINE else timedelta(seconds=seconds)
 
 
 def condition(kind: str, status: str, reason: str, message: str, now: datetime) -> StatusCondition:
-    """A condition of now."""
+    """A condition with the current time."""
     moment = now.replace(microsecond=0)
     return StatusCondition(
         type=kind,
@@ -36,8 +36,8 @@ def condition(kind: str, status: str, reason: str, message: str, now: datetime) 
     )
 
 
-def put(conditions: Conditions, new: StatusCondition) -> Conditions:
-    """The conditions with another one; the same status and reason is no news, the same status keeps its time."""
+def put(conditions: _Conditions, new: StatusCondition) -> _Conditions:
+    """Sets a condition; same status and reason keep the old one, same status keeps its transition time."""
     old = find(conditions, new.type)
     if old is not None and (old.status, old.reason) == (new.status, new.reason):
         return conditions
@@ -50,8 +50,8 @@ def _in_time(old: StatusCondition | None, new: StatusCondition) -> StatusConditi
     return msgspec.structs.replace(new, last_transition_time=old.last_transition_time)
 
 
-def with_pause(found: SeenDeployment, conditions: Conditions, now: datetime) -> Conditions:
-    """A pause stops the clock of the rollout, and a resume starts it anew."""
+def with_pause(found: SeenDeployment, conditions: _Conditions, now: datetime) -> _Conditions:
+    """Sets the paused or resumed reason, which stops or restarts the progress deadline."""
     present = find(conditions, PROGRESSING)
     reason = present.reason if present is not None else ""
     if deadline(found) is None or reason == _LATE:
@@ -63,11 +63,11 @@ def with_pause(found: SeenDeployment, conditions: Conditions, now: datetime) -> 
     return conditions
 
 
-def counts(found: SeenDeployment, sets: Sets, conditions: Conditions, now: datetime) -> DeploymentStatus:
-    """The status with its counts, and whether enough pods serve."""
+def counts(found: SeenDeployment, sets: Sets, conditions: _Conditions, now: datetime) -> DeploymentStatus:
+    """The status with its counts and the Available condition."""
     available = sum(each.status.available_replicas for each in sets.all)
     wanted = sum(each.spec.replicas for each in sets.all)
-    if available >= found.spec.replicas - most_unavailable(found):
+    if available >= found.spec.replicas - max_unavailable(found):
         text = "Deployment has minimum availability."
         serving = condition(AVAILABLE, "True", "MinimumReplicasAvailable", text, now)
     else:
@@ -87,13 +87,13 @@ def counts(found: SeenDeployment, sets: Sets, conditions: Conditions, now: datet
 
 
 def _terminating(sets: Sets) -> int | None:
-    """Unknown as soon as one ReplicaSet does not tell."""
-    told = [each.status.terminating_replicas for each in sets.all if each.status.observed_generation]
-    return None if None in told else sum(count or 0 for count in told)
+    """Number of terminating pods; None if a ReplicaSet does not report it."""
+    reported = [each.status.terminating_replicas for each in sets.all if each.status.observed_generation]
+    return None if None in reported else sum(count or 0 for count in reported)
 
 
-def rollout_status(found: SeenDeployment, sets: Sets, conditions: Conditions, now: datetime) -> DeploymentStatus:
-    """The status with how the rollout gets on."""
+def rollout_status(found: SeenDeployment, sets: Sets, conditions: _Conditions, now: datetime) -> DeploymentStatus:
+    """The status with the Progressing condition."""
     status = counts(found, sets, conditions, now)
     after = _with_progress(found, sets, status, find(conditions, PROGRESSING), now)
     failure = _failure(sets)
@@ -102,14 +102,14 @@ def rollout_status(found: SeenDeployment, sets: Sets, conditions: Conditions, no
 
 
 def is_complete(found: SeenDeployment, status: DeploymentStatus) -> bool:
-    """Whether all pods are of the present template, and all serve."""
+    """Whether all pods have the current template and are available."""
     counted = (status.updated_replicas, status.replicas, status.available_replicas)
     return counted == (found.spec.replicas,) * 3 and status.observed_generation >= found.metadata.generation
 
 
 def _with_progress(
     found: SeenDeployment, sets: Sets, status: DeploymentStatus, present: StatusCondition | None, now: datetime
-) -> Conditions:
+) -> _Conditions:
     if deadline(found) is None:
         return without(status.conditions, PROGRESSING)
     if present is not None and present.reason == _DONE and status.replicas == status.updated_replicas:
@@ -128,7 +128,7 @@ def _with_progress(
 
 
 def _is_progress(old: DeploymentStatus, new: DeploymentStatus) -> bool:
-    """Whether there are more new pods, fewer old ones, or more that serve."""
+    """Whether there are more new, fewer old or more available pods."""
     return (
         new.updated_replicas > old.updated_replicas
         or new.replicas - new.updated_replicas < old.replicas - old.updated_replicas
@@ -150,7 +150,7 @@ def _due(found: SeenDeployment, present: StatusCondition | None) -> datetime | N
 
 
 def seconds_left(found: SeenDeployment, status: DeploymentStatus, now: datetime) -> float | None:
-    """Until a rollout that does not move is late; None where there is nothing to wait for."""
+    """Seconds until the progress deadline; None if there is nothing to wait for."""
     present = find(status.conditions, PROGRESSING)
     due = _due(found, present)
     if due is None or is_complete(found, status) or (present is not None and present.reason == _LATE):
@@ -159,9 +159,9 @@ def seconds_left(found: SeenDeployment, status: DeploymentStatus, now: datetime)
 
 
 def _failure(sets: Sets) -> StatusCondition | None:
-    """What keeps a ReplicaSet from its pods; the new one's troubles come first."""
+    """The ReplicaFailure condition of a ReplicaSet; the new one takes precedence."""
     for each in (*((sets.new,) if sets.new is not None else ()), *sets.old):
-        told: StatusCondition | None = find(each.status.conditions, FAILURE)
-        if told is not None:
-            return msgspec.structs.replace(told, last_update_time=told.last_transition_time)
+        reported: StatusCondition | None = find(each.status.conditions, FAILURE)
+        if reported is not None:
+            return msgspec.structs.replace(reported, last_update_time=reported.last_transition_time)
     return None

@@ -1,7 +1,7 @@
-"""The ReplicaSets of a Deployment as its history: which one has the present template, and which number each has.
+"""Revisions of a Deployment: its ReplicaSets, their templates and revision numbers.
 
-A template is told by its content. The hash in names and labels only keeps ReplicaSets apart; it need not be the one
-that another controller would have computed.
+Templates are compared by content. The hash in names and labels only distinguishes ReplicaSets; it need not equal the
+one that kube-controller-manager would compute.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kohort.api.codec import Json, to_json, without_nulls
 from kohort.api.selectors import int64
 from kohort.embedded.controllers.pod_control import controller_reference
-from kohort.embedded.controllers.serving import SeenDeployment, SeenReplicaSet, Template
+from kohort.embedded.controllers.serving import PodTemplate, SeenDeployment, SeenReplicaSet
 from kohort.embedded.controllers.templates import HASH_LENGTH, short_hash
 
 HASH = "pod-template-hash"
@@ -25,36 +25,36 @@ _NOT_COPIED = {
     DESIRED,
     MOST,
 }
-_LONGEST_HISTORY = 2000
-_LONGEST_NAME = 253
+_MAX_HISTORY_LENGTH = 2000
+_MAX_NAME_LENGTH = 253
 
 
 @dataclass(frozen=True, slots=True)
 class Sets:
-    """The ReplicaSets of a Deployment, oldest first: the one with the present template, and all others."""
+    """The ReplicaSets of a Deployment, oldest first: the one with the current template and all others."""
 
     new: SeenReplicaSet | None
     old: tuple[SeenReplicaSet, ...]
 
     @property
     def all(self) -> tuple[SeenReplicaSet, ...]:
-        """All of them."""
+        """All ReplicaSets."""
         return self.old if self.new is None else (*self.old, self.new)
 
     @property
     def active(self) -> tuple[SeenReplicaSet, ...]:
-        """Those that want pods."""
+        """ReplicaSets with nonzero replicas."""
         return tuple(each for each in self.all if each.spec.replicas > 0)
 
     def with_changed(self, changed: SeenReplicaSet) -> "Sets":
-        """The same sets, with a newer state of one of them."""
+        """The same sets with a newer version of one of them."""
         uid = changed.metadata.uid
         old = tuple(changed if each.metadata.uid == uid else each for each in self.old)
         return Sets(changed if self.new is not None and self.new.metadata.uid == uid else self.new, old)
 
 
 def sorted_sets(found: SeenDeployment, sets: Iterable[SeenReplicaSet]) -> Sets:
-    """Tell the ReplicaSet with the present template from the others; of several the oldest counts."""
+    """Separates the ReplicaSet with the current template from the others; the oldest of several counts."""
     by_age = sorted(sets, key=age)
     wanted = bare(found.spec.template)
     new = next((each for each in by_age if bare(each.spec.template) == wanted), None)
@@ -62,25 +62,25 @@ def sorted_sets(found: SeenDeployment, sets: Iterable[SeenReplicaSet]) -> Sets:
 
 
 def age(found: SeenReplicaSet) -> tuple[float, str]:
-    """Orders ReplicaSets, oldest first."""
+    """Sort key: oldest first."""
     created = found.metadata.creation_timestamp
     return (created.timestamp() if created else 0.0, found.metadata.name)
 
 
-def bare(template: Template) -> Json:
-    """A template without the hash that a Deployment adds."""
+def bare(template: PodTemplate) -> Json:
+    """A template without the pod-template-hash label."""
     metadata = template.get("metadata") or {}
     labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != HASH}
     return without_nulls({**template, "metadata": {**metadata, "labels": labels}})
 
 
-def template_hash(template: Template, collisions: int | None) -> str:
-    """A short word for a template."""
+def template_hash(template: PodTemplate, collisions: int | None) -> str:
+    """The pod-template-hash of a template."""
     return short_hash(bare(template), collisions)
 
 
 def new_set(found: SeenDeployment, replicas: int, annotations: dict[str, str]) -> dict[str, Json]:
-    """The ReplicaSet of a Deployment's present template."""
+    """The ReplicaSet for a Deployment's current template."""
     template = found.spec.template
     mark = {HASH: template_hash(template, found.status.collision_count)}
     metadata = template.get("metadata") or {}
@@ -88,7 +88,7 @@ def new_set(found: SeenDeployment, replicas: int, annotations: dict[str, str]) -
     selector = to_json(found.spec.selector)
     return {
         "metadata": {
-            "name": f"{found.metadata.name[: _LONGEST_NAME - HASH_LENGTH - 1]}-{mark[HASH]}",
+            "name": f"{found.metadata.name[: _MAX_NAME_LENGTH - HASH_LENGTH - 1]}-{mark[HASH]}",
             "namespace": found.metadata.namespace,
             "labels": labels,
             "annotations": annotations,
@@ -104,22 +104,22 @@ def new_set(found: SeenDeployment, replicas: int, annotations: dict[str, str]) -
 
 
 def revision(found: SeenReplicaSet) -> int:
-    """The number of a ReplicaSet in the history; 0 where it has none."""
+    """The revision of a ReplicaSet; 0 if it has none."""
     return int64(found.metadata.annotations.get(REVISION, "")) or 0
 
 
 def next_revision(sets: Sets) -> int:
-    """The number that the present template gets when it is not the newest already."""
+    """The revision of the current template if it is not the newest already."""
     return max((revision(each) for each in sets.old), default=0) + 1
 
 
 def copied_annotations(found: SeenDeployment) -> dict[str, str]:
-    """What a Deployment hands down to its newest ReplicaSet."""
+    """Annotations copied from a Deployment to its newest ReplicaSet."""
     return {key: value for key, value in found.metadata.annotations.items() if key not in _NOT_COPIED}
 
 
 def new_annotations(found: SeenDeployment, sets: Sets) -> dict[str, str]:
-    """The annotations of the ReplicaSet with the present template: handed down, and its number."""
+    """Annotations of the ReplicaSet with the current template: copied ones and the revision."""
     present = sets.new.metadata.annotations if sets.new is not None else {}
     wanted = {**present, **copied_annotations(found)}
     number = next_revision(sets)
@@ -134,15 +134,15 @@ def new_annotations(found: SeenDeployment, sets: Sets) -> dict[str, str]:
 
 
 def _history(past: str, number: str) -> str:
-    """The numbers that a ReplicaSet had before; the oldest go when there are too many."""
+    """The previous revisions of a ReplicaSet; the oldest are dropped above the limit."""
     numbers = [*(each for each in past.split(",") if each), number]
-    while len(",".join(numbers)) > _LONGEST_HISTORY:
+    while len(",".join(numbers)) > _MAX_HISTORY_LENGTH:
         numbers.pop(0)
     return ",".join(numbers)
 
 
 def outdated(found: SeenDeployment, sets: Sequence[SeenReplicaSet]) -> list[SeenReplicaSet]:
-    """Old ReplicaSets beyond the history that a Deployment keeps, if nothing of them runs any more."""
+    """Scaled-down old ReplicaSets beyond revisionHistoryLimit."""
     kept = [each for each in sets if each.metadata.deletion_timestamp is None]
     surplus = len(kept) - found.spec.revision_history_limit
     oldest = sorted(kept, key=lambda each: (revision(each), age(each)))[: max(0, surplus)]

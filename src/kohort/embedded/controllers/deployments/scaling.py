@@ -1,7 +1,7 @@
-"""How large each ReplicaSet of a Deployment should be next; pure.
+"""Sizes of a Deployment's ReplicaSets; pure.
 
-One step at a time: first the new one grows as far as the surge allows, then old ones shrink as far as availability
-allows. A change of the Deployment's own size in the middle is shared out in proportion.
+One step at a time: the new one grows as far as maxSurge allows, then old ones shrink as far as availability allows.
+Resizing a Deployment during a rollout is distributed proportionally.
 """
 
 from collections.abc import Sequence
@@ -12,28 +12,28 @@ from kohort.embedded.controllers.serving import SeenDeployment, SeenReplicaSet
 from kohort.embedded.controllers.shares import rounded_down, rounded_up
 
 Sizes = dict[str, int]
-"""The wanted size of ReplicaSets, by uid; those that stay as they are may be missing."""
+"""Desired size of ReplicaSets by UID; unchanged ones may be missing."""
 
 
 def is_rolling(found: SeenDeployment) -> bool:
-    """Whether old pods go while new ones come."""
+    """Whether the strategy is RollingUpdate."""
     return found.spec.strategy.type != "Recreate"
 
 
 def surge(found: SeenDeployment) -> int:
-    """How many pods there may be beyond the wanted number."""
+    """Number of pods allowed above the desired number."""
     return _bounds(found)[0] if is_rolling(found) else 0
 
 
-def most_unavailable(found: SeenDeployment) -> int:
-    """How many of the wanted pods may be missing."""
+def max_unavailable(found: SeenDeployment) -> int:
+    """Number of desired pods that may be unavailable."""
     if not is_rolling(found) or found.spec.replicas == 0:
         return 0
     return min(_bounds(found)[1], found.spec.replicas)
 
 
 def _bounds(found: SeenDeployment) -> tuple[int, int]:
-    """Surge and missing pods; where both come to nothing one may be missing, else nothing would ever move."""
+    """maxSurge and maxUnavailable; if both are zero, one pod may be unavailable so that the rollout can progress."""
     rolling = found.spec.strategy.rolling_update
     more = rounded_up((rolling.max_surge if rolling else None) or 0, found.spec.replicas)
     fewer = rounded_down((rolling.max_unavailable if rolling else None) or 0, found.spec.replicas)
@@ -41,31 +41,31 @@ def _bounds(found: SeenDeployment) -> tuple[int, int]:
 
 
 def size_annotations(found: SeenDeployment) -> dict[str, str]:
-    """What ReplicaSets remember of their Deployment's size, so that a change of it can be told from a rollout."""
+    """Annotations that record the Deployment's size, to distinguish resizing from a rollout."""
     return {DESIRED: str(found.spec.replicas), MOST: str(found.spec.replicas + surge(found))}
 
 
 def is_resized(found: SeenDeployment, sets: Sets) -> bool:
-    """Whether the Deployment's own size has changed since its ReplicaSets were last scaled."""
-    remembered = (int64(each.metadata.annotations.get(DESIRED, "")) for each in sets.active)
-    return any(size is not None and size != found.spec.replicas for size in remembered)
+    """Whether the Deployment was resized since its ReplicaSets were last scaled."""
+    recorded = (int64(each.metadata.annotations.get(DESIRED, "")) for each in sets.active)
+    return any(size is not None and size != found.spec.replicas for size in recorded)
 
 
-# A rollout
+# Rollout
 
 
 def first_size(found: SeenDeployment, sets: Sets) -> int:
-    """The size at which the ReplicaSet of a new template starts."""
+    """Initial size of the ReplicaSet of a new template."""
     return _grown(found, sets, 0) if is_rolling(found) else found.spec.replicas
 
 
 def _grown(found: SeenDeployment, sets: Sets, size: int) -> int:
-    room = found.spec.replicas + surge(found) - sum(each.spec.replicas for each in sets.all)
-    return size + max(0, min(room, found.spec.replicas - size))
+    allowance = found.spec.replicas + surge(found) - sum(each.spec.replicas for each in sets.all)
+    return size + max(0, min(allowance, found.spec.replicas - size))
 
 
 def rolling_step(found: SeenDeployment, sets: Sets) -> Sizes:
-    """The next step of a rolling update; nothing when it has to wait, or is done."""
+    """The next step of a rolling update; empty if it has to wait or is complete."""
     new = sets.new
     if new is None:
         return {}
@@ -78,35 +78,35 @@ def rolling_step(found: SeenDeployment, sets: Sets) -> Sizes:
 
 
 def _shrunk(found: SeenDeployment, sets: Sets, new: SeenReplicaSet) -> Sizes:
-    """Old pods that may go: those that do not serve, then as many as others have taken the place of."""
-    least = found.spec.replicas - most_unavailable(found)
+    """Scales old ReplicaSets down: unhealthy pods first, then as many as availability allows."""
+    least = found.spec.replicas - max_unavailable(found)
     missing = new.spec.replicas - new.status.available_replicas
-    room = sum(each.spec.replicas for each in sets.all) - least - missing
-    if room <= 0:
+    allowance = sum(each.spec.replicas for each in sets.all) - least - missing
+    if allowance <= 0:
         return {}
     sizes = {each.metadata.uid: each.spec.replicas for each in sets.old}
     for each in sets.old:
-        unhealthy = min(room, max(0, each.spec.replicas - each.status.available_replicas))
+        unhealthy = min(allowance, max(0, each.spec.replicas - each.status.available_replicas))
         sizes[each.metadata.uid] -= unhealthy
-        room -= unhealthy
-    spare = sum(each.status.available_replicas for each in sets.all) - least
+        allowance -= unhealthy
+    excess = sum(each.status.available_replicas for each in sets.all) - least
     for each in sets.old:
-        going = max(0, min(sizes[each.metadata.uid], spare))
+        going = max(0, min(sizes[each.metadata.uid], excess))
         sizes[each.metadata.uid] -= going
-        spare -= going
+        excess -= going
     return sizes
 
 
 def recreate_step(found: SeenDeployment, sets: Sets) -> Sizes:
-    """All old pods go; whether new ones may come already is the caller's to know."""
+    """Scales all old ReplicaSets to zero; the caller decides when new pods may start."""
     return {each.metadata.uid: 0 for each in sets.old if each.spec.replicas > 0}
 
 
-# A change of size
+# Resizing
 
 
 def resized(found: SeenDeployment, sets: Sets) -> Sizes:
-    """The sizes that share out a new size of the Deployment."""
+    """Distributes a new size of the Deployment over its ReplicaSets."""
     only = _only_one(sets)
     if only is not None:
         return {only.metadata.uid: found.spec.replicas}
@@ -116,7 +116,7 @@ def resized(found: SeenDeployment, sets: Sets) -> Sizes:
 
 
 def _only_one(sets: Sets) -> SeenReplicaSet | None:
-    """The one set that has pods; where none has, the one that should get them."""
+    """The single ReplicaSet with pods; if none has pods, the one to scale."""
     if len(sets.active) == 1:
         return sets.active[0]
     if sets.active or not sets.all:
@@ -126,8 +126,8 @@ def _only_one(sets: Sets) -> SeenReplicaSet | None:
 
 def _is_saturated(found: SeenDeployment, new: SeenReplicaSet) -> bool:
     wanted = found.spec.replicas
-    remembered = int64(new.metadata.annotations.get(DESIRED, ""))
-    return new.spec.replicas == wanted == remembered == new.status.available_replicas
+    recorded = int64(new.metadata.annotations.get(DESIRED, ""))
+    return new.spec.replicas == wanted == recorded == new.status.available_replicas
 
 
 def _proportional(found: SeenDeployment, sets: Sets) -> Sizes:
@@ -147,7 +147,7 @@ def _proportional(found: SeenDeployment, sets: Sets) -> Sizes:
 
 
 def _ranked(sets: Sequence[SeenReplicaSet], to_add: int) -> list[SeenReplicaSet]:
-    """The largest first; of equal ones the newer when there is more to have, the older when there is less."""
+    """Largest first; of equal ones the newer when scaling up, the older when scaling down."""
     by_age = sorted(sets, key=age)
     return sorted(by_age[::-1] if to_add > 0 else by_age, key=lambda each: -each.spec.replicas)
 

@@ -1,1 +1,1 @@
-"""PodDisruptionBudgets: how many pods of a group may be disturbed now."""
+"""PodDisruptionBudgets: how many pods of a group may be disrupted."""

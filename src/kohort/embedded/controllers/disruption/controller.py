@@ -1,7 +1,7 @@
-"""Keeps the status of disruption budgets true to their pods.
+"""The disruption controller: maintains the status of PodDisruptionBudgets.
 
-Which pods belong to a budget is kept up with each change of a pod, so that an event costs the budgets of its namespace
-and never a walk over all pods.
+The pods of each budget are tracked incrementally, so that a pod event costs a lookup of the budgets of its namespace,
+never a scan of all pods.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,14 @@ from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey
 from kohort.api.selectors import NOTHING, Selector, SelectorError, compile_selector
 from kohort.embedded.controllers.builtin import BuiltinController
-from kohort.embedded.controllers.disruption.plan import PATIENCE, DisruptionPlan, counts_by_scale, demand, failed, plan
+from kohort.embedded.controllers.disruption.plan import (
+    EVICTION_TIMEOUT,
+    DisruptionPlan,
+    counts_by_scale,
+    demand,
+    failed,
+    plan,
+)
 from kohort.embedded.controllers.disruption.scales import ScaleError, Scales
 from kohort.embedded.controllers.disruption.views import DisruptionBudget, DisruptionBudgetStatus
 from kohort.embedded.controllers.views import ControllerPod, controller_of, key_of, reference_to
@@ -31,14 +38,14 @@ _UNMANAGED = (
 
 @dataclass(slots=True)
 class _Group:
-    """The pods that a budget is about."""
+    """The pods that a budget selects."""
 
     selector: Selector
     pods: dict[ObjectKey, None] = field(default_factory=dict)
 
 
 class DisruptionController(BuiltinController[ObjectKey]):
-    """Watches over disruption budgets."""
+    """Reconciles PodDisruptionBudgets."""
 
     NAME = "disruption-controller"
     WORKERS = 2
@@ -54,7 +61,7 @@ class DisruptionController(BuiltinController[ObjectKey]):
         self._budgets.subscribe(self._on_budget)
         self._pods.subscribe(self._on_pod)
 
-    # Who belongs to whom
+    # Membership
 
     def _on_budget(self, old: DisruptionBudget | None, new: DisruptionBudget | None) -> None:
         if new is None:
@@ -89,10 +96,10 @@ class DisruptionController(BuiltinController[ObjectKey]):
             if belongs != belonged or (belongs and _figure(old) != _figure(new)):
                 self._queue.add(budget)
 
-    # One budget
+    # Reconciliation
 
     async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
-        """Bring the status of a budget up to date."""
+        """Updates the status of a budget."""
         budget = self._budgets.cache.get(key)
         if budget is None:
             return None
@@ -115,7 +122,7 @@ class DisruptionController(BuiltinController[ObjectKey]):
         if found.recheck is None:
             return None
         wait = (found.recheck - self._clock.wall()).total_seconds()
-        return RequeueAfter(min(max(wait, 0.0) + 1.0, PATIENCE.total_seconds()))
+        return RequeueAfter(min(max(wait, 0.0) + 1.0, EVICTION_TIMEOUT.total_seconds()))
 
     def _members(self, key: ObjectKey) -> list[ControllerPod]:
         group = self._groups.get(key.namespace, {}).get(key)
@@ -127,11 +134,11 @@ class DisruptionController(BuiltinController[ObjectKey]):
             self._recorder.record(reference_to(budget), EventToRecord("Normal", "NoPods", "No matching pods found"))
         expected = len(pods)
         if counts_by_scale(budget):
-            self._tell_unmanaged(budget, pods)
+            self._record_unmanaged(budget, pods)
             expected = await self._scales.total(pods)
         return plan(budget, pods, demand(budget, expected), self._clock.wall())
 
-    def _tell_unmanaged(self, budget: DisruptionBudget, pods: list[ControllerPod]) -> None:
+    def _record_unmanaged(self, budget: DisruptionBudget, pods: list[ControllerPod]) -> None:
         if any(controller_of(pod.metadata) is None for pod in pods):
             selector = to_json(budget.spec.selector)
             self._recorder.record(
@@ -139,7 +146,7 @@ class DisruptionController(BuiltinController[ObjectKey]):
             )
 
     async def _write(self, budget: DisruptionBudget, status: DisruptionBudgetStatus) -> None:
-        """Only what is new, and only over the state that was seen: evictions write here too."""
+        """Writes changes with the observed resourceVersion: the eviction API writes this status too."""
         if status == budget.status:
             return
         body = _body(budget.status, status)
@@ -148,11 +155,11 @@ class DisruptionController(BuiltinController[ObjectKey]):
 
 
 def _body(old: DisruptionBudgetStatus, new: DisruptionBudgetStatus) -> dict[str, Json]:
-    """The status as a merge patch, which has to name what goes."""
+    """The status as a merge patch, with nulls for removed keys."""
     zeros = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
     gone = dict.fromkeys(old.disrupted_pods.keys() - new.disrupted_pods.keys())
-    told = to_json(new)
-    return {**zeros, **told, "disruptedPods": {**told["disruptedPods"], **gone} if new.disrupted_pods else None}
+    reported = to_json(new)
+    return {**zeros, **reported, "disruptedPods": {**reported["disruptedPods"], **gone} if new.disrupted_pods else None}
 
 
 def _namespace(pod: ControllerPod) -> tuple[str, ...]:
@@ -160,5 +167,5 @@ def _namespace(pod: ControllerPod) -> tuple[str, ...]:
 
 
 def _figure(pod: ControllerPod | None) -> tuple[object, ...] | None:
-    """What of a pod a budget's figures depend on."""
-    return None if pod is None else (pod.is_ready, pod.is_leaving, controller_of(pod.metadata))
+    """The fields of a pod that a budget's status depends on."""
+    return None if pod is None else (pod.is_ready, pod.is_terminating, controller_of(pod.metadata))

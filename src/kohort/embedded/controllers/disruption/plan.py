@@ -1,4 +1,4 @@
-"""The status of a disruption budget as a function of its pods; pure, so that each case is one line to test."""
+"""Computes the status of a PodDisruptionBudget from its pods; pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from kohort.embedded.controllers.shares import rounded_up
 from kohort.embedded.controllers.views import ControllerPod
 
 ALLOWED = "DisruptionAllowed"
-PATIENCE = timedelta(minutes=2)
-"""How long an eviction that was granted counts against the budget while its pod has not been deleted."""
+EVICTION_TIMEOUT = timedelta(minutes=2)
+"""How long a granted eviction counts while its pod has not been deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthyPodDemand:
-    """How many pods there should be, and how many of them healthy."""
+    """Expected pods and desired healthy pods."""
 
     expected: int
     healthy: int
@@ -25,22 +25,22 @@ class HealthyPodDemand:
 
 @dataclass(frozen=True, slots=True)
 class DisruptionPlan:
-    """A status, and what follows from it."""
+    """A status with follow-up actions."""
 
     status: DisruptionBudgetStatus
     overdue: tuple[ControllerPod, ...] = ()
-    """Pods whose eviction was granted long ago, and that are still here."""
+    """Pods whose eviction was granted long ago and that still exist."""
     recheck: datetime | None = None
-    """When the next granted eviction is overdue."""
+    """When the next granted eviction becomes overdue."""
 
 
 def counts_by_scale(budget: DisruptionBudget) -> bool:
-    """Whether the demand depends on how many pods their owners want, and not on how many there are."""
+    """Whether the expected count is the scale of the pods' controllers rather than the number of pods."""
     return budget.spec.max_unavailable is not None or isinstance(budget.spec.min_available, str)
 
 
 def demand(budget: DisruptionBudget, expected: int) -> HealthyPodDemand:
-    """What a budget asks for, of so many expected pods."""
+    """Desired healthy pods for a number of expected pods."""
     spec = budget.spec
     if spec.max_unavailable is not None:
         return HealthyPodDemand(expected, max(0, expected - rounded_up(spec.max_unavailable, expected)))
@@ -55,24 +55,24 @@ def plan(
     """The status that a budget should have."""
     granted = budget.status.disrupted_pods
     due = {pod.metadata.name: granted[pod.metadata.name] for pod in pods if _is_awaited(pod, granted)}
-    kept = {name: since for name, since in due.items() if since + PATIENCE >= now}
-    healthy = sum(pod.is_ready and not pod.is_leaving and not _goes_soon(pod, kept, now) for pod in pods)
-    room = max(0, healthy - wanted.healthy) if wanted.expected > 0 else 0
+    kept = {name: since for name, since in due.items() if since + EVICTION_TIMEOUT >= now}
+    healthy = sum(pod.is_ready and not pod.is_terminating and not _is_evicting(pod, kept, now) for pod in pods)
+    allowed = max(0, healthy - wanted.healthy) if wanted.expected > 0 else 0
     status = DisruptionBudgetStatus(
         observed_generation=budget.metadata.generation,
         disrupted_pods=kept,
-        disruptions_allowed=room,
+        disruptions_allowed=allowed,
         current_healthy=healthy,
         desired_healthy=wanted.healthy,
         expected_pods=wanted.expected,
-        conditions=_with(budget, _room_condition(budget, room, now)),
+        conditions=_with(budget, _allowed_condition(budget, allowed, now)),
     )
     overdue = tuple(pod for pod in pods if pod.metadata.name in due and pod.metadata.name not in kept)
-    return DisruptionPlan(status, overdue, min(kept.values()) + PATIENCE if kept else None)
+    return DisruptionPlan(status, overdue, min(kept.values()) + EVICTION_TIMEOUT if kept else None)
 
 
 def failed(budget: DisruptionBudget, why: str, now: datetime) -> DisruptionBudgetStatus:
-    """The status when nobody can tell how many pods there should be: nothing may go."""
+    """The status if the expected count cannot be determined: no disruptions are allowed."""
     condition = _condition(budget, "False", "SyncFailed", why, now)
     old = budget.status
     return DisruptionBudgetStatus(
@@ -87,16 +87,16 @@ def failed(budget: DisruptionBudget, why: str, now: datetime) -> DisruptionBudge
 
 
 def _is_awaited(pod: ControllerPod, granted: dict[str, datetime]) -> bool:
-    return pod.metadata.name in granted and not pod.is_leaving
+    return pod.metadata.name in granted and not pod.is_terminating
 
 
-def _goes_soon(pod: ControllerPod, kept: dict[str, datetime], now: datetime) -> bool:
+def _is_evicting(pod: ControllerPod, kept: dict[str, datetime], now: datetime) -> bool:
     since = kept.get(pod.metadata.name)
-    return since is not None and since + PATIENCE > now
+    return since is not None and since + EVICTION_TIMEOUT > now
 
 
-def _room_condition(budget: DisruptionBudget, room: int, now: datetime) -> StatusCondition:
-    if room > 0:
+def _allowed_condition(budget: DisruptionBudget, allowed: int, now: datetime) -> StatusCondition:
+    if allowed > 0:
         return _condition(budget, "True", "SufficientPods", "", now)
     return _condition(budget, "False", "InsufficientPods", "", now)
 

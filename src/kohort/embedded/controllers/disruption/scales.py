@@ -1,4 +1,4 @@
-"""How many pods the owners of some pods want in all; a share of a budget is a share of that."""
+"""Sum of the scales of the controllers of a set of pods, on which percentages of a budget are based."""
 
 from collections.abc import Iterable
 
@@ -12,11 +12,11 @@ from kohort.kube.rest_mapper import RestMapper
 
 
 class ScaleError(KubeError):
-    """Nobody can tell how many pods an owner wants."""
+    """The scale of a controller cannot be determined."""
 
 
 class Scales:
-    """Asks owners for their scale: the usual ones in caches, others through their `scale` subresource."""
+    """Reads scales from caches for built-in kinds, through the `scale` subresource for others."""
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         self._client = client
@@ -26,7 +26,7 @@ class Scales:
         self._stateful_sets = informers.of(SeenStatefulSet).cache
 
     async def total(self, pods: Iterable[ControllerPod]) -> int:
-        """The sum over all owners of these pods; pods without an owner do not count."""
+        """The sum over all controllers of these pods; pods without a controller do not count."""
         owners: dict[str, int] = {}
         for pod in pods:
             owner = controller_of(pod.metadata)
@@ -36,7 +36,7 @@ class Scales:
 
     async def _scale(self, pod: ControllerPod, owner: OwnerReference) -> int:
         known = self._known(pod.metadata.namespace, owner)
-        return known if known is not None else await self._asked(pod, owner)
+        return known if known is not None else await self._read_scale(pod, owner)
 
     def _known(self, namespace: str, owner: OwnerReference) -> int | None:
         if owner.api_version != SeenReplicaSet.API_VERSION:
@@ -52,7 +52,7 @@ class Scales:
         is_above = above and deployment and deployment.metadata.uid == above.uid
         return (deployment if deployment and is_above else replica_set).spec.replicas
 
-    async def _asked(self, pod: ControllerPod, owner: OwnerReference) -> int:
+    async def _read_scale(self, pod: ControllerPod, owner: OwnerReference) -> int:
         resource = await self._mapping.resource(owner.api_version, owner.kind)
         try:
             scale = await self._client.of(resource).scale((pod.metadata.namespace, owner.name))

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets, as far as their controller reads and writes them."""
+"""Partial views of PodDisruptionBudgets."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from kohort.api.struct import View
 
 
 class DisruptionBudgetSpec(View):
-    """Which pods, and how many of them must stay."""
+    """Spec of a PodDisruptionBudget."""
 
     selector: LabelSelector | None = None
     min_available: CountOrPercentage | None = None
@@ -18,7 +18,7 @@ class DisruptionBudgetSpec(View):
 
 
 class DisruptionBudgetStatus(View):
-    """How many pods may go now."""
+    """Status of a PodDisruptionBudget."""
 
     observed_generation: int = 0
     disrupted_pods: dict[str, Time] = {}

@@ -1,1 +1,1 @@
-"""Jobs: pods that run to their end, counted exactly once."""
+"""Jobs: pods that run to completion, counted exactly once."""

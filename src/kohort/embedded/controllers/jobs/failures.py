@@ -1,4 +1,4 @@
-"""Which pods have failed, what the Job's policy says about it, and how long the next attempt has to wait."""
+"""Failed pods, the pod failure policy and backoff."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,37 +15,37 @@ from kohort.kube.backoff import Backoff
 
 FAIL_JOB, FAIL_INDEX, IGNORE = "FailJob", "FailIndex", "Ignore"
 _WAITS: Final = Backoff(base=10.0, cap=600.0, jitter=0.0)
-_MOST_FAILURES = 2**31 - 1
+_MAX_FAILURES = 2**31 - 1
 
 
 def has_failed(job: SeenJob, pod: ControllerPod) -> bool:
-    """Whether a pod counts as failed: one on its way out does too, unless the Job waits for its real end."""
+    """Whether a pod counts as failed; terminating pods do, unless podReplacementPolicy is Failed."""
     if pod.status.phase == "Failed":
         return True
-    return pod.is_leaving and pod.status.phase != "Succeeded" and not job.replaces_only_failed
+    return pod.is_terminating and pod.status.phase != "Succeeded" and not job.replaces_only_failed
 
 
-# The policy
+# Pod failure policy
 
 
 @dataclass(frozen=True, slots=True)
 class FailurePolicyResult:
-    """What a policy says about a failed pod; the message is for a Job that fails of it."""
+    """The policy action for a failed pod, with the message for a failing Job."""
 
     action: str = "Count"
     message: str = ""
 
     @property
     def counts(self) -> bool:
-        """Whether the failure is one of those that the Job may have so many of."""
+        """Whether the failure counts towards the backoff limit."""
         return self.action != IGNORE
 
 
 _COUNTED = FailurePolicyResult()
 
 
-def judge(policy: PodFailurePolicy | None, pod: ControllerPod) -> FailurePolicyResult:
-    """The action of the first rule that speaks of the pod's end; without one, the failure counts."""
+def evaluate_policy(policy: PodFailurePolicy | None, pod: ControllerPod) -> FailurePolicyResult:
+    """The action of the first matching rule; Count if none matches."""
     for number, rule in enumerate(policy.rules if policy else ()):
         how = _matches(rule, pod)
         if how:
@@ -54,7 +54,7 @@ def judge(policy: PodFailurePolicy | None, pod: ControllerPod) -> FailurePolicyR
 
 
 def _matches(rule: PodFailureRule, pod: ControllerPod) -> str:
-    """How the pod ended, where the rule speaks of such an end."""
+    """The message of a matching rule; empty if it does not match."""
     place = f"{pod.metadata.namespace}/{pod.metadata.name}"
     if rule.on_exit_codes is not None:
         container = _by_exit_code(rule.on_exit_codes, pod)
@@ -81,11 +81,11 @@ def _by_condition(wanted: Iterable[PodConditionPattern], present: Iterable[Statu
     return next((each for each in present if (each.type, each.status) in patterns), None)
 
 
-# Waiting
+# Backoff
 
 
 def finish_time(pod: ControllerPod) -> datetime:
-    """When a pod ended: when its last container did, or as near to it as its status tells."""
+    """When a pod finished: the end of its last container, or an approximation from its status."""
     status, metadata = pod.status, pod.metadata
     ends = [each.state.terminated for each in status.container_statuses]
     finished = [end.finished_at for end in ends if end is not None and end.finished_at is not None]
@@ -105,13 +105,13 @@ _LONG_AGO = datetime.fromisoformat("1970-01-01T00:00:00Z")
 
 @dataclass(frozen=True, slots=True)
 class FailureRecord:
-    """How many pods of a Job failed since the last one that succeeded, and when the last of them did."""
+    """Failures since the last success of a Job and the time of the last one."""
 
     failures: int = 0
     last: datetime | None = None
 
     def after(self, succeeded: Sequence[ControllerPod], failed: Sequence[ControllerPod]) -> "FailureRecord":
-        """The record with pods that have just ended; a success makes those before it forgotten."""
+        """The record including pods that just finished; a success resets it."""
         if not succeeded and not failed:
             return self
         success = max((finish_time(pod) for pod in succeeded), default=None)
@@ -121,7 +121,7 @@ class FailureRecord:
         return FailureRecord(before + len(later), max(later, default=None))
 
     def wait(self, now: datetime) -> float:
-        """Seconds until another pod may be made."""
+        """Seconds until another pod may be created."""
         return _wait(self.failures, self.last, now)
 
 
@@ -136,37 +136,37 @@ def _wait(failures: int, last: datetime | None, now: datetime) -> float:
 
 @dataclass(frozen=True, slots=True)
 class IndexFailures:
-    """How often pods of one index failed so far, those that count and those that a policy ignores."""
+    """Counted and ignored failures of one index."""
 
     counted: int = 0
     ignored: int = 0
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """All failures."""
         return self.counted + self.ignored
 
 
 def failures_before(pod: ControllerPod) -> IndexFailures:
-    """What a pod's annotations say of the pods before it."""
+    """The failures of the index recorded in a pod's annotations."""
     annotations = pod.metadata.annotations
     return IndexFailures(_number(annotations.get(INDEX_FAILURES)), _number(annotations.get(INDEX_IGNORED)))
 
 
 def _number(text: str | None) -> int:
-    """A count that users could have changed; nonsense counts as none."""
+    """Parses a count that users may have changed; invalid text counts as zero."""
     number = int(text) if text and text.isascii() and text.isdigit() else 0
-    return number if number <= _MOST_FAILURES else 0
+    return number if number <= _MAX_FAILURES else 0
 
 
 def failures_with(job: SeenJob, pod: ControllerPod) -> IndexFailures:
-    """The failures of an index once this pod's own is added."""
+    """The failures of an index including this pod."""
     before = failures_before(pod)
-    if judge(job.spec.pod_failure_policy, pod).counts:
+    if evaluate_policy(job.spec.pod_failure_policy, pod).counts:
         return IndexFailures(before.counted + 1, before.ignored)
     return IndexFailures(before.counted, before.ignored + 1)
 
 
 def index_wait(pod: ControllerPod | None, now: datetime) -> float:
-    """Seconds until the pod that failed last at an index may be replaced."""
+    """Seconds until the last failed pod of an index may be replaced."""
     return 0.0 if pod is None else _wait(failures_before(pod).total + 1, finish_time(pod), now)

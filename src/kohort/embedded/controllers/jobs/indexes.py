@@ -1,6 +1,6 @@
-"""Sets of completion indexes, kept as spans: a hundred thousand completed indexes are usually a handful of spans.
+"""Sets of completion indexes as intervals: a hundred thousand completed indexes are usually a few intervals.
 
-Their text is that of a Job's status, `1,3-5,7`: spans of three and more have a dash, pairs a comma.
+The text format is that of a Job's status, `1,3-5,7`: intervals of three and more have a dash, pairs a comma.
 """
 
 from bisect import bisect_right
@@ -8,23 +8,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
 
-Span = tuple[int, int]
+_Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """Ordered spans, first and last included, that neither overlap nor touch."""
+    """Sorted inclusive intervals that neither overlap nor touch."""
 
-    spans: tuple[Span, ...] = ()
+    spans: tuple[_Span, ...] = ()
 
     @classmethod
     def of(cls, indexes: Iterable[int]) -> "Indexes":
-        """The set of single indexes, in whatever order."""
+        """The set of single indexes, given in any order."""
         return cls(tuple(_joined((each, each) for each in sorted(indexes))))
 
     @classmethod
     def parse(cls, text: str, limit: int) -> "Indexes":
-        """Read the text of a status, up to but not including a limit; what can't be read is left out."""
+        """Parses the text of a status, up to but not including a limit; invalid parts are skipped."""
         spans = (_span(part, limit) for part in text.split(",") if part)
         return cls(tuple(_joined(sorted(span for span in spans if span is not None))))
 
@@ -44,11 +44,11 @@ class Indexes:
         return Indexes(tuple(_joined(merge(self.spans, other.spans))))
 
     def common(self, other: "Indexes") -> int:
-        """How many indexes two sets share."""
+        """Number of indexes in both sets."""
         return len(self) + len(other) - len(self | other)
 
     def missing(self, limit: int, count: int) -> list[int]:
-        """The first indexes below a limit that are not in the set, at most so many."""
+        """The first indexes below a limit that are not in the set, at most `count`."""
         found: list[int] = []
         for first, end in self._gaps(limit):
             found.extend(range(first, min(end, first + count - len(found))))
@@ -56,7 +56,7 @@ class Indexes:
                 break
         return found
 
-    def _gaps(self, limit: int) -> Iterator[Span]:
+    def _gaps(self, limit: int) -> Iterator[_Span]:
         start = 0
         for first, last in self.spans:
             yield start, min(first, limit)
@@ -64,9 +64,9 @@ class Indexes:
         yield start, limit
 
 
-def _joined(spans: Iterable[Span]) -> Iterator[Span]:
-    """Ordered spans, with those that overlap or touch made one."""
-    current: Span | None = None
+def _joined(spans: Iterable[_Span]) -> Iterator[_Span]:
+    """Merges overlapping and adjacent intervals."""
+    current: _Span | None = None
     for first, last in spans:
         if current is not None and first <= current[1] + 1:
             current = (current[0], max(current[1], last))
@@ -78,7 +78,7 @@ def _joined(spans: Iterable[Span]) -> Iterator[Span]:
         yield current
 
 
-def _span(text: str, limit: int) -> Span | None:
+def _span(text: str, limit: int) -> _Span | None:
     first, dash, last = text.partition("-")
     if not first.isdecimal() or (dash and not last.isdecimal()):
         return None

@@ -1,4 +1,4 @@
-"""The manifests of a Job's pods: its template, and what makes each pod one of this Job's and of its index."""
+"""Builds the manifests of a Job's pods from its template."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -8,15 +8,15 @@ from kohort.embedded.controllers.jobs.pod_changes import NewPod
 from kohort.embedded.controllers.jobs.views import INDEX, INDEX_FAILURES, INDEX_IGNORED, TRACKING, SeenJob
 from kohort.embedded.controllers.pod_control import pod_from_template
 
-LONGEST_PREFIX: Final = 58
-"""What a generated name begins with; five characters more make the 63 of a host name."""
+MAX_PREFIX_LENGTH: Final = 58
+"""Maximum length of generateName: five random characters complete the 63 of a host name."""
 _VARIABLE: Final = {
     "name": "JOB_COMPLETION_INDEX",
     "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}},
 }
 
 
-def pods_to_make(job: SeenJob, wanted: Sequence[NewPod]) -> list[dict[str, Json]]:
+def build_pods(job: SeenJob, wanted: Sequence[NewPod]) -> list[dict[str, Json]]:
     """Manifests for new pods of a Job."""
     template = decode_json(job.spec.template)
     if job.is_indexed:
@@ -38,9 +38,9 @@ def _indexed(job: SeenJob, pattern: dict[str, Any], new: NewPod) -> dict[str, Js
 
 
 def indexed_prefix(job: str, index: str) -> str:
-    """How the name of an index's pod begins; a long name of the Job is cut, the index never."""
+    """generateName of an index's pod; a long Job name is truncated, the index is not."""
     tail = f"-{index}-"
-    return job[: LONGEST_PREFIX - len(tail)] + tail
+    return job[: MAX_PREFIX_LENGTH - len(tail)] + tail
 
 
 def _failures(new: NewPod) -> dict[str, str]:
@@ -51,12 +51,12 @@ def _failures(new: NewPod) -> dict[str, str]:
 
 
 def _with_variable(spec: dict[str, Any]) -> dict[str, Json]:
-    """The pod spec whose containers know their index; what a user set by the same name stays."""
+    """Adds JOB_COMPLETION_INDEX to the containers; a variable set by the user is kept."""
     kinds = [kind for kind in ("initContainers", "containers") if spec.get(kind)]
-    return {**spec, **{kind: [_knowing(container) for container in spec[kind]] for kind in kinds}}
+    return {**spec, **{kind: [_with_index(container) for container in spec[kind]] for kind in kinds}}
 
 
-def _knowing(container: dict[str, Any]) -> dict[str, Json]:
+def _with_index(container: dict[str, Any]) -> dict[str, Json]:
     variables = container.get("env") or []
     if any(each.get("name") == _VARIABLE["name"] for each in variables):
         return container

@@ -1,6 +1,7 @@
-"""Frees pods that wait to be counted by a Job that never will: it is gone, over, or not theirs any more.
+"""Removes the tracking finalizer of pods that no Job will count: it is deleted, finished or no longer their owner.
 
-The finalizer of such a pod would keep it for ever. That the Job is gone is asked of the server, never of a cache.
+The finalizer would otherwise block deletion forever. That the Job is gone is confirmed by a live read, never by a
+cache.
 """
 
 from kohort.api.meta import ObjectKey, OwnerReference
@@ -16,39 +17,41 @@ from kohort.kube.errors import StatusError
 from kohort.kube.indexer import Indexer
 from kohort.kube.workqueue import RetryLimits
 
-UNSEEN = 1.0
-"""Seconds until a Job that the server has and the cache does not show is looked up again."""
-PATIENT = RetryLimits(Backoff(base=1.0, cap=60.0, jitter=0.0), rate=50.0, burst=500)
-"""What a server refused for Jobs is not asked again at once: each refusal is an event too."""
+UNSEEN_SECONDS = 1.0
+"""Seconds until a Job that exists but is missing in the cache is read again."""
+SLOW_RETRIES = RetryLimits(Backoff(base=1.0, cap=60.0, jitter=0.0), rate=50.0, burst=500)
+"""Slow retries after a rejection, since each rejection is also an event."""
 
 
 class OrphanPods(BuiltinController[ObjectKey]):
-    """Looks after tracked pods without a Job that counts them."""
+    """Reconciles tracked pods without a Job that counts them."""
 
     NAME = "job-orphan-pods"
     WORKERS = 8
-    LIMITS = PATIENT
+    LIMITS = SLOW_RETRIES
 
-    def __init__(self, client: Client, hands: PodControl, jobs: Indexer[SeenJob], pods: Indexer[ControllerPod]) -> None:
+    def __init__(
+        self, client: Client, pod_control: PodControl, jobs: Indexer[SeenJob], pods: Indexer[ControllerPod]
+    ) -> None:
         super().__init__(client)
-        self._hands = hands
+        self._pod_control = pod_control
         self._jobs = jobs
         self._pods = pods
 
-    def look_at(self, pod: ControllerPod) -> None:
-        """Free a tracked pod, if nobody counts it."""
+    def enqueue(self, pod: ControllerPod) -> None:
+        """Enqueues a tracked pod unless a Job counts it."""
         owner = controller_of(pod.metadata)
         if owner is None or (_is_job(owner) and not self._counts(self._cached(pod, owner))):
             self._queue.add(pod.key)
 
-    def look_at_pods_of(self, uid: str) -> None:
-        """Free the pods of a Job that is over."""
+    def enqueue_pods_of(self, uid: str) -> None:
+        """Enqueues the pods of a finished Job."""
         for pod in pods_of(self._pods, uid):
             if is_tracked(pod):
                 self._queue.add(pod.key)
 
     async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
-        """Take the finalizer off one pod, unless a Job counts it after all."""
+        """Removes the finalizer of one pod unless a Job counts it."""
         pod = self._pods.get(key)
         if pod is None or not is_tracked(pod):
             return None
@@ -58,10 +61,10 @@ class OrphanPods(BuiltinController[ObjectKey]):
                 return None
             job = self._cached(pod, owner)
             if job is None and await self._exists(pod, owner):
-                return RequeueAfter(UNSEEN)
+                return RequeueAfter(UNSEEN_SECONDS)
             if self._counts(job):
                 return None
-        await self._hands.drop_finalizer(pod, TRACKING)
+        await self._pod_control.drop_finalizer(pod, TRACKING)
         return None
 
     def _cached(self, pod: ControllerPod, owner: OwnerReference) -> SeenJob | None:
@@ -69,7 +72,7 @@ class OrphanPods(BuiltinController[ObjectKey]):
         return job if job is not None and job.metadata.uid == owner.uid else None
 
     def _counts(self, job: SeenJob | None) -> bool:
-        """Whether a Job will count its pods, by this controller or by another's."""
+        """Whether a Job will count its pods, by this or another controller."""
         return job is not None and (job.is_foreign or not job.is_finished)
 
     async def _exists(self, pod: ControllerPod, owner: OwnerReference) -> bool:

@@ -1,7 +1,7 @@
-"""What is to be done about a Job: a pure function of the Job, its pods and the time.
+"""Plans the next steps of a Job: a pure function of the Job, its pods and the time.
 
-A plan holds for the moment. Its steps are carried out in the order of its fields; whoever made or removed pods plans
-again before writing the status, which tells what is, not what is intended.
+Steps are executed in the order of the fields; after creating or deleting pods the caller plans again before writing the
+status, which reports the actual state.
 """
 
 from collections.abc import Sequence
@@ -33,28 +33,28 @@ from kohort.kube.events import EventToRecord
 class JobPlan:
     """The next steps for a Job."""
 
-    dismissals: tuple[ControllerPod, ...]
-    """Pods to let go: their finalizer first, then they themselves."""
+    removals: tuple[ControllerPod, ...]
+    """Surplus pods: their finalizer is removed, then they are deleted."""
     deletes: tuple[ControllerPod, ...]
-    """Pods to stop because the Job is at its end; they keep their finalizer until they are counted."""
+    """Pods to delete because the Job finishes; they keep their finalizer until they are counted."""
     creates: tuple[NewPod, ...]
     status: SeenJobStatus
-    """To be written where it differs from the Job's."""
+    """Written if it differs from the Job's."""
     release: tuple[ControllerPod, ...]
-    """Pods that lose their finalizer, once that status is written."""
+    """Pods whose finalizer is removed once the status is written."""
     notes: tuple[EventToRecord, ...]
-    """Events to tell, once that status is written."""
+    """Events recorded once the status is written."""
     record: FailureRecord
-    """To be remembered, once that status is written."""
+    """Failure record to store once the status is written."""
     again: float | None
-    """Seconds after which time alone changes the plan."""
+    """Seconds after which to reconcile again."""
     ending: JobEnd | None
-    """The end that the Job has come to; it stays so, whatever becomes of the pods that are stopped for it."""
+    """The result of the Job; final regardless of the pods stopped because of it."""
 
     @property
     def touches_pods(self) -> bool:
-        """Whether pods are to be made or removed."""
-        return bool(self.dismissals or self.deletes or self.creates)
+        """Whether pods are to be created or deleted."""
+        return bool(self.removals or self.deletes or self.creates)
 
 
 def plan(
@@ -64,58 +64,58 @@ def plan(
     record: FailureRecord = NO_FAILURES,
     decided: JobEnd | None = None,
 ) -> JobPlan:
-    """The next steps for a Job that is not finished; `pods` are all that belong to it.
+    """Plans the next steps for an unfinished Job; `pods` are all that belong to it.
 
-    An end that was `decided` on an earlier look, and not announced yet, is not looked for again.
+    A result `decided` by an earlier plan, and not written yet, is not evaluated again.
     """
     stamp = now.replace(microsecond=0)
-    census = summarize_pods(job, pods)
-    record = record.after(census.new_succeeded, census.new_failed)
-    ending = decided or find_ending(job, census, pods, now)
-    staffing = AS_IT_IS if ending or job.is_leaving else plan_pod_changes(job, census, record, now)
-    if ending is None and is_complete(job, census):
+    summary = summarize_pods(job, pods)
+    record = record.after(summary.new_succeeded, summary.new_failed)
+    ending = decided or find_ending(job, summary, pods, now)
+    pod_changes = AS_IT_IS if ending or job.is_terminating else plan_pod_changes(job, summary, record, now)
+    if ending is None and is_complete(job, summary):
         ending = COMPLETED
-    # Pods that still run may end in another way than they would be counted now.
-    ending_now = None if census.active else ending
-    status = _counted(job, census, stamp)
-    account = settle(job, census, status, ending_now)
-    status, notes = _concluded(job, census, account.status, ending_now, stamp)
-    if ending is None and not job.is_leaving:
+    # Running pods may still finish differently than they would be counted now.
+    ending_now = None if summary.active else ending
+    status = _counted(job, summary, stamp)
+    account = settle(job, summary, status, ending_now)
+    status, notes = _concluded(job, summary, account.status, ending_now, stamp)
+    if ending is None and not job.is_terminating:
         status, notes = _suspended(job, status, stamp)
     return JobPlan(
-        dismissals=staffing.dismissals,
-        deletes=census.active if ending else (),
-        creates=staffing.creates,
+        removals=pod_changes.removals,
+        deletes=summary.active if ending else (),
+        creates=pod_changes.creates,
         status=status,
         release=account.release,
         notes=notes,
         record=record,
-        again=_again(job, status, staffing, ending, now),
+        again=_again(job, status, pod_changes, ending, now),
         ending=ending,
     )
 
 
-def _counted(job: SeenJob, census: JobPodSummary, now: datetime) -> SeenJobStatus:
-    """The status with the numbers of the moment; the Job has started when it first is not suspended."""
+def _counted(job: SeenJob, summary: JobPodSummary, now: datetime) -> SeenJobStatus:
+    """The status with current counts; startTime is set when the Job is first not suspended."""
     start = job.status.start_time
     return msgspec.structs.replace(
         job.status,
         start_time=now if start is None and not job.spec.suspend else start,
-        active=len(census.active),
-        ready=census.ready,
-        terminating=len(census.leaving),
+        active=len(summary.active),
+        ready=summary.ready,
+        terminating=len(summary.terminating),
     )
 
 
 def _concluded(
-    job: SeenJob, census: JobPodSummary, status: SeenJobStatus, ending: JobEnd | None, now: datetime
+    job: SeenJob, summary: JobPodSummary, status: SeenJobStatus, ending: JobEnd | None, now: datetime
 ) -> tuple[SeenJobStatus, tuple[EventToRecord, ...]]:
-    """The status with the end announced or, when every pod has ended and is counted, final."""
+    """The status with the pending result or, when every pod has terminated and is counted, the terminal condition."""
     if ending is None:
         return status, ()
     if not is_true(job.status.conditions, ending.announcement):
         return _with(status, condition(ending.announcement, "True", ending.reason, ending.message, now)), ()
-    if census.tracked or census.leaving:
+    if summary.tracked or summary.terminating:
         return status, ()
     status = _with(status, condition(ending.final, "True", ending.reason, ending.message, now))
     if ending.final != COMPLETE:
@@ -132,7 +132,7 @@ def _too_many(job: SeenJob, status: SeenJobStatus) -> tuple[EventToRecord, ...]:
 
 
 def _suspended(job: SeenJob, status: SeenJobStatus, now: datetime) -> tuple[SeenJobStatus, tuple[EventToRecord, ...]]:
-    """The status that tells whether the Job is suspended; its clock starts anew when it no longer is."""
+    """The status with the Suspended condition; resuming resets startTime."""
     present = find(status.conditions, SUSPENDED)
     was = present is not None and present.status == "True"
     if job.spec.suspend == was:
@@ -147,7 +147,7 @@ def _suspended(job: SeenJob, status: SeenJobStatus, now: datetime) -> tuple[Seen
 
 
 def _with(status: SeenJobStatus, new: StatusCondition) -> SeenJobStatus:
-    """The status with a condition, in its place or at the end."""
+    """Sets a condition."""
     others = [each for each in status.conditions if each.type != new.type]
     if len(others) == len(status.conditions):
         conditions = (*status.conditions, new)
@@ -157,9 +157,9 @@ def _with(status: SeenJobStatus, new: StatusCondition) -> SeenJobStatus:
 
 
 def _again(
-    job: SeenJob, status: SeenJobStatus, staffing: PodChanges, ending: JobEnd | None, now: datetime
+    job: SeenJob, status: SeenJobStatus, pod_changes: PodChanges, ending: JobEnd | None, now: datetime
 ) -> float | None:
     if ending is not None:
         return None
-    waits = (staffing.wait, deadline_in(job, status.start_time, now))
+    waits = (pod_changes.wait, deadline_in(job, status.start_time, now))
     return min((wait for wait in waits if wait is not None), default=None)

@@ -1,6 +1,6 @@
-"""How many pods a Job should have now, and so which to make and which to let go.
+"""Computes how many pods a Job should have and which to create or delete.
 
-Pods that are let go here have done nothing wrong: they lose their finalizer first, and are never counted.
+Surplus pods have not failed: they lose their finalizer before deletion and are never counted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,77 +8,78 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kohort.embedded.controllers.jobs.failures import FailureRecord, IndexFailures, failures_with, index_wait
-from kohort.embedded.controllers.jobs.pod_summary import JobPodSummary, has_place, held_pods, indexes_of
+from kohort.embedded.controllers.jobs.pod_summary import JobPodSummary, can_count, held_pods, indexes_of
 from kohort.embedded.controllers.jobs.views import SeenJob, index_of, is_tracked
 from kohort.embedded.controllers.views import ControllerPod
 
-MOST_AT_ONCE = 500
-"""Pods that are made or let go in one step, so that a large Job does not keep others waiting."""
+MAX_BATCH = 500
+"""Maximum number of pods created or deleted in one step, so that a large Job does not delay others."""
 _PHASES = {"Pending": 0, "": 0, "Unknown": 1, "Running": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class NewPod:
-    """A pod to be made: any, or the next for an index."""
+    """A pod to create, for an index if the Job is Indexed."""
 
     index: int | None = None
     failures: IndexFailures | None = None
-    """Failures of the index so far, where they are counted for each."""
+    """Failures of the index so far, with backoffLimitPerIndex."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodChanges:
-    """Pods to make, or pods to let go, or how long to wait before any is made."""
+    """Pods to create, pods to delete, or seconds to wait before creating any."""
 
     creates: tuple[NewPod, ...] = ()
-    dismissals: tuple[ControllerPod, ...] = ()
+    removals: tuple[ControllerPod, ...] = ()
     wait: float | None = None
 
 
 AS_IT_IS = PodChanges()
 
 
-def plan_pod_changes(job: SeenJob, census: JobPodSummary, record: FailureRecord, now: datetime) -> PodChanges:
-    """Bring the number of active pods to what the Job wants."""
+def plan_pod_changes(job: SeenJob, summary: JobPodSummary, record: FailureRecord, now: datetime) -> PodChanges:
+    """Brings the number of active pods to the desired one."""
     if job.spec.suspend:
-        return PodChanges(dismissals=census.active)
-    surplus = _surplus(job, census)
+        return PodChanges(removals=summary.active)
+    surplus = _surplus(job, summary)
     if surplus:
-        return PodChanges(dismissals=tuple(surplus[:MOST_AT_ONCE]))
-    leaving = len(census.leaving) if job.replaces_only_failed else 0
-    short = min(_wanted(job, census) - leaving - len(census.active), MOST_AT_ONCE)
+        return PodChanges(removals=tuple(surplus[:MAX_BATCH]))
+    terminating = len(summary.terminating) if job.replaces_only_failed else 0
+    short = min(_wanted(job, summary) - terminating - len(summary.active), MAX_BATCH)
     if short <= 0:
         return AS_IT_IS
     if job.has_limit_per_index:
-        return _by_index(job, census, short, now)
+        return _by_index(job, summary, short, now)
     wait = record.wait(now)
     if wait > 0:
         return PodChanges(wait=wait)
     if job.is_indexed:
-        return PodChanges(tuple(NewPod(index) for index in _pending(job, census, short)))
+        return PodChanges(tuple(NewPod(index) for index in _pending(job, summary, short)))
     return PodChanges((NewPod(),) * short)
 
 
-def _wanted(job: SeenJob, census: JobPodSummary) -> int:
-    """Pods that should be active: never more than completions that are left; after a success, those that are."""
+def _wanted(job: SeenJob, summary: JobPodSummary) -> int:
+    """Desired number of active pods: at most the remaining completions; after a success without completions, the
+    present ones."""
     if job.spec.completions is not None:
-        return max(0, min(job.spec.parallelism, job.spec.completions - census.succeeded))
-    return len(census.active) if census.succeeded else job.spec.parallelism
+        return max(0, min(job.spec.parallelism, job.spec.completions - summary.succeeded))
+    return len(summary.active) if summary.succeeded else job.spec.parallelism
 
 
-def _pending(job: SeenJob, census: JobPodSummary, count: int) -> list[int]:
-    taken = census.completed | indexes_of(census.active)
+def _pending(job: SeenJob, summary: JobPodSummary, count: int) -> list[int]:
+    taken = summary.completed | indexes_of(summary.active)
     if job.replaces_only_failed:
-        taken |= indexes_of(census.leaving)
-    if census.failed_indexes is not None:
-        taken |= census.failed_indexes
+        taken |= indexes_of(summary.terminating)
+    if summary.failed_indexes is not None:
+        taken |= summary.failed_indexes
     return taken.missing(job.spec.completions or 0, count)
 
 
-def _by_index(job: SeenJob, census: JobPodSummary, short: int, now: datetime) -> PodChanges:
-    """Each index waits for its own failures; an index that may start does not wait for the others."""
-    held = held_pods(job, census)
-    waits = {index: index_wait(held.get(index), now) for index in _pending(job, census, short)}
+def _by_index(job: SeenJob, summary: JobPodSummary, short: int, now: datetime) -> PodChanges:
+    """Backoff applies per index; an index that may start does not wait for others."""
+    held = held_pods(job, summary)
+    waits = {index: index_wait(held.get(index), now) for index in _pending(job, summary, short)}
     ready = [index for index, wait in waits.items() if wait == 0]
     creates = tuple(NewPod(index, _failures(job, held.get(index))) for index in ready)
     return PodChanges(creates, wait=min((wait for wait in waits.values() if wait > 0), default=None))
@@ -88,33 +89,33 @@ def _failures(job: SeenJob, predecessor: ControllerPod | None) -> IndexFailures:
     return IndexFailures() if predecessor is None else failures_with(job, predecessor)
 
 
-# Letting go
+# Deletion
 
 
-def _surplus(job: SeenJob, census: JobPodSummary) -> list[ControllerPod]:
-    """Pods without a place of their own, and then as many as are too many, the least advanced first."""
-    misplaced, placed = _misplaced(job, census.active)
-    excess = len(placed) - _wanted(job, census)
+def _surplus(job: SeenJob, summary: JobPodSummary) -> list[ControllerPod]:
+    """Pods without a valid index, then as many as exceed the desired number, least advanced first."""
+    misplaced, placed = _misplaced(job, summary.active)
+    excess = len(placed) - _wanted(job, summary)
     return misplaced + sorted(placed, key=_advance)[:excess] if excess > 0 else misplaced
 
 
 def _misplaced(job: SeenJob, active: Sequence[ControllerPod]) -> tuple[list[ControllerPod], list[ControllerPod]]:
-    """Pods of an Indexed Job without a valid index, or behind a better one of the same; and the rest."""
+    """Pods of an Indexed Job without a valid index or duplicating one; and the others."""
     if not job.is_indexed:
         return [], list(active)
     best: dict[int, ControllerPod] = {}
     for pod in active:
         index = index_of(pod)
-        if index is not None and has_place(job, pod) and (index not in best or _advance(pod) > _advance(best[index])):
+        if index is not None and can_count(job, pod) and (index not in best or _advance(pod) > _advance(best[index])):
             best[index] = pod
     chosen = {pod.metadata.uid for pod in best.values()}
     return [pod for pod in active if pod.metadata.uid not in chosen], list(best.values())
 
 
 def _advance(pod: ControllerPod) -> tuple[bool | int | float, ...]:
-    """How far a pod has come: placed, running, ready, ready for long, seldom restarted, old.
+    """Sort key of progress: scheduled, running, ready, ready for long, few restarts, old.
 
-    Before all that it is tracked: one that is not was let go by a controller that did not live to delete it.
+    Tracked pods rank first: an untracked one was released by a controller that stopped before deleting it.
     """
     created = pod.metadata.creation_timestamp
     since = pod.ready_since()

@@ -1,14 +1,20 @@
-"""The pods of a Job sorted by what they are to it, and what follows from them and from the counters together.
+"""The pods of a Job by state, and totals combined with the counters of the status.
 
-A pod carries the tracking finalizer until it is counted. What has the finalizer and is in no list of the status is new;
-what is in a list and has lost the finalizer is counted next. So no pod is counted twice or forgotten, whenever the
-controller is interrupted.
+A pod carries the tracking finalizer until it is counted. A pod with the finalizer that is not in
+uncountedTerminatedPods is new; a listed pod without the finalizer is counted next. So no pod is counted twice or
+missed, whenever the controller is interrupted.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from kohort.embedded.controllers.jobs.failures import FAIL_INDEX, failures_before, finish_time, has_failed, judge
+from kohort.embedded.controllers.jobs.failures import (
+    FAIL_INDEX,
+    evaluate_policy,
+    failures_before,
+    finish_time,
+    has_failed,
+)
 from kohort.embedded.controllers.jobs.indexes import Indexes
 from kohort.embedded.controllers.jobs.views import SeenJob, index_of, is_tracked
 from kohort.embedded.controllers.views import ControllerPod
@@ -18,43 +24,43 @@ NO_INDEXES = Indexes()
 
 @dataclass(frozen=True, slots=True)
 class JobPodSummary:
-    """A Job's pods, and its totals with those that are not in the counters yet."""
+    """A Job's pods and its totals, including those that are not in the counters yet."""
 
     active: tuple[ControllerPod, ...]
-    leaving: tuple[ControllerPod, ...]
-    """On their way out, and not at their end yet."""
+    terminating: tuple[ControllerPod, ...]
+    """Terminating and not finished yet."""
     tracked: tuple[ControllerPod, ...]
     new_succeeded: tuple[ControllerPod, ...]
     new_failed: tuple[ControllerPod, ...]
     recorded: Indexes
-    """Completed indexes that the status knows."""
+    """Completed indexes recorded in the status."""
     completed: Indexes
-    """Those and the new ones."""
+    """Recorded and newly completed indexes."""
     failed_indexes: Indexes | None
-    """None where indexes do not fail by themselves."""
+    """None without backoffLimitPerIndex."""
     succeeded: int
     failed: int
 
     @property
     def ready(self) -> int:
-        """How many active pods are ready."""
+        """Number of ready active pods."""
         return sum(pod.is_ready for pod in self.active)
 
 
 def summarize_pods(job: SeenJob, pods: Sequence[ControllerPod]) -> JobPodSummary:
-    """Sort a Job's pods."""
+    """Groups a Job's pods by state."""
     tracked = tuple(pod for pod in pods if is_tracked(pod))
-    valid = [pod for pod in tracked if has_place(job, pod)]
+    valid = [pod for pod in tracked if can_count(job, pod)]
     uncounted = job.uncounted
     new_succeeded = tuple(_new(valid, uncounted.succeeded, lambda pod: pod.status.phase == "Succeeded"))
     new_failed = tuple(_new(valid, uncounted.failed, lambda pod: has_failed(job, pod)))
     recorded, completed = _completed(job, valid)
     policy = job.spec.pod_failure_policy
-    failed = sum(policy is None or judge(policy, pod).counts for pod in new_failed)
+    failed = sum(policy is None or evaluate_policy(policy, pod).counts for pod in new_failed)
     counted = job.status.succeeded + len(uncounted.succeeded) + len(new_succeeded)
     return JobPodSummary(
         active=tuple(pod for pod in pods if pod.is_active),
-        leaving=tuple(pod for pod in pods if pod.is_leaving and not pod.is_finished),
+        terminating=tuple(pod for pod in pods if pod.is_terminating and not pod.is_finished),
         tracked=tracked,
         new_succeeded=new_succeeded,
         new_failed=new_failed,
@@ -66,8 +72,8 @@ def summarize_pods(job: SeenJob, pods: Sequence[ControllerPod]) -> JobPodSummary
     )
 
 
-def has_place(job: SeenJob, pod: ControllerPod) -> bool:
-    """Whether a pod can count: in an Indexed Job, one with an index below the completions."""
+def can_count(job: SeenJob, pod: ControllerPod) -> bool:
+    """Whether a pod can count: in an Indexed Job its index must be below completions."""
     if not job.is_indexed:
         return True
     index = index_of(pod)
@@ -75,7 +81,7 @@ def has_place(job: SeenJob, pod: ControllerPod) -> bool:
 
 
 def indexes_of(pods: Iterable[ControllerPod]) -> Indexes:
-    """The indexes that pods work on."""
+    """The completion indexes of pods."""
     return Indexes.of({index for pod in pods if (index := index_of(pod)) is not None})
 
 
@@ -99,27 +105,27 @@ def _failed_indexes(job: SeenJob, valid: Iterable[ControllerPod]) -> Indexes:
 
 
 def _ends_its_index(job: SeenJob, pod: ControllerPod) -> bool:
-    """Whether the failure of a pod is the last that its index may have."""
+    """Whether a pod's failure exceeds backoffLimitPerIndex."""
     if not has_failed(job, pod):
         return False
-    judgement = judge(job.spec.pod_failure_policy, pod)
-    if judgement.action == FAIL_INDEX:
+    policy_result = evaluate_policy(job.spec.pod_failure_policy, pod)
+    if policy_result.action == FAIL_INDEX:
         return True
-    return judgement.counts and failures_before(pod).counted >= (job.spec.backoff_limit_per_index or 0)
+    return policy_result.counts and failures_before(pod).counted >= (job.spec.backoff_limit_per_index or 0)
 
 
-def held_pods(job: SeenJob, census: JobPodSummary) -> dict[int, ControllerPod]:
-    """The last failed pod of each index that waits for a replacement, which takes over its count of failures.
+def held_pods(job: SeenJob, summary: JobPodSummary) -> dict[int, ControllerPod]:
+    """The last failed pod of each index that awaits a replacement, which inherits its failure count.
 
-    It keeps its finalizer until then, or the count would go with it.
+    It keeps its finalizer until then, or the count would be lost.
     """
-    if census.failed_indexes is None:
+    if summary.failed_indexes is None:
         return {}
-    settled = census.completed | census.failed_indexes | indexes_of(census.active)
+    settled = summary.completed | summary.failed_indexes | indexes_of(summary.active)
     held: dict[int, ControllerPod] = {}
-    for pod in census.tracked:
+    for pod in summary.tracked:
         index = index_of(pod)
-        if index is None or index in settled or not has_place(job, pod) or not has_failed(job, pod):
+        if index is None or index in settled or not can_count(job, pod) or not has_failed(job, pod):
             continue
         if index not in held or _age(pod) >= _age(held[index]):
             held[index] = pod

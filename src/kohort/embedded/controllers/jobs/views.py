@@ -1,4 +1,4 @@
-"""Jobs as their controllers see them: all that is decided on, and the pod template as the bytes that came.
+"""Partial views of Jobs; pod templates stay encoded as received.
 
 One cache of Jobs serves the controllers of Jobs, CronJobs and expired Jobs.
 """
@@ -18,19 +18,19 @@ from kohort.kube.resource_types import TypedResource
 TRACKING: Final = "batch.kubernetes.io/job-tracking"
 """The finalizer of pods that are not counted yet."""
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
-"""Annotation and label: which of the completions a pod works on."""
+"""Annotation and label: the completion index of a pod."""
 INDEX_FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
 INDEX_IGNORED: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
-"""Annotations: how often the pods before this one failed at the same index."""
+"""Annotations: failures of previous pods of the same index."""
 CONTROLLER: Final = "kubernetes.io/job-controller"
-"""Who manages a Job that names nobody else."""
+"""The value of managedBy for Jobs that this controller reconciles."""
 
 COMPLETE, FAILED, SUSPENDED = "Complete", "Failed", "Suspended"
 SUCCESS_CRITERIA_MET, FAILURE_TARGET = "SuccessCriteriaMet", "FailureTarget"
 
 
 class SeenJobSpec(View):
-    """What a Job asks for."""
+    """Spec of a Job."""
 
     parallelism: int = 1
     completions: int | None = None
@@ -51,7 +51,7 @@ class SeenJobSpec(View):
 
 
 class SeenJobStatus(View):
-    """How a Job fares; counts that Kubernetes writes even when they are zero are None until then."""
+    """Status of a Job; counts that Kubernetes writes even when zero are None until then."""
 
     conditions: tuple[StatusCondition, ...] = ()
     start_time: Time | None = None
@@ -81,42 +81,42 @@ class SeenJob(ObjectView):
 
     @property
     def is_indexed(self) -> bool:
-        """Whether each completion has a number of its own."""
+        """Whether completionMode is Indexed."""
         return self.spec.completion_mode == "Indexed"
 
     @property
     def has_limit_per_index(self) -> bool:
-        """Whether each index may fail so often by itself."""
+        """Whether backoffLimitPerIndex is set."""
         return self.is_indexed and self.spec.backoff_limit_per_index is not None
 
     @property
     def replaces_only_failed(self) -> bool:
-        """Whether a pod on its way out still counts as running."""
+        """Whether terminating pods count as active."""
         return self.spec.pod_replacement_policy == "Failed"
 
     @property
-    def is_leaving(self) -> bool:
-        """Whether it has been deleted and is on its way out."""
+    def is_terminating(self) -> bool:
+        """Whether the Job is being deleted."""
         return self.metadata.deletion_timestamp is not None
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has ended, one way or the other."""
+        """Whether it is Complete or Failed."""
         return is_true(self.status.conditions, COMPLETE) or is_true(self.status.conditions, FAILED)
 
     @property
     def is_foreign(self) -> bool:
-        """Whether somebody else manages it."""
+        """Whether another controller manages it."""
         return self.spec.managed_by not in ("", CONTROLLER)
 
     @property
     def uncounted(self) -> UncountedTerminatedPods:
-        """Pods that have ended and are not in the counters yet."""
+        """Finished pods that are not in the counters yet."""
         return self.status.uncounted_terminated_pods or UncountedTerminatedPods()
 
 
 def _with_own_template(job: SeenJob) -> SeenJob:
-    """The Job with a copy of its template's bytes, which would otherwise keep the whole answer in memory."""
+    """Copies the template's bytes, which otherwise would keep the whole response in memory."""
     spec = msgspec.structs.replace(job.spec, template=job.spec.template.copy())
     return msgspec.structs.replace(job, spec=spec)
 
@@ -125,11 +125,11 @@ JOBS = TypedResource(SeenJob.resource, SeenJob, _with_own_template)
 
 
 def is_tracked(pod: ControllerPod) -> bool:
-    """Whether a pod still waits to be counted."""
+    """Whether a pod has the tracking finalizer."""
     return TRACKING in pod.metadata.finalizers
 
 
 def index_of(pod: ControllerPod) -> int | None:
-    """The completion that a pod works on, where it says so."""
+    """The completion index of a pod, if set."""
     text = pod.metadata.annotations.get(INDEX, "")
     return int(text) if text.isascii() and text.isdigit() else None

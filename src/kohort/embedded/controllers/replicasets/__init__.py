@@ -1,1 +1,1 @@
-"""ReplicaSets: so many pods of one template, whichever they are."""
+"""ReplicaSets: a number of interchangeable pods of one template."""

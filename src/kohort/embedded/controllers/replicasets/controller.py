@@ -1,4 +1,4 @@
-"""Keeps as many pods of each ReplicaSet as it wants."""
+"""The ReplicaSet controller."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from kohort.api.core.apps import ReplicaSetStatus
 from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.availability import next_available
-from kohort.embedded.controllers.batches import in_batches
+from kohort.embedded.controllers.batches import run_in_batches
 from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.controller_ref import ControllerRefManager, pods_by_controller, pods_of
 from kohort.embedded.controllers.expectations import PodExpectations
@@ -16,7 +16,7 @@ from kohort.embedded.controllers.replicasets.plan import ReplicaFailure, plan, s
 from kohort.embedded.controllers.serving import (
     BY_NAMESPACE,
     SeenReplicaSet,
-    gathering_seconds,
+    event_delay,
     in_namespace,
     selector_of,
 )
@@ -31,17 +31,17 @@ BY_OWNER = "owner"
 
 
 class ReplicaSetController(BuiltinController[ObjectKey]):
-    """Watches over ReplicaSets and their pods."""
+    """Reconciles ReplicaSets and their pods."""
 
     NAME = "replicaset-controller"
     WORKERS = 8
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
-        self._hands = PodControl(client, self._recorder)
-        self._claims = ControllerRefManager(client)
+        self._pod_control = PodControl(client, self._recorder)
+        self._ref_manager = ControllerRefManager(client)
         self._expectations = PodExpectations(client.clock)
-        self._told: dict[str, ReplicaSetStatus] = {}
+        self._written: dict[str, ReplicaSetStatus] = {}
         self._sets = informers.of(SeenReplicaSet)
         self._sets.index(BY_NAMESPACE, in_namespace)
         self._sets.index(BY_OWNER, owner_uid)
@@ -54,80 +54,80 @@ class ReplicaSetController(BuiltinController[ObjectKey]):
         if new is None:
             if old is not None:
                 self._expectations.forget(old.metadata.uid)
-                self._told.pop(old.metadata.uid, None)
+                self._written.pop(old.metadata.uid, None)
         elif old is None or not self._is_echo(old, new):
             self._queue.add(key_of(new.metadata))
 
     def _is_echo(self, old: SeenReplicaSet, new: SeenReplicaSet) -> bool:
-        """Whether all that changed is the status, to what was told here last."""
-        told = self._told.get(new.metadata.uid)
+        """Whether only the status changed, to what this controller wrote last."""
+        reported = self._written.get(new.metadata.uid)
         same = replace(new.metadata, resource_version=old.metadata.resource_version) == old.metadata
-        return told == new.status and same and old.spec == new.spec
+        return reported == new.status and same and old.spec == new.spec
 
     def _on_pod(self, old: ControllerPod | None, new: ControllerPod | None) -> None:
         owners = [controller_of(pod.metadata) for pod in (old, new) if pod is not None]
         for pod, owner in zip((pod for pod in (old, new) if pod is not None), owners, strict=True):
             if owner is not None and owner.kind == SeenReplicaSet.KIND:
-                self._look_at(ObjectKey(pod.metadata.namespace, owner.name))
+                self._enqueue(ObjectKey(pod.metadata.namespace, owner.name))
         is_news = old is None or new is None or old.metadata.labels != new.metadata.labels or owners[0] != owners[-1]
         if new is not None and owners[-1] is None and is_news:
-            self._offer(new)
+            self._enqueue_adopters(new)
 
-    def _look_at(self, key: ObjectKey) -> None:
+    def _enqueue(self, key: ObjectKey) -> None:
         found = self._sets.cache.get(key)
         if found is not None:
-            self._queue.add_after(key, gathering_seconds(found.spec.replicas))
+            self._queue.add_after(key, event_delay(found.spec.replicas))
 
-    def _offer(self, stray: ControllerPod) -> None:
-        """Somebody may want a pod that nobody controls."""
-        for found in self._sets.cache.find(BY_NAMESPACE, stray.metadata.namespace):
-            if selector_of(found.spec.selector).matches(stray.metadata.labels):
+    def _enqueue_adopters(self, orphan: ControllerPod) -> None:
+        """Enqueues ReplicaSets that may adopt an orphaned pod."""
+        for found in self._sets.cache.find(BY_NAMESPACE, orphan.metadata.namespace):
+            if selector_of(found.spec.selector).matches(orphan.metadata.labels):
                 self._queue.add(key_of(found.metadata))
 
     async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
-        """Make or delete pods, and tell how many there are."""
+        """Creates or deletes pods and updates the status."""
         found = self._sets.cache.get(key)
         if found is None:
             return None
         selector = selector_of(found.spec.selector)
-        claimed = await self._claims.claim(found, selector, self._pods.cache, lambda pod: pod.is_active)
+        claimed = await self._ref_manager.claim(found, selector, self._pods.cache, lambda pod: pod.is_active)
         pods = self._expectations.overlay(found.metadata.uid, claimed)
-        refusal = await self._carry_out(found, pods)
+        rejection = await self._execute(found, pods)
         pods = self._expectations.overlay(found.metadata.uid, claimed)
-        failure = ReplicaFailure(_reason(found, pods), str(refusal)) if refusal is not None else None
+        failure = ReplicaFailure(_reason(found, pods), str(rejection)) if rejection is not None else None
         now = self._clock.wall()
         status = status_of(found, pods, failure, now)
-        self._told[found.metadata.uid] = status
+        self._written[found.metadata.uid] = status
         await write_status(self._client, found, found.status, status, required=("replicas",))
-        if refusal is not None:
-            raise refusal
+        if rejection is not None:
+            raise rejection
         wait = next_available((pod for pod in pods if pod.is_active), found.spec.min_ready_seconds, now.timestamp())
         return RequeueAfter(max(wait, 0.0) + 0.01) if wait is not None else None
 
-    async def _carry_out(self, found: SeenReplicaSet, pods: list[ControllerPod]) -> KubeError | None:
-        """Do what is planned; the first refusal, if there is one."""
+    async def _execute(self, found: SeenReplicaSet, pods: list[ControllerPod]) -> KubeError | None:
+        """Executes the plan; returns the first rejection, if any."""
         wanted = plan(found, pods, self._related(found) if len(pods) > found.spec.replicas else (), self._clock.wall())
         if wanted.creates:
             new = pod_from_template(found.spec.template, found)
-            batch = await self._hands.create_all(found, [new] * wanted.creates)
+            batch = await self._pod_control.create_all(found, [new] * wanted.creates)
             for pod in batch.made:
                 self._expectations.created(found.metadata.uid, pod)
-            return batch.refusal
-        return await in_batches([partial(self._delete, found, pod) for pod in wanted.deletes])
+            return batch.rejection
+        return await run_in_batches([partial(self._delete, found, pod) for pod in wanted.deletes])
 
     async def _delete(self, found: SeenReplicaSet, pod: ControllerPod) -> None:
-        await self._hands.delete(found, pod)
+        await self._pod_control.delete(found, pod)
         self._expectations.deleted(found.metadata.uid, pod)
 
     def _related(self, found: SeenReplicaSet) -> list[ControllerPod]:
-        """The pods of all ReplicaSets of the same owner, which may crowd a node together."""
+        """The pods of all ReplicaSets of the same owner, for ranking by pods per node."""
         owner = controller_of(found.metadata)
         siblings = self._sets.cache.find(BY_OWNER, owner.uid) if owner is not None else [found]
         return [pod for each in siblings for pod in pods_of(self._pods.cache, each.metadata.uid)]
 
 
 def owner_uid(found: SeenReplicaSet) -> tuple[str, ...]:
-    """An index by who controls a ReplicaSet."""
+    """Index by controller."""
     owner = controller_of(found.metadata)
     return (owner.uid,) if owner is not None else ()
 

@@ -1,1 +1,1 @@
-"""StatefulSets: numbered pods with stable names and storage, which come, change and go in order."""
+"""StatefulSets: ordered pods with stable names and storage."""

@@ -1,18 +1,18 @@
-"""Keeps the numbered pods of StatefulSets, in order where they ask for it."""
+"""The StatefulSet controller."""
 
 from functools import partial
 
 from kohort.api.codec import Json
 from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.availability import next_available
-from kohort.embedded.controllers.batches import in_batches
+from kohort.embedded.controllers.batches import run_in_batches
 from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.controller_ref import ControllerRefManager, pods_by_controller
 from kohort.embedded.controllers.expectations import PodExpectations
 from kohort.embedded.controllers.serving import (
+    PodTemplate,
     SeenStatefulSet,
-    Template,
-    gathering_seconds,
+    event_delay,
     selector_of,
 )
 from kohort.embedded.controllers.statefulsets.history import RevisionHistory
@@ -27,8 +27,8 @@ from kohort.embedded.controllers.statefulsets.plan import (
     PodToCreate,
     RevisionNames,
     StatefulSetPlan,
+    ordinal_pods,
     plan,
-    roster,
     status_of,
 )
 from kohort.embedded.controllers.statefulsets.storage import StatefulSetClaims
@@ -43,20 +43,20 @@ from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.options import DeletionOptions
 from kohort.kube.patches import MergePatch
 
-LOOK_AGAIN = 1.0
-"""Seconds until a claim that is on its way out is looked at again."""
+RECHECK_SECONDS = 1.0
+"""Seconds until a terminating claim is checked again."""
 _REQUIRED = ("replicas", "availableReplicas")
 
 
 class StatefulSetController(BuiltinController[ObjectKey]):
-    """Watches over StatefulSets, their pods and their claims."""
+    """Reconciles StatefulSets, their pods and their claims."""
 
     NAME = "statefulset-controller"
     WORKERS = 8
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
-        self._claims = ControllerRefManager(client)
+        self._ref_manager = ControllerRefManager(client)
         self._expectations = PodExpectations(client.clock)
         self._written = UnobservedWrites[SeenStatefulSet](client.clock)
         self._histories = RevisionHistory(client, informers)
@@ -78,20 +78,20 @@ class StatefulSetController(BuiltinController[ObjectKey]):
         for pod in (old, new):
             owner = controller_of(pod.metadata) if pod is not None else None
             if pod is not None and owner is not None and owner.kind == SeenStatefulSet.KIND:
-                self._look_at(ObjectKey(pod.metadata.namespace, owner.name))
+                self._enqueue(ObjectKey(pod.metadata.namespace, owner.name))
         if new is not None and controller_of(new.metadata) is None:
-            # The set whose number a stray bears may want it.
-            self._look_at(ObjectKey(new.metadata.namespace, parent_and_ordinal(new)[0]))
+            # The StatefulSet in the orphan's name may adopt it.
+            self._enqueue(ObjectKey(new.metadata.namespace, parent_and_ordinal(new)[0]))
 
-    def _look_at(self, key: ObjectKey) -> None:
+    def _enqueue(self, key: ObjectKey) -> None:
         found = self._sets.cache.get(key)
         if found is not None:
-            self._queue.add_after(key, gathering_seconds(found.spec.replicas))
+            self._queue.add_after(key, event_delay(found.spec.replicas))
 
-    # One set
+    # Reconciliation
 
     async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
-        """Take the next steps, and tell how far it is."""
+        """Takes the next steps and updates the status."""
         cached = self._sets.cache.get(key)
         if cached is None:
             return None
@@ -100,7 +100,7 @@ class StatefulSetController(BuiltinController[ObjectKey]):
         history = await self._histories.of(found)
         pods = self._expectations.overlay(found.metadata.uid, claimed)
         wanted = plan(found, pods, history.names, self._clock.wall())
-        refusal = await self._carry_out(found, wanted, history.templates)
+        rejection = await self._execute(found, wanted, history.templates)
         await self._settle_storage(found, pods)
         pods = self._expectations.overlay(found.metadata.uid, claimed)
         now = self._clock.wall()
@@ -109,84 +109,84 @@ class StatefulSetController(BuiltinController[ObjectKey]):
         if answer is not None:
             self._written.wrote(answer)
         await self._histories.trim(found, pods, RevisionNames(status.current_revision, status.update_revision))
-        if refusal is not None:
-            raise refusal
+        if rejection is not None:
+            raise rejection
         return self._again(found, pods, wanted, now.timestamp())
 
     def _again(
         self, found: SeenStatefulSet, pods: list[ControllerPod], done: StatefulSetPlan, now: float
     ) -> RequeueAfter | None:
-        if any(self._storage.is_stale(found, birth.ordinal) for birth in done.births):
-            return RequeueAfter(LOOK_AGAIN)
+        if any(self._storage.is_stale(found, new_pod.ordinal) for new_pod in done.creates):
+            return RequeueAfter(RECHECK_SECONDS)
         wait = next_available((pod for pod in pods if pod.is_active), found.spec.min_ready_seconds, now)
         return RequeueAfter(max(wait, 0.0) + 0.01) if wait is not None else None
 
     async def _claim(self, found: SeenStatefulSet) -> list[ControllerPod]:
-        """The set's pods; it adopts only those that bear its name."""
+        """The set's pods; only orphans with its name are adopted."""
         name = found.metadata.name
         selector = selector_of(found.spec.selector)
-        return await self._claims.claim(
+        return await self._ref_manager.claim(
             found, selector, self._pods.cache, lambda pod: parent_and_ordinal(pod)[0] == name
         )
 
     # Steps
 
-    async def _carry_out(
-        self, found: SeenStatefulSet, wanted: StatefulSetPlan, templates: dict[str, Template]
+    async def _execute(
+        self, found: SeenStatefulSet, wanted: StatefulSetPlan, templates: dict[str, PodTemplate]
     ) -> KubeError | None:
-        births = [partial(self._bear, found, birth, templates[birth.revision]) for birth in wanted.births]
-        deaths = [partial(self._end, found, pod) for pod in wanted.deaths]
-        names = [partial(self._name, found, pod) for pod in wanted.nameless]
-        return await in_batches(births) or await in_batches(names) or await in_batches(deaths)
+        creates = [partial(self._create_pod, found, new_pod, templates[new_pod.revision]) for new_pod in wanted.creates]
+        deletes = [partial(self._delete_pod, found, pod) for pod in wanted.deletes]
+        names = [partial(self._name, found, pod) for pod in wanted.unlabeled]
+        return await run_in_batches(creates) or await run_in_batches(names) or await run_in_batches(deletes)
 
-    async def _bear(self, found: SeenStatefulSet, birth: PodToCreate, template: Template) -> None:
-        """Make a pod with its claims; not while claims of its predecessor are still going."""
-        if self._storage.is_stale(found, birth.ordinal):
+    async def _create_pod(self, found: SeenStatefulSet, new_pod: PodToCreate, template: PodTemplate) -> None:
+        """Creates a pod with its claims, unless claims of its predecessor are terminating."""
+        if self._storage.is_stale(found, new_pod.ordinal):
             return
-        await self._storage.provide(found, birth.ordinal)
-        name = pod_name(found, birth.ordinal)
+        await self._storage.provide(found, new_pod.ordinal)
+        name = pod_name(found, new_pod.ordinal)
         try:
-            made = await self._create(numbered_pod(found, template, birth.revision, birth.ordinal), found)
+            made = await self._create(numbered_pod(found, template, new_pod.revision, new_pod.ordinal), found)
         except StatusError as error:
             if not error.is_already_exists:
-                self._tell(found, "Create", name, error)
+                self._record_event(found, "Create", name, error)
             raise
         self._expectations.created(found.metadata.uid, made)
-        self._tell(found, "Create", name)
+        self._record_event(found, "Create", name)
 
     async def _create(self, pod: dict[str, Json], found: SeenStatefulSet) -> ControllerPod:
         plain = self._client.of(ControllerPod.resource)
         made = await plain.create(pod, found.metadata.namespace)
         return self._pods.objects.kind.read(plain.kind.body(made))
 
-    async def _end(self, found: SeenStatefulSet, pod: ControllerPod) -> None:
+    async def _delete_pod(self, found: SeenStatefulSet, pod: ControllerPod) -> None:
         try:
             await self._pods.objects.delete(pod.key, DeletionOptions(uid=pod.metadata.uid))
         except StatusError as error:
             if not error.is_not_found:
-                self._tell(found, "Delete", pod.metadata.name, error)
+                self._record_event(found, "Delete", pod.metadata.name, error)
                 raise
         self._expectations.deleted(found.metadata.uid, pod)
-        self._tell(found, "Delete", pod.metadata.name)
+        self._record_event(found, "Delete", pod.metadata.name)
 
     async def _name(self, found: SeenStatefulSet, pod: ControllerPod) -> None:
         labels = identity_labels(pod.metadata.name, ordinal_of(pod))
         patch = MergePatch({"metadata": {"uid": pod.metadata.uid, "labels": labels}})
         await self._pods.objects.patch(pod.key, patch)
-        self._tell(found, "Update", pod.metadata.name)
+        self._record_event(found, "Update", pod.metadata.name)
 
     async def _settle_storage(self, found: SeenStatefulSet, pods: list[ControllerPod]) -> None:
         if not found.spec.volume_claim_templates or found.metadata.deletion_timestamp is not None:
             return
-        who = roster(found, pods)
-        for ordinal, pod in who.places.items():
+        who = ordinal_pods(found, pods)
+        for ordinal, pod in who.by_ordinal.items():
             if pod is not None and pod.status.phase == "Pending":
                 await self._storage.provide(found, ordinal)
-        for pod in (*who.places.values(), *who.condemned):
+        for pod in (*who.by_ordinal.values(), *who.surplus):
             if pod is not None:
                 await self._storage.settle(found, pod)
 
-    def _tell(self, found: SeenStatefulSet, verb: str, pod: str, error: StatusError | None = None) -> None:
+    def _record_event(self, found: SeenStatefulSet, verb: str, pod: str, error: StatusError | None = None) -> None:
         what = f"{verb} Pod {pod} in StatefulSet {found.metadata.name}"
         if error is None:
             note = EventToRecord("Normal", f"Successful{verb}", f"{what} successful")

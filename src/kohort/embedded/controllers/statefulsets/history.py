@@ -1,10 +1,10 @@
-"""Keeps the history of templates of each StatefulSet on the server."""
+"""Maintains the ControllerRevisions of StatefulSets."""
 
 from dataclasses import dataclass
 
 from kohort.api.codec import Json
 from kohort.api.meta import ObjectKey
-from kohort.embedded.controllers.serving import SeenStatefulSet, Template
+from kohort.embedded.controllers.serving import PodTemplate, SeenStatefulSet
 from kohort.embedded.controllers.statefulsets.plan import RevisionNames
 from kohort.embedded.controllers.statefulsets.revisions import (
     BY_OWNER,
@@ -24,16 +24,16 @@ from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.options import DeletionOptions
 from kohort.kube.patches import MergePatch
 
-_MOST_COLLISIONS = 20
+_MAX_COLLISIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class SetRevisions:
-    """Where a set comes from and goes to."""
+    """Current and update revision of a set."""
 
     names: RevisionNames
-    templates: dict[str, Template]
-    """The templates of the two revisions, by name."""
+    templates: dict[str, PodTemplate]
+    """The templates of the two revisions by name."""
     collisions: int
 
 
@@ -42,13 +42,13 @@ class RevisionHistory:
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         self._client = client
-        self._lag = UnobservedWrites[SeenRevision](client.clock)
+        self._unobserved = UnobservedWrites[SeenRevision](client.clock)
         self._revisions = informers.of(SeenRevision)
         self._revisions.index(BY_OWNER, owner_uid)
-        self._revisions.subscribe(self._lag.observe)
+        self._revisions.subscribe(self._unobserved.observe)
 
     async def of(self, found: SeenStatefulSet) -> SetRevisions:
-        """The history of a set, with its present template as the newest revision."""
+        """The history of a set, with its current template as the newest revision."""
         known = self._known(found)
         collisions = found.status.collision_count or 0
         update = equal_revision(found, known)
@@ -65,13 +65,13 @@ class RevisionHistory:
 
     def _known(self, found: SeenStatefulSet) -> list[SeenRevision]:
         uid = found.metadata.uid
-        cached = [self._lag.latest(each) for each in self._revisions.cache.find(BY_OWNER, uid)]
+        cached = [self._unobserved.latest(each) for each in self._revisions.cache.find(BY_OWNER, uid)]
         uids = {each.metadata.uid for each in cached}
-        return in_order([*cached, *(each for each in self._lag.missing(uid) if each.metadata.uid not in uids)])
+        return in_order([*cached, *(each for each in self._unobserved.missing(uid) if each.metadata.uid not in uids)])
 
     async def _make(self, found: SeenStatefulSet, number: int, collisions: int) -> tuple[SeenRevision, int]:
-        """A new revision; under another name where somebody else's stands in the way."""
-        for count in range(collisions, collisions + _MOST_COLLISIONS):
+        """Creates a revision; a name collision increments collisionCount."""
+        for count in range(collisions, collisions + _MAX_COLLISIONS):
             body = new_revision(found, number, count)
             try:
                 return await self._create(body), count
@@ -81,20 +81,20 @@ class RevisionHistory:
             present = await self._revisions.objects.get(ObjectKey(found.metadata.namespace, body["metadata"]["name"]))
             owner = controller_of(present.metadata)
             if owner is not None and owner.uid == found.metadata.uid and equal_revision(found, [present]):
-                return self._lag.wrote(present), count
-        return await self._create(new_revision(found, number, collisions + _MOST_COLLISIONS)), collisions
+                return self._unobserved.wrote(present), count
+        return await self._create(new_revision(found, number, collisions + _MAX_COLLISIONS)), collisions
 
     async def _create(self, body: dict[str, Json]) -> SeenRevision:
         plain = self._client.of(SeenRevision.resource)
-        return self._lag.wrote(self._revisions.objects.kind.read(plain.kind.body(await plain.create(body))))
+        return self._unobserved.wrote(self._revisions.objects.kind.read(plain.kind.body(await plain.create(body))))
 
     async def _renumber(self, revision: SeenRevision, number: int) -> SeenRevision:
-        """The set has gone back to a template of its past, which thereby becomes its newest."""
+        """Makes an old revision the newest after a rollback."""
         patch = MergePatch({"metadata": {"uid": revision.metadata.uid}, "revision": number})
-        return self._lag.wrote(await self._revisions.objects.patch(key_of(revision.metadata), patch))
+        return self._unobserved.wrote(await self._revisions.objects.patch(key_of(revision.metadata), patch))
 
     async def trim(self, found: SeenStatefulSet, pods: list[ControllerPod], names: RevisionNames) -> None:
-        """Forget what is beyond the history that a set keeps."""
+        """Deletes revisions beyond revisionHistoryLimit."""
         for each in outdated(found, self._known(found), pods, (names.current, names.update)):
             try:
                 await self._revisions.objects.delete(key_of(each.metadata), DeletionOptions(uid=each.metadata.uid))

@@ -1,10 +1,10 @@
-"""Who a numbered pod is: its name, labels, host name and claims; pure."""
+"""Identity of StatefulSet pods: name, labels, host name and claims; pure."""
 
 import re
 
 from kohort.api.codec import Json
 from kohort.embedded.controllers.pod_control import pod_from_template
-from kohort.embedded.controllers.serving import SeenStatefulSet, Template
+from kohort.embedded.controllers.serving import PodTemplate, SeenStatefulSet
 from kohort.embedded.controllers.views import ControllerPod
 
 REVISION_LABEL = "controller-revision-hash"
@@ -15,43 +15,43 @@ _NUMBERED = re.compile(r"(.*)-([0-9]{1,9})")
 
 
 def parent_and_ordinal(pod: ControllerPod) -> tuple[str, int]:
-    """The set and the number that a pod's name tells; -1 where it tells none."""
+    """The set name and ordinal in a pod's name; -1 if it has no ordinal."""
     match = _NUMBERED.fullmatch(pod.metadata.name)
     return (match[1], int(match[2])) if match else ("", -1)
 
 
 def ordinal_of(pod: ControllerPod) -> int:
-    """The number of a pod."""
+    """The ordinal of a pod."""
     return parent_and_ordinal(pod)[1]
 
 
 def pod_name(found: SeenStatefulSet, ordinal: int) -> str:
-    """The name of a numbered pod."""
+    """The name of the pod with an ordinal."""
     return f"{found.metadata.name}-{ordinal}"
 
 
-def claim_name(found: SeenStatefulSet, template: Template, ordinal: int) -> str:
-    """The name of a claim of a numbered pod."""
+def claim_name(found: SeenStatefulSet, template: PodTemplate, ordinal: int) -> str:
+    """The name of a claim of the pod with an ordinal."""
     return f"{template['metadata']['name']}-{pod_name(found, ordinal)}"
 
 
 def has_identity(pod: ControllerPod) -> bool:
-    """Whether a pod's labels say who it is."""
+    """Whether the pod has its identity labels."""
     return pod.metadata.labels.get(NAME_LABEL) == pod.metadata.name
 
 
 def identity_labels(name: str, ordinal: int) -> dict[str, str]:
-    """What a pod's labels say of who it is."""
+    """The identity labels of a pod."""
     return {NAME_LABEL: name, INDEX_LABEL: str(ordinal)}
 
 
 def revision_of(pod: ControllerPod) -> str:
-    """The name of the revision that a pod was made from."""
+    """The revision name of a pod."""
     return pod.metadata.labels.get(REVISION_LABEL, "")
 
 
-def numbered_pod(found: SeenStatefulSet, template: Template, revision: str, ordinal: int) -> dict[str, Json]:
-    """A pod of a set, made from the template of a revision."""
+def numbered_pod(found: SeenStatefulSet, template: PodTemplate, revision: str, ordinal: int) -> dict[str, Json]:
+    """A pod of a set, from the template of a revision."""
     pod = pod_from_template(template, found)
     name = pod_name(found, ordinal)
     labels = {**pod["metadata"].get("labels", {}), **identity_labels(name, ordinal), REVISION_LABEL: revision}
@@ -62,14 +62,14 @@ def numbered_pod(found: SeenStatefulSet, template: Template, revision: str, ordi
 
 
 def _volumes(found: SeenStatefulSet, others: list[Json], ordinal: int) -> list[Json]:
-    """The volumes of a pod; its claims take the place of others under the same name."""
+    """The volumes of a pod; its claims replace volumes of the same name."""
     claims = {each["metadata"]["name"]: claim_name(found, each, ordinal) for each in found.spec.volume_claim_templates}
     mounted = [{"name": name, "persistentVolumeClaim": {"claimName": claim}} for name, claim in claims.items()]
     return [*mounted, *(each for each in others if each["name"] not in claims)]
 
 
-def numbered_claim(found: SeenStatefulSet, template: Template, ordinal: int) -> dict[str, Json]:
-    """A claim of a numbered pod."""
+def numbered_claim(found: SeenStatefulSet, template: PodTemplate, ordinal: int) -> dict[str, Json]:
+    """A claim of the pod with an ordinal."""
     metadata = template.get("metadata") or {}
     selected = found.spec.selector.match_labels if found.spec.selector is not None else {}
     place = {"name": claim_name(found, template, ordinal), "namespace": found.metadata.namespace}

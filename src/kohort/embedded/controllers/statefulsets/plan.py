@@ -1,6 +1,6 @@
-"""What a StatefulSet does about its pods next, and what its status says of them; pure.
+"""Plans the pod changes of a StatefulSet and computes its status; pure.
 
-In order means one change at a time: each pod waits for those before it, and goes after those behind it.
+With OrderedReady one change happens at a time: each pod waits for lower ordinals to start and higher ones to stop.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from kohort.embedded.controllers.views import ControllerPod
 
 @dataclass(frozen=True, slots=True)
 class RevisionNames:
-    """The revisions of a set: the one its pods come from, and the one they go to."""
+    """Names of the current and the update revision of a set."""
 
     current: str
     update: str
@@ -27,7 +27,7 @@ class RevisionNames:
 
 @dataclass(frozen=True, slots=True)
 class PodToCreate:
-    """A pod to be made."""
+    """A pod to create."""
 
     ordinal: int
     revision: str
@@ -35,55 +35,55 @@ class PodToCreate:
 
 @dataclass(slots=True)
 class StatefulSetPlan:
-    """What is to be done now."""
+    """The changes to make now."""
 
-    births: list[PodToCreate] = field(default_factory=list)
-    deaths: list[ControllerPod] = field(default_factory=list)
-    nameless: list[ControllerPod] = field(default_factory=list)
-    """Pods whose labels do not say who they are."""
+    creates: list[PodToCreate] = field(default_factory=list)
+    deletes: list[ControllerPod] = field(default_factory=list)
+    unlabeled: list[ControllerPod] = field(default_factory=list)
+    """Pods without identity labels."""
 
 
-class _Blocked(Exception):  # noqa: N818 - not an error, but the end of a turn
-    """Everything further has to wait."""
+class _Blocked(Exception):  # noqa: N818 - not an error, but the end of the evaluation
+    """Further changes have to wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrdinalPods:
-    """The places of a set with the pods in them, and the pods beyond its bounds, highest number first."""
+    """The set's pods by ordinal, and the pods beyond its range, highest ordinal first."""
 
-    places: dict[int, ControllerPod | None]
-    condemned: tuple[ControllerPod, ...]
+    by_ordinal: dict[int, ControllerPod | None]
+    surplus: tuple[ControllerPod, ...]
 
 
-def roster(found: SeenStatefulSet, pods: Sequence[ControllerPod]) -> OrdinalPods:
-    """Who is where; pods without a number are nobody's."""
+def ordinal_pods(found: SeenStatefulSet, pods: Sequence[ControllerPod]) -> OrdinalPods:
+    """Assigns pods to ordinals; pods without an ordinal are ignored."""
     start = found.spec.ordinals.start
-    places: dict[int, ControllerPod | None] = dict.fromkeys(range(start, start + found.spec.replicas))
-    condemned = []
+    by_ordinal: dict[int, ControllerPod | None] = dict.fromkeys(range(start, start + found.spec.replicas))
+    surplus = []
     for pod in pods:
         ordinal = ordinal_of(pod)
-        if ordinal in places:
-            places[ordinal] = pod
+        if ordinal in by_ordinal:
+            by_ordinal[ordinal] = pod
         elif ordinal >= 0:
-            condemned.append(pod)
-    return OrdinalPods(places, tuple(sorted(condemned, key=ordinal_of, reverse=True)))
+            surplus.append(pod)
+    return OrdinalPods(by_ordinal, tuple(sorted(surplus, key=ordinal_of, reverse=True)))
 
 
 def plan(found: SeenStatefulSet, pods: Sequence[ControllerPod], names: RevisionNames, now: datetime) -> StatefulSetPlan:
     """The next changes."""
-    turn = _Turn(found, roster(found, pods), names, now.timestamp())
+    evaluation = _Evaluation(found, ordinal_pods(found, pods), names, now.timestamp())
     if found.metadata.deletion_timestamp is None:
-        turn.take()
-    return turn.plan
+        evaluation.take()
+    return evaluation.plan
 
 
-class _Turn:
-    """One look at a set: fill its places, then remove what is beyond, then bring old pods up to date."""
+class _Evaluation:
+    """One evaluation of a set: create missing pods, delete surplus pods, then update old ones."""
 
     def __init__(self, found: SeenStatefulSet, who: OrdinalPods, names: RevisionNames, now: float) -> None:
         self._spec = found.spec
         self._status = found.status
-        self._who = who
+        self._ordinals = who
         self._names = names
         self._now = now
         self._in_order = found.spec.pod_management_policy != "Parallel"
@@ -91,9 +91,9 @@ class _Turn:
 
     def take(self) -> None:
         try:
-            for ordinal, pod in self._who.places.items():
+            for ordinal, pod in self._ordinals.by_ordinal.items():
                 self._fill(ordinal, pod)
-            for pod in self._who.condemned:
+            for pod in self._ordinals.surplus:
                 self._remove(pod)
             if self._spec.update_strategy.type != "OnDelete":
                 self._update()
@@ -106,21 +106,21 @@ class _Turn:
 
     def _fill(self, ordinal: int, pod: ControllerPod | None) -> None:
         if pod is None:
-            self.plan.births.append(PodToCreate(ordinal, self._revision_for(ordinal)))
+            self.plan.creates.append(PodToCreate(ordinal, self._revision_for(ordinal)))
             self._wait()
             return
         if pod.is_finished:
-            if not pod.is_leaving:
-                self.plan.deaths.append(pod)
+            if not pod.is_terminating:
+                self.plan.deletes.append(pod)
             self._wait()
             return
         if not self._serves(pod):
             self._wait()
         if not has_identity(pod):
-            self.plan.nameless.append(pod)
+            self.plan.unlabeled.append(pod)
 
     def _revision_for(self, ordinal: int) -> str:
-        """Pods below the partition stay at, and come back to, the revision that the set comes from."""
+        """Pods below the partition keep the current revision."""
         strategy = self._spec.update_strategy
         if strategy.type == "OnDelete":
             return self._names.update
@@ -129,42 +129,42 @@ class _Turn:
         return self._names.current if ordinal - self._spec.ordinals.start < bound else self._names.update
 
     def _remove(self, pod: ControllerPod) -> None:
-        if pod.is_leaving:
+        if pod.is_terminating:
             self._wait()
             return
         may_recover = not self._serves(pod) and not pod.is_finished
         if may_recover and pod is not self._first_unhealthy():
             self._wait()
-        self.plan.deaths.append(pod)
+        self.plan.deletes.append(pod)
         self._wait()
 
     def _first_unhealthy(self) -> ControllerPod | None:
-        staying = (pod for pod in self._who.places.values() if pod is not None)
-        return next((pod for pod in (*staying, *self._who.condemned[::-1]) if not self._serves(pod)), None)
+        staying = (pod for pod in self._ordinals.by_ordinal.values() if pod is not None)
+        return next((pod for pod in (*staying, *self._ordinals.surplus[::-1]) if not self._serves(pod)), None)
 
     def _update(self) -> None:
-        room = self._most_unavailable() - sum(not self._serves(pod) for pod in self._who.places.values())
+        allowance = self._max_unavailable() - sum(not self._serves(pod) for pod in self._ordinals.by_ordinal.values())
         outdated = list(self._outdated())
         if not self._in_order:
-            self.plan.deaths += [pod for pod in outdated if not self._serves(pod)]
+            self.plan.deletes += [pod for pod in outdated if not self._serves(pod)]
             outdated = [pod for pod in outdated if self._serves(pod)]
-        self.plan.deaths += outdated[: max(0, room)]
+        self.plan.deletes += outdated[: max(0, allowance)]
 
     def _outdated(self) -> Iterator[ControllerPod]:
-        """Pods that should be of the new revision and are not, highest number first."""
+        """Pods that should have the update revision and do not, highest ordinal first."""
         kept = self._spec.update_strategy.rolling_update
         partition = (kept.partition or 0) if kept is not None else 0
-        for pod in list(self._who.places.values())[partition:][::-1]:
+        for pod in list(self._ordinals.by_ordinal.values())[partition:][::-1]:
             if pod is not None and pod.is_active and revision_of(pod) != self._names.update:
                 yield pod
 
-    def _most_unavailable(self) -> int:
+    def _max_unavailable(self) -> int:
         kept = self._spec.update_strategy.rolling_update
         allowed = kept.max_unavailable if kept is not None else None
         return max(1, rounded_down(1 if allowed is None else allowed, self._spec.replicas))
 
     def _serves(self, pod: ControllerPod | None) -> bool:
-        if pod is None or pod.is_leaving or pod.status.phase != "Running":
+        if pod is None or pod.is_terminating or pod.status.phase != "Running":
             return False
         return is_available(pod, self._spec.min_ready_seconds, self._now)
 
@@ -172,11 +172,11 @@ class _Turn:
 def status_of(
     found: SeenStatefulSet, pods: Sequence[ControllerPod], names: RevisionNames, collisions: int, now: datetime
 ) -> StatefulSetStatus:
-    """What a set with these pods says of itself; a finished update makes the new revision the current one."""
-    who = roster(found, pods)
-    counted = [pod for pod in (*who.places.values(), *who.condemned) if pod is not None]
+    """The status of a set with these pods; a completed update makes the update revision the current one."""
+    who = ordinal_pods(found, pods)
+    counted = [pod for pod in (*who.by_ordinal.values(), *who.surplus) if pod is not None]
     ready = [pod for pod in counted if pod.status.phase == "Running" and pod.is_ready]
-    staying = [pod for pod in counted if not pod.is_leaving]
+    staying = [pod for pod in counted if not pod.is_terminating]
     moment = now.timestamp()
     status = StatefulSetStatus(
         observed_generation=found.metadata.generation,

@@ -1,4 +1,4 @@
-"""The templates that a StatefulSet has had, kept as ControllerRevisions so that `kubectl rollout undo` finds them."""
+"""ControllerRevisions of StatefulSet templates, as used by `kubectl rollout undo`."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
@@ -7,18 +7,18 @@ from kohort.api.codec import Json, without_nulls
 from kohort.api.core.objects import ObjectView
 from kohort.api.resource import Resource
 from kohort.embedded.controllers.pod_control import controller_reference
-from kohort.embedded.controllers.serving import SeenStatefulSet, Template
+from kohort.embedded.controllers.serving import PodTemplate, SeenStatefulSet
 from kohort.embedded.controllers.statefulsets.identity import revision_of
 from kohort.embedded.controllers.templates import HASH_LENGTH, short_hash
 from kohort.embedded.controllers.views import ControllerPod, controller_of
 
 HASH_LABEL = "controller.kubernetes.io/hash"
-_LONGEST_NAME = 223
+_MAX_NAME_LENGTH = 223
 BY_OWNER = "owner"
 
 
 class SeenRevision(ObjectView):
-    """A ControllerRevision: a template, and its number in the history."""
+    """A ControllerRevision: a template and its revision number."""
 
     resource: ClassVar = Resource("apps", "v1", "ControllerRevision", "controllerrevisions", namespaced=True)
 
@@ -26,42 +26,42 @@ class SeenRevision(ObjectView):
     data: dict[str, Any] = {}
 
     @property
-    def template(self) -> Template:
-        """The template that it keeps."""
-        kept: Template = (self.data.get("spec") or {}).get("template") or {}
+    def template(self) -> PodTemplate:
+        """The stored template."""
+        kept: PodTemplate = (self.data.get("spec") or {}).get("template") or {}
         return {key: value for key, value in kept.items() if key != "$patch"}
 
 
 def owner_uid(found: SeenRevision) -> tuple[str, ...]:
-    """An index by whose history a revision belongs to."""
+    """Index by controller."""
     owner = controller_of(found.metadata)
     return (owner.uid,) if owner is not None else ()
 
 
 def in_order(revisions: Iterable[SeenRevision]) -> list[SeenRevision]:
-    """A history, oldest first."""
+    """Revisions, oldest first."""
     return sorted(revisions, key=lambda each: (each.revision, each.metadata.name))
 
 
 def equal_revision(found: SeenStatefulSet, history: Sequence[SeenRevision]) -> SeenRevision | None:
-    """The newest revision with the present template."""
+    """The newest revision with the current template."""
     wanted = without_nulls(found.spec.template)
     return next((each for each in reversed(history) if without_nulls(each.template) == wanted), None)
 
 
 def next_number(history: Sequence[SeenRevision]) -> int:
-    """The number of the next revision."""
+    """The next revision number."""
     return history[-1].revision + 1 if history else 1
 
 
 def new_revision(found: SeenStatefulSet, number: int, collisions: int) -> dict[str, Json]:
-    """The revision of a set's present template."""
+    """The revision of a set's current template."""
     template = found.spec.template
-    word = short_hash(without_nulls(template), collisions)
-    labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: word}
+    hash_ = short_hash(without_nulls(template), collisions)
+    labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: hash_}
     return {
         "metadata": {
-            "name": f"{found.metadata.name[: _LONGEST_NAME - HASH_LENGTH]}-{word}",
+            "name": f"{found.metadata.name[: _MAX_NAME_LENGTH - HASH_LENGTH]}-{hash_}",
             "namespace": found.metadata.namespace,
             "labels": labels,
             "annotations": dict(found.metadata.annotations),
@@ -75,7 +75,7 @@ def new_revision(found: SeenStatefulSet, number: int, collisions: int) -> dict[s
 def outdated(
     found: SeenStatefulSet, history: Sequence[SeenRevision], pods: Iterable[ControllerPod], live: Iterable[str]
 ) -> list[SeenRevision]:
-    """Revisions beyond the history that a set keeps; those in use do not count."""
+    """Unused revisions beyond revisionHistoryLimit."""
     used = {*live, *(revision_of(pod) for pod in pods)}
     idle = [each for each in history if each.metadata.name not in used]
     return idle[: max(0, len(idle) - found.spec.revision_history_limit)]

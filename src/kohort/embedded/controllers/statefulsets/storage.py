@@ -1,4 +1,4 @@
-"""The claims of a StatefulSet's pods: made with the pod, and owned by whom the set's retention policy says."""
+"""Claims of StatefulSet pods: created with the pod, owned according to the retention policy."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -18,13 +18,13 @@ from kohort.kube.patches import StrategicPatch
 
 
 class StatefulSetClaim(ObjectView):
-    """A PersistentVolumeClaim, as far as its owners go."""
+    """Metadata of a PersistentVolumeClaim."""
 
     resource: ClassVar = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 
 
 class StatefulSetClaims:
-    """Makes claims, and keeps their owners right."""
+    """Creates claims and maintains their owner references."""
 
     def __init__(self, client: Client, informers: SharedInformerFactory, recorder: EventRecorder) -> None:
         self._client = client
@@ -32,12 +32,12 @@ class StatefulSetClaims:
         self._claims = informers.of(StatefulSetClaim).cache
 
     def is_stale(self, found: SeenStatefulSet, ordinal: int) -> bool:
-        """Whether a pod has to wait for claims of its predecessor that are on their way out."""
+        """Whether a pod has to wait for terminating claims of its predecessor."""
         name = pod_name(found, ordinal)
-        return any(_is_going(claim, name) for claim in self._present(found, ordinal))
+        return any(_is_terminating(claim, name) for claim in self._present(found, ordinal))
 
     async def provide(self, found: SeenStatefulSet, ordinal: int) -> None:
-        """Make the claims of a pod that are not there."""
+        """Creates the missing claims of a pod."""
         for template in found.spec.volume_claim_templates:
             claim = claim_name(found, template, ordinal)
             if self._claims.get((found.metadata.namespace, claim)) is None:
@@ -57,14 +57,14 @@ class StatefulSetClaims:
         self._recorder.record(reference_to(found), EventToRecord("Normal", "SuccessfulCreate", text))
 
     async def settle(self, found: SeenStatefulSet, pod: ControllerPod) -> None:
-        """Give the claims of a pod the owner with whom they should go."""
+        """Sets the owner references of a pod's claims according to the retention policy."""
         ordinal = ordinal_of(pod)
         owner = self._owner(found, pod, ordinal)
         for claim in self._present(found, ordinal):
             references = _changes(claim, found, pod, owner)
             if references:
                 change = {"uid": claim.metadata.uid, "ownerReferences": references}
-                await self._amend(claim, change)
+                await self._patch(claim, change)
 
     def _owner(self, found: SeenStatefulSet, pod: ControllerPod, ordinal: int) -> ObjectView | None:
         start, policy = found.spec.ordinals.start, found.spec.persistent_volume_claim_retention_policy
@@ -73,7 +73,7 @@ class StatefulSetClaims:
             return pod
         return found if policy.when_deleted == "Delete" else None
 
-    async def _amend(self, claim: StatefulSetClaim, change: dict[str, Json]) -> None:
+    async def _patch(self, claim: StatefulSetClaim, change: dict[str, Json]) -> None:
         try:
             await self._client.of(StatefulSetClaim).patch(key_of(claim.metadata), StrategicPatch({"metadata": change}))
         except StatusError as error:
@@ -87,8 +87,8 @@ class StatefulSetClaims:
                 yield claim
 
 
-def _is_going(claim: StatefulSetClaim, pod: str) -> bool:
-    """Whether a claim goes, or is to go with a pod that is gone."""
+def _is_terminating(claim: StatefulSetClaim, pod: str) -> bool:
+    """Whether a claim is terminating or owned by a previous pod."""
     owned = any(each.kind == "Pod" and each.name == pod for each in claim.metadata.owner_references)
     return owned or claim.metadata.deletion_timestamp is not None
 
@@ -96,7 +96,7 @@ def _is_going(claim: StatefulSetClaim, pod: str) -> bool:
 def _changes(
     claim: StatefulSetClaim, found: SeenStatefulSet, pod: ControllerPod, owner: ObjectView | None
 ) -> list[Json]:
-    """What has to change in a claim's owners; others' claims to it are left alone."""
+    """Changes to a claim's owner references; those of others are left alone."""
     present = {each.uid for each in claim.metadata.owner_references}
     wanted = owner.metadata.uid if owner is not None else ""
     dropped = [each.metadata.uid for each in (found, pod) if each.metadata.uid in present - {wanted}]
