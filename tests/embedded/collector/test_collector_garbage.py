@@ -105,9 +105,9 @@ async def test_in_the_foreground_an_owner_waits_for_a_child_that_blocks(world: W
     waiting = await world.get(owner)
     assert waiting is not None
     assert waiting["metadata"]["finalizers"] == ["foregroundDeletion"]
-    leaving = await world.get(child)
-    assert leaving is not None
-    assert leaving["metadata"]["deletionTimestamp"]
+    terminating = await world.get(child)
+    assert terminating is not None
+    assert terminating["metadata"]["deletionTimestamp"]
     await world.let_go(child)
     await world.calm()
     assert await world.survivors(owner, child) == set()

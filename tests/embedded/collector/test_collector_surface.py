@@ -5,7 +5,7 @@ from typing import Any
 from embedded.collector.worlds import World
 from embedded.server.clusters import config_map, widget_definition
 from kohort.api.resource import Resource
-from kohort.embedded.garbage_collector.discovered_resources import read_surface
+from kohort.embedded.garbage_collector.discovered_resources import build_resources
 
 Json = Any
 
@@ -24,25 +24,25 @@ def group(name: str, *versions: Json) -> Json:
 
 def test_a_resource_is_followed_in_its_preferred_version_and_known_in_all() -> None:
     queues, flavors = entry("queues", "Queue", "list"), entry("flavors", "Flavor", "list")
-    surface = read_surface([group("k.io", version("v2", queues), version("v1", queues, flavors))])
-    preferred = {served.resource.plural: served.resource.version for served in surface.preferred}
+    discovered = build_resources([group("k.io", version("v2", queues), version("v1", queues, flavors))])
+    preferred = {served.resource.plural: served.resource.version for served in discovered.preferred}
     assert preferred == {"queues": "v2", "flavors": "v1"}
-    assert surface.by_kind["k.io/v1", "Queue"] == Resource("k.io", "v1", "Queue", "queues", namespaced=True)
+    assert discovered.by_kind["k.io/v1", "Queue"] == Resource("k.io", "v1", "Queue", "queues", namespaced=True)
 
 
 def test_only_resources_with_all_the_verbs_are_chosen() -> None:
     both = [entry("one", "One", "list", "delete"), entry("two", "Two", "list")]
-    chosen = read_surface([group("k.io", version("v1", *both))]).with_verbs("list", "delete")
+    chosen = build_resources([group("k.io", version("v1", *both))]).with_verbs("list", "delete")
     assert [served.resource.plural for served in chosen] == ["one"]
 
 
 def test_a_group_that_did_not_answer_is_told() -> None:
-    surface = read_surface([group("far.io", version("v1", freshness="Stale")), group("k.io", version("v1"))])
-    assert surface.failed == ("far.io/v1",)
+    discovered = build_resources([group("far.io", version("v1", freshness="Stale")), group("k.io", version("v1"))])
+    assert discovered.failed == ("far.io/v1",)
 
 
 async def test_every_deletable_kind_but_events_is_followed(world: World) -> None:
-    plurals = {resource.plural for resource in world.collector.monitors.followed}
+    plurals = {resource.plural for resource in world.collector.monitors.watched}
     assert {"pods", "configmaps", "namespaces", "jobs", "leases", "customresourcedefinitions"} <= plurals
     assert plurals.isdisjoint({"events", "bindings", "tokenreviews"})
 
@@ -51,10 +51,10 @@ async def test_kinds_come_and_go_with_their_definitions_at_once(world: World) ->
     await world.cluster.clock.advance(100)
     definition = await world.create(widget_definition())
     await world.cluster.clock.advance(0.2)
-    assert "widgets" in {resource.plural for resource in world.collector.monitors.followed}
+    assert "widgets" in {resource.plural for resource in world.collector.monitors.watched}
     await world.delete(definition)
     await world.cluster.clock.advance(0.2)
-    assert "widgets" not in {resource.plural for resource in world.collector.monitors.followed}
+    assert "widgets" not in {resource.plural for resource in world.collector.monitors.watched}
 
 
 async def test_a_group_that_does_not_answer_is_followed_still(world: World) -> None:
@@ -64,9 +64,9 @@ async def test_a_group_that_does_not_answer_is_followed_still(world: World) -> N
     for _ in range(10):
         world.meddler.answer("GET", "/apis", stale)
     await world.cluster.clock.advance(31)
-    assert world.collector.monitors.surface.failed == ("example.com/v1",)
-    followed = [resource.plural for resource in world.collector.monitors.followed if resource.group]
-    assert followed == ["widgets"]
+    assert world.collector.monitors.discovered.failed == ("example.com/v1",)
+    watched = [resource.plural for resource in world.collector.monitors.watched if resource.group]
+    assert watched == ["widgets"]
 
 
 async def test_lists_and_watches_ask_for_metadata_alone(world: World) -> None:

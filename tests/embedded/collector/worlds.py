@@ -59,10 +59,10 @@ class Meddler:
                 self._before.remove(entry)
                 await action()
                 break
-        for refusal in self._refusals:
-            method, end, fault = refusal
+        for rejection in self._refusals:
+            method, end, fault = rejection
             if method == request.method and request.path.endswith(end):
-                self._refusals.remove(refusal)
+                self._refusals.remove(rejection)
                 return fault.answer()
         self.sent.append(request)
         response = await self.inner.send(request, timeout)

@@ -1,1 +1,1 @@
-"""What tidies up after deletes: garbage collection by owners, and the end of namespaces."""
+"""Cleanup controllers: the garbage collector, the namespace controller and namespace defaults."""

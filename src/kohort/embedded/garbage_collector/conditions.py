@@ -1,4 +1,4 @@
-"""How far the end of a namespace is, as its status tells it; types, reasons and messages are Kubernetes' own."""
+"""Conditions of terminating namespaces; types, reasons and messages are Kubernetes' own."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,20 +10,20 @@ from kohort.api.codec import Json
 
 @dataclass(frozen=True, slots=True)
 class RemainingContent:
-    """What a pass over a namespace left behind."""
+    """What a deletion pass left in a namespace."""
 
     undiscovered: tuple[str, ...] = ()
-    """Groups that may have content, and that nobody could ask."""
+    """Group versions whose discovery failed."""
     failures: tuple[str, ...] = ()
-    """What could not be deleted, and why."""
+    """Deletion errors."""
     objects: Mapping[str, int] = field(default_factory=dict)
-    """How many objects of which resource (`jobs.batch`) are still there."""
+    """Number of remaining objects by resource (`jobs.batch`)."""
     finalizers: Mapping[str, int] = field(default_factory=dict)
-    """How many objects each finalizer holds."""
+    """Number of objects by remaining finalizer."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left for certain."""
+        """Whether the namespace is empty."""
         return not (self.undiscovered or self.failures or self.objects)
 
     def __add__(self, other: "RemainingContent") -> "RemainingContent":
@@ -35,35 +35,35 @@ class RemainingContent:
         )
 
 
-class _Said(NamedTuple):
+class _ConditionUpdate(NamedTuple):
     type: str
     status: str
     reason: str
     message: str
 
 
-def _good(kind: str, reason: str, message: str) -> _Said:
-    return _Said(kind, "False", reason, message)
+def _good(kind: str, reason: str, message: str) -> _ConditionUpdate:
+    return _ConditionUpdate(kind, "False", reason, message)
 
 
-def _bad(kind: str, reason: str, message: str) -> _Said:
-    return _Said(kind, "True", reason, message)
+def _bad(kind: str, reason: str, message: str) -> _ConditionUpdate:
+    return _ConditionUpdate(kind, "True", reason, message)
 
 
 def conditions(present: Sequence[Json], remains: RemainingContent, now: str) -> list[Json]:
-    """The conditions of a namespace after a pass; what stays as it was keeps its time, and what is others' stays."""
+    """The conditions after a pass; unchanged ones keep their time, other types are kept."""
     before = {each.get("type"): each for each in present}
-    said = (_discovery(remains), _parsing(), _content(remains), _remaining(remains), _finalizers(remains))
-    new = {each.type: _condition(each, before.get(each.type), now) for each in said}
+    update = (_discovery(remains), _parsing(), _content(remains), _remaining(remains), _finalizers(remains))
+    new = {each.type: _condition(each, before.get(each.type), now) for each in update}
     return list({**before, **new}.values())
 
 
-def _condition(said: _Said, before: Json, now: str) -> Json:
-    unchanged = before is not None and before.get("status") == said.status
-    return {**said._asdict(), "lastTransitionTime": before.get("lastTransitionTime") if unchanged else now}
+def _condition(update: _ConditionUpdate, before: Json, now: str) -> Json:
+    unchanged = before is not None and before.get("status") == update.status
+    return {**update._asdict(), "lastTransitionTime": before.get("lastTransitionTime") if unchanged else now}
 
 
-def _discovery(remains: RemainingContent) -> _Said:
+def _discovery(remains: RemainingContent) -> _ConditionUpdate:
     kind = "NamespaceDeletionDiscoveryFailure"
     failed = remains.undiscovered
     if not failed:
@@ -73,13 +73,13 @@ def _discovery(remains: RemainingContent) -> _Said:
     return _bad(kind, "DiscoveryFailed", f"Discovery failed for some groups, {len(failed)} failing: {why}")
 
 
-def _parsing() -> _Said:
-    """Always well here; kept because clients look for it."""
+def _parsing() -> _ConditionUpdate:
+    """Always False; kept because clients expect the condition."""
     kind = "NamespaceDeletionGroupVersionParsingFailure"
     return _good(kind, "ParsedGroupVersions", "All legacy kube types successfully parsed")
 
 
-def _content(remains: RemainingContent) -> _Said:
+def _content(remains: RemainingContent) -> _ConditionUpdate:
     kind = "NamespaceDeletionContentFailure"
     if not remains.failures:
         return _good(kind, "ContentDeleted", "All content successfully deleted, may be waiting on finalization")
@@ -88,7 +88,7 @@ def _content(remains: RemainingContent) -> _Said:
     return _bad(kind, "ContentDeletionFailed", message)
 
 
-def _remaining(remains: RemainingContent) -> _Said:
+def _remaining(remains: RemainingContent) -> _ConditionUpdate:
     kind = "NamespaceContentRemaining"
     if not remains.objects:
         return _good(kind, "ContentRemoved", "All content successfully removed")
@@ -96,7 +96,7 @@ def _remaining(remains: RemainingContent) -> _Said:
     return _bad(kind, "SomeResourcesRemain", f"Some resources are remaining: {counts}")
 
 
-def _finalizers(remains: RemainingContent) -> _Said:
+def _finalizers(remains: RemainingContent) -> _ConditionUpdate:
     kind = "NamespaceFinalizersRemaining"
     if not remains.finalizers:
         return _good(kind, "ContentHasNoFinalizers", "All content-preserving finalizers finished")

@@ -1,6 +1,6 @@
-"""What a server serves: every resource with its verbs, as discovery tells in two answers.
+"""The resources that a server serves, from aggregated discovery.
 
-A group that could not be asked is told apart from one that is not there: nothing is concluded from silence.
+A group whose discovery failed is distinguished from a missing one: nothing is concluded from a failure.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _ROOTS = ("/api", "/apis")
 
 
 class DiscoveredResource(NamedTuple):
-    """A resource and what can be done with it."""
+    """A resource and its verbs."""
 
     resource: Resource
     verbs: frozenset[str]
@@ -25,17 +25,17 @@ class DiscoveredResource(NamedTuple):
 
 @dataclass(frozen=True)
 class DiscoveredResources:
-    """Everything that a server serves."""
+    """All resources that a server serves."""
 
     preferred: tuple[DiscoveredResource, ...]
-    """Each resource once, in the version its server likes best."""
+    """Each resource once, in its preferred version."""
     by_kind: dict[tuple[str, str], Resource]
-    """Resources by `apiVersion` and `kind`, in all versions."""
+    """Resources of all versions by `apiVersion` and `kind`."""
     failed: tuple[str, ...] = ()
-    """Groups with version that could not be asked."""
+    """Group versions whose discovery failed."""
 
     def with_verbs(self, *verbs: str) -> list[DiscoveredResource]:
-        """The resources that know all these verbs."""
+        """The resources that support all these verbs."""
         return [served for served in self.preferred if served.verbs.issuperset(verbs)]
 
 
@@ -43,13 +43,13 @@ NOTHING = DiscoveredResources((), {})
 
 
 async def discover(client: Client) -> DiscoveredResources:
-    """Ask a server what it serves."""
+    """Discovers the resources of a server."""
     answers = [decode_json(await client.call(Request("GET", root, (), _AGGREGATED))) for root in _ROOTS]
-    return read_surface([group for answer in answers for group in answer.get("items") or ()])
+    return build_resources([group for answer in answers for group in answer.get("items") or ()])
 
 
-def read_surface(groups: list[Json]) -> DiscoveredResources:
-    """The surface that discovered groups make; their versions stand in the order of preference."""
+def build_resources(groups: list[Json]) -> DiscoveredResources:
+    """Builds the result from discovered groups, whose versions are in order of preference."""
     preferred: dict[tuple[str, str], DiscoveredResource] = {}
     by_kind: dict[tuple[str, str], Resource] = {}
     failed: list[str] = []

@@ -1,4 +1,4 @@
-"""What is to be done with an object whose owners are known for certain; pure, so that each case is one line to test."""
+"""Decides what to do with an object whose owners are known; pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from kohort.embedded.garbage_collector.metadata_client import FOREGROUND, ORPHAN
 
 
 class OwnerState(Enum):
-    """What a reference to an owner is worth."""
+    """State of the owner of a reference."""
 
     SOLID = "the owner is there"
     DANGLING = "the owner is not there, or is another one of the same name"
@@ -18,15 +18,15 @@ class OwnerState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OwnerRefState:
-    """An owner reference, and what it is worth."""
+    """An owner reference and the state of the owner."""
 
     reference: OwnerReference
-    hold: OwnerState
+    state: OwnerState
 
 
 @dataclass(frozen=True, slots=True)
 class Detach:
-    """Drop these references; the object stays for the sake of its other owners."""
+    """Remove these references; the object has other owners."""
 
     references: tuple[OwnerReference, ...]
 
@@ -38,23 +38,23 @@ class Delete:
     propagation: str
 
 
-Verdict = Detach | Delete | None
+GcDecision = Detach | Delete | None
 
 
-def decide(found: GcMetadata, owners: Sequence[OwnerRefState], dependents: int) -> Verdict:
-    """None to leave it as it is; `dependents` says how many objects it owns itself."""
-    lost = tuple(owned.reference for owned in owners if owned.hold is not OwnerState.SOLID)
+def decide(found: GcMetadata, owners: Sequence[OwnerRefState], dependents: int) -> GcDecision:
+    """None to keep the object; `dependents` is the number of objects that it owns."""
+    lost = tuple(owned.reference for owned in owners if owned.state is not OwnerState.SOLID)
     if not lost:
         return None
     if len(lost) < len(owners):
         return Detach(lost)
-    if dependents and any(owned.hold is OwnerState.WAITING for owned in owners):
+    if dependents and any(owned.state is OwnerState.WAITING for owned in owners):
         return Delete("Foreground")
-    return Delete(_asked_for(found))
+    return Delete(_propagation(found))
 
 
-def _asked_for(found: GcMetadata) -> str:
-    """How the object's own dependents go: as somebody has laid down in its finalizers, else after it."""
+def _propagation(found: GcMetadata) -> str:
+    """Propagation policy: as requested by the object's finalizers, otherwise background."""
     if ORPHAN in found.finalizers:
         return "Orphan"
     return "Foreground" if FOREGROUND in found.finalizers else "Background"

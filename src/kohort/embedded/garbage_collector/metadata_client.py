@@ -1,6 +1,6 @@
-"""Objects seen by their metadata alone: who they are, who owns them, and what holds them back from going.
+"""Metadata-only access to objects of any resource (PartialObjectMetadata).
 
-Servers send nothing else when asked so, and nothing else is kept: the collector follows every kind there is.
+The server sends only metadata, which keeps watching every resource affordable.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -23,7 +23,7 @@ from kohort.kube.resource_types import Data, ObjectIdentity, ResourceType
 from kohort.kube.transport import Request, Response, Transport
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
-"""Finalizers by which a server hands the dependents of an object to the collector."""
+"""Finalizers with which a server delegates the dependents of an object to the garbage collector."""
 
 _ONE = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _MANY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -31,7 +31,7 @@ _MERGE = {"Accept": _ONE, "Content-Type": MergePatch.media_type}
 
 
 class ObjectLocation(NamedTuple):
-    """Where an object lives, whichever life of it that is."""
+    """Resource, namespace and name of an object."""
 
     resource: Resource
     namespace: str
@@ -43,7 +43,7 @@ class ObjectLocation(NamedTuple):
 
 
 class GcMetadata(View):
-    """What the collector reads of an object."""
+    """The metadata that garbage collection uses."""
 
     name: str = ""
     namespace: str = ""
@@ -54,26 +54,26 @@ class GcMetadata(View):
     owner_references: tuple[OwnerReference, ...] = ()
 
     @property
-    def is_leaving(self) -> bool:
-        """Whether it has been deleted and only waits to go."""
+    def is_terminating(self) -> bool:
+        """Whether the object is being deleted."""
         return bool(self.deletion_timestamp)
 
     @property
     def is_orphaning(self) -> bool:
-        """Whether it waits for its dependents to be let go."""
-        return self.is_leaving and ORPHAN in self.finalizers
+        """Whether it waits for its dependents to be orphaned."""
+        return self.is_terminating and ORPHAN in self.finalizers
 
     @property
     def is_waiting(self) -> bool:
         """Whether it waits for its dependents to be deleted."""
-        return self.is_leaving and FOREGROUND in self.finalizers
+        return self.is_terminating and FOREGROUND in self.finalizers
 
     def references(self, uid: str) -> list[OwnerReference]:
-        """The references that name an owner."""
+        """The references to an owner."""
         return [reference for reference in self.owner_references if reference.uid == uid]
 
     def blocks(self, uid: str) -> bool:
-        """Whether an owner that waits for its dependents must wait for this one."""
+        """Whether it blocks the foreground deletion of an owner."""
         return any(reference.block_owner_deletion for reference in self.references(uid))
 
 
@@ -83,19 +83,19 @@ class _Shell(View):
 
 @dataclass(frozen=True)
 class MetadataResource(ResourceType[GcMetadata]):
-    """Objects of any resource as their metadata; they can't be written back."""
+    """Objects of any resource as metadata; they cannot be written back."""
 
     def read(self, data: Data) -> GcMetadata:
         """The metadata."""
         return decode(data, _Shell).metadata
 
     def identity(self, obj: GcMetadata) -> ObjectIdentity:
-        """As the metadata says."""
+        """Taken from the metadata."""
         return ObjectIdentity(ObjectKey(obj.namespace, obj.name), obj.uid, obj.resource_version)
 
     def body(self, obj: GcMetadata) -> bytes:
-        """Never."""
-        raise ApiError(f"{obj.name} is known by its metadata only and can't be written whole: patch it")
+        """Not supported."""
+        raise ApiError(f"{obj.name} cannot be written from metadata: patch it")
 
     def _item(self, data: msgspec.Raw) -> GcMetadata:
         return self.read(data)
@@ -103,73 +103,73 @@ class MetadataResource(ResourceType[GcMetadata]):
 
 @dataclass(frozen=True, slots=True)
 class MetadataTransport:
-    """Another transport that asks for metadata in every list and watch."""
+    """Transport that requests metadata in every list and watch."""
 
     inner: Transport
 
     async def send(self, request: Request, timeout: float) -> Response:
-        """Ask for less."""
+        """Sends the request with the metadata Accept header."""
         form = _ONE if ("watch", "1") in request.query else _MANY
         return await self.inner.send(replace(request, headers={**request.headers, "Accept": form}), timeout)
 
     async def close(self) -> None:
-        """Close the other one."""
+        """Closes the underlying transport."""
         await self.inner.close()
 
 
-def _nobody_minds(_: str) -> None:
-    """That a kind is deprecated is said to whoever chose it; the collector lists them all."""
+def _ignore_warning(_: str) -> None:
+    """Drops deprecation warnings, since the garbage collector lists every resource."""
 
 
 class MetadataClient:
-    """The live metadata of objects, read and changed one by one."""
+    """Reads and changes the live metadata of objects."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self.listing = replace(client, transport=MetadataTransport(client.transport), on_warning=_nobody_minds)
-        """The same client, for lists and watches."""
+        self.listing = replace(client, transport=MetadataTransport(client.transport), on_warning=_ignore_warning)
+        """The same client for lists and watches."""
 
-    async def get(self, place: ObjectLocation) -> GcMetadata | None:
-        """An object as it is now; None where there is none of that name."""
+    async def get(self, location: ObjectLocation) -> GcMetadata | None:
+        """Reads an object; None if it does not exist."""
         try:
             body = await self._client.call(
-                Request("GET", place.resource.path(place.namespace, place.name), (), {"Accept": _ONE})
+                Request("GET", location.resource.path(location.namespace, location.name), (), {"Accept": _ONE})
             )
         except StatusError as error:
-            if is_gone(error, place):
+            if is_gone(error, location):
                 return None
             raise
         return decode(body, _Shell).metadata
 
-    async def amend(self, place: ObjectLocation, seen: GcMetadata, change: Mapping[str, Json]) -> GcMetadata | None:
-        """Change the metadata of an object that is still as it was seen; None when it has gone meanwhile."""
+    async def amend(self, location: ObjectLocation, seen: GcMetadata, change: Mapping[str, Json]) -> GcMetadata | None:
+        """Patches the metadata of an unchanged object; None if it is gone."""
         state = {"uid": seen.uid, "resourceVersion": seen.resource_version, **change}
         patch = MergePatch({"metadata": state})
-        path = place.resource.path(place.namespace, place.name)
+        path = location.resource.path(location.namespace, location.name)
         try:
             body = await self._client.call(Request("PATCH", path, (), _MERGE, patch.body()))
         except StatusError as error:
-            if is_gone(error, place):
+            if is_gone(error, location):
                 return None
             raise
         return decode(body, _Shell).metadata
 
-    async def delete(self, place: ObjectLocation, seen: GcMetadata, propagation: str) -> None:
-        """Delete an object that is still as it was seen, if it is still there."""
+    async def delete(self, location: ObjectLocation, seen: GcMetadata, propagation: str) -> None:
+        """Deletes an unchanged object if it still exists."""
         how = DeletionOptions(propagation=propagation, uid=seen.uid, version=seen.resource_version)
         try:
-            await self._client.of(place.resource).delete((place.namespace, place.name), how)
+            await self._client.of(location.resource).delete((location.namespace, location.name), how)
         except StatusError as error:
-            if not is_gone(error, place):
+            if not is_gone(error, location):
                 raise
 
     async def list(self, resource: Resource, namespace: str = "") -> AsyncIterator[GcMetadata]:
-        """All objects of a resource, in one namespace or in all, page by page."""
+        """All objects of a resource, in one namespace or all, page by page."""
         async for page in ResourceClient(self.listing, MetadataResource(resource)).pages(ListScope(namespace)):
             for found in page.items:
                 yield found
 
 
-def is_gone(error: StatusError, place: ObjectLocation) -> bool:
-    """Whether the object itself is not there; a server that does not serve its kind now proves nothing."""
-    return error.is_not_found and error.details.get("name") == place.name
+def is_gone(error: StatusError, location: ObjectLocation) -> bool:
+    """Whether the object itself was not found; a missing resource proves nothing."""
+    return error.is_not_found and error.details.get("name") == location.name

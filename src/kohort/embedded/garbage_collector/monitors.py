@@ -1,7 +1,7 @@
-"""Follows every kind of object that can be deleted, as kinds come and go, and tells others what changed.
+"""Watches every deletable resource as resources come and go, and notifies listeners of changes.
 
-Definitions and APIServices are watched like all else, so a new kind is followed at once; a slow look now and then
-covers servers that announce a kind later than its definition.
+CRDs and APIServices are watched too, so a new resource is watched at once; periodic discovery covers servers that serve
+a resource later than its definition.
 """
 
 import asyncio
@@ -29,18 +29,18 @@ from kohort.kube.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 
-Listener = Callable[[GraphNode | None, GraphNode | None], None]
-"""Is told (None, new), (old, new) or (old, None), as the handlers of informers are."""
+GraphListener = Callable[[GraphNode | None, GraphNode | None], None]
+"""Called with (None, new), (old, new) or (old, None), like informer handlers."""
 
 _REGISTRIES = frozenset(
     (("apiextensions.k8s.io", "customresourcedefinitions"), ("apiregistration.k8s.io", "apiservices"))
 )
 _IGNORED = frozenset((("", "events"), ("events.k8s.io", "events")))
-"""Events own nothing, and their server lets them go by itself."""
-SOON, SHORTEST, LONGEST = 0.05, 1.0, 30.0
-"""Seconds until discovery after a definition changed; between looks at first, and when nothing happens."""
-PATIENCE = 30.0
-"""Seconds to wait for kinds that can't be listed before work begins without them."""
+"""Events own nothing and expire by themselves."""
+DISCOVERY_DELAY, MIN_PERIOD, MAX_PERIOD = 0.05, 1.0, 30.0
+"""Seconds until discovery after a definition changed; initial and maximum period of discovery."""
+SYNC_TIMEOUT = 30.0
+"""Seconds to wait for resources that cannot be listed before continuing without them."""
 _DISCOVERY = "discovery"
 
 
@@ -51,80 +51,80 @@ class _Monitor:
 
 
 class Monitors:
-    """The caches of all kinds."""
+    """The caches of all resources."""
 
-    def __init__(self, client: Client, partials: MetadataClient) -> None:
-        self.surface: DiscoveredResources = NOTHING
+    def __init__(self, client: Client, metadata_client: MetadataClient) -> None:
+        self.discovered: DiscoveredResources = NOTHING
         self._client = client
-        self._partials = partials
-        self._listeners: list[Listener] = []
+        self._metadata_client = metadata_client
+        self._listeners: list[GraphListener] = []
         self._running: dict[Resource, _Monitor] = {}
-        self._pause = SHORTEST
+        self._period = MIN_PERIOD
         self._discovered = asyncio.Event()
         queue = WorkQueue[str](client.clock, _DISCOVERY, metrics=client.metrics)
-        self._controller = Controller(_DISCOVERY, queue, self._look, client.clock, client.metrics)
+        self._controller = Controller(_DISCOVERY, queue, self._discover_all, client.clock, client.metrics)
 
     @property
-    def followed(self) -> list[Resource]:
-        """The resources that are followed now."""
+    def watched(self) -> list[Resource]:
+        """The watched resources."""
         return list(self._running)
 
-    def follows(self, resource: Resource) -> bool:
-        """Whether objects of a resource are followed, in whatever version."""
+    def is_watched(self, resource: Resource) -> bool:
+        """Whether a resource is watched, in any version."""
         return any((each.group, each.plural) == (resource.group, resource.plural) for each in self._running)
 
-    def subscribe(self, listener: Listener) -> None:
-        """Have a listener told of each change; before `start`."""
+    def subscribe(self, listener: GraphListener) -> None:
+        """Registers a listener; before `start`."""
         self._listeners.append(listener)
 
     def start(self) -> None:
-        """Begin to follow."""
+        """Starts watching."""
         self._controller.queue.add(_DISCOVERY)
         self._controller.start()
 
     async def wait_live(self) -> None:
-        """Return when every kind is followed; kinds that can't be are left behind after a while."""
+        """Waits until every resource has synced; those that have not after a while are skipped."""
         await self._discovered.wait()
         try:
-            await within(self._client.clock, PATIENCE, self._all_live())
+            await within(self._client.clock, SYNC_TIMEOUT, self._all_live())
         except TimeoutError:
-            silent = [resource.kind for resource, each in self._running.items() if not each.informer.synced]
-            log.warning("not followed yet, and not waited for: %s", ", ".join(silent))
+            unsynced = [resource.kind for resource, each in self._running.items() if not each.informer.synced]
+            log.warning("resource not synced yet, continuing without it: %s", ", ".join(unsynced))
 
     async def _all_live(self) -> None:
         await asyncio.gather(*(monitor.informer.wait_live() for monitor in self._running.values()))
 
     async def stop(self) -> None:
-        """Follow nothing any more."""
+        """Stops watching."""
         await self._controller.stop()
         await self._stop(list(self._running))
 
     # Discovery
 
-    async def _look(self, _: str) -> RequeueAfter:
-        """See what is served now, and follow just that; less and less often while nothing happens."""
-        pause, self._pause = self._pause, min(2 * self._pause, LONGEST)
+    async def _discover_all(self, _: str) -> RequeueAfter:
+        """Discovers the served resources and watches them; less often while nothing changes."""
+        period, self._period = self._period, min(2 * self._period, MAX_PERIOD)
         try:
-            surface = await discover(self._client)
+            discovered = await discover(self._client)
         except (KubeError, ApiError) as error:
-            log.warning("discovery failed, so kinds stay as they are; again in %g s: %s", pause, error)
-            return RequeueAfter(pause)
-        await self._follow(surface)
+            log.warning("discovery failed, retrying in %g s: %s", period, error)
+            return RequeueAfter(period)
+        await self._follow(discovered)
         self._discovered.set()
-        return RequeueAfter(pause)
+        return RequeueAfter(period)
 
-    async def _follow(self, surface: DiscoveredResources) -> None:
-        self.surface = surface
-        wanted = {served.resource for served in surface.with_verbs("delete", "list", "watch")}
+    async def _follow(self, discovered: DiscoveredResources) -> None:
+        self.discovered = discovered
+        wanted = {served.resource for served in discovered.with_verbs("delete", "list", "watch")}
         wanted = {resource for resource in wanted if (resource.group, resource.plural) not in _IGNORED}
         for resource in wanted.difference(self._running):
-            self._begin(resource)
-        # A group that did not answer may still be there.
-        gone = [each for each in self._running if each not in wanted and each.api_version not in surface.failed]
+            self._create_new_set(resource)
+        # Resources of a group whose discovery failed may still exist.
+        gone = [each for each in self._running if each not in wanted and each.api_version not in discovered.failed]
         await self._stop(gone)
 
-    def _begin(self, resource: Resource) -> None:
-        informer = Informer(ResourceClient(self._partials.listing, MetadataResource(resource)))
+    def _create_new_set(self, resource: Resource) -> None:
+        informer = Informer(ResourceClient(self._metadata_client.listing, MetadataResource(resource)))
         informer.subscribe(lambda old, new: self._changed(resource, old, new))
         self._running[resource] = _Monitor(informer, asyncio.create_task(informer.run()))
 
@@ -139,8 +139,8 @@ class Monitors:
 
     def _changed(self, resource: Resource, old: GcMetadata | None, new: GcMetadata | None) -> None:
         if (resource.group, resource.plural) in _REGISTRIES:
-            self._pause = SHORTEST
-            self._controller.queue.add_after(_DISCOVERY, SOON)
+            self._period = MIN_PERIOD
+            self._controller.queue.add_after(_DISCOVERY, DISCOVERY_DELAY)
         for listener in self._listeners:
             listener(_node(resource, old), _node(resource, new))
 

@@ -1,6 +1,6 @@
-"""Brings back what pods in every namespace count on when somebody deletes it: `default` accounts, the CA certificate.
+"""Restores the default objects of namespaces after deletion: `default` service account, CA certificate.
 
-Servers put these in place when a namespace comes; the certificate is copied from a namespace that still has it.
+The API server creates them with a namespace; the certificate is copied from a namespace that still has it.
 """
 
 import logging
@@ -19,54 +19,52 @@ from kohort.kube.workqueue import WorkQueue
 log = logging.getLogger(__name__)
 
 NAME = "furnishing-controller"
-_FURNITURE = ((ServiceAccount.resource, "default"), (ConfigMap.resource, "kube-root-ca.crt"))
+_DEFAULT_OBJECTS = ((ServiceAccount.resource, "default"), (ConfigMap.resource, "kube-root-ca.crt"))
 
 _SOURCES = ("kube-system", "kube-public", "default")
-"""Namespaces that are always there; one of them has the certificate."""
+"""Namespaces that always exist; one of them has the certificate."""
 
 
 class NamespaceDefaults:
-    """Watches over the furniture of namespaces."""
+    """Restores deleted default objects."""
 
-    def __init__(self, client: Client, partials: MetadataClient, monitors: Monitors) -> None:
+    def __init__(self, client: Client, metadata_client: MetadataClient, monitors: Monitors) -> None:
         self._client = client
-        self._partials = partials
+        self._metadata_client = metadata_client
         self._queue = WorkQueue[ObjectLocation](client.clock, NAME, metrics=client.metrics)
         self._controller = Controller(NAME, self._queue, self.reconcile, client.clock, client.metrics)
         monitors.subscribe(self._on_change)
 
     def start(self) -> None:
-        """Begin to work."""
+        """Starts the workers."""
         self._controller.start()
 
     async def stop(self) -> None:
-        """Finish what has begun."""
+        """Finishes reconciles in progress."""
         await self._controller.stop()
 
     def _on_change(self, old: GraphNode | None, new: GraphNode | None) -> None:
-        if old is not None and new is None and (old.place.resource, old.place.name) in _FURNITURE:
-            self._queue.add(old.place)
+        if old is not None and new is None and (old.location.resource, old.location.name) in _DEFAULT_OBJECTS:
+            self._queue.add(old.location)
 
-    async def reconcile(self, place: ObjectLocation) -> None:
-        """Put one piece back, unless its namespace goes too."""
-        space = await self._partials.get(ObjectLocation(Namespace.resource, "", place.namespace))
-        if space is None or space.is_leaving or await self._partials.get(place) is not None:
+    async def reconcile(self, location: ObjectLocation) -> None:
+        """Restores one object unless its namespace is terminating."""
+        space = await self._metadata_client.get(ObjectLocation(Namespace.resource, "", location.namespace))
+        if space is None or space.is_terminating or await self._metadata_client.get(location) is not None:
             return
-        body = await self._body(place)
+        body = await self._body(location)
         if body is None:
-            log.warning(
-                "%s can't be restored: no namespace of the system has it; a restart of the server brings it", place
-            )
+            log.warning("cannot recreate %s: missing in kube-system; restart the API server", location)
             return
-        await self._client.of(place.resource).create(body, place.namespace)
+        await self._client.of(location.resource).create(body, location.namespace)
 
-    async def _body(self, place: ObjectLocation) -> dict[str, Json] | None:
-        named: dict[str, Json] = {"metadata": {"name": place.name, "namespace": place.namespace}}
-        if place.resource != ConfigMap.resource:
+    async def _body(self, location: ObjectLocation) -> dict[str, Json] | None:
+        named: dict[str, Json] = {"metadata": {"name": location.name, "namespace": location.namespace}}
+        if location.resource != ConfigMap.resource:
             return named
         for namespace in _SOURCES:
             try:
-                found = await self._client.of(place.resource).get((namespace, place.name))
+                found = await self._client.of(location.resource).get((namespace, location.name))
             except StatusError as error:
                 if not error.is_not_found:
                     raise

@@ -1,7 +1,7 @@
-"""Ends namespaces: deletes everything in one that is to go, says in its status what is left, and lets it go when empty.
+"""The namespace controller: deletes the content of terminating namespaces and finalizes them when empty.
 
-Pods go first, for they may need the rest to end well. Each pass asks the server anew what there is; an object that goes
-from a namespace on its way out starts the next pass.
+Pods are deleted first, since they may need the other objects to terminate gracefully. Each pass uses live discovery; a
+deletion in a terminating namespace triggers the next pass.
 """
 
 import logging
@@ -30,58 +30,58 @@ log = logging.getLogger(__name__)
 NAME = "namespace-controller"
 WORKERS = 4
 FINALIZER = "kubernetes"
-SOON = 0.1
-"""Seconds in which objects that go are gathered, so that a thousand of them do not make a thousand passes."""
-PATIENCE = 5.0
-"""Seconds until the next pass when nothing goes: for what nobody tells, such as an API that comes back."""
+DELETION_DELAY = 0.1
+"""Seconds for which deletions are collected before the next pass."""
+RETRY_PERIOD = 5.0
+"""Seconds until the next pass without events, for changes without notification such as an API becoming available."""
 _BACKGROUND = DeletionOptions(propagation="Background")
 _PODS = ("", "pods")
 
 
 class ContentError(KubeError):
-    """Something in a namespace could not be deleted."""
+    """Content of a namespace could not be deleted."""
 
 
 class NamespaceController:
-    """Watches over namespaces that are to go."""
+    """Reconciles terminating namespaces."""
 
-    def __init__(self, client: Client, partials: MetadataClient, monitors: Monitors) -> None:
+    def __init__(self, client: Client, metadata_client: MetadataClient, monitors: Monitors) -> None:
         self._client = client
         self._objects: ResourceClient[dict[str, Json]] = client.of(Namespace.resource)
-        self._partials = partials
-        self._leaving: set[str] = set()
+        self._metadata_client = metadata_client
+        self._terminating: set[str] = set()
         self._queue = WorkQueue[str](client.clock, NAME, metrics=client.metrics)
         self._controller = Controller(NAME, self._queue, self.reconcile, client.clock, client.metrics)
         monitors.subscribe(self._on_change)
 
     def start(self) -> None:
-        """Begin to work."""
+        """Starts the workers."""
         self._controller.start(WORKERS)
 
     async def stop(self) -> None:
-        """Finish the passes that have begun."""
+        """Finishes the passes in progress."""
         await self._controller.stop()
 
     def _on_change(self, old: GraphNode | None, new: GraphNode | None) -> None:
         node = new or old
         if node is None:
             return
-        if (node.place.resource.group, node.place.resource.plural) == ("", Namespace.resource.plural):
-            self._on_namespace(node.place.name, new)
-        elif new is None and node.place.namespace in self._leaving:
-            self._queue.add_after(node.place.namespace, SOON)
+        if (node.location.resource.group, node.location.resource.plural) == ("", Namespace.resource.plural):
+            self._on_namespace(node.location.name, new)
+        elif new is None and node.location.namespace in self._terminating:
+            self._queue.add_after(node.location.namespace, DELETION_DELAY)
 
     def _on_namespace(self, name: str, new: GraphNode | None) -> None:
         if new is None:
-            self._leaving.discard(name)
-        elif new.metadata.is_leaving and name not in self._leaving:
-            self._leaving.add(name)
+            self._terminating.discard(name)
+        elif new.metadata.is_terminating and name not in self._terminating:
+            self._terminating.add(name)
             self._queue.add(name)
 
-    # One namespace
+    # Content
 
     async def reconcile(self, name: str) -> RequeueAfter | None:
-        """One pass over a namespace that is to go."""
+        """One pass over a terminating namespace."""
         found = await self._find(name)
         if found is None:
             return None
@@ -91,11 +91,11 @@ class NamespaceController:
             return None
         await self._show(found, remains)
         if remains.failures:
-            raise ContentError(f"not everything in it can be deleted: {', '.join(remains.failures)}")
-        return RequeueAfter(PATIENCE)
+            raise ContentError(f"deleting namespace content failed: {', '.join(remains.failures)}")
+        return RequeueAfter(RETRY_PERIOD)
 
     async def _find(self, name: str) -> dict[str, Json] | None:
-        """The namespace, if it still has to be emptied."""
+        """The namespace if it still has to be emptied."""
         try:
             found = await self._objects.get(("", name))
         except StatusError as error:
@@ -106,11 +106,11 @@ class NamespaceController:
         return found if held and found["metadata"].get("deletionTimestamp") else None
 
     async def _clear(self, name: str) -> RemainingContent:
-        """Delete what is there; everything but pods only when there are no pods any more."""
-        surface = await discover(self._client)
-        content = [each for each in surface.with_verbs("delete", "list") if each.resource.namespaced]
+        """Deletes the content; everything but pods only when no pods are left."""
+        discovered = await discover(self._client)
+        content = [each for each in discovered.with_verbs("delete", "list") if each.resource.namespaced]
         pods = [each for each in content if (each.resource.group, each.resource.plural) == _PODS]
-        remains = RemainingContent(undiscovered=surface.failed) + await self._clear_kinds(name, pods)
+        remains = RemainingContent(undiscovered=discovered.failed) + await self._clear_kinds(name, pods)
         if remains.objects or remains.failures:
             return remains
         return remains + await self._clear_kinds(name, [each for each in content if each not in pods])
@@ -125,24 +125,24 @@ class NamespaceController:
         return remains
 
     async def _clear_kind(self, name: str, served: DiscoveredResource) -> list[GcMetadata]:
-        """Delete all objects of a kind that are not on their way already; those that are left."""
+        """Deletes all objects of a resource; returns those that remain."""
         found = await self._list(name, served)
-        staying = [each for each in found if not each.is_leaving]
+        staying = [each for each in found if not each.is_terminating]
         if not staying:
             return found
         if "deletecollection" in served.verbs:
             await self._client.of(served.resource).delete_collection(ListScope(name), _BACKGROUND)
         else:
             for each in staying:
-                await self._partials.delete(
+                await self._metadata_client.delete(
                     ObjectLocation(served.resource, name, each.name), each, _BACKGROUND.propagation
                 )
         return await self._list(name, served)
 
     async def _list(self, name: str, served: DiscoveredResource) -> list[GcMetadata]:
-        return [each async for each in self._partials.list(served.resource, name)]
+        return [each async for each in self._metadata_client.list(served.resource, name)]
 
-    # Its status and its end
+    # Status and finalization
 
     async def _show(self, found: dict[str, Json], remains: RemainingContent) -> None:
         present = (found.get("status") or {}).get("conditions") or []
@@ -155,7 +155,7 @@ class NamespaceController:
         await self._objects.patch(("", metadata["name"]), patch, subresource="status")
 
     async def _finalize(self, found: dict[str, Json]) -> None:
-        """Nothing is left: let go."""
+        """Removes the kubernetes finalizer of an empty namespace."""
         spec = found["spec"]
         kept = [each for each in spec["finalizers"] if each != FINALIZER]
         log.debug("namespace %s is empty", found["metadata"]["name"])

@@ -1,6 +1,6 @@
-"""Whether an owner is really there: found at the place that a reference names, with the uid that it names.
+"""Resolves owner references by live reads: location, kind and UID must match.
 
-Caches are not asked. That an owner is gone is remembered for a while, since its dependents ask one after the other.
+Caches are not used. Missing owners are remembered for a while, since dependents are processed one after the other.
 """
 
 from collections import OrderedDict
@@ -15,7 +15,7 @@ REMEMBERED = 1024
 
 
 class OwnerError(Exception):
-    """A reference of which nothing can be said."""
+    """The state of an owner cannot be determined."""
 
     def __init__(self, reference: OwnerReference, why: str) -> None:
         super().__init__(why)
@@ -23,27 +23,27 @@ class OwnerError(Exception):
 
 
 class UnknownOwnerError(OwnerError):
-    """Nobody serves the owner's kind now; its definition may come back."""
+    """The owner's kind is not served; its definition may return."""
 
 
 class MisplacedOwnerError(OwnerError):
-    """A cluster-scoped object names a namespaced owner, which no place belongs to."""
+    """A cluster-scoped object refers to a namespaced owner."""
 
 
 class Owners:
-    """Looks owners up."""
+    """Resolves owners."""
 
-    def __init__(self, partials: MetadataClient, monitors: Monitors) -> None:
-        self._partials = partials
+    def __init__(self, metadata_client: MetadataClient, monitors: Monitors) -> None:
+        self._metadata_client = metadata_client
         self._monitors = monitors
         self._absent: OrderedDict[tuple[ObjectLocation, str], None] = OrderedDict()
 
     async def classify(self, child: ObjectLocation, reference: OwnerReference) -> OwnerRefState:
-        """What a child's reference is worth; raises OwnerError where nobody can tell."""
-        return OwnerRefState(reference, await self._hold(self.place(child, reference), reference.uid))
+        """The state of a reference's owner; raises OwnerError if it cannot be determined."""
+        return OwnerRefState(reference, await self._owner_state(self.location(child, reference), reference.uid))
 
-    def place(self, child: ObjectLocation, reference: OwnerReference) -> ObjectLocation:
-        """Where the owner has to be: in the child's namespace, or in none."""
+    def location(self, child: ObjectLocation, reference: OwnerReference) -> ObjectLocation:
+        """The location of the owner: in the child's namespace, or cluster-scoped."""
         resource = self._resource(reference)
         if not resource.namespaced:
             return ObjectLocation(resource, "", reference.name)
@@ -53,22 +53,22 @@ class Owners:
         return ObjectLocation(resource, child.namespace, reference.name)
 
     def _resource(self, reference: OwnerReference) -> Resource:
-        resource = self._monitors.surface.by_kind.get((reference.api_version, reference.kind))
+        resource = self._monitors.discovered.by_kind.get((reference.api_version, reference.kind))
         if resource is None:
-            raise UnknownOwnerError(reference, f"nobody serves {reference.kind} in {reference.api_version}")
+            raise UnknownOwnerError(reference, f"no served resource for {reference.kind} in {reference.api_version}")
         return resource
 
-    async def _hold(self, place: ObjectLocation, uid: str) -> OwnerState:
-        if (place, uid) in self._absent:
+    async def _owner_state(self, location: ObjectLocation, uid: str) -> OwnerState:
+        if (location, uid) in self._absent:
             return OwnerState.DANGLING
-        live = await self._partials.get(place)
+        live = await self._metadata_client.get(location)
         if live is None or live.uid != uid:
-            self._remember(place, uid)
+            self._remember(location, uid)
             return OwnerState.DANGLING
         return OwnerState.WAITING if live.is_waiting else OwnerState.SOLID
 
-    def _remember(self, place: ObjectLocation, uid: str) -> None:
-        """For good: a uid never comes back, and what is here now has another one."""
-        self._absent[place, uid] = None
+    def _remember(self, location: ObjectLocation, uid: str) -> None:
+        """Permanently valid: a UID is never reused."""
+        self._absent[location, uid] = None
         if len(self._absent) > REMEMBERED:
             self._absent.popitem(last=False)

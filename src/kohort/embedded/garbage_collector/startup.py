@@ -1,4 +1,4 @@
-"""All of the collector, started and stopped as one."""
+"""Starts and stops the garbage collector, the namespace controller and namespace defaults."""
 
 import asyncio
 import contextlib
@@ -16,41 +16,41 @@ _INSTANCE = "kohort"
 
 
 class CleanupControllers:
-    """Tidies up on one API server, whichever it is."""
+    """The cleanup controllers of one API server."""
 
     def __init__(self, client: Client) -> None:
-        partials = MetadataClient(client)
-        self.monitors = Monitors(client, partials)
+        metadata_client = MetadataClient(client)
+        self.monitors = Monitors(client, metadata_client)
         self._recorder = EventRecorder(client, NAME, _INSTANCE)
-        self.garbage = GarbageCollector(client, partials, self.monitors, self._recorder)
-        self.namespaces = NamespaceController(client, partials, self.monitors)
-        self.furnishing = NamespaceDefaults(client, partials, self.monitors)
+        self.garbage = GarbageCollector(client, metadata_client, self.monitors, self._recorder)
+        self.namespaces = NamespaceController(client, metadata_client, self.monitors)
+        self.namespace_defaults = NamespaceDefaults(client, metadata_client, self.monitors)
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin; work starts as soon as the caches are live."""
+        """Starts the monitors, and the controllers once they have synced."""
         self.monitors.start()
         self._tasks = [asyncio.create_task(self._recorder.run()), asyncio.create_task(self._work())]
 
     async def _work(self) -> None:
         await self.monitors.wait_live()
-        self.furnishing.start()
+        self.namespace_defaults.start()
         self.namespaces.start()
         self.garbage.start()
 
     async def stop(self) -> None:
-        """Finish what has begun, then let go of everything."""
+        """Finishes reconciles in progress and stops the monitors."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(self.furnishing.stop(), self.namespaces.stop(), self.garbage.stop())
+        await asyncio.gather(self.namespace_defaults.stop(), self.namespaces.stop(), self.garbage.stop())
         await self.monitors.stop()
         await self._recorder.flush()
 
 
 @contextlib.asynccontextmanager
 async def running_cleanup(client: Client) -> AsyncIterator[CleanupControllers]:
-    """A collector at work for as long as the block lasts."""
+    """Runs the cleanup controllers until the context exits."""
     collector = CleanupControllers(client)
     collector.start()
     try:
