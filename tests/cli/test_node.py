@@ -37,7 +37,7 @@ def test_the_help_has_examples() -> None:
     [
         (("--count", "0"), "0 nodes: give a number from 1 to"),
         (("--count", "2", "--name", "same"), '2 nodes share the name "same"'),
-        (("--labels", "rack=r{0..3"), '"r{0..3" has a brace without its partner'),
+        (("--labels", "rack=r{0..3"), '"r{0..3": unmatched brace'),
         (("--capacity", "cpu=lots"), "capacity[cpu]: Invalid value"),
         (("--file", "/no/such/file"), "/no/such/file: can't be read"),
         (("--kubeconfig", "/no/such/file"), "/no/such/file does not exist"),

@@ -78,8 +78,8 @@ async def test_a_pod_takes_less_than_three_kilobytes() -> None:
         assert seen.shape is not None
         work = PodWorker(seen, seen.shape, whole["status"], office)
         work.running = runtime.run(whole, work)
-        work.knows(work.status(seen, "127.0.0.1", clock.wall()), "1")
-        seen.let_go()
+        work.record_report(work.status(seen, "127.0.0.1", clock.wall()), "1")
+        seen.drop_raw()
         kept.append((seen, work))
     del whole
     size, _ = tracemalloc.get_traced_memory()

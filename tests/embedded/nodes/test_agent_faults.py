@@ -22,10 +22,10 @@ class Refusing:
         self.refusals += [(method, code) for code in codes]
 
     async def send(self, request: Request, timeout: float) -> Response:
-        for refusal in self.refusals:
-            if refusal[0] == request.method and request.path.startswith(PODS):
-                self.refusals.remove(refusal)
-                return Refusal(refusal[1]).answer()
+        for rejection in self.refusals:
+            if rejection[0] == request.method and request.path.startswith(PODS):
+                self.refusals.remove(rejection)
+                return Refusal(rejection[1]).answer()
         if request.method == "PATCH" and request.path.startswith(PODS) and self.before_patch is not None:
             action, self.before_patch = self.before_patch, None
             await action()

@@ -37,10 +37,10 @@ def test_a_label_may_hold_the_number_of_the_node() -> None:
     [
         (NodePool(0), "0 nodes: give a number from 1 to"),
         (NodePool(10**6), "1000000 nodes: give a number from 1 to"),
-        (NodePool(1, "cpu"), 'capacity: "cpu" is no name=value'),
+        (NodePool(1, "cpu"), 'capacity: invalid name=value "cpu"'),
         (NodePool(1, "cpu=many"), "capacity[cpu]: Invalid value"),
         (NodePool(1, "cpu=-1"), "must be greater than or equal to 0"),
-        (NodePool(1, "cpu=1,cpu=2"), "capacity: cpu stands twice"),
+        (NodePool(1, "cpu=1,cpu=2"), "capacity: duplicate cpu"),
         (NodePool(1, labels="a b=c"), "node node-0: metadata.labels"),
         (NodePool(1, labels="a=c d"), "node node-0: metadata.labels"),
         (NodePool(1, name="Node"), 'node Node: metadata.name: Invalid value: "Node"'),
@@ -104,9 +104,9 @@ def test_a_list_as_kubectl_prints_it_is_read_too(tmp_path: Path) -> None:
         (NODE.format(name="Big"), 4, 'metadata.name: Invalid value: "Big"'),
         (NODE.format(name="a").replace("cpu: 4", "cpu: four"), 11, "status.capacity"),
         (NODE.format(name="a").replace("zone: a", "zone: a b"), 5, "metadata.labels"),
-        (NODE.format(name="a").replace("kind: Node", "kind: Pod"), 2, "v1 Pod is no v1 Node"),
+        (NODE.format(name="a").replace("kind: Node", "kind: Pod"), 2, "expected v1 Node, found v1 Pod"),
         (NODE.format(name="a").replace("key: gpu", "key: '?'"), 8, "spec.taints[0].key"),
-        (NODE.format(name="a") + "---\n" + NODE.format(name="a"), 17, 'metadata.name: "a" stands twice'),
+        (NODE.format(name="a") + "---\n" + NODE.format(name="a"), 17, 'metadata.name: duplicate "a"'),
         ("apiVersion: v1\nkind: Node\nmetadata: {name: a}\n", 1, "status.capacity: Required value"),
         ("apiVersion: v1\nkind: Node\nmetadata: {name: [a]}\n", 1, "Expected `str`, got `array`"),
         ("- a\n", 1, "object"),
@@ -120,7 +120,7 @@ def test_what_is_wrong_in_a_file_is_told_with_its_place(tmp_path: Path, text: st
 
 
 def test_a_file_without_nodes_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DeclarationError, match="no Node in it"):
+    with pytest.raises(DeclarationError, match="no Node found"):
         read_nodes(written(tmp_path, "# nothing\n"))
 
 

@@ -49,15 +49,15 @@ def test_fewer_nodes_than_places_are_spread_over_them() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("r{0..3", "brace without its partner"),
-        ("r{3..0}", "must go upwards"),
-        ("{a|a}", "different words"),
-        ("{|a}", "different words"),
-        ("{rack}", "{rack} stands for nothing: use one of {node}"),
-        ("{}", "{} stands for nothing"),
+        ("r{0..3", "unmatched brace"),
+        ("r{3..0}", "must ascend"),
+        ("{a|a}", "must be distinct"),
+        ("{|a}", "must be distinct"),
+        ("{rack}", "undefined placeholder {rack}: use one of {node}"),
+        ("{}", "undefined placeholder {}"),
         ("{a:b:c}", "write {0..15}"),
-        ("{x:0..1}{x:0..1}", "has its values already"),
-        ("{0..999999999}", "not further than"),
+        ("{x:0..1}{x:0..1}", "duplicate {x"),
+        ("{0..999999999}", "at most"),
         ("{0..999}{0..999}", "more than 100000 combinations"),
     ],
 )

@@ -59,10 +59,10 @@ def test_when_all_blocks_are_taken_nodes_share() -> None:
 def test_no_two_pods_have_the_same_address_at_a_time(steps: list[bool]) -> None:
     addresses = PodIpAllocator()
     addresses.settle("one", "10.128.0.0/26")
-    held = [addresses.give("one", "10.128.0.2")]
+    held = [addresses.allocate("one", "10.128.0.2")]
     for comes in steps:
         if comes and len(held) < 62:
-            held.append(addresses.give("one", ""))
+            held.append(addresses.allocate("one", ""))
         elif held:
             addresses.free("one", held.pop(0))
         assert len(set(held)) == len(held)
@@ -72,7 +72,7 @@ def test_no_two_pods_have_the_same_address_at_a_time(steps: list[bool]) -> None:
 def test_more_pods_than_addresses_share_them() -> None:
     addresses = PodIpAllocator()
     addresses.settle("one", "10.128.0.0/30")
-    assert [addresses.give("one", "") for _ in range(3)] == ["10.128.0.1", "10.128.0.2", "10.128.0.1"]
+    assert [addresses.allocate("one", "") for _ in range(3)] == ["10.128.0.1", "10.128.0.2", "10.128.0.1"]
 
 
 async def address(world: World, name: str) -> str:

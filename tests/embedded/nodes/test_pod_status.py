@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from kohort.embedded.nodes.phases import completed, given_up, has_stopped, phase_of
+from kohort.embedded.nodes.phases import completed, finalized_state, has_stopped, phase_of
 from kohort.embedded.nodes.runtime import (
     ContainerWaiting,
     PodFailure,
@@ -200,7 +200,7 @@ def test_a_pod_that_is_given_up_has_no_container_that_waits(pod: tuple[PodStatus
     spec, found = pod
     if spec.init or not has_stopped(found):
         return
-    final = given_up(spec, found, LATER)
+    final = finalized_state(spec, found, LATER)
     assert all(isinstance(each.state, Terminated) for each in final.containers)
     assert phase_of(spec, final, is_last=True) in ("Succeeded", "Failed")
 

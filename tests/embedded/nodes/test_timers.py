@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.embedded.nodes.timers import Alarm, Timers
+from kohort.embedded.nodes.timers import Timer, Timers
 from kohort.kube.clock import VirtualClock
 
 
@@ -66,7 +66,7 @@ async def test_an_alarm_that_fails_does_not_keep_others_from_ringing(
     timers.after(1, lambda: rung.append(2))
     await clock.advance(1)
     assert rung == [2]
-    assert "an alarm failed" in caplog.text
+    assert "timer callback failed" in caplog.text
 
 
 async def test_nothing_rings_after_the_end(clock: VirtualClock) -> None:
@@ -85,7 +85,7 @@ async def test_every_alarm_rings_once_at_its_time_unless_it_is_cancelled(wanted:
     timers = Timers(clock)
     timers.start()
     rung: list[tuple[int, float]] = []
-    alarms: list[tuple[Alarm, bool]] = []
+    alarms: list[tuple[Timer, bool]] = []
     for number, (seconds, cancelled) in enumerate(wanted):
         alarm = timers.after(seconds, lambda number=number: rung.append((number, clock.now())))  # type: ignore[misc]
         alarms.append((alarm, cancelled))

@@ -1,1 +1,2 @@
-"""Nodes as a kubelet would keep them: declared, registered, their pods run by a runtime and reported to the API."""
+"""Node agents, the kubelet equivalent: register nodes, run their pods through a runtime and report status to the
+API."""

@@ -1,7 +1,6 @@
-"""Addresses for pods that have no network of their own: each another one, so that tools can tell pods apart.
+"""Pod IPs for pods without a network of their own: unique per pod, so that tools can distinguish pods.
 
-A node has a block of them, which stands in its `spec.podCIDR`: agents that know nothing of each other never give the
-same address twice.
+Each node has a block recorded in its `spec.podCIDR`, so that independent agents never assign the same address.
 """
 
 from collections.abc import Iterable
@@ -10,12 +9,12 @@ from zlib import crc32
 
 _SPACE = IPv4Network("10.128.0.0/9")
 _UNIT = 64
-"""Addresses of the smallest block."""
+"""Number of addresses of the smallest block."""
 _UNITS = _SPACE.num_addresses // _UNIT
 
 
 class PodCidrAllocator:
-    """The space of all pods, and which parts of it nodes have."""
+    """The address space of all pods and the blocks assigned to nodes."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken: set[int] = set()
@@ -23,9 +22,9 @@ class PodCidrAllocator:
             self._taken.update(_units(text))
 
     def pick(self, node: str, pods: int) -> str:
-        """A block that nobody has, with room for so many pods; where to begin to look is told by the node's name.
+        """A free block for this number of pods; the search starts at a hash of the node's name.
 
-        Who looks at the same time thus finds another one. When all are taken, nodes have to share.
+        Concurrent agents thus pick different blocks. When all are taken, nodes share blocks.
         """
         size = max(_UNIT, 1 << (pods + 1).bit_length())
         units = min(size // _UNIT, _UNITS)
@@ -42,7 +41,7 @@ class PodCidrAllocator:
 
 
 def read_block(text: str) -> IPv4Network | IPv6Network | None:
-    """The block that a node has; None where it has none, or nothing that can be read as one."""
+    """The block of a node; None if it is missing or invalid."""
     try:
         return ip_network(text, strict=False) if text else None
     except ValueError:
@@ -50,7 +49,7 @@ def read_block(text: str) -> IPv4Network | IPv6Network | None:
 
 
 def _units(text: str) -> range:
-    """The parts of the space that a block covers."""
+    """The units of the address space that a block covers."""
     block = read_block(text)
     if not isinstance(block, IPv4Network) or not block.overlaps(_SPACE):
         return range(0)
@@ -69,8 +68,8 @@ class _Block:
         self._used: set[str] = set()
         self._last = 0
 
-    def give(self) -> str:
-        """The next address that no pod has; one that a pod has where there is no other."""
+    def allocate(self) -> str:
+        """The next free address; if none is free, one that is in use."""
         most = max(self._network.num_addresses - 2, 1)
         for _ in range(min(len(self._used), most) + 1):
             self._last = self._last % most + 1
@@ -88,7 +87,7 @@ class _Block:
 
 
 class PodIpAllocator:
-    """Addresses out of the blocks of their nodes, each for one pod at a time."""
+    """Assigns addresses from the blocks of the nodes."""
 
     needs_blocks = True
 
@@ -96,24 +95,24 @@ class PodIpAllocator:
         self._blocks: dict[str, _Block] = {}
 
     def settle(self, node: str, block: str) -> None:
-        """Give addresses of this block to pods of the node."""
+        """Sets the block of a node."""
         self._blocks[node] = _Block(block)
 
-    def give(self, node: str, held: str) -> str:
-        """The address that a pod holds, or one for a pod that has none."""
+    def allocate(self, node: str, current: str) -> str:
+        """The address that a pod already has, or a new one."""
         block = self._blocks[node]
-        if not held:
-            return block.give()
-        block.hold(held)
-        return held
+        if not current:
+            return block.allocate()
+        block.hold(current)
+        return current
 
     def free(self, node: str, address: str) -> None:
-        """Another pod may have the address now."""
+        """Releases an address."""
         self._blocks[node].free(address)
 
 
 class HostAddress(PodIpAllocator):
-    """The host's address for all pods: what runs as a process of the host is reached there."""
+    """Assigns the host's address to all pods: processes of the host are reachable there."""
 
     needs_blocks = False
 
@@ -121,9 +120,9 @@ class HostAddress(PodIpAllocator):
         super().__init__()
         self._address = address
 
-    def give(self, node: str, held: str) -> str:
-        """The host's."""
-        return held or self._address
+    def allocate(self, node: str, current: str) -> str:
+        """The host's address."""
+        return current or self._address
 
     def free(self, node: str, address: str) -> None:
-        """It stays the host's."""
+        """Does nothing."""

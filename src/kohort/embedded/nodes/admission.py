@@ -1,4 +1,4 @@
-"""Whether a node takes a pod that was bound to it: the kubelet's own last look, worded as it words it."""
+"""The kubelet's admission of bound pods, with its reasons and messages."""
 
 from collections.abc import Mapping
 
@@ -11,44 +11,44 @@ from kohort.embedded.admission.usage import pod_total
 from kohort.embedded.nodes.runtime import PodFailure
 from kohort.embedded.nodes.seen_nodes import AgentNode
 
-Amounts = dict[str, int]
+_Amounts = dict[str, int]
 
-_MOST_KNOWN = 4096
+_MAX_SHARED = 4096
 _OWN = ("pods", "cpu", "memory", "ephemeral-storage")
-"""Resources that every node has, in the order they are looked at; of others it knows only those that it offers."""
+"""Resources that every node has, in evaluation order; of other resources only offered ones are checked."""
 
 
-def requests_of(pod: Mapping[str, Json]) -> Amounts:
-    """What a pod takes of a node, itself included."""
+def requests_of(pod: Mapping[str, Json]) -> _Amounts:
+    """The requests of a pod, including one unit of `pods`."""
     asked = pod_total(pod.get("spec") or {}, "requests")
     return {"pods": 1, **{name: to_amount(name, amount) for name, amount in asked.items()}}
 
 
 class NodeUsage:
-    """What the pods of each node have taken of it."""
+    """Resource usage by node."""
 
     def __init__(self) -> None:
-        self._used: dict[str, Amounts] = {}
-        self._known: dict[tuple[tuple[str, int], ...], Amounts] = {}
+        self._used: dict[str, _Amounts] = {}
+        self._known: dict[tuple[tuple[str, int], ...], _Amounts] = {}
 
-    def shared(self, amounts: Amounts) -> Mapping[str, int]:
-        """The same amounts, kept once for all pods that ask for them."""
-        if len(self._known) >= _MOST_KNOWN:
+    def shared(self, amounts: _Amounts) -> Mapping[str, int]:
+        """One shared instance for equal amounts."""
+        if len(self._known) >= _MAX_SHARED:
             self._known.clear()
         return self._known.setdefault(tuple(amounts.items()), amounts)
 
     def used(self, node: str) -> Mapping[str, int]:
-        """What is taken of a node."""
+        """The usage of a node."""
         return self._used.get(node, {})
 
     def take(self, node: str, amounts: Mapping[str, int]) -> None:
-        """A pod has come."""
+        """Adds a pod's requests."""
         used = self._used.setdefault(node, {})
         for name, amount in amounts.items():
             used[name] = used.get(name, 0) + amount
 
     def give_back(self, node: str, amounts: Mapping[str, int]) -> None:
-        """A pod has ended or gone."""
+        """Subtracts a pod's requests."""
         used = self._used.get(node, {})
         for name, amount in amounts.items():
             used[name] = used.get(name, 0) - amount
@@ -56,8 +56,8 @@ class NodeUsage:
             self._used.pop(node, None)
 
 
-def refusal(pod: Pod, requests: Mapping[str, int], node: AgentNode, used: Mapping[str, int]) -> PodFailure | None:
-    """Why the node does not take the pod; None where it does."""
+def rejection(pod: Pod, requests: Mapping[str, int], node: AgentNode, used: Mapping[str, int]) -> PodFailure | None:
+    """Why the node rejects the pod; None if it is admitted."""
     return _shortage(requests, node, used) or _mismatch(pod, node)
 
 
@@ -90,5 +90,5 @@ def _failed(predicate: str, why: str) -> PodFailure:
 
 
 def rejected_status(failure: PodFailure) -> PodFailure:
-    """The refusal as it stands in the pod's status."""
+    """The rejection as pod status."""
     return PodFailure(failure.reason, f"Pod was rejected: {failure.message}")

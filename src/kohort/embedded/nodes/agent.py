@@ -1,7 +1,7 @@
-"""The agent of any number of nodes: one cache of pods, one queue, and no task per pod.
+"""The node agent for any number of nodes: one pod informer, one work queue, no task per pod.
 
-Every change, of a pod or of what its runtime says, only puts the pod's key into the queue; `reconcile` looks at the
-whole and does what is missing: take, refuse, start, tell, stop, remove.
+Every change of a pod or of its runtime state enqueues the pod's key; `reconcile` evaluates the pod and does what is
+missing: admit, reject, start, report, stop, remove.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from kohort.api.core.objects import ObjectReference
 from kohort.api.core.pods import Pod
 from kohort.api.meta import ObjectKey
 from kohort.embedded.nodes.addresses import PodIpAllocator
-from kohort.embedded.nodes.admission import NodeUsage, refusal, rejected_status, requests_of
+from kohort.embedded.nodes.admission import NodeUsage, rejected_status, rejection, requests_of
 from kohort.embedded.nodes.bound_pods import BoundPod, BoundPodResource
 from kohort.embedded.nodes.manifests import AgentDefaults
 from kohort.embedded.nodes.pod_worker import PodWorker, WorkerCallbacks, has_run_out
@@ -37,13 +37,13 @@ log = logging.getLogger(__name__)
 
 NAME = "kubelet"
 _WORKERS = 16
-_PATIENCE = 5.0
-"""Seconds beyond the grace after which containers that never ran count as stopped."""
+_STOP_TIMEOUT = 5.0
+"""Seconds after the grace period when containers that never ran count as stopped."""
 _DEADLINE = PodFailure("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 
 
 class NodeAgent:
-    """Runs the pods that are bound to its nodes."""
+    """Runs the pods bound to its nodes."""
 
     def __init__(
         self, client: Client, registration: NodeRegistration, runtime: Runtime, addresses: PodIpAllocator | None = None
@@ -63,15 +63,15 @@ class NodeAgent:
         self._controller = Controller(NAME, self._queue, self.reconcile, self._clock, client.metrics)
         self._timers = Timers(self._clock)
         self._site = AgentDefaults()
-        self._ledger = NodeUsage()
-        self._works: dict[ObjectKey, PodWorker] = {}
-        self._office = WorkerCallbacks(self._queue.add, self._tell)
+        self._usage = NodeUsage()
+        self._workers: dict[ObjectKey, PodWorker] = {}
+        self._callbacks = WorkerCallbacks(self._queue.add, self._record_event)
         self._tasks: list[asyncio.Task[None]] = []
 
-    # Life
+    # Lifecycle
 
     async def start(self, site: AgentDefaults) -> None:
-        """Register the nodes and take up their pods; returns when the nodes are there and the pods are known."""
+        """Registers the nodes and adopts their pods; returns when the nodes exist and the pod informer has synced."""
         self._site = site
         await self._runtime.start()
         self._timers.start()
@@ -83,7 +83,7 @@ class NodeAgent:
         self._controller.start(_WORKERS)
 
     async def stop(self) -> None:
-        """Let go of everything; what becomes of pods that run is the runtime's affair, of nodes the registration's."""
+        """Stops the agent; the runtime decides about running pods, the registration about nodes."""
         await self._controller.stop()
         for task in self._tasks:
             task.cancel()
@@ -94,182 +94,186 @@ class NodeAgent:
         await self.registrar.stop()
 
     def __len__(self) -> int:
-        """How many pods the agent has in hand."""
-        return len(self._works)
+        """Number of pods of the agent."""
+        return len(self._workers)
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether the API knows how every pod fares that was found at the start."""
+        """Whether the status of every pod found at start-up has been reported."""
         is_idle = not len(self._queue) and not self._queue.in_flight
-        return is_idle and not any(work.is_unheard for work in self._works.values())
+        return is_idle and not any(worker.awaits_first_report for worker in self._workers.values())
 
-    # What changes
+    # Event handlers
 
     def _on_change(self, old: BoundPod | None, new: BoundPod | None) -> None:
         pod = new or old
         if pod is None or pod.node not in self._names:
             return
-        work = self._works.get(pod.key)
-        if new is None or work is None or work.uid != new.uid:
-            # What runs already has its part of the node before anything new is looked at.
+        worker = self._workers.get(pod.key)
+        if new is None or worker is None or worker.uid != new.uid:
+            # Running pods are counted before new ones are admitted.
             self._queue.add(pod.key, priority=int(pod.phase == "Running"))
             return
-        new.let_go()
-        if new.version == work.version:
-            work.is_echoed = True
-        if self._is_news(old, new, work):
+        new.drop_raw()
+        if new.version == worker.version:
+            worker.is_echoed = True
+        if self._is_foreign_change(old, new, worker):
             self._queue.add(new.key)
 
-    def _is_news(self, old: BoundPod | None, new: BoundPod, work: PodWorker) -> bool:
-        """Whether a pod in hand has changed in more than what we wrote ourselves."""
-        if old is None or (work.is_echoed and new.version != work.version):
+    def _is_foreign_change(self, old: BoundPod | None, new: BoundPod, worker: PodWorker) -> bool:
+        """Whether the pod changed in more than the agent's own writes."""
+        if old is None or (worker.is_echoed and new.version != worker.version):
             return True
-        return (old.leaving, old.open_gates, old.generation) != (new.leaving, new.open_gates, new.generation)
+        return (old.deletion_grace, old.open_gates, old.generation) != (
+            new.deletion_grace,
+            new.open_gates,
+            new.generation,
+        )
 
-    # What is done
+    # Reconciliation
 
     async def reconcile(self, key: ObjectKey) -> None:
-        """Do for one pod what is missing."""
-        seen, work = self._informer.cache.get(key), self._works.get(key)
-        if work is not None and (seen is None or seen.uid != work.uid):
-            await self._forget(work)
-            work = None
+        """Does what is missing for one pod."""
+        seen, worker = self._informer.cache.get(key), self._workers.get(key)
+        if worker is not None and (seen is None or seen.uid != worker.uid):
+            await self._forget(worker)
+            worker = None
         if seen is None or seen.shape is None:
             return
-        if work is None:
-            work = await self._take(seen)
-        if work is not None:
-            await self._advance(work, seen)
+        if worker is None:
+            worker = await self._adopt(seen)
+        if worker is not None:
+            await self._advance(worker, seen)
 
-    async def _take(self, seen: BoundPod) -> PodWorker | None:
-        """Take up a pod that is new to this agent, unless it has ended or does not belong here."""
-        if seen.leaving is not None and (seen.has_ended or seen.started is None):
-            await self._bury(seen)
+    async def _adopt(self, seen: BoundPod) -> PodWorker | None:
+        """Adopts a pod that is new to this agent, unless it has finished or belongs to another node."""
+        if seen.deletion_grace is not None and (seen.has_ended or seen.started is None):
+            await self._fail_unstarted(seen)
             return None
         if not seen.raw:
-            return None  # looked at before in this state; whatever comes of that shows as another one
+            return None  # already evaluated at this version; a change brings a new one
         if seen.has_ended:
-            return self._remember(seen)
+            return self._adopt_finished(seen)
         if seen.is_gated and seen.phase != "Running":
-            seen.let_go()
+            seen.drop_raw()
             return None
         body, pod = seen.whole()
-        requests = self._ledger.shared(requests_of(body))
-        why = None if seen.phase == "Running" else self._refusal(seen, pod, requests)
+        requests = self._usage.shared(requests_of(body))
+        why = None if seen.phase == "Running" else self._rejection(seen, pod, requests)
         if why is not None:
             await self._reject(seen, body, why)
             return None
         return self._start(seen, body, requests)
 
-    def _refusal(self, seen: BoundPod, pod: Pod, requests: Mapping[str, int]) -> PodFailure | None:
+    def _rejection(self, seen: BoundPod, pod: Pod, requests: Mapping[str, int]) -> PodFailure | None:
         node = self.registrar.get(seen.node)
         if node is None:
             return None
-        return refusal(pod, requests, node, self._ledger.used(seen.node))
+        return rejection(pod, requests, node, self._usage.used(seen.node))
 
     def _start(self, seen: BoundPod, body: dict[str, Json], requests: Mapping[str, int]) -> PodWorker:
-        work = self._hand_over(seen, body, self._addresses.give(seen.node, _held(body)))
-        work.requests, work.is_released = requests, False
-        self._ledger.take(seen.node, requests)
-        self._watch_deadline(work, seen)
-        return work
+        worker = self._start_in_runtime(seen, body, self._addresses.allocate(seen.node, _held(body)))
+        worker.requests, worker.is_released = requests, False
+        self._usage.take(seen.node, requests)
+        self._watch_deadline(worker, seen)
+        return worker
 
-    def _remember(self, seen: BoundPod) -> PodWorker | None:
-        """A pod that ended under a former agent: its runtime may still have its logs, and nothing else is done."""
+    def _adopt_finished(self, seen: BoundPod) -> PodWorker | None:
+        """Keeps a pod that finished under a previous agent, so that its runtime can serve its logs."""
         body, _ = seen.whole()
         if not has_run_out(body):
-            seen.let_go()
+            seen.drop_raw()
             return None
-        work = self._hand_over(seen, body, _held(body))
-        work.is_past = True
-        return work
+        worker = self._start_in_runtime(seen, body, _held(body))
+        worker.is_past = True
+        return worker
 
-    def _hand_over(self, seen: BoundPod, body: dict[str, Json], address: str) -> PodWorker:
-        """Give a pod to the runtime."""
+    def _start_in_runtime(self, seen: BoundPod, body: dict[str, Json], address: str) -> PodWorker:
+        """Starts a pod in the runtime."""
         assert seen.shape is not None  # noqa: S101 - the caller has looked
         status: Mapping[str, Any] = body.get("status") or {}
-        work = PodWorker(seen, seen.shape, status, self._office)
-        work.started = seen.started or self._clock.wall()
-        work.pod_ip = address
-        work.running = self._runtime.run(body, work)
-        seen.let_go()
-        self._works[seen.key] = work
-        return work
+        worker = PodWorker(seen, seen.shape, status, self._callbacks)
+        worker.started = seen.started or self._clock.wall()
+        worker.pod_ip = address
+        worker.running = self._runtime.run(body, worker)
+        seen.drop_raw()
+        self._workers[seen.key] = worker
+        return worker
 
-    def _watch_deadline(self, work: PodWorker, seen: BoundPod) -> None:
+    def _watch_deadline(self, worker: PodWorker, seen: BoundPod) -> None:
         shape, now = seen.shape, self._clock.wall()
         if shape is None or shape.deadline is None:
             return
-        left = (work.started or now) + timedelta(seconds=shape.deadline) - now
+        left = (worker.started or now) + timedelta(seconds=shape.deadline) - now
 
         def expire() -> None:
-            if not work.is_over:
-                work.failure = work.failure or _DEADLINE
-                self._tell(work, PodEvent("Normal", _DEADLINE.reason, _DEADLINE.message))
-                self._halt(work, shape.grace)
+            if not worker.is_over:
+                worker.failure = worker.failure or _DEADLINE
+                self._record_event(worker, PodEvent("Normal", _DEADLINE.reason, _DEADLINE.message))
+                self._stop_pod(worker, shape.grace)
 
-        work.alarm = self._timers.after(left.total_seconds(), expire)
+        worker.timer = self._timers.after(left.total_seconds(), expire)
 
-    def _halt(self, work: PodWorker, grace: float) -> None:
-        """Stop a pod, and look at it again when its time is up."""
-        if work.given is not None and work.given <= grace:
+    def _stop_pod(self, worker: PodWorker, grace: float) -> None:
+        """Stops a pod and reconciles it again after the grace period."""
+        if worker.given is not None and worker.given <= grace:
             return
-        work.stop(grace)
+        worker.stop(grace)
 
         def enough() -> None:
-            work.waited = True
-            self._queue.add(work.key)
+            worker.waited = True
+            self._queue.add(worker.key)
 
-        if work.alarm is not None:
-            work.alarm.cancel()
-        work.alarm = self._timers.after(grace + _PATIENCE, enough)
-        self._queue.add(work.key)
+        if worker.timer is not None:
+            worker.timer.cancel()
+        worker.timer = self._timers.after(grace + _STOP_TIMEOUT, enough)
+        self._queue.add(worker.key)
 
-    async def _advance(self, work: PodWorker, seen: BoundPod) -> None:
-        if work.is_past:
-            await self._remove_once(work, seen)
+    async def _advance(self, worker: PodWorker, seen: BoundPod) -> None:
+        if worker.is_past:
+            await self._remove_once(worker, seen)
             return
-        if seen.leaving is not None:
-            self._halt(work, seen.leaving)
-        elif seen.has_ended and not work.is_over and work.is_echoed:
-            self._halt(work, seen.shape.grace if seen.shape else 0)
-        await self._tell_api(work, seen)
-        if not work.is_over:
+        if seen.deletion_grace is not None:
+            self._stop_pod(worker, seen.deletion_grace)
+        elif seen.has_ended and not worker.is_over and worker.is_echoed:
+            self._stop_pod(worker, seen.shape.grace if seen.shape else 0)
+        await self._report_status(worker, seen)
+        if not worker.is_over:
             return
-        self._release(work)
-        await self._remove_once(work, seen)
+        self._release(worker)
+        await self._remove_once(worker, seen)
 
-    async def _remove_once(self, work: PodWorker, seen: BoundPod) -> None:
-        if seen.leaving is not None and not work.is_removed:
+    async def _remove_once(self, worker: PodWorker, seen: BoundPod) -> None:
+        if seen.deletion_grace is not None and not worker.is_removed:
             await self._remove(seen)
-            work.is_removed = True
+            worker.is_removed = True
 
-    async def _tell_api(self, work: PodWorker, seen: BoundPod) -> None:
-        if work.is_unheard:
+    async def _report_status(self, worker: PodWorker, seen: BoundPod) -> None:
+        if worker.awaits_first_report:
             return
-        if work.is_echoed and seen.version != work.version:
-            await self._check(work, seen)
+        if worker.is_echoed and seen.version != worker.version:
+            await self._check(worker, seen)
         now = self._clock.wall()
-        told = work.status(seen, self._site.address, now)
-        patch = work.patch(told, now)
+        report = worker.status(seen, self._site.address, now)
+        patch = worker.patch(report, now)
         if not patch:
-            work.knows(told, "")
+            worker.record_report(report, "")
             return
         written = await self._write(seen.key, seen.uid, patch)
         if written is not None:
-            work.knows(told, written)
+            worker.record_report(report, written)
             shown = self._informer.cache.get(seen.key)
-            work.is_echoed = shown is not None and shown.version == written
+            worker.is_echoed = shown is not None and shown.version == written
 
-    async def _check(self, work: PodWorker, seen: BoundPod) -> None:
-        """Somebody wrote after us: where that touched what is ours to say, look at the pod as it is."""
-        expected = work.expected()
+    async def _check(self, worker: PodWorker, seen: BoundPod) -> None:
+        """After a write by another client: resets the reported status if it affected the agent's fields."""
+        expected = worker.expected()
         if expected is not None and (seen.ready, seen.phase) != expected:
             live = await self._pods.get(seen.key)
-            work.doubt(live.get("status") or {})
+            worker.reset_report(live.get("status") or {})
 
     async def _write(self, key: ObjectKey, uid: str, patch: Mapping[str, Json]) -> str | None:
-        """The version that the write made; None when the pod is no longer there or is another one."""
+        """The resourceVersion after the write; None if the pod is gone or was re-created."""
         body = StrategicPatch({"metadata": {"uid": uid}, "status": dict(patch)})
         try:
             written = await self._pods.patch(key, body, subresource="status")
@@ -281,18 +285,18 @@ class NodeAgent:
         return self._pods.kind.identity(written).version
 
     async def _reject(self, seen: BoundPod, body: Mapping[str, Json], why: PodFailure) -> None:
-        self._tell(seen, PodEvent("Warning", why.reason, why.message))
+        self._record_event(seen, PodEvent("Warning", why.reason, why.message))
         now = self._clock.wall()
-        said = rejected(rejected_status(why), PodStatusContext(seen.uid, now, generation=seen.generation))
-        await self._write(seen.key, seen.uid, patch_between(body.get("status") or {}, said, now))
-        seen.let_go()
+        result = rejected(rejected_status(why), PodStatusContext(seen.uid, now, generation=seen.generation))
+        await self._write(seen.key, seen.uid, patch_between(body.get("status") or {}, result, now))
+        seen.drop_raw()
 
-    async def _bury(self, seen: BoundPod) -> None:
-        """A pod that never ran here goes as failed, so that its owner sees how it ended."""
+    async def _fail_unstarted(self, seen: BoundPod) -> None:
+        """Marks a pod that never ran as Failed, so that its owner sees how it ended."""
         if not seen.has_ended:
             now = self._clock.wall()
-            said = rejected(PodFailure(""), PodStatusContext(seen.uid, now, generation=seen.generation))
-            await self._write(seen.key, seen.uid, {"phase": "Failed", "conditions": said["conditions"]})
+            result = rejected(PodFailure(""), PodStatusContext(seen.uid, now, generation=seen.generation))
+            await self._write(seen.key, seen.uid, {"phase": "Failed", "conditions": result["conditions"]})
         await self._remove(seen)
 
     async def _remove(self, seen: BoundPod) -> None:
@@ -302,24 +306,24 @@ class NodeAgent:
             if not _is_gone(error):
                 raise
 
-    async def _forget(self, work: PodWorker) -> None:
-        """The pod is gone from the API."""
-        del self._works[work.key]
-        self._release(work)
-        if work.running is not None:
-            work.running.stop(0)
-            await work.running.close()
+    async def _forget(self, worker: PodWorker) -> None:
+        """Drops a pod that was deleted from the API."""
+        del self._workers[worker.key]
+        self._release(worker)
+        if worker.running is not None:
+            worker.running.stop(0)
+            await worker.running.close()
 
-    def _release(self, work: PodWorker) -> None:
-        if work.alarm is not None:
-            work.alarm.cancel()
-            work.alarm = None
-        if not work.is_released:
-            work.is_released = True
-            self._ledger.give_back(work.node, work.requests)
-            self._addresses.free(work.node, work.pod_ip)
+    def _release(self, worker: PodWorker) -> None:
+        if worker.timer is not None:
+            worker.timer.cancel()
+            worker.timer = None
+        if not worker.is_released:
+            worker.is_released = True
+            self._usage.give_back(worker.node, worker.requests)
+            self._addresses.free(worker.node, worker.pod_ip)
 
-    def _tell(self, pod: BoundPod | PodWorker, note: PodEvent) -> None:
+    def _record_event(self, pod: BoundPod | PodWorker, note: PodEvent) -> None:
         about = ObjectReference(
             api_version="v1", kind="Pod", namespace=pod.key.namespace, name=pod.key.name, uid=pod.uid
         )
@@ -328,34 +332,34 @@ class NodeAgent:
     # Logs
 
     def serves(self, node: str) -> bool:
-        """Whether a node is the agent's."""
+        """Whether a node belongs to the agent."""
         return node in self._names
 
     def node_of(self, namespace: str, name: str) -> str | None:
-        """The node of a pod that the agent has in hand."""
-        work = self._works.get(ObjectKey(namespace, name))
-        return work.node if work is not None else None
+        """The node of one of the agent's pods."""
+        worker = self._workers.get(ObjectKey(namespace, name))
+        return worker.node if worker is not None else None
 
     def logs(self, namespace: str, name: str, options: PodLogOptions) -> AsyncIterator[bytes]:
-        """The output of a container; raises StatusError where there is none."""
-        work = self._works.get(ObjectKey(namespace, name))
-        if work is None or work.running is None:
+        """The logs of a container; raises StatusError if there are none."""
+        worker = self._workers.get(ObjectKey(namespace, name))
+        if worker is None or worker.running is None:
             raise bad_request(f'container "{options.container}" in pod "{name}" is not available')
-        started = work.has_started(options.container)
+        started = worker.has_started(options.container)
         if started is None:
             raise StatusError(404, "NotFound", f'container "{options.container}" not found in pod "{name}"')
         if not started:
-            why = work.why_waiting(options.container)
+            why = worker.why_waiting(options.container)
             raise bad_request(f'container "{options.container}" in pod "{name}" is waiting to start: {why}')
-        return work.running.logs(options)
+        return worker.running.logs(options)
 
 
 def _held(body: Mapping[str, Any]) -> str:
-    """The address that a pod has already."""
+    """The pod IP that a pod already has."""
     return str((body.get("status") or {}).get("podIP") or "")
 
 
 def _is_gone(error: StatusError) -> bool:
-    """Whether a write found no pod of that name, or another one; servers differ in how they say the latter."""
+    """Whether a write found no such pod or one with another UID; servers report the latter differently."""
     causes = error.details.get("causes") or ()
     return error.is_not_found or error.is_conflict or any(each.get("field") == "metadata.uid" for each in causes)

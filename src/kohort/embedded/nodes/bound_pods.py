@@ -1,4 +1,4 @@
-"""Bound pods as an agent's cache has them: lean, and with the whole pod's bytes only until it is started."""
+"""The agent's partial view of bound pods, with the full JSON only until the pod is started."""
 
 from collections.abc import Container
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from kohort.embedded.nodes.shapes import ContainerShape, PodStatusShape, Shapes
 from kohort.kube.resource_types import Data, ObjectIdentity, ResourceType
 
 TERMINAL = ("Succeeded", "Failed")
-"""Phases that a pod never leaves."""
+"""Terminal pod phases."""
 _GRACE = 30
 
 
@@ -81,39 +81,39 @@ class BoundPod(msgspec.Struct, gc=False):
     version: str
     node: str = ""
     shape: PodStatusShape | None = None
-    """None for a pod of somebody else's node."""
+    """None for a pod of another agent's node."""
     phase: str = ""
     ready: str = ""
-    """The status of its condition Ready."""
+    """Status of the Ready condition."""
     open_gates: tuple[str, ...] = ()
-    """The readiness gates whose condition is true."""
+    """Readiness gates whose condition is true."""
     is_gated: bool = False
-    """Whether it has scheduling gates, and so must not start yet, though it names a node."""
+    """Whether it has scheduling gates and must not start although it names a node."""
     started: datetime | None = None
     generation: int = 0
-    leaving: int | None = None
-    """Seconds it was given to end; None while nobody has deleted it."""
+    deletion_grace: int | None = None
+    """Grace period of the deletion in seconds; None while it is not deleted."""
     raw: bytes = b""
 
     @property
     def has_ended(self) -> bool:
-        """Whether its phase is a last one."""
+        """Whether the phase is terminal."""
         return self.phase in TERMINAL
 
     def whole(self) -> tuple[dict[str, Json], Pod]:
-        """The whole pod as JSON and as a view; raises ApiError when it is no longer kept, or has no pod's shape."""
+        """The full pod as JSON and as a view; raises ApiError if it was dropped or is invalid."""
         if not self.raw:
-            raise ApiError(f"pod {self.key} was let go before")
+            raise ApiError(f"pod {self.key} is no longer in memory")
         return decode_json(self.raw), decode(self.raw, Pod)
 
-    def let_go(self) -> None:
-        """The whole pod is not needed any more."""
+    def drop_raw(self) -> None:
+        """Drops the full pod."""
         self.raw = b""
 
 
 @dataclass(frozen=True)
 class BoundPodResource(ResourceType[BoundPod]):
-    """Pods read for the agent of some nodes; they can't be written back."""
+    """Reads pods for the agent of some nodes; they cannot be written back."""
 
     resource: Resource = Pod.resource
     ours: Container[str] = ()
@@ -121,7 +121,7 @@ class BoundPodResource(ResourceType[BoundPod]):
     shapes: Shapes = field(default_factory=Shapes, compare=False)
 
     def read(self, data: Data) -> BoundPod:
-        """As much of the pod as the agent needs."""
+        """The part of the pod that the agent needs."""
         pod = decode(data, _Pod)
         metadata, node = pod.metadata, pod.spec.node_name
         seen = BoundPod(ObjectKey(metadata.namespace, metadata.name), metadata.uid, metadata.resource_version, node)
@@ -131,12 +131,12 @@ class BoundPodResource(ResourceType[BoundPod]):
         return seen
 
     def identity(self, obj: BoundPod) -> ObjectIdentity:
-        """As its fields say."""
+        """Taken from its fields."""
         return ObjectIdentity(obj.key, obj.uid, obj.version)
 
     def body(self, obj: BoundPod) -> bytes:
-        """Never."""
-        raise ApiError(f"pod {obj.key} is known in part and can't be written whole: patch it")
+        """Not supported."""
+        raise ApiError(f"pod {obj.key} cannot be written from a partial view: patch it")
 
     def _item(self, data: msgspec.Raw) -> BoundPod:
         return self.read(data)
@@ -150,11 +150,11 @@ class BoundPodResource(ResourceType[BoundPod]):
         seen.is_gated = bool(pod.spec.scheduling_gates)
         seen.open_gates = tuple(gate for gate in shape.gates if gate in true)
         if metadata.deletion_timestamp:
-            seen.leaving = metadata.deletion_grace_period_seconds or 0
+            seen.deletion_grace = metadata.deletion_grace_period_seconds or 0
 
 
 def shape_of(pod: dict[str, Json]) -> PodStatusShape:
-    """The shape of a whole pod; raises ApiError where it has none."""
+    """The status-relevant spec of a full pod; raises ApiError if it is invalid."""
     return _shape(from_json(pod, _Pod).spec)
 
 

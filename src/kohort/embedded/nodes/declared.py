@@ -1,6 +1,6 @@
-"""Nodes as somebody declares them: in numbers, in a file of Node manifests, or as the machine itself.
+"""Declared nodes: from counts and patterns, from a file of Node manifests, or this machine.
 
-Whatever the way, the outcome is the same: a name, labels, taints and what the node offers.
+Each results in a name, labels, taints and capacity.
 """
 
 from collections.abc import Mapping
@@ -13,25 +13,25 @@ from kohort.api.names import check_qualified_name, check_subdomain, label_errors
 from kohort.api.quantity import QuantityError, canonical
 from kohort.embedded.nodes.patterns import Patterns
 
-MOST_NODES = 50_000
+MAX_NODES = 50_000
 PODS = "110"
-"""How many pods a node takes that does not say it."""
+"""Default number of pods of a node."""
 DEFAULT_CAPACITY = "cpu=8,memory=32Gi"
 DEFAULT_NAME = "node-{node}"
 
 
 class DeclarationError(ApiError):
-    """Nodes that can't be: names the place, the value and the remedy."""
+    """An invalid node declaration; states the location, the value and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredNode:
-    """A node to be registered."""
+    """A node to register."""
 
     name: str
     capacity: Mapping[str, str]
     allocatable: Mapping[str, str] = field(default_factory=dict)
-    """What pods may have of the capacity; all of it where nothing is said."""
+    """Allocatable resources; equal to the capacity if empty."""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
@@ -39,13 +39,13 @@ class DeclaredNode:
 
     @property
     def offered(self) -> Mapping[str, str]:
-        """What pods may have."""
+        """Allocatable resources."""
         return self.allocatable or self.capacity
 
 
 @dataclass(frozen=True, slots=True)
 class NodePool:
-    """So many nodes that differ in their number only."""
+    """A number of nodes that differ only by their index."""
 
     count: int
     capacity: str = DEFAULT_CAPACITY
@@ -58,8 +58,8 @@ class NodePool:
 
     def nodes(self) -> tuple[DeclaredNode, ...]:
         """The nodes; raises DeclarationError."""
-        if not 0 < self.count <= MOST_NODES:
-            raise DeclarationError(f"{self.count} nodes: give a number from 1 to {MOST_NODES}")
+        if not 0 < self.count <= MAX_NODES:
+            raise DeclarationError(f"{self.count} nodes: give a number from 1 to {MAX_NODES}")
         capacity = with_pods(parse_capacity(self.capacity))
         taints = parse_taints(self.taints)
         patterns = Patterns.parse({"": self.name, **_pairs(self.labels, "labels")})
@@ -72,12 +72,12 @@ class NodePool:
 
 
 def with_pods(capacity: Mapping[str, str]) -> dict[str, str]:
-    """The capacity with a number of pods, without which no pod could be placed."""
+    """The capacity with a number of pods, without which no pod could be scheduled."""
     return {"pods": PODS, **capacity}
 
 
 def parse_capacity(text: str) -> dict[str, str]:
-    """`cpu=96,memory=256Gi` as quantities; raises DeclarationError."""
+    """Parses `cpu=96,memory=256Gi`; raises DeclarationError."""
     found = _pairs(text, "capacity")
     problems = capacity_errors(found, Path("capacity"))
     if problems:
@@ -86,7 +86,7 @@ def parse_capacity(text: str) -> dict[str, str]:
 
 
 def parse_taints(text: str) -> tuple[Taint, ...]:
-    """`key=value:NoSchedule,other:NoExecute`; raises DeclarationError."""
+    """Parses `key=value:NoSchedule,other:NoExecute`; raises DeclarationError."""
     return tuple(_taint(part.strip()) for part in text.split(",") if part.strip())
 
 
@@ -99,20 +99,20 @@ def _taint(text: str) -> Taint:
 
 
 def _pairs(text: str, what: str) -> dict[str, str]:
-    """`a=b,c=d`."""
+    """Parses `a=b,c=d`."""
     pairs: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, sign, value = part.partition("=")
         if not sign or not name.strip():
-            raise DeclarationError(f'{what}: "{part}" is no name=value')
+            raise DeclarationError(f'{what}: invalid name=value "{part}"')
         if name.strip() in pairs:
-            raise DeclarationError(f"{what}: {name.strip()} stands twice")
+            raise DeclarationError(f"{what}: duplicate {name.strip()}")
         pairs[name.strip()] = value.strip()
     return pairs
 
 
 def capacity_errors(capacity: Mapping[str, object], path: Path) -> list[FieldError]:
-    """Resources without a proper name, and amounts that are none."""
+    """Errors for invalid resource names and quantities."""
     errors = []
     for name, amount in capacity.items():
         problem = check_qualified_name(name)
@@ -129,7 +129,7 @@ def capacity_errors(capacity: Mapping[str, object], path: Path) -> list[FieldErr
 
 
 def node_errors(name: str, labels: Mapping[str, str]) -> list[FieldError]:
-    """What an API server would refuse."""
+    """Errors that an API server would return."""
     metadata = Path("metadata")
     problem = check_subdomain(name)
     errors = [invalid(metadata / "name", name, problem)] if problem else []

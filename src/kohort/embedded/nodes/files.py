@@ -1,4 +1,4 @@
-"""A file of Node manifests, as people write them or as `kubectl get nodes -o yaml` prints them, as declared nodes."""
+"""Reads declared nodes from Node manifests, hand-written or printed by `kubectl get nodes -o yaml`."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from kohort.api.taints import taint_errors
 from kohort.embedded.nodes.declared import DeclarationError, DeclaredNode, capacity_errors, node_errors, with_pods
 
 _OF_CONTROLLERS = "node.kubernetes.io/"
-"""Taints that tell how the node fared when it was printed, and that controllers set anew."""
+"""Prefix of taints that controllers set according to the node's condition."""
 
 
 def read_nodes(file: str) -> tuple[DeclaredNode, ...]:
@@ -21,10 +21,10 @@ def read_nodes(file: str) -> tuple[DeclaredNode, ...]:
     for document in load(file):
         node = _node(document, document.value)
         if node.name in nodes:
-            raise _problem(document, Path("metadata") / "name", f'"{node.name}" stands twice')
+            raise _problem(document, Path("metadata") / "name", f'duplicate "{node.name}"')
         nodes[node.name] = node
     if not nodes:
-        raise DeclarationError(f"{file}: no Node in it: give manifests of kind Node with status.capacity")
+        raise DeclarationError(f"{file}: no Node found: give manifests of kind Node with status.capacity")
     return tuple(nodes.values())
 
 
@@ -32,7 +32,7 @@ def _node(document: Document, found: Json) -> DeclaredNode:
     if not isinstance(found, dict):
         raise _problem(document, ROOT, "not an object: write manifests of kind Node")
     if (found.get("apiVersion"), found.get("kind")) != ("v1", "Node"):
-        raise _problem(document, Path("kind"), f"{found.get('apiVersion')} {found.get('kind')} is no v1 Node")
+        raise _problem(document, Path("kind"), f"expected v1 Node, found {found.get('apiVersion')} {found.get('kind')}")
     try:
         read = from_json(found, Node)
     except DecodeError as error:
@@ -49,7 +49,7 @@ def _errors(node: Node) -> Iterable[FieldError]:
     yield from capacity_errors(node.status.capacity, status / "capacity")
     yield from capacity_errors(node.status.allocatable, status / "allocatable")
     if not node.status.capacity:
-        yield required(status / "capacity", "say what the node offers, such as cpu and memory")
+        yield required(status / "capacity", "set what the node offers, such as cpu and memory")
 
 
 def _declared(node: Node) -> DeclaredNode:

@@ -1,4 +1,4 @@
-"""Leases of many nodes, renewed a few at a time: the writes per second are bounded, however many nodes there are."""
+"""Renews the leases of many nodes with a bounded rate of writes."""
 
 import asyncio
 import logging
@@ -17,9 +17,9 @@ from kohort.kube.patches import MergePatch
 
 log = logging.getLogger(__name__)
 
-_SHORTEST_LEASE = 40
+_MIN_LEASE_SECONDS = 40
 _RENEWALS_PER_LEASE = 4
-_AT_ONCE = 8
+_MAX_CONCURRENT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +27,27 @@ class LeasePace:
     """How often leases are renewed."""
 
     per_second: float = 100.0
-    """Renewals of all nodes together, as long as none waits too long."""
-    shortest: float = 10.0
-    """Seconds between two renewals of a node, as a kubelet does it."""
-    longest: float = 30.0
-    """Kubernetes' own node controller takes a node for dead after 50 s, whatever its lease says."""
+    """Renewals per second of all nodes together, unless `longest` requires more."""
+    min_interval: float = 10.0
+    """Minimum seconds between two renewals of a node, as in the kubelet."""
+    max_interval: float = 30.0
+    """Maximum seconds between two renewals: kube-controller-manager marks a node Unknown after 50 s."""
 
     def interval(self, nodes: int) -> float:
-        """Seconds between two renewals of each of so many nodes."""
-        return min(self.longest, max(self.shortest, nodes / self.per_second))
+        """Seconds between two renewals of each node."""
+        return min(self.max_interval, max(self.min_interval, nodes / self.per_second))
 
     def duration(self, nodes: int) -> int:
-        """Seconds that a lease is asked for."""
-        return max(_SHORTEST_LEASE, ceil(_RENEWALS_PER_LEASE * self.interval(nodes)))
+        """leaseDurationSeconds."""
+        return max(_MIN_LEASE_SECONDS, ceil(_RENEWALS_PER_LEASE * self.interval(nodes)))
 
 
-PATIENT = LeasePace(per_second=50.0, longest=600.0)
-"""For servers whose node controller goes by the length of a lease, as the embedded one does."""
+PATIENT = LeasePace(per_second=50.0, max_interval=600.0)
+"""For servers whose node controller respects the lease duration, as the embedded one does."""
 
 
 class Leases:
-    """Keeps the leases of all nodes of an agent."""
+    """Maintains the leases of all nodes of an agent."""
 
     def __init__(self, client: Client, names: Sequence[str], nodes: Indexer[AgentNode], pace: LeasePace) -> None:
         self._leases = client.of(Lease.resource)
@@ -59,7 +59,7 @@ class Leases:
         self._failing = False
 
     async def run(self) -> None:
-        """Renew for ever, a batch at a time, round and round."""
+        """Renews leases forever, in batches."""
         count = len(self._names)
         interval = self._pace.interval(count)
         tick = max(1.0, interval / count)
@@ -72,17 +72,17 @@ class Leases:
             self._next = (self._next + batch) % count
 
     async def _renew_all(self, names: Sequence[str]) -> None:
-        for start in range(0, len(names), _AT_ONCE):
-            await asyncio.gather(*map(self._try_renew, names[start : start + _AT_ONCE]))
+        for start in range(0, len(names), _MAX_CONCURRENT):
+            await asyncio.gather(*map(self._try_renew, names[start : start + _MAX_CONCURRENT]))
 
     async def _try_renew(self, name: str) -> None:
-        """A failure is told once until it goes well again; the next round tries again."""
+        """Logs a failure once until a renewal succeeds; the next round retries."""
         try:
             await self._renew(name)
             self._failing = False
         except (KubeError, ApiError) as error:
             level = logging.DEBUG if self._failing else logging.WARNING
-            log.log(level, "the lease of node %s could not be renewed: %s", name, error)
+            log.log(level, "renewing lease of node %s failed: %s", name, error)
             self._failing = True
 
     async def _renew(self, name: str) -> None:
@@ -97,7 +97,7 @@ class Leases:
             await self.create(node)
 
     async def create(self, node: AgentNode) -> None:
-        """The first lease of a node, or that of a former agent taken over."""
+        """Creates the lease of a node or takes over that of a previous agent."""
         body = lease(node, self._pace.duration(len(self._names)), self._clock.wall())
         try:
             await self._leases.create(body)

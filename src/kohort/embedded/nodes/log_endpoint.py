@@ -1,7 +1,7 @@
 """The kubelet's log endpoint: `/containerLogs/{namespace}/{pod}/{container}` over HTTPS, for API servers.
 
-Who asks shows a certificate of the cluster's authority, and must be allowed to `get nodes/proxy`, as with a kubelet:
-a certificate alone, which every user may have, opens nobody's logs.
+A client must present a certificate of the cluster's CA and be authorized to `get nodes/proxy`, as with a kubelet: a
+certificate alone, which every user may have, does not suffice.
 """
 
 import ssl
@@ -30,16 +30,16 @@ _PARTS = 5
 
 @dataclass(frozen=True, slots=True)
 class LogEndpointAddress:
-    """Where the endpoint listens, and whose certificates it takes."""
+    """Listening address and client CA of the endpoint."""
 
     authority: bytes
-    """Certificates that may vouch for who asks (PEM)."""
+    """Client CA certificates (PEM)."""
     host: str = "127.0.0.1"
     port: int = 0
 
 
 class LogEndpoint:
-    """Answers API servers for one agent."""
+    """Serves the logs of one agent to API servers."""
 
     def __init__(self, agent: NodeAgent, client: Client) -> None:
         self._agent = agent
@@ -48,24 +48,25 @@ class LogEndpoint:
         self._allowed: OrderedDict[tuple[str, tuple[str, ...], str], float] = OrderedDict()
         self._listener: Listener | None = None
 
-    async def start(self, place: LogEndpointAddress) -> int:
-        """Listen; gives the port. The certificate is made anew each time, as API servers do not look at it."""
-        self._listener = Listener(self._handle, self._context(place), ListenerTimeouts())
-        return await self._listener.start(place.host, place.port)
+    async def start(self, address: LogEndpointAddress) -> int:
+        """Starts listening and returns the port; the serving certificate is created anew, since API servers do not
+        verify it."""
+        self._listener = Listener(self._handle, self._context(address), ListenerTimeouts())
+        return await self._listener.start(address.host, address.port)
 
     async def stop(self) -> None:
-        """End all streams and listen no more."""
+        """Ends all streams and stops listening."""
         if self._listener is not None:
             await self._listener.stop()
 
-    def _context(self, place: LogEndpointAddress) -> ssl.SSLContext:
+    def _context(self, address: LogEndpointAddress) -> ssl.SSLContext:
         now = self._clock.wall()
-        pair = FileCertificateAuthority.create(now).server([place.host], now)
+        pair = FileCertificateAuthority.create(now).server([address.host], now)
         with tempfile.TemporaryDirectory(prefix="kohort-") as folder:
             certificate, key = Path(folder) / "crt", Path(folder) / "key"
             write_private(certificate, pair.certificate_pem)
             write_private(key, pair.key_pem)
-            context = server_context(str(certificate), str(key), place.authority)
+            context = server_context(str(certificate), str(key), address.authority)
         context.verify_mode = ssl.CERT_REQUIRED
         return context
 
@@ -98,8 +99,8 @@ class LogEndpoint:
         key = (user.name, user.groups, node)
         if self._allowed.get(key, float("-inf")) > self._clock.now():
             return True
-        action = ResourceAttributes(verb="get", version="v1", resource="nodes", subresource="proxy", name=node)
-        spec = SubjectAccessReviewSpec(resource_attributes=action, user=user.name, groups=user.groups)
+        callback = ResourceAttributes(verb="get", version="v1", resource="nodes", subresource="proxy", name=node)
+        spec = SubjectAccessReviewSpec(resource_attributes=callback, user=user.name, groups=user.groups)
         review = await self._reviews.create(SubjectAccessReview(spec=spec))
         if review.status.allowed:
             self._allowed[key] = self._clock.now() + _TRUSTED_SECONDS

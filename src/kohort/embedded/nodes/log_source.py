@@ -1,4 +1,4 @@
-"""Logs for the embedded server: from an agent in the same process at once, from others over their endpoint."""
+"""Log source of the embedded server: agents in the same process directly, others over their endpoint."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from kohort.kube.transport import Query, Request
 
 
 class RemoteLogs:
-    """Asks the agents of nodes, as an API server asks kubelets."""
+    """Requests logs from node agents, as an API server does from kubelets."""
 
     def __init__(self, client: Client, identity: KeyPair) -> None:
         self._nodes = client.of(Node)
@@ -29,7 +29,7 @@ class RemoteLogs:
         )
 
     async def read(self, pod: Mapping[str, Any], options: PodLogOptions) -> AsyncIterator[bytes]:
-        """The output, as it comes."""
+        """Streams the output."""
         metadata, name = pod["metadata"], pod["spec"]["nodeName"]
         parts = (metadata.get("namespace", ""), metadata["name"], options.container)
         path = "/".join(("/containerLogs", *(quote(part, safe="") for part in parts)))
@@ -72,15 +72,15 @@ def _query(options: PodLogOptions) -> Query:
 
 
 class AgentLogs:
-    """The `LogSource` of a server whose pods are run by agents; agents may come later than the server."""
+    """The `LogSource` of a server whose pods are run by agents; agents may register after the server started."""
 
     def __init__(self) -> None:
         self.agents: list[NodeAgent] = []
-        """Those of this process."""
+        """Agents of this process."""
         self.remote: RemoteLogs | None = None
 
     def open(self, pod: Mapping[str, Any], options: PodLogOptions) -> AsyncIterator[bytes]:
-        """The output of a container, from whoever has it."""
+        """The output of a container, from the agent of its node."""
         metadata, node = pod["metadata"], (pod.get("spec") or {}).get("nodeName")
         if not node:
             raise bad_request(f"pod {metadata['name']} does not have a host assigned")
@@ -89,6 +89,6 @@ class AgentLogs:
                 return agent.logs(metadata.get("namespace", ""), metadata["name"], options)
         if self.remote is None:
             raise StatusError(
-                503, "ServiceUnavailable", f"node {node} is not run by this process, so its logs are not here"
+                503, "ServiceUnavailable", f"node {node} is not run by this process and has no log endpoint"
             )
         return self.remote.read(pod, options)

@@ -1,6 +1,6 @@
-"""The machine itself as a node: the CPUs and memory that this process may really use, and its GPUs.
+"""This machine as a node: the CPUs and memory available to this process, and its GPUs.
 
-Nothing here may fail or hang: what can't be found out is left out, and nvidia-smi gets a few seconds.
+Nothing here may fail or hang: unknown values are left out, and nvidia-smi has a timeout.
 """
 
 import asyncio
@@ -16,25 +16,25 @@ from pathlib import Path
 from kohort.embedded.nodes.declared import PODS, DeclaredNode
 
 GPU = "nvidia.com/gpu"
-_PATIENCE = 5.0
+_STOP_TIMEOUT = 5.0
 _CGROUP = Path("/sys/fs/cgroup")
 _PROC = Path("/proc")
 _UNLIMITED = 2**60
-"""What cgroups of the first version say instead of nothing."""
+"""Value that cgroup v1 reports instead of no limit."""
 _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9_.-]+")
 _QUERY = ("--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
 
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU."""
+    """A GPU."""
 
     model: str
     mebibytes: int = 0
 
 
 async def this_machine(name: str = "") -> DeclaredNode:
-    """This machine as a node; by default it has the name that the machine has."""
+    """This machine as a node, by default named after the host."""
     gpus = await find_gpus()
     capacity = {
         "cpu": str(cpus()),
@@ -48,13 +48,13 @@ async def this_machine(name: str = "") -> DeclaredNode:
 
 
 def node_name(host: str) -> str:
-    """A host's name in the form that names of nodes have."""
+    """Converts a host name to a valid node name."""
     name = re.sub(r"[^a-z0-9.-]+", "-", host.lower()).strip("-.")
     return name[:253].strip("-.") or "localhost"
 
 
 def cpus(cgroup: Path = _CGROUP) -> int:
-    """Whole CPUs that this process may use: by its affinity and by the quota of its cgroup."""
+    """Number of CPUs available by affinity and cgroup quota."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota, period = _cpu_quota(cgroup)
     return max(1, min(allowed, quota // period)) if quota > 0 < period else allowed
@@ -69,7 +69,7 @@ def _cpu_quota(cgroup: Path) -> tuple[int, int]:
 
 
 def memory(cgroup: Path = _CGROUP, proc: Path = _PROC) -> int:
-    """Bytes of memory that this process may use: the machine's, or its cgroup's limit."""
+    """Bytes of memory available: the machine's or its cgroup's limit."""
     total = re.search(r"^MemTotal:\s+(\d+) kB", _text(proc / "meminfo"), re.MULTILINE)
     known = [int(total[1]) * 1024] if total else []
     limits = (_number(_text(cgroup / name)) for name in ("memory.max", "memory/memory.limit_in_bytes"))
@@ -77,8 +77,8 @@ def memory(cgroup: Path = _CGROUP, proc: Path = _PROC) -> int:
     return min(known, default=2**30)
 
 
-async def find_gpus(program: str = "nvidia-smi", patience: float = _PATIENCE) -> tuple[Gpu, ...]:
-    """The GPUs that nvidia-smi lists; none where it is not there, fails or takes too long."""
+async def find_gpus(program: str = "nvidia-smi", patience: float = _STOP_TIMEOUT) -> tuple[Gpu, ...]:
+    """The GPUs that nvidia-smi lists; none if it is missing, fails or times out."""
     found = shutil.which(program)
     if found is None:
         return ()
@@ -100,7 +100,7 @@ async def find_gpus(program: str = "nvidia-smi", patience: float = _PATIENCE) ->
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """End a program that hangs; one that even then does not go, as with a broken driver, is left to the system."""
+    """Kills a hanging program; one that does not exit even then, as with a broken driver, is left to the system."""
     process.kill()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(1.0):
@@ -108,13 +108,13 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 def read_gpus(text: str) -> tuple[Gpu, ...]:
-    """The GPUs of a listing: one a line, model and MiB of memory."""
+    """Parses one GPU per line: model and MiB of memory."""
     lines = (line.rpartition(",") for line in text.splitlines() if line.strip())
     return tuple(Gpu(model.strip() or size.strip(), _number(size.strip())) for model, _, size in lines)
 
 
 def gpu_labels(gpus: Sequence[Gpu]) -> Mapping[str, str]:
-    """Labels in the names that GPU feature discovery uses; the first GPU stands for all."""
+    """Labels as set by GPU feature discovery; the first GPU represents all."""
     if not gpus:
         return {}
     model = _NOT_IN_LABELS.sub("-", gpus[0].model).strip("-_.")[:63].strip("-_.")

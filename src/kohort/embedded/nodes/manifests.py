@@ -1,4 +1,4 @@
-"""Node and Lease objects as a kubelet would write them; pure."""
+"""Node and Lease objects as a kubelet writes them; pure."""
 
 import platform
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from kohort.embedded.nodes.seen_nodes import AgentNode
 
 LEASE_NAMESPACE = "kube-node-lease"
 VERSION = "v1.37.0+kohort"
-"""The kubelet of which release a node behaves like."""
+"""Kubelet version that nodes report."""
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _HEALTHY = (
@@ -26,34 +26,34 @@ _LEFT = ("Ready", "False", "KubeletNotReady", "node is shutting down")
 
 @dataclass(frozen=True, slots=True)
 class AgentDefaults:
-    """What all nodes of an agent have in common."""
+    """Settings shared by all nodes of an agent."""
 
     address: str = "127.0.0.1"
-    """Where the API server finds the agent."""
+    """Address of the agent for the API server."""
     port: int = 0
-    """Where the agent serves logs; 0 where it does not."""
+    """Port of the log endpoint; 0 if there is none."""
     runtime: str = "simulated"
 
 
 def new_node(node: DeclaredNode, site: AgentDefaults, now: datetime, block: str = "") -> dict[str, Json]:
-    """The node as it is created, with the block of addresses that its pods get."""
+    """The manifest of a new node with its pod CIDR."""
     spec: dict[str, Json] = block_of(block).get("spec", {})
     if node.taints:
         spec["taints"] = [to_json(taint) for taint in node.taints]
     if node.unschedulable:
         spec["unschedulable"] = True
     metadata = {"name": node.name, "labels": _labels(node), "annotations": dict(node.annotations)}
-    status = _status(node, site) | {"conditions": [_condition(each, now, turned=True) for each in _HEALTHY]}
+    status = _status(node, site) | {"conditions": [_condition(each, now, changed=True) for each in _HEALTHY]}
     return {"metadata": metadata, "spec": spec, "status": status}
 
 
 def block_of(block: str) -> dict[str, Json]:
-    """The part of a node that says which addresses its pods get; nothing where there is no block."""
+    """The spec fields for a pod CIDR; empty without one."""
     return {"spec": {"podCIDR": block, "podCIDRs": [block]}} if block else {}
 
 
 def known_node(node: DeclaredNode, site: AgentDefaults, seen: AgentNode, now: datetime) -> tuple[dict[str, Json], Json]:
-    """Patches of metadata and status for a node that is there already: what others have put on it stays."""
+    """Patches of metadata and status for an existing node: fields of other managers are kept."""
     labels = {name: text for name, text in _labels(node).items() if seen.labels.get(name) != text}
     status = _status(node, site)
     for kind in ("capacity", "allocatable"):
@@ -62,14 +62,14 @@ def known_node(node: DeclaredNode, site: AgentDefaults, seen: AgentNode, now: da
 
 
 def healthy(seen: AgentNode, now: datetime) -> dict[str, Json]:
-    """The conditions of a node that is well, whatever was thought of it."""
-    turned = seen.ready != "True"
-    return {"conditions": [_condition(each, now, turned=turned) for each in _HEALTHY]}
+    """The conditions of a healthy node."""
+    changed = seen.ready != "True"
+    return {"conditions": [_condition(each, now, changed=changed) for each in _HEALTHY]}
 
 
 def leaving(now: datetime) -> dict[str, Json]:
-    """The condition of a node whose agent goes."""
-    return {"conditions": [_condition(_LEFT, now, turned=True)]}
+    """The condition of a node whose agent stops."""
+    return {"conditions": [_condition(_LEFT, now, changed=True)]}
 
 
 def _labels(node: DeclaredNode) -> dict[str, str]:
@@ -81,7 +81,7 @@ def _labels(node: DeclaredNode) -> dict[str, str]:
 
 
 def _status(node: DeclaredNode, site: AgentDefaults) -> dict[str, Json]:
-    """No address of type Hostname: an API server would try it before the IP, and nobody resolves it."""
+    """No address of type Hostname: an API server would try it before the IP, and it does not resolve."""
     status: dict[str, Json] = {
         "capacity": dict(node.capacity),
         "allocatable": dict(node.offered),
@@ -104,15 +104,15 @@ def _status(node: DeclaredNode, site: AgentDefaults) -> dict[str, Json]:
     return status
 
 
-def _condition(said: tuple[str, str, str, str], now: datetime, *, turned: bool) -> Json:
-    kind, status, reason, message = said
+def _condition(condition: tuple[str, str, str, str], now: datetime, *, changed: bool) -> Json:
+    kind, status, reason, message = condition
     moment = format_time(now)
-    times = {"lastHeartbeatTime": moment, **({"lastTransitionTime": moment} if turned else {})}
+    times = {"lastHeartbeatTime": moment, **({"lastTransitionTime": moment} if changed else {})}
     return {"type": kind, "status": status, "reason": reason, "message": message, **times}
 
 
 def lease(node: AgentNode, seconds: int, now: datetime) -> dict[str, Json]:
-    """The lease by which a node shows that it lives; it goes with the node."""
+    """The heartbeat lease of a node, owned by it."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": node.key.name, "uid": node.uid}
     metadata = {"name": node.key.name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]}
     spec = {"holderIdentity": node.key.name, "leaseDurationSeconds": seconds, "renewTime": format_micro_time(now)}
@@ -120,5 +120,5 @@ def lease(node: AgentNode, seconds: int, now: datetime) -> dict[str, Json]:
 
 
 def renewal(now: datetime) -> dict[str, Json]:
-    """What changes when a lease is renewed."""
+    """The patch that renews a lease."""
     return {"spec": {"renewTime": format_micro_time(now)}}

@@ -1,4 +1,4 @@
-"""The phase of a pod from the states of its containers, as the kubelet derives it; pure."""
+"""Derives the pod phase from container states as the kubelet does; pure."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,12 +12,12 @@ KILLED = 137
 
 
 def by_name(state: PodState) -> dict[str, RuntimeContainerStatus]:
-    """All containers of a state."""
+    """All containers of a state by name."""
     return {each.name: each for each in (*state.init, *state.containers)}
 
 
 def completed(shape: PodStatusShape, state: PodState) -> PodState:
-    """The state with a container for each of the spec: one that was left out has not been started."""
+    """The state with an entry for each container of the spec; missing ones count as waiting."""
     known = by_name(state)
     reason = "PodInitializing" if shape.init else "ContainerCreating"
     return PodState(
@@ -35,12 +35,12 @@ def completed(shape: PodStatusShape, state: PodState) -> PodState:
 
 
 def has_stopped(state: PodState) -> bool:
-    """Whether nothing runs."""
+    """Whether no container is running."""
     return not any(isinstance(each.state, Running) for each in (*state.init, *state.containers))
 
 
 def phase_of(shape: PodStatusShape, state: PodState, *, is_last: bool) -> str:
-    """The phase; `is_last` where nothing will be started any more. It is a last one only when nothing runs."""
+    """The phase; `is_last` if no container will be started any more. It is terminal only when none is running."""
     if not has_stopped(state):
         return "Running" if all(map(has_begun, state.containers)) else "Pending"
     if is_last:
@@ -64,21 +64,21 @@ def _main_phase(shape: PodStatusShape, containers: Iterable[RuntimeContainerStat
 
 
 def _last_phase(state: PodState) -> str:
-    """Of a pod that is stopped: it succeeded only if all of it did."""
+    """The phase of a stopped pod: Succeeded only if all containers succeeded."""
     ends = [each.state for each in state.containers]
     fine = state.failed is None and all(isinstance(end, Terminated) and end.exit_code == 0 for end in ends)
     return "Succeeded" if fine else "Failed"
 
 
 def _end(status: RuntimeContainerStatus) -> Terminated | None:
-    """How the container ended, if it does not run now."""
+    """How the container terminated, unless it is running."""
     if isinstance(status.state, Terminated):
         return status.state
     return status.last if isinstance(status.state, ContainerWaiting) else None
 
 
 def has_begun(status: RuntimeContainerStatus) -> bool:
-    """Whether the container ever ran."""
+    """Whether the container has ever run."""
     return not isinstance(status.state, ContainerWaiting) or status.last is not None
 
 
@@ -87,15 +87,17 @@ def _is_initialized(plain: Iterable[RuntimeContainerStatus], sidecars: Iterable[
     return done and all(has_begun(each) for each in sidecars)
 
 
-def given_up(shape: PodStatusShape, state: PodState, now: datetime) -> PodState:
-    """The last state of a pod that is stopped: what never came to run is written off, as the kubelet does."""
+def finalized_state(shape: PodStatusShape, state: PodState, now: datetime) -> PodState:
+    """The final state of a stopped pod: containers that never ran are marked terminated, as in the kubelet."""
     if shape.init and not any(has_begun(each) for each in state.containers):
         return state
     lost = Terminated(KILLED, LOST, now, now, message=_LOST_MESSAGE)
-    return PodState(tuple(_written_off(each, lost) for each in state.containers), state.init, state.failed, state.over)
+    return PodState(
+        tuple(_terminated_status(each, lost) for each in state.containers), state.init, state.failed, state.over
+    )
 
 
-def _written_off(status: RuntimeContainerStatus, lost: Terminated) -> RuntimeContainerStatus:
+def _terminated_status(status: RuntimeContainerStatus, lost: Terminated) -> RuntimeContainerStatus:
     if not isinstance(status.state, ContainerWaiting):
         return status
     return RuntimeContainerStatus(status.name, status.last or lost, status.restarts)

@@ -1,4 +1,4 @@
-"""Nodes in the API: made or taken over at the start, kept well while the agent lives, left or removed at its end."""
+"""Registers nodes at start-up, maintains them and marks or deletes them at shutdown."""
 
 import asyncio
 import logging
@@ -28,13 +28,13 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 NAME = "node-registration"
-_AT_ONCE = 16
-_FAREWELL = 60.0
+_MAX_CONCURRENT = 16
+_SHUTDOWN_TIMEOUT = 60.0
 """Seconds for the last writes to all nodes."""
 
 
 class NodeShutdownPolicy(Enum):
-    """What becomes of the nodes when their agent stops."""
+    """What happens to the nodes when their agent stops."""
 
     REMOVE = "the nodes are deleted, and controllers remove their pods"
     KEEP = "the nodes stay and are not ready, until an agent takes them over"
@@ -42,7 +42,7 @@ class NodeShutdownPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NodeRegistration:
-    """Which nodes, and how they are kept."""
+    """The nodes to register and how to maintain them."""
 
     nodes: tuple[DeclaredNode, ...]
     pace: LeasePace = field(default_factory=LeasePace)
@@ -50,20 +50,20 @@ class NodeRegistration:
 
 
 def only(names: Sequence[str], field_name: str) -> ListScope:
-    """The scope of what belongs to these nodes: a field selector can name one, or none."""
+    """The list scope for these nodes: a field selector can name at most one."""
     return ListScope(fields=f"{field_name}={names[0]}") if len(names) == 1 else EVERYTHING
 
 
 class Registrar:
-    """Keeps the nodes of one agent in the API."""
+    """Maintains the nodes of one agent in the API."""
 
     def __init__(self, client: Client, registration: NodeRegistration, addresses: PodIpAllocator) -> None:
         self._client = client
         self._clock = client.clock
         self._registration = registration
         self._addresses = addresses
-        self._claims: dict[str, str] = {}
-        """Blocks of addresses that nodes are to get, by node."""
+        self._pod_cidrs: dict[str, str] = {}
+        """Pod CIDRs to assign, by node."""
         self._declared: Mapping[str, DeclaredNode] = {node.name: node for node in registration.nodes}
         names = tuple(self._declared)
         self._nodes = client.of(Node.resource)
@@ -75,23 +75,23 @@ class Registrar:
         self.site = AgentDefaults()
 
     def get(self, name: str) -> AgentNode | None:
-        """A node of ours as it is in the API."""
+        """A node of the agent as it is in the API."""
         return self._informer.cache.get(("", name)) if name in self._declared else None
 
     async def start(self, site: AgentDefaults) -> None:
-        """Register all nodes; returns when each is there."""
+        """Registers all nodes; returns when each exists."""
         self.site = site
         self._tasks = [asyncio.create_task(self._informer.run())]
         await self._informer.wait_live()
         if self._addresses.needs_blocks:
-            await self._claim_blocks()
+            await self._pick_blocks()
         await _all(self._register, self._declared.values())
         self._informer.subscribe(self._on_change)
         self._controller.start()
         self._tasks.append(asyncio.create_task(self._leases.run()))
 
-    async def _claim_blocks(self) -> None:
-        """A block of addresses for each node; one that it has already stays, whoever gave it."""
+    async def _pick_blocks(self) -> None:
+        """Picks a pod CIDR for each node without one."""
         known = await self._known_blocks()
         blocks = PodCidrAllocator((known or {}).values())
         for name, node in self._declared.items():
@@ -102,33 +102,36 @@ class Registrar:
             picked = blocks.pick(name, to_amount("pods", node.capacity.get("pods", PODS)))
             self._addresses.settle(name, picked)
             if known is not None and not block:
-                self._claims[name] = picked
+                self._pod_cidrs[name] = picked
 
     async def _known_blocks(self) -> dict[str, str] | None:
-        """The blocks of all nodes by name; None for an agent that may not look at the nodes of others."""
+        """The pod CIDRs of all nodes by name; None if the agent may not list nodes."""
         try:
             listed = await self._nodes.list()
         except StatusError as error:
             if error.code != 403:
                 raise
-            log.info("addresses of pods follow from the names of nodes alone: %s", error)
+            log.info("cannot list nodes, deriving pod addresses from node names: %s", error)
             return None
         return {each["metadata"]["name"]: str((each.get("spec") or {}).get("podCIDR") or "") for each in listed.items}
 
     async def stop(self) -> None:
-        """Renew nothing any more, and leave the nodes as was asked for."""
+        """Stops renewing leases and applies the shutdown policy."""
         await self._controller.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         try:
-            await within(self._clock, _FAREWELL, self._take_leave())
+            await within(self._clock, _SHUTDOWN_TIMEOUT, self._apply_shutdown_policy())
         except (KubeError, TimeoutError) as error:
-            log.warning("nodes could not be taken leave of: %s", str(error) or f"no end in {_FAREWELL:g} s")
+            log.warning(
+                "updating nodes at shutdown failed: %s", str(error) or f"timed out after {_SHUTDOWN_TIMEOUT:g} s"
+            )
 
-    async def _take_leave(self) -> None:
+    async def _apply_shutdown_policy(self) -> None:
         await _all(
-            self._remove if self._registration.leaving is NodeShutdownPolicy.REMOVE else self._abandon, self._declared
+            self._remove if self._registration.leaving is NodeShutdownPolicy.REMOVE else self._mark_stopped,
+            self._declared,
         )
 
     async def _register(self, node: DeclaredNode) -> None:
@@ -136,17 +139,17 @@ class Registrar:
         if seen is None:
             seen = await self._create(node)
         else:
-            await self._take_over(node, seen)
+            await self._update(node, seen)
         await self._leases.create(seen)
 
     async def _create(self, node: DeclaredNode) -> AgentNode:
-        body = new_node(node, self.site, self._clock.wall(), self._claims.get(node.name, ""))
+        body = new_node(node, self.site, self._clock.wall(), self._pod_cidrs.get(node.name, ""))
         made = await self._nodes.create(body)
         return AgentNode(self._nodes.kind.identity(made).key, made["metadata"]["uid"], "")
 
-    async def _take_over(self, node: DeclaredNode, seen: AgentNode) -> None:
+    async def _update(self, node: DeclaredNode, seen: AgentNode) -> None:
         rest, status = known_node(node, self.site, seen, self._clock.wall())
-        rest |= block_of(self._claims.get(node.name, ""))
+        rest |= block_of(self._pod_cidrs.get(node.name, ""))
         if rest:
             await self._nodes.patch(seen.key, StrategicPatch(rest))
         await self._nodes.patch(seen.key, StrategicPatch(status), subresource="status")
@@ -156,11 +159,11 @@ class Registrar:
             self._queue.add(new.key.name)
 
     async def reconcile(self, name: str) -> None:
-        """A node that somebody took for dead, while its agent slept perhaps, says that it lives."""
+        """Restores a node that was marked not ready, for instance while the machine was suspended."""
         seen = self.get(name)
         if seen is None or seen.ready == "True":
             return
-        log.info("node %s was not ready and is", name)
+        log.info("node %s became ready", name)
         patch = StrategicPatch({"status": healthy(seen, self._clock.wall())})
         await self._nodes.patch(seen.key, patch, subresource="status")
 
@@ -171,7 +174,7 @@ class Registrar:
             if not error.is_not_found:
                 raise
 
-    async def _abandon(self, name: str) -> None:
+    async def _mark_stopped(self, name: str) -> None:
         patch = StrategicPatch({"status": leaving(self._clock.wall())})
         try:
             await self._nodes.patch(("", name), patch, subresource="status")
@@ -181,17 +184,17 @@ class Registrar:
 
 
 async def _all(action: Callable[[T], Awaitable[None]], items: Iterable[T]) -> None:
-    """Do it for all, a few at a time; the first failure ends it."""
+    """Runs the action for all items with bounded concurrency; the first failure aborts."""
     waiting = iter(items)
 
-    async def work() -> None:
+    async def worker() -> None:
         for item in waiting:
             await action(item)
 
-    workers = [asyncio.create_task(work()) for _ in range(_AT_ONCE)]
+    tasks = [asyncio.create_task(worker()) for _ in range(_MAX_CONCURRENT)]
     try:
-        await asyncio.gather(*workers)
+        await asyncio.gather(*tasks)
     finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

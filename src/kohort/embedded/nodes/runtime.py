@@ -1,6 +1,6 @@
-"""The contract between a node agent and whatever really runs pods: processes, containers, or nothing but a clock.
+"""The interface between the node agent and a runtime: processes, containers or simulation.
 
-A runtime knows containers and says what they do; phase, conditions and every write to the API are the agent's.
+A runtime runs containers and reports their states; phase, conditions and API writes are up to the agent.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -14,25 +14,25 @@ from kohort.api.struct import FrozenMeta
 from kohort.embedded.server.subresources.logs import PodLogOptions
 
 
-class Value(msgspec.Struct, metaclass=FrozenMeta, frozen=True, gc=False):
-    """A small immutable fact; there are several for each of a hundred thousand pods."""
+class RuntimeValue(msgspec.Struct, metaclass=FrozenMeta, frozen=True, gc=False):
+    """A small immutable value; there are several for each of a hundred thousand pods."""
 
 
-class ContainerWaiting(Value):
-    """The container does not run yet, or waits for its restart (`ContainerCreating`, `CrashLoopBackOff` …)."""
+class ContainerWaiting(RuntimeValue):
+    """The container has not started or awaits its restart (`ContainerCreating`, `CrashLoopBackOff` …)."""
 
     reason: str
     message: str = ""
 
 
-class Running(Value):
-    """The container runs."""
+class Running(RuntimeValue):
+    """The container is running."""
 
     started: datetime
 
 
-class Terminated(Value):
-    """The container ran and ended (`Completed`, `Error`, `OOMKilled` …)."""
+class Terminated(RuntimeValue):
+    """The container terminated (`Completed`, `Error`, `OOMKilled` …)."""
 
     exit_code: int
     reason: str
@@ -45,38 +45,38 @@ class Terminated(Value):
 State = ContainerWaiting | Running | Terminated
 
 
-class RuntimeContainerStatus(Value):
-    """One container as the runtime has it."""
+class RuntimeContainerStatus(RuntimeValue):
+    """A container as reported by the runtime."""
 
     name: str
     state: State
     restarts: int = 0
     last: Terminated | None = None
-    """How it ended before its last restart."""
+    """How it terminated before its last restart."""
     ready: bool = False
     starting: bool = False
-    """Whether it runs, and something that its spec names must happen before it counts as started."""
+    """Whether it is running but its startup probe has not succeeded yet."""
 
 
-class PodFailure(Value):
-    """Why the node gave up on a pod (`Evicted`, `UnexpectedAdmissionError` …)."""
+class PodFailure(RuntimeValue):
+    """Why the node failed a pod (`Evicted`, `UnexpectedAdmissionError` …)."""
 
     reason: str
     message: str = ""
 
 
-class PodState(Value):
-    """All containers of a pod, in the order of its spec; a container that is left out waits."""
+class PodState(RuntimeValue):
+    """All containers of a pod in spec order; a missing container is waiting."""
 
     containers: tuple[RuntimeContainerStatus, ...]
     init: tuple[RuntimeContainerStatus, ...] = ()
     failed: PodFailure | None = None
     over: bool = False
-    """Whether nothing will ever happen again, as of a pod that was stopped before its containers ran."""
+    """Whether no further change will happen, as with a pod stopped before its containers ran."""
 
 
-class PodEvent(Value):
-    """An event about the pod, worded as the kubelet does: `Pulled`, `Created`, `Started`, `BackOff`, `Failed` …"""
+class PodEvent(RuntimeValue):
+    """A pod event in the kubelet's words: `Pulled`, `Created`, `Started`, `BackOff`, `Failed` …"""
 
     type: Literal["Normal", "Warning"]
     reason: str
@@ -84,52 +84,52 @@ class PodEvent(Value):
 
 
 class PodStatusSink(Protocol):
-    """Where a runtime tells what happens to a pod: from the event loop, any number of times."""
+    """Receives reports of a runtime on the event loop."""
 
     def state(self, state: PodState) -> None:
-        """The whole state of the pod now; the same one again costs nothing."""
+        """Reports the complete current state; repeating it costs nothing."""
         ...
 
     def note(self, note: PodEvent) -> None:
-        """Something that people should read in `kubectl describe`."""
+        """Reports an event for `kubectl describe`."""
         ...
 
 
 class RunningPod(Protocol):
-    """A pod in the hands of a runtime."""
+    """A pod run by a runtime."""
 
     def stop(self, grace: float) -> None:
-        """End all containers within so many seconds; idempotent, and a smaller grace later shortens it.
+        """Stops all containers within the grace period; idempotent, and a shorter grace period later applies.
 
-        The last state that is reported has every container terminated, or waiting if it never ran and `over`; without
-        that word the agent waits a little longer than the grace before it takes waiting containers for stopped.
+        The last reported state has every container terminated, or waiting if it never ran and `over`; without `over`
+        the agent waits slightly longer than the grace period before it treats waiting containers as stopped.
         """
         ...
 
     def logs(self, options: PodLogOptions) -> AsyncIterator[bytes]:
-        """The output of a container; raises `StatusError` where there is none."""
+        """The output of a container; raises `StatusError` if there is none."""
         ...
 
     async def close(self) -> None:
-        """The pod is gone from the API: free everything it had."""
+        """Releases all resources of a pod that was deleted from the API."""
         ...
 
 
 class Runtime(Protocol):
-    """What runs pods; one runtime serves all nodes of its agent."""
+    """Runs pods; one runtime serves all nodes of its agent."""
 
     def devices(self) -> Mapping[str, int]:
-        """How many of which extended resources it can assign (`nvidia.com/gpu`: 8)."""
+        """Extended resources that it can assign (`nvidia.com/gpu`: 8)."""
         ...
 
     async def start(self) -> None:
-        """Get ready to run pods; called once, before any of them."""
+        """Prepares to run pods; called once."""
         ...
 
     async def stop(self) -> None:
-        """The agent goes down; what becomes of the pods that still run is said by each runtime."""
+        """The agent stops; each runtime defines what happens to running pods."""
         ...
 
     def run(self, pod: dict[str, Json], reports: PodStatusSink) -> RunningPod:
-        """Take a pod as it came from the API, never to be changed; its status tells what a former agent has seen."""
+        """Starts a pod given as JSON, which must not be modified; its status shows what a previous agent reported."""
         ...

@@ -1,4 +1,4 @@
-"""Nodes as an agent's cache has them: what its pods are checked against, and whether somebody took them for dead."""
+"""The agent's partial view of nodes: fields for admission and readiness."""
 
 from collections.abc import Container
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from kohort.api.core.nodes import Node
 from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey, Taint
 from kohort.api.resource import Resource
-from kohort.embedded.nodes.runtime import Value
+from kohort.embedded.nodes.runtime import RuntimeValue
 from kohort.kube.resource_types import Data, ObjectIdentity, ResourceType
 
 
-class AgentNode(Value):
-    """A node, or the name of somebody else's."""
+class AgentNode(RuntimeValue):
+    """A node; only the name if it belongs to another agent."""
 
     key: ObjectKey
     uid: str
@@ -25,18 +25,18 @@ class AgentNode(Value):
     taints: tuple[Taint, ...] = ()
     allocatable: dict[str, int] = {}
     ready: str = ""
-    """The status of its condition Ready."""
+    """Status of the Ready condition."""
 
 
 @dataclass(frozen=True)
 class SeenNodes(ResourceType[AgentNode]):
-    """Nodes read for their agent; they can't be written back."""
+    """Reads nodes for their agent; they cannot be written back."""
 
     resource: Resource = Node.resource
     ours: Container[str] = ()
 
     def read(self, data: Data) -> AgentNode:
-        """As much of the node as its agent needs."""
+        """The part of the node that its agent needs."""
         node = decode(data, Node)
         metadata, status = node.metadata, node.status
         seen = AgentNode(ObjectKey("", metadata.name), metadata.uid, metadata.resource_version)
@@ -51,12 +51,12 @@ class SeenNodes(ResourceType[AgentNode]):
         )
 
     def identity(self, obj: AgentNode) -> ObjectIdentity:
-        """As its fields say."""
+        """Taken from its fields."""
         return ObjectIdentity(obj.key, obj.uid, obj.version)
 
     def body(self, obj: AgentNode) -> bytes:
-        """Never."""
-        raise ApiError(f"node {obj.key} is known in part and can't be written whole: patch it")
+        """Not supported."""
+        raise ApiError(f"node {obj.key} cannot be written from a partial view: patch it")
 
     def _item(self, data: msgspec.Raw) -> AgentNode:
         return self.read(data)

@@ -1,4 +1,4 @@
-"""An agent and its log endpoint, started and stopped as one."""
+"""Starts and stops an agent with its log endpoint."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,14 +15,14 @@ from kohort.kube.client import Client
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """How an agent is reached and what it says of its pods."""
+    """Address, runtime name and log endpoint of an agent."""
 
     runtime: str = "simulated"
-    """The name by which nodes call their runtime."""
+    """Runtime name reported by the nodes."""
     address: str = "127.0.0.1"
-    """Where API servers find the agent."""
+    """Address of the agent for API servers."""
     logs: LogEndpointAddress | None = None
-    """Where logs are served; None where nobody outside the process asks for them."""
+    """Log endpoint; None if logs are read only within the process."""
     addresses: PodIpAllocator = field(default_factory=PodIpAllocator)
 
 
@@ -33,7 +33,7 @@ USUAL = AgentSettings()
 async def running_nodes(
     client: Client, registration: NodeRegistration, runtime: Runtime, settings: AgentSettings = USUAL
 ) -> AsyncIterator[NodeAgent]:
-    """Nodes that run pods for as long as the block lasts."""
+    """Runs nodes until the context exits."""
     agent = NodeAgent(client, registration, runtime, settings.addresses)
     async with AsyncExitStack() as stack:
         port = 0

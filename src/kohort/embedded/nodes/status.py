@@ -1,4 +1,4 @@
-"""The status of a pod from the state of its containers: one pure function, and the patch from one status to the next.
+"""Computes the pod status from container states, and patches between statuses; pure.
 
 Types, reasons and messages are the kubelet's own.
 """
@@ -16,21 +16,21 @@ from kohort.embedded.nodes.runtime import (
     PodState,
     Running,
     RuntimeContainerStatus,
+    RuntimeValue,
     State,
     Terminated,
-    Value,
 )
 from kohort.embedded.nodes.shapes import ContainerShape, PodStatusShape
 
-Status = Mapping[str, Any]
+_Status = Mapping[str, Any]
 
 _ENDED = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
 _OWN_FIELDS = ("phase", "reason", "message", "containerStatuses", "initContainerStatuses")
-"""Fields that go away when they are no longer said."""
+"""Fields that a patch deletes when they are no longer set."""
 
 
-class PodStatusContext(Value):
-    """What the status of a pod says besides how its containers fare."""
+class PodStatusContext(RuntimeValue):
+    """Inputs of the pod status besides the container states."""
 
     uid: str
     started: datetime
@@ -39,88 +39,88 @@ class PodStatusContext(Value):
     generation: int = 0
     open_gates: tuple[str, ...] = ()
     is_last: bool = False
-    """Whether nothing will be started any more."""
+    """Whether no container will be started any more."""
 
 
-def status_of(shape: PodStatusShape, state: PodState, about: PodStatusContext) -> dict[str, Json]:
-    """The whole status; conditions have no times, which depend on what was said before."""
-    if state.failed is not None and about.is_last and not any(map(has_begun, (*state.init, *state.containers))):
-        # Containers that never came to be are not spoken of: people would be told that they are being created.
-        return rejected(state.failed, about)
-    phase = phase_of(shape, state, is_last=about.is_last)
-    said: dict[str, Json] = {"phase": phase, "conditions": _conditions(shape, state, phase, about)}
+def status_of(shape: PodStatusShape, state: PodState, context: PodStatusContext) -> dict[str, Json]:
+    """The complete status; conditions without times, which depend on the previous status."""
+    if state.failed is not None and context.is_last and not any(map(has_begun, (*state.init, *state.containers))):
+        # Containers that never started are omitted: they would be shown as being created.
+        return rejected(state.failed, context)
+    phase = phase_of(shape, state, is_last=context.is_last)
+    result: dict[str, Json] = {"phase": phase, "conditions": _conditions(shape, state, phase, context)}
     if state.failed is not None and phase == "Failed":
-        said |= _reasons(state.failed)
-    said |= {"startTime": format_time(about.started)}
-    if about.generation:
-        said["observedGeneration"] = about.generation
-    said |= _addresses(shape, state, about)
+        result |= _reasons(state.failed)
+    result |= {"startTime": format_time(context.started)}
+    if context.generation:
+        result["observedGeneration"] = context.generation
+    result |= _addresses(shape, state, context)
     if shape.init:
         pairs = zip(shape.init, state.init, strict=True)
-        said["initContainerStatuses"] = [
-            _container(about.uid, spec, each, _init_ready(spec, each)) for spec, each in pairs
+        result["initContainerStatuses"] = [
+            _container(context.uid, spec, each, _init_ready(spec, each)) for spec, each in pairs
         ]
     pairs = zip(shape.containers, state.containers, strict=True)
-    said["containerStatuses"] = [_container(about.uid, spec, each, each.ready) for spec, each in pairs]
-    return said
+    result["containerStatuses"] = [_container(context.uid, spec, each, each.ready) for spec, each in pairs]
+    return result
 
 
-def rejected(failure: PodFailure, about: PodStatusContext) -> dict[str, Json]:
-    """The status of a pod that the node never took."""
-    conditions = [_condition(name, "PodFailed", "", about, holds=False) for name in ("Ready", "ContainersReady")]
-    said: dict[str, Json] = {"phase": "Failed", "startTime": format_time(about.started), "conditions": conditions}
-    if about.generation:
-        said["observedGeneration"] = about.generation
-    return said | _reasons(failure)
+def rejected(failure: PodFailure, context: PodStatusContext) -> dict[str, Json]:
+    """The status of a pod rejected by the node."""
+    conditions = [_condition(name, "PodFailed", "", context, holds=False) for name in ("Ready", "ContainersReady")]
+    result: dict[str, Json] = {"phase": "Failed", "startTime": format_time(context.started), "conditions": conditions}
+    if context.generation:
+        result["observedGeneration"] = context.generation
+    return result | _reasons(failure)
 
 
 def _reasons(failure: PodFailure) -> dict[str, Json]:
     return {"reason": failure.reason, "message": failure.message}
 
 
-def _addresses(shape: PodStatusShape, state: PodState, about: PodStatusContext) -> dict[str, Json]:
-    said: dict[str, Json] = {}
-    if about.host_ip:
-        said |= {"hostIP": about.host_ip, "hostIPs": [{"ip": about.host_ip}]}
-    own = about.host_ip if shape.host_network else about.pod_ip
+def _addresses(shape: PodStatusShape, state: PodState, context: PodStatusContext) -> dict[str, Json]:
+    result: dict[str, Json] = {}
+    if context.host_ip:
+        result |= {"hostIP": context.host_ip, "hostIPs": [{"ip": context.host_ip}]}
+    own = context.host_ip if shape.host_network else context.pod_ip
     if own and (shape.host_network or any(map(has_begun, (*state.init, *state.containers)))):
-        said |= {"podIP": own, "podIPs": [{"ip": own}]}
-    return said
+        result |= {"podIP": own, "podIPs": [{"ip": own}]}
+    return result
 
 
 # Conditions
 
 
-def _conditions(shape: PodStatusShape, state: PodState, phase: str, about: PodStatusContext) -> list[Json]:
+def _conditions(shape: PodStatusShape, state: PodState, phase: str, context: PodStatusContext) -> list[Json]:
     ready = _containers_ready(shape, state, phase)
-    gates = _closed_gates(shape, about) if not ready[0] else ("", "")
+    gates = _closed_gates(shape, context) if not ready[0] else ("", "")
     return [
-        _sandbox(state, phase, about),
-        _condition("Initialized", *_initialized(shape, state, phase), about, holds=_holds_initialized(shape, state)),
-        _condition("Ready", *(gates if gates[0] else ready), about, holds=not ready[0] and not gates[0]),
-        _condition("ContainersReady", *ready, about, holds=not ready[0]),
-        _condition("PodScheduled", "", "", about, holds=True),
+        _sandbox(state, phase, context),
+        _condition("Initialized", *_initialized(shape, state, phase), context, holds=_holds_initialized(shape, state)),
+        _condition("Ready", *(gates if gates[0] else ready), context, holds=not ready[0] and not gates[0]),
+        _condition("ContainersReady", *ready, context, holds=not ready[0]),
+        _condition("PodScheduled", "", "", context, holds=True),
     ]
 
 
-def _condition(kind: str, reason: str, message: str, about: PodStatusContext, *, holds: bool) -> Json:
-    said: dict[str, Json] = {"type": kind, "status": "True" if holds else "False"}
-    said |= {name: text for name, text in (("reason", reason), ("message", message)) if text}
-    if about.generation:
-        said["observedGeneration"] = about.generation
-    return said
+def _condition(kind: str, reason: str, message: str, context: PodStatusContext, *, holds: bool) -> Json:
+    result: dict[str, Json] = {"type": kind, "status": "True" if holds else "False"}
+    result |= {name: text for name, text in (("reason", reason), ("message", message)) if text}
+    if context.generation:
+        result["observedGeneration"] = context.generation
+    return result
 
 
-def _sandbox(state: PodState, phase: str, about: PodStatusContext) -> Json:
+def _sandbox(state: PodState, phase: str, context: PodStatusContext) -> Json:
     begun = any(map(has_begun, (*state.init, *state.containers)))
     if begun and phase not in TERMINAL:
-        return _condition("PodReadyToStartContainers", "", "", about, holds=True)
+        return _condition("PodReadyToStartContainers", "", "", context, holds=True)
     why = "pod sandbox is not ready" if begun else "no pod sandbox exists"
-    return _condition("PodReadyToStartContainers", "PodSandboxNotReady", why, about, holds=False)
+    return _condition("PodReadyToStartContainers", "PodSandboxNotReady", why, context, holds=False)
 
 
 def _containers_ready(shape: PodStatusShape, state: PodState, phase: str) -> tuple[str, str]:
-    """Why the containers are not ready; nothing where they are."""
+    """Why the containers are not ready; empty if they are."""
     if phase in _ENDED:
         return _ENDED[phase], ""
     known = by_name(state)
@@ -129,8 +129,8 @@ def _containers_ready(shape: PodStatusShape, state: PodState, phase: str) -> tup
     return ("ContainersNotReady", f"containers with unready status: {_listed(unready)}") if unready else ("", "")
 
 
-def _closed_gates(shape: PodStatusShape, about: PodStatusContext) -> tuple[str, str]:
-    closed = [gate for gate in shape.gates if gate not in about.open_gates]
+def _closed_gates(shape: PodStatusShape, context: PodStatusContext) -> tuple[str, str]:
+    closed = [gate for gate in shape.gates if gate not in context.open_gates]
     texts = [f'corresponding condition of pod readiness gate "{gate}" does not exist.' for gate in closed]
     return ("ReadinessGatesNotReady", ", ".join(texts)) if closed else ("", "")
 
@@ -173,7 +173,7 @@ def _is_started(status: RuntimeContainerStatus) -> bool:
 
 def _container(uid: str, spec: ContainerShape, status: RuntimeContainerStatus, ready: bool) -> Json:  # noqa: FBT001
     this = _id(uid, status, status.restarts)
-    said: dict[str, Json] = {
+    result: dict[str, Json] = {
         "name": status.name,
         "state": _state(status.state, this),
         "lastState": _state(status.last, _id(uid, status, status.restarts - 1)) if status.last else {},
@@ -184,8 +184,8 @@ def _container(uid: str, spec: ContainerShape, status: RuntimeContainerStatus, r
         "started": _is_started(status),
     }
     if has_begun(status):
-        said["containerID"] = this
-    return said
+        result["containerID"] = this
+    return result
 
 
 def _id(uid: str, status: RuntimeContainerStatus, attempt: int) -> str:
@@ -210,8 +210,8 @@ def _state(state: State, container: str) -> Json:
 # Patches
 
 
-def patch_between(old: Status, new: Status, now: datetime) -> dict[str, Json]:
-    """What a strategic merge patch must say to get from one status to the other; empty where nothing changes."""
+def patch_between(old: _Status, new: _Status, now: datetime) -> dict[str, Json]:
+    """A strategic merge patch between two statuses; empty if they are equal."""
     patch: dict[str, Json] = {
         name: value for name, value in new.items() if name != "conditions" and old.get(name) != value
     }
@@ -222,14 +222,14 @@ def patch_between(old: Status, new: Status, now: datetime) -> dict[str, Json]:
     return patch
 
 
-def _changed(old: Sequence[Status], new: Sequence[Status], now: str) -> list[Json]:
+def _changed(old: Sequence[_Status], new: Sequence[_Status], now: str) -> list[Json]:
     before = {each.get("type"): each for each in old}
     patches = (_condition_patch(before.get(each["type"]) or {}, each, now) for each in new)
     return [patch for patch in patches if patch]
 
 
-def _condition_patch(old: Status, new: Status, now: str) -> Json:
-    """Conditions are merged by type, and keep the time of their last turn while they say the same."""
+def _condition_patch(old: _Status, new: _Status, now: str) -> Json:
+    """Conditions are merged by type and keep their transition time while the status is unchanged."""
     patch: dict[str, Json] = {name: value for name, value in new.items() if old.get(name) != value}
     patch |= dict.fromkeys(name for name in ("reason", "message") if old.get(name) and name not in new)
     if not patch:

@@ -1,4 +1,4 @@
-"""Many alarms on one clock: a heap and a single task, since a hundred thousand sleeping tasks would cost gigabytes."""
+"""Many timers on one clock: a heap and a single task, since a hundred thousand sleeping tasks would cost gigabytes."""
 
 import asyncio
 import heapq
@@ -10,61 +10,61 @@ from kohort.kube.clock import Clock
 
 log = logging.getLogger(__name__)
 
-Action = Callable[[], None]
-_TIDY = 1024
-"""Cancelled alarms are swept out when there are more than this, and more than others."""
+_Callback = Callable[[], None]
+_COMPACT_THRESHOLD = 1024
+"""Minimum number of cancelled timers that triggers their removal."""
 
 
-class Alarm:
-    """Something to be done at a time, unless it is cancelled before."""
+class Timer:
+    """A callback at a time, unless cancelled before."""
 
-    __slots__ = ("_action", "_timers")
+    __slots__ = ("_callback", "_timers")
 
-    def __init__(self, action: Action, timers: "Timers") -> None:
-        self._action: Action | None = action
+    def __init__(self, callback: _Callback, timers: "Timers") -> None:
+        self._callback: _Callback | None = callback
         self._timers = timers
 
     @property
     def is_set(self) -> bool:
-        """Whether it will still ring."""
-        return self._action is not None
+        """Whether it will still fire."""
+        return self._callback is not None
 
     def cancel(self) -> None:
-        """Never ring."""
-        if self._action is not None:
-            self._action = None
-            self._timers.let_go()
+        """Cancels the timer."""
+        if self._callback is not None:
+            self._callback = None
+            self._timers.discard()
 
-    def ring(self) -> None:
-        """Do it, once."""
-        action, self._action = self._action, None
-        if action is not None:
-            action()
+    def fire(self) -> None:
+        """Fires once."""
+        callback, self._callback = self._callback, None
+        if callback is not None:
+            callback()
 
 
 class Timers:
-    """All alarms of one owner; they ring between `start` and `stop`, in order of their time."""
+    """All timers of one owner; they fire between `start` and `stop`, in order of their time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._order = count()
-        self._heap: list[tuple[float, int, Alarm]] = []
+        self._heap: list[tuple[float, int, Timer]] = []
         self._idle = 0
         self._task: asyncio.Task[None] | None = None
         self._running = False
-        self._ringing = False
+        self._firing = False
 
     def __len__(self) -> int:
-        """How many alarms will ring."""
+        """Number of active timers."""
         return len(self._heap) - self._idle
 
     def start(self) -> None:
-        """Let alarms ring from now on."""
+        """Starts firing timers."""
         self._running = True
         self._restart()
 
     async def stop(self) -> None:
-        """No alarm rings any more."""
+        """Stops firing timers."""
         self._running = False
         self._heap.clear()
         self._idle = 0
@@ -73,19 +73,19 @@ class Timers:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def after(self, seconds: float, action: Action) -> Alarm:
-        """Have something done so many seconds from now; at once means in the next turn of the loop."""
-        alarm = Alarm(action, self)
-        entry = (self._clock.now() + max(0.0, seconds), next(self._order), alarm)
+    def after(self, seconds: float, callback: _Callback) -> Timer:
+        """Schedules a callback; zero seconds means the next iteration of the event loop."""
+        timer = Timer(callback, self)
+        entry = (self._clock.now() + max(0.0, seconds), next(self._order), timer)
         heapq.heappush(self._heap, entry)
-        if self._running and not self._ringing and (self._task is None or self._heap[0] is entry):
+        if self._running and not self._firing and (self._task is None or self._heap[0] is entry):
             self._restart()
-        return alarm
+        return timer
 
-    def let_go(self) -> None:
-        """An alarm was cancelled; its place in the heap is freed when that is worth the walk."""
+    def discard(self) -> None:
+        """Counts a cancelled timer and compacts the heap when worthwhile."""
         self._idle += 1
-        if self._idle > _TIDY and self._idle * 2 > len(self._heap):
+        if self._idle > _COMPACT_THRESHOLD and self._idle * 2 > len(self._heap):
             self._heap = [entry for entry in self._heap if entry[2].is_set]
             heapq.heapify(self._heap)
             self._idle = 0
@@ -98,20 +98,20 @@ class Timers:
     async def _run(self) -> None:
         while self._heap:
             await self._clock.sleep(self._heap[0][0] - self._clock.now())
-            self._ringing = True
-            self._ring_due()
-            self._ringing = False
+            self._firing = True
+            self._fire_due()
+            self._firing = False
         self._task = None
 
-    def _ring_due(self) -> None:
-        # An action may set alarms; those of this very moment wait for the next round, so that others get their turn.
+    def _fire_due(self) -> None:
+        # Callbacks may set timers; those due now wait for the next iteration, so that other tasks can run.
         now, last = self._clock.now(), next(self._order)
         while self._heap and self._heap[0][0] <= now and self._heap[0][1] < last:
-            alarm = heapq.heappop(self._heap)[2]
-            if not alarm.is_set:
+            timer = heapq.heappop(self._heap)[2]
+            if not timer.is_set:
                 self._idle -= 1
                 continue
             try:
-                alarm.ring()
+                timer.fire()
             except Exception:
-                log.exception("an alarm failed")
+                log.exception("timer callback failed")

@@ -1,1 +1,1 @@
-"""A runtime without processes: pods start, run, fail and end by the clock, as their annotations say."""
+"""A runtime without processes: pods start, run, fail and finish by the clock, as set by their annotations."""

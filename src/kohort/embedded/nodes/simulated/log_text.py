@@ -1,4 +1,4 @@
-"""What a simulated container writes: that it is simulated, what it simulates, and how that ended."""
+"""Log lines of simulated containers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Line = tuple[datetime, str]
 
 
 def log_lines(
-    who: PodIdentity, plan: SimulatedPodPlan, started: datetime | None, end: Terminated | None, attempt: int
+    identity: PodIdentity, plan: SimulatedPodPlan, started: datetime | None, end: Terminated | None, attempt: int
 ) -> list[Line]:
-    """The lines of one run, each with its time; none before it starts."""
+    """The lines of one run with timestamps; none before it starts."""
     if started is None:
         return []
-    which = f"pod {who.namespace}/{who.name} on node {who.node}, run {attempt + 1}"
+    which = f"pod {identity.namespace}/{identity.name} on node {identity.node}, run {attempt + 1}"
     lines = [(started, f"kohort: {which} is simulated: no process runs, and the image is not used")]
     if plan.run == FOREVER:
         lines.append((started, "kohort: runs until it is deleted"))
@@ -36,7 +36,7 @@ def log_lines(
 
 
 def selected(lines: Sequence[Line], options: PodLogOptions, now: datetime) -> bytes:
-    """The part of the lines that was asked for."""
+    """The requested part of the lines."""
     since = options.since_time
     if options.since_seconds is not None:
         since = now - timedelta(seconds=options.since_seconds)
@@ -48,7 +48,7 @@ def selected(lines: Sequence[Line], options: PodLogOptions, now: datetime) -> by
 
 
 def following(options: PodLogOptions, sent: int) -> PodLogOptions:
-    """What is still wanted after so many bytes: `tail` and `since` are about what was there at first."""
+    """Options for the rest of a followed log: `tail` and `since` apply to its beginning only."""
     limit = None if options.limit_bytes is None else max(0, options.limit_bytes - sent)
     return replace(options, tail_lines=None, since_seconds=None, since_time=None, limit_bytes=limit)
 

@@ -1,4 +1,4 @@
-"""What a pod's annotations say about how it is to fare; values that make no sense are told, and the default taken."""
+"""Reads the simulation annotations of a pod; invalid values are reported and replaced by defaults."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,68 +7,68 @@ from typing import Any
 
 from msgspec import structs
 
-from kohort.embedded.nodes.runtime import Value
+from kohort.embedded.nodes.runtime import RuntimeValue
 
 PREFIX = "kohort.dev/"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 FOREVER = float("inf")
-_LONGEST = 10 * 365 * 24 * 3600.0
-_MOST_TIMES = 1_000_000
+_MAX_SECONDS = 10 * 365 * 24 * 3600.0
+_MAX_FAILURES = 1_000_000
 _FAILED = 1
 _NUMBER = "a number of seconds from 0 to ten years"
 
 
-class SimulatedPodPlan(Value):
-    """How a pod is to fare."""
+class SimulatedPodPlan(RuntimeValue):
+    """Timing and outcome of a simulated pod."""
 
     start: float
-    """Seconds from the pod's coming to the start of its first container."""
+    """Seconds from the arrival of the pod to the start of its first container."""
     init: float
     """Seconds that each init container runs."""
     run: float
     """Seconds that the containers run."""
     stop: float
-    """Seconds that the containers take to end when they are told to."""
+    """Seconds that the containers take to stop."""
     failing: int = 0
-    """How many runs fail; those after them succeed."""
+    """Number of runs that fail; later ones succeed."""
     failure_code: int = _FAILED
     reason: str = "Error"
-    """Why a failing container ended."""
+    """Termination reason of a failing container."""
     waiting: str = ""
     """Why the containers never start."""
     ready: float = 0.0
     """Seconds that the containers run before they are ready."""
 
     def code_of(self, attempt: int) -> int:
-        """With what a run ends; the first is number 0."""
+        """Exit code of a run; the first is number 0."""
         return self.failure_code if attempt < self.failing else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What holds where annotations say nothing."""
+    """Values used without annotations."""
 
     start_seconds: float = 0.0
     run_seconds: float = 10.0
-    """For pods that come to an end; those that are always restarted run until they are deleted."""
+    """For pods that finish; pods with restartPolicy Always run until they are deleted."""
 
 
 @dataclass(slots=True)
 class ParsedPlan:
-    """A plan, and what was wrong with the annotations."""
+    """A plan and the problems found in the annotations."""
 
     plan: SimulatedPodPlan
     problems: list[str] = field(default_factory=list)
 
 
-class _NonsenseError(Exception):
-    """The value is not what it should be; says what it should."""
+class _InvalidValueError(Exception):
+    """An invalid value; the message states what is expected."""
 
 
 def read_plan(pod: Mapping[str, Any], defaults: Defaults) -> ParsedPlan:
     """The plan of a pod."""
     metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
-    said = {
+    texts = {
         name.removeprefix(PREFIX): text
         for name, text in (metadata.get("annotations") or {}).items()
         if name.startswith(PREFIX)
@@ -76,27 +76,27 @@ def read_plan(pod: Mapping[str, Any], defaults: Defaults) -> ParsedPlan:
     ends = spec.get("restartPolicy", "Always") != "Always"
     plan = SimulatedPodPlan(defaults.start_seconds, 0.0, defaults.run_seconds if ends else FOREVER, 0.0)
     reading = ParsedPlan(plan)
-    found = _Annotations(said, reading.problems)
+    found = _Annotations(texts, reading.problems)
     reading.plan = _failures(found, _times(found, plan), metadata)
     return reading
 
 
 class _Annotations:
-    """The texts of a pod's annotations; each is read once, and told once when it is nonsense."""
+    """The annotations of a pod; each is read once, and an invalid one is reported once."""
 
-    def __init__(self, said: Mapping[str, str], problems: list[str]) -> None:
-        self._said = said
+    def __init__(self, texts: Mapping[str, str], problems: list[str]) -> None:
+        self._texts = texts
         self._problems = problems
 
     def read(self, name: str, reader: Callable[[str], Any], default: Any) -> Any:
-        text = self._said.get(name)
+        text = self._texts.get(name)
         if text is None:
             return default
         try:
             return reader(text.strip())
-        except (_NonsenseError, ValueError) as error:
-            wanted = str(error) if isinstance(error, _NonsenseError) else "another value"
-            self._problems.append(f'{PREFIX}{name}: "{text[:64]}" is not {wanted}; it is left out of account')
+        except (_InvalidValueError, ValueError) as error:
+            wanted = str(error) if isinstance(error, _InvalidValueError) else "another value"
+            self._problems.append(f'{PREFIX}{name}: "{text[:64]}" is not {wanted}; ignored')
             return default
 
 
@@ -116,7 +116,7 @@ def _failures(found: _Annotations, plan: SimulatedPodPlan, metadata: Mapping[str
     reason = found.read("fail-reason", _word, "")
     fails = _is_chosen(found, metadata)
     if times is None:
-        times = _MOST_TIMES if fails or (fails is None and code) else 0
+        times = _MAX_FAILURES if fails or (fails is None and code) else 0
     elif fails is False:
         times = 0
     return structs.replace(
@@ -129,18 +129,18 @@ def _failures(found: _Annotations, plan: SimulatedPodPlan, metadata: Mapping[str
 
 
 def _is_chosen(found: _Annotations, metadata: Mapping[str, Any]) -> bool | None:
-    """Whether this pod is among those that fail; None where nothing is said about it."""
+    """Whether this pod is selected to fail; None without such an annotation."""
     rate = found.read("fail-rate", _rate, None)
     indexes = found.read("fail-indexes", _indexes, None)
     if rate is None and indexes is None:
         return None
-    by_lot = rate is not None and _lot(str(metadata.get("uid") or "")) < rate
+    by_rate = rate is not None and _fraction(str(metadata.get("uid") or "")) < rate
     index = str((metadata.get("annotations") or {}).get(COMPLETION_INDEX, ""))
-    return by_lot or (indexes is not None and index.isdigit() and any(int(index) in each for each in indexes))
+    return by_rate or (indexes is not None and index.isdigit() and any(int(index) in each for each in indexes))
 
 
-def _lot(uid: str) -> float:
-    """A number from 0 to 1 that is the pod's for good."""
+def _fraction(uid: str) -> float:
+    """A stable number from 0 to 1 derived from the UID."""
     return int.from_bytes(blake2b(uid.encode(), digest_size=6).digest()) / 2**48
 
 
@@ -149,8 +149,8 @@ def _seconds(text: str) -> float:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0 <= number <= _LONGEST:
-        raise _NonsenseError(_NUMBER)
+    if not 0 <= number <= _MAX_SECONDS:
+        raise _InvalidValueError(_NUMBER)
     return number
 
 
@@ -167,19 +167,19 @@ def _seconds_or(text: str, without_end: str) -> float:
         return FOREVER
     try:
         return _seconds(text)
-    except _NonsenseError:
-        raise _NonsenseError(f'{_NUMBER}, or "{without_end}"') from None
+    except _InvalidValueError:
+        raise _InvalidValueError(f'{_NUMBER}, or "{without_end}"') from None
 
 
 def _exit_code(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 4 and int(text) < 256):
-        raise _NonsenseError("a number from 0 to 255")
+        raise _InvalidValueError("a number from 0 to 255")
     return int(text)
 
 
 def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 7):
-        raise _NonsenseError("a whole number from 0 to 999999")
+        raise _InvalidValueError("a whole number from 0 to 999999")
     return int(text)
 
 
@@ -189,22 +189,22 @@ def _rate(text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number <= 1:
-        raise _NonsenseError("a number from 0 to 1")
+        raise _InvalidValueError("a number from 0 to 1")
     return number
 
 
 def _word(text: str) -> str:
     if not (text.isascii() and text.isalnum() and len(text) < 64):
-        raise _NonsenseError("one word such as OOMKilled")
+        raise _InvalidValueError("one word such as OOMKilled")
     return text
 
 
 def _indexes(text: str) -> list[range]:
-    """`0,3-5`: single indexes and ranges, both ends included."""
+    """Parses `0,3-5`: single indexes and inclusive ranges."""
     found = []
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
         if not (first.isascii() and first.isdigit()) or (last and not (last.isascii() and last.isdigit())):
-            raise _NonsenseError("a list of indexes and ranges such as 0,3-5")
+            raise _InvalidValueError("a list of indexes and ranges such as 0,3-5")
         found.append(range(int(first[:9]), int((last or first)[:9]) + 1))
     return found

@@ -1,6 +1,6 @@
-"""One simulated pod: a small state machine that the clock drives; all its containers go in step.
+"""A simulated pod: a state machine driven by the clock; all its containers change state together.
 
-It keeps moments instead of states, and works the state out when it is to be told: there are a hundred thousand of it.
+It stores times and derives the container states on demand, since there may be a hundred thousand pods.
 """
 
 import asyncio
@@ -14,27 +14,27 @@ from kohort.embedded.nodes.runtime import (
     PodStatusSink,
     Running,
     RuntimeContainerStatus,
+    RuntimeValue,
     State,
     Terminated,
-    Value,
 )
 from kohort.embedded.nodes.shapes import PodStatusShape
 from kohort.embedded.nodes.simulated.log_text import following, log_lines, selected
 from kohort.embedded.nodes.simulated.plans import FOREVER, SimulatedPodPlan
-from kohort.embedded.nodes.timers import Alarm, Timers
+from kohort.embedded.nodes.timers import Timer, Timers
 from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube.backoff import Backoff
 from kohort.kube.clock import Clock
 from kohort.kube.errors import bad_request
 
 _BACK_OFF = Backoff(base=10.0, cap=300.0, jitter=0.0)
-_FORGIVEN = 600.0
-"""Seconds of running after which earlier failures are forgotten."""
+_RESET_SECONDS = 600.0
+"""Seconds of running after which earlier failures are reset."""
 TERM, KILL = 143, 137
 
 
 class SimulatedPhase(Enum):
-    """Where a pod is on its way."""
+    """Phase of a simulated pod."""
 
     STARTING = "starting"
     INITIALIZING = "initializing"
@@ -43,8 +43,8 @@ class SimulatedPhase(Enum):
     ENDED = "ended"
 
 
-class PodIdentity(Value):
-    """The names by which a pod is known."""
+class PodIdentity(RuntimeValue):
+    """Namespace, name, UID and node of a pod."""
 
     namespace: str
     name: str
@@ -52,22 +52,21 @@ class PodIdentity(Value):
     node: str
 
 
-class PreviousPodState(Value):
-    """What a former agent has seen of the pod."""
+class PreviousPodState(RuntimeValue):
+    """What a previous agent reported about the pod."""
 
-    came: datetime
+    arrived: datetime
     started: datetime | None = None
     attempt: int = 0
     last: Terminated | None = None
     end: Terminated | None = None
-    """How a pod ended that has."""
+    """How a finished pod terminated."""
 
 
 class SimulatedPod:
-    """A pod that does nothing but take its time."""
+    """A pod without processes."""
 
     __slots__ = (
-        "_alarm",
         "_attempt",
         "_begun",
         "_clock",
@@ -80,21 +79,22 @@ class SimulatedPod:
         "_shape",
         "_stage",
         "_started",
+        "_timer",
         "_timers",
         "_until",
-        "who",
+        "identity",
     )
 
     def __init__(
         self,
-        who: PodIdentity,
+        identity: PodIdentity,
         shape: PodStatusShape,
         plan: SimulatedPodPlan,
         reports: PodStatusSink,
         clock: Clock,
         timers: Timers,
     ) -> None:
-        self.who = who
+        self.identity = identity
         self._shape = shape
         self._plan = plan
         self._reports = reports
@@ -108,21 +108,21 @@ class SimulatedPod:
         self._is_ready = False
         self._last: Terminated | None = None
         self._until: float | None = None
-        """When a pod that was told to stop is gone at the latest."""
-        self._alarm: Alarm | None = None
+        """Latest end of a pod that is being stopped."""
+        self._timer: Timer | None = None
         self._followers: set[asyncio.Event] | None = None
 
-    # The way of a pod
+    # State transitions
 
     def begin(self, past: PreviousPodState) -> None:
-        """Start, or go on where a former agent has left off."""
+        """Starts the pod or resumes it after a previous agent."""
         self._attempt, self._last = past.attempt, past.last
         if past.end is not None:
             self._begun = self._started = past.end.started
             self._stage = SimulatedPhase.RUNNING
             self._over(past.end)
         elif self._plan.waiting:
-            self._tell()
+            self._report_state()
         elif past.started is not None:
             self._begun = past.started
             self._run(past.started)
@@ -131,14 +131,14 @@ class SimulatedPod:
             self._failures = past.attempt
             self._back_off(past.last.finished)
         else:
-            self._start(self._left(past.came, self._plan.start))
+            self._start(self._left(past.arrived, self._plan.start))
 
     def _start(self, wait: float) -> None:
         if wait <= 0:
             self._initialize()
             return
-        self._tell()
-        self._alarm = self._timers.after(wait, self._initialize)
+        self._report_state()
+        self._timer = self._timers.after(wait, self._initialize)
 
     def _initialize(self) -> None:
         self._begun = self._clock.wall()
@@ -150,13 +150,13 @@ class SimulatedPod:
         self._next_init()
 
     def _next_init(self) -> None:
-        """The containers that initialize run one after the other; each end is told."""
+        """Init containers run one after the other; each termination is reported."""
         done, wanted = self._inits_done(), sum(not each.is_sidecar for each in self._shape.init)
         if done >= wanted:
             self._run(self._clock.wall())
             return
-        self._tell()
-        self._alarm = self._timers.after(self._plan.init, self._next_init)
+        self._report_state()
+        self._timer = self._timers.after(self._plan.init, self._next_init)
 
     def _inits_done(self) -> int:
         if self._begun is None or not self._plan.init:
@@ -167,20 +167,20 @@ class SimulatedPod:
         self._stage, self._started = SimulatedPhase.RUNNING, since
         left = self._left(since, self._plan.ready)
         self._is_ready = left <= 0
-        self._tell()
+        self._report_state()
         if self._is_ready or self._plan.ready >= self._plan.run:
             self._finish_in_time(since)
         else:
-            self._alarm = self._timers.after(left, self._become_ready)
+            self._timer = self._timers.after(left, self._become_ready)
 
     def _become_ready(self) -> None:
         self._is_ready = True
-        self._tell()
+        self._report_state()
         self._finish_in_time(self._started or self._clock.wall())
 
     def _finish_in_time(self, since: datetime) -> None:
         if self._plan.run != FOREVER:
-            self._alarm = self._timers.after(self._left(since, self._plan.run), self._finish)
+            self._timer = self._timers.after(self._left(since, self._plan.run), self._finish)
 
     def _finish(self) -> None:
         code = self._plan.code_of(self._attempt)
@@ -189,19 +189,19 @@ class SimulatedPod:
             self._over(end)
             return
         self._last, self._started = end, None
-        long = (end.finished - end.started).total_seconds() >= _FORGIVEN
+        long = (end.finished - end.started).total_seconds() >= _RESET_SECONDS
         self._failures = 1 if long else self._failures + 1
         self._back_off(end.finished)
 
     def _back_off(self, since: datetime) -> None:
-        """The first restart comes at once, the next ones later and later."""
+        """The first restart is immediate, later ones back off exponentially."""
         wait = 0.0 if self._failures <= 1 else self._left(since, self._wait())
         if wait <= 0:
             self._restart()
             return
         self._stage = SimulatedPhase.WAITING
-        self._tell()
-        self._alarm = self._timers.after(wait, self._restart)
+        self._report_state()
+        self._timer = self._timers.after(wait, self._restart)
 
     def _wait(self) -> float:
         return _BACK_OFF.steady(self._failures - 1)
@@ -211,7 +211,7 @@ class SimulatedPod:
         self._run(self._clock.wall())
 
     def _left(self, since: datetime, seconds: float) -> float:
-        """How much of a time that began then is still to come."""
+        """Remaining seconds of a period."""
         return seconds - (self._clock.wall() - since).total_seconds()
 
     def _end(self, code: int, reason: str) -> Terminated:
@@ -219,19 +219,19 @@ class SimulatedPod:
         return Terminated(code, reason, self._started or now, now)
 
     def _over(self, end: Terminated | None) -> None:
-        """Nothing happens to the pod any more; `end` is that of a run that was under way."""
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+        """Enters the final state; `end` is that of the current run."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         state = self._final(end)
         self._stage, self._last = SimulatedPhase.ENDED, end or self._last
         self._reports.state(state)
         self._wake()
 
-    # What the agent asks for
+    # Runtime interface
 
     def stop(self, grace: float) -> None:
-        """End in the time that the plan takes for it, or when the grace is over."""
+        """Stops within the time set by the plan, at most the grace period."""
         if self._stage is SimulatedPhase.ENDED:
             return
         if self._stage is not SimulatedPhase.RUNNING:
@@ -240,19 +240,19 @@ class SimulatedPod:
         now = self._clock.now()
         self._until = min(self._until or now + self._plan.stop, now + grace)
         if self._until <= now:
-            self._ended_by_hand()
+            self._stopped()
             return
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm = self._timers.after(self._until - now, self._ended_by_hand)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._timers.after(self._until - now, self._stopped)
 
-    def _ended_by_hand(self) -> None:
+    def _stopped(self) -> None:
         self._over(self._end(TERM, "Error"))
 
     def logs(self, options: PodLogOptions) -> AsyncIterator[bytes]:
-        """What a simulated container says: that it is one, and how it fares."""
+        """The log lines of a simulated container."""
         if options.previous and not self._attempt:
-            name = self.who.name
+            name = self.identity.name
             raise bad_request(f'previous terminated container "{options.container}" in pod "{name}" not found')
         return self._lines(options)
 
@@ -260,16 +260,16 @@ class SimulatedPod:
         attempt = self._attempt - 1 if options.previous else self._attempt
         sent = 0
         while True:
-            lines = log_lines(self.who, self._plan, self._started_of(attempt), self._end_of(attempt), attempt)
+            lines = log_lines(self.identity, self._plan, self._started_of(attempt), self._end_of(attempt), attempt)
             piece = selected(lines[sent:], options, self._clock.wall())
             yield piece
             sent, options = len(lines), following(options, len(piece))
             ended = attempt != self._attempt or self._stage in (SimulatedPhase.ENDED, SimulatedPhase.WAITING)
             if not options.follow or ended or options.limit_bytes == 0:
                 return
-            await self._woken()
+            await self._wakeup()
 
-    async def _woken(self) -> None:
+    async def _wakeup(self) -> None:
         wake = asyncio.Event()
         self._followers = self._followers or set()
         self._followers.add(wake)
@@ -279,9 +279,9 @@ class SimulatedPod:
             self._followers.discard(wake)
 
     async def close(self) -> None:
-        """Forget everything."""
-        if self._alarm is not None:
-            self._alarm.cancel()
+        """Releases everything."""
+        if self._timer is not None:
+            self._timer.cancel()
         self._stage = SimulatedPhase.ENDED
         self._wake()
 
@@ -294,18 +294,18 @@ class SimulatedPod:
         return end.started if end else self._started
 
     def _end_of(self, attempt: int) -> Terminated | None:
-        """How a run ended, as far as that is still known."""
+        """How a run terminated, if still in memory."""
         over = self._stage in (SimulatedPhase.ENDED, SimulatedPhase.WAITING)
         return self._last if attempt < self._attempt or over else None
 
-    # What the state is
+    # Reported state
 
-    def _tell(self) -> None:
+    def _report_state(self) -> None:
         self._reports.state(self.state())
         self._wake()
 
     def state(self) -> PodState:
-        """All containers as they are now."""
+        """The current state of all containers."""
         mains = tuple(self._main(each.name) for each in self._shape.containers)
         return PodState(mains, self._inits(self._stage, None)) if self._shape.init else PodState(mains)
 
@@ -318,15 +318,15 @@ class SimulatedPod:
         return RuntimeContainerStatus(name, ContainerWaiting(reason))
 
     def _crash_loop(self, name: str) -> ContainerWaiting:
-        who = self.who
+        identity = self.identity
         wait = f"{self._wait():.0f}s"
         if self._wait() >= 60:
             wait = f"{int(self._wait()) // 60}m{int(self._wait()) % 60}s"
-        where = f"container={name} pod={who.name}_{who.namespace}({who.uid})"
+        where = f"container={name} pod={identity.name}_{identity.namespace}({identity.uid})"
         return ContainerWaiting("CrashLoopBackOff", f"back-off {wait} restarting failed {where}")
 
     def _final(self, end: Terminated | None) -> PodState:
-        """The last state: what ran has ended, what waited for its restart has ended before."""
+        """The final state: running containers terminated, those awaiting a restart keep their last termination."""
         before = self._last if self._attempt else None
         if end is None and self._stage is SimulatedPhase.WAITING:
             end, before = self._last, None
@@ -337,7 +337,7 @@ class SimulatedPod:
         return PodState(mains, self._inits(self._stage, self._clock.wall()), over=True)
 
     def _inits(self, stage: SimulatedPhase, ended: datetime | None) -> tuple[RuntimeContainerStatus, ...]:
-        """The containers that initialize, in their order; sidecars run from their turn on until the pod ends."""
+        """Init containers in order; sidecars run from their turn until the pod ends."""
         if self._begun is None:
             return tuple(
                 RuntimeContainerStatus(each.name, ContainerWaiting("PodInitializing")) for each in self._shape.init

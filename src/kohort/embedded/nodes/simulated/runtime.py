@@ -14,11 +14,11 @@ from kohort.embedded.nodes.simulated.pods import PodIdentity, PreviousPodState, 
 from kohort.embedded.nodes.timers import Timers
 from kohort.kube.clock import Clock
 
-_MOST_PLANS = 4096
+_MAX_PLANS = 4096
 
 
 class SimulatedRuntime:
-    """Runs pods in name only; when it stops, it forgets them, and another one goes on from their status."""
+    """Simulates pods; after a restart they resume from their status."""
 
     def __init__(
         self, clock: Clock, defaults: Defaults | None = None, devices: Mapping[str, int] | None = None
@@ -31,47 +31,47 @@ class SimulatedRuntime:
         self._plans: dict[SimulatedPodPlan, SimulatedPodPlan] = {}
 
     def devices(self) -> Mapping[str, int]:
-        """As many as it was given; none of them is real."""
+        """The configured devices."""
         return self._devices
 
     async def start(self) -> None:
-        """Let time pass for the pods."""
+        """Starts the timers."""
         self._timers.start()
 
     async def stop(self) -> None:
-        """Time stands still for all pods."""
+        """Stops the timers."""
         await self._timers.stop()
 
     def run(self, pod: dict[str, Json], reports: PodStatusSink) -> SimulatedPod:
-        """Simulate a pod as its annotations say."""
+        """Simulates a pod according to its annotations."""
         reading = read_plan(pod, self._defaults)
         for problem in reading.problems:
             reports.note(PodEvent("Warning", "InvalidAnnotation", problem))
         metadata, spec = pod["metadata"], pod["spec"]
-        who = PodIdentity(
+        identity = PodIdentity(
             metadata.get("namespace", ""), metadata["name"], metadata.get("uid", ""), spec.get("nodeName", "")
         )
         shape = self._shapes.shared(shape_of(pod))
-        running = SimulatedPod(who, shape, self._shared(reading.plan), reports, self._clock, self._timers)
+        running = SimulatedPod(identity, shape, self._shared(reading.plan), reports, self._clock, self._timers)
         running.begin(_past(pod.get("status") or {}, self._clock.wall()))
         return running
 
     def _shared(self, plan: SimulatedPodPlan) -> SimulatedPodPlan:
-        if len(self._plans) >= _MOST_PLANS:
+        if len(self._plans) >= _MAX_PLANS:
             self._plans.clear()
         return self._plans.setdefault(plan, plan)
 
 
 def _past(status: Mapping[str, Any], now: datetime) -> PreviousPodState:
-    """What the pod's status tells of its life so far; the first container stands for all."""
-    came = _time(status.get("startTime")) or now
+    """What the pod's status shows of its previous runs; the first container represents all."""
+    arrived = _time(status.get("startTime")) or now
     first: Mapping[str, Any] = next(iter(status.get("containerStatuses") or ()), {})
     state = first.get("state") or {}
     last = _terminated((first.get("lastState") or {}).get("terminated"), now)
     attempt = int(first.get("restartCount") or 0)
     started = _time((state.get("running") or {}).get("startedAt"))
     end = _terminated(state.get("terminated"), now) if status.get("phase") in TERMINAL else None
-    return PreviousPodState(came, started, attempt, last, end)
+    return PreviousPodState(arrived, started, attempt, last, end)
 
 
 def _terminated(found: Mapping[str, Any] | None, now: datetime) -> Terminated | None:
