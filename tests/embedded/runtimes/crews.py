@@ -6,11 +6,11 @@ from typing import Self
 
 from kohort.embedded.nodes.runtime import RuntimeContainerStatus, Terminated
 from kohort.embedded.runtimes.container_messages import (
+    ContainerCommand,
     ContainerEnded,
-    Finding,
     Kill,
-    Order,
     PreStop,
+    ProbeEvent,
     Start,
     Started,
     TerminateContainer,
@@ -51,7 +51,7 @@ class Play:
 
     machine: Supervision
     now: float = 0.0
-    orders: list[Order] = field(default_factory=list)
+    orders: list[ContainerCommand] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -67,7 +67,7 @@ class Play:
     def wall(self) -> datetime:
         return START + timedelta(seconds=self.now)
 
-    def taken(self) -> list[Order]:
+    def taken(self) -> list[ContainerCommand]:
         """The orders since the last look."""
         orders, self.orders = self.orders, []
         return orders
@@ -80,7 +80,7 @@ class Play:
         how = Terminated(code, "Completed" if code == 0 else "Error", self.wall(), self.wall())
         self.orders += self.machine.apply(ContainerEnded(name, how), self.now)
 
-    def found(self, finding: Finding) -> None:
+    def found(self, finding: ProbeEvent) -> None:
         self.orders += self.machine.apply(finding, self.now)
 
     def ran(self, name: str, code: int = 0) -> None:

@@ -209,5 +209,5 @@ def test_without_a_command_the_image_s_own_is_used() -> None:
 
 
 def test_a_pod_can_t_steer_the_engine_with_its_variables() -> None:
-    with pytest.raises(NotYetError, match="LD_PRELOAD can't have several lines"):
+    with pytest.raises(NotYetError, match="LD_PRELOAD cannot have several lines"):
         making(container(), env={"LD_PRELOAD": "a\nb"}).arguments("podman")

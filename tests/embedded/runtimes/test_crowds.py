@@ -20,20 +20,20 @@ from kohort.embedded.runtimes.process.shim import leftover_processes, task_limit
 from kohort.embedded.runtimes.process.shim.leftover_processes import kill_descendants
 from kohort.embedded.runtimes.process.shim.processes import (
     Process,
+    all_processes,
     descendants,
-    everybody,
     look_at,
     send,
     start_ticks,
 )
 from kohort.embedded.runtimes.process.shim.state import FILE, ShimState
-from kohort.embedded.runtimes.process.shim.task_limits import TaskGrowth, tally
+from kohort.embedded.runtimes.process.shim.task_limits import TaskGrowth, count_tasks
 from kohort.embedded.runtimes.process.shim.task_monitor import NEWEST, TaskLimitMonitor
 
 SHIM, MAIN, SIDE = 10, 11, 12
 
 
-def book(shim: int = SHIM, ticks: int = 1, **limits: int) -> dict[str, Any]:
+def shim_state(shim: int = SHIM, ticks: int = 1, **limits: int) -> dict[str, Any]:
     """The book of a pod whose containers have these limits; their first processes are numbered from 11."""
     containers = {
         name: {"attempt": 0, "pid": shim + number, "ticks": 1, "cgroup": "", "most": most}
@@ -58,9 +58,9 @@ def test_tasks_belong_to_a_container_by_descent_or_session_and_are_loose_otherwi
         30: process(SHIM, 30, tasks=2),
         40: process(1, 40, tasks=99),
     }
-    found = tally(book(main=6, side=5), machine)
+    found = count_tasks(shim_state(main=6, side=5), machine)
     assert (found.tasks["main"], found.tasks["side"], found.loose) == (6, 1, 2)
-    assert found.room == 0
+    assert found.allowance == 0
 
 
 @pytest.mark.parametrize(
@@ -73,22 +73,22 @@ def test_tasks_belong_to_a_container_by_descent_or_session_and_are_loose_otherwi
 def test_a_pod_without_room_is_told_why(main: int, loose: int, says: str) -> None:
     machine = {SHIM: process(1), MAIN: process(SHIM, MAIN, tasks=main)}
     machine |= {100 + number: process(SHIM, 100 + number) for number in range(loose)}
-    found = tally(book(main=3), machine)
-    assert found.room < 0
-    assert found.verdict() == f"{says}: all processes of the pod were killed"
+    found = count_tasks(shim_state(main=3), machine)
+    assert found.allowance < 0
+    assert found.kill_reason() == f"{says}: all processes of the pod were killed"
 
 
 def test_the_dead_count_unless_it_is_for_the_shim_to_wait_for_them() -> None:
     dead = process(MAIN, MAIN)._replace(is_dead=True)
     machine = {SHIM: process(1), MAIN: process(SHIM, MAIN), 20: dead, 21: dead._replace(parent=SHIM)}
-    assert tally(book(main=3), machine).room == 1
+    assert count_tasks(shim_state(main=3), machine).allowance == 1
 
 
 def test_a_container_that_the_kernel_holds_to_its_limit_does_not_count() -> None:
     machine = {SHIM: process(1), MAIN: process(SHIM, MAIN), SIDE: process(SHIM, SIDE, tasks=50)}
-    assert tally(book(main=3, side=0), machine).room == 2
-    assert not task_limits.is_watched(book(main=0))
-    assert task_limits.is_watched(book(main=1))
+    assert count_tasks(shim_state(main=3, side=0), machine).allowance == 2
+    assert not task_limits.is_watched(shim_state(main=0))
+    assert task_limits.is_watched(shim_state(main=1))
 
 
 @st.composite
@@ -109,11 +109,11 @@ def machines(draw: st.DrawFn) -> dict[int, Process]:
 
 @given(machines(), st.integers(1, 40), st.integers(1, 40))
 def test_every_task_of_a_pod_is_counted_once_and_no_other(machine: dict[int, Process], main: int, side: int) -> None:
-    found = tally(book(main=main, side=side), machine)
+    found = count_tasks(shim_state(main=main, side=side), machine)
     total = sum(machine[pid].tasks for pid in descendants(SHIM, machine))
     assert found.tasks.get("main", 0) + found.tasks.get("side", 0) + found.loose == total
     too_many = found.tasks.get("main", 0) > main or found.tasks.get("side", 0) > side or total > main + side
-    assert (found.room < 0) == too_many
+    assert (found.allowance < 0) == too_many
 
 
 @given(
@@ -126,39 +126,39 @@ def test_no_pod_passes_its_limit_by_much_unseen_while_others_only_grow(
     """The pod has any number of tasks at each glance, and all others together have ever more."""
     growth, others, looked_at = TaskGrowth(), 100, 0
     growth.expect(limit)
-    growth.looked(others, limit)
+    growth.record_count(others, limit)
     for tasks, more in story:
         others += more
-        if growth.is_suspicious(others + tasks):
+        if growth.needs_recount(others + tasks):
             looked_at = tasks
-            growth.looked(others + tasks, limit - tasks)
+            growth.record_count(others + tasks, limit - tasks)
         else:
-            assert tasks <= max(limit, looked_at) + limit // task_limits.LEAST_PART
+            assert tasks <= max(limit, looked_at) + limit // task_limits.MIN_GROWTH_FRACTION
 
 
 @given(st.integers(10, 1000), st.integers(0, 5000), st.integers(1, 5000))
 def test_growth_counts_from_the_fewest_tasks_since_the_last_look(limit: int, ended: int, came: int) -> None:
     growth = TaskGrowth()
     growth.expect(limit)
-    growth.looked(10_000, limit)
-    assert not growth.is_suspicious(10_000 - ended)
-    assert growth.is_suspicious(10_000 - ended + came) == (came > limit)
+    growth.record_count(10_000, limit)
+    assert not growth.needs_recount(10_000 - ended)
+    assert growth.needs_recount(10_000 - ended + came) == (came > limit)
 
 
 @given(st.integers(10, 1000), st.lists(st.integers(0, 10_000), max_size=20))
 def test_a_machine_that_only_shrinks_is_never_looked_at(limit: int, counts: list[int]) -> None:
     growth = TaskGrowth()
     growth.expect(limit)
-    growth.looked(10_000, limit)
-    assert not any(growth.is_suspicious(count) for count in sorted(counts, reverse=True))
+    growth.record_count(10_000, limit)
+    assert not any(growth.needs_recount(count) for count in sorted(counts, reverse=True))
 
 
 @pytest.mark.parametrize(("name", "attempt", "told"), [("main", 0, True), ("main", 1, False), ("side", 0, False)])
 def test_a_verdict_is_for_the_starts_that_it_ended(tmp_path: Path, name: str, attempt: int, told: bool) -> None:
-    assert task_limits.verdict(str(tmp_path), name, attempt) == ""
-    task_limits.record(str(tmp_path), book(main=3), "too many")
-    assert task_limits.verdict(str(tmp_path), name, attempt) == ("too many" if told else "")
-    task_limits.record(str(tmp_path / "gone"), book(main=3), "nobody to tell")
+    assert task_limits.kill_reason(str(tmp_path), name, attempt) == ""
+    task_limits.record(str(tmp_path), shim_state(main=3), "too many")
+    assert task_limits.kill_reason(str(tmp_path), name, attempt) == ("too many" if told else "")
+    task_limits.record(str(tmp_path / "gone"), shim_state(main=3), "nobody to tell")
 
 
 # With real processes
@@ -181,7 +181,7 @@ def program(code: str, said: int = 1) -> Iterator["subprocess.Popen[bytes]"]:
 
 def living_below(top: int) -> int:
     """How many descendants of a process live."""
-    machine = everybody()
+    machine = all_processes()
     return sum(not machine[pid].is_dead for pid in descendants(top, machine))
 
 
@@ -202,7 +202,7 @@ print(end="x", flush=True)
 time.sleep(1000)
 """
     with program(code) as running:
-        machine = everybody()
+        machine = all_processes()
         assert machine[running.pid].tasks == 5
         (child,) = descendants(running.pid, machine)
         assert (machine[child].is_dead, machine[child].tasks) == (True, 1)
@@ -245,7 +245,7 @@ def kept(place: Path, shim: int, **limits: int) -> None:
     directory.mkdir(parents=True)
     kept_book = ShimState(str(directory))
     kept_book.sign(shim, start_ticks(shim))
-    kept_book.containers = book(shim, **limits)["containers"]
+    kept_book.containers = shim_state(shim, **limits)["containers"]
     kept_book.save()
     assert (directory / FILE).exists()
 
@@ -287,7 +287,7 @@ def test_a_pod_above_its_limit_is_ended_and_its_shim_goes_on(tmp_path: Path) -> 
         left_alone(tmp_path)
         wait_for(lambda: living_below(shim.pid) == 0)
         wait_for(lambda: Path(f"/proc/{shim.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T")
-        told = task_limits.verdict(str(tmp_path / "pods" / "one"), "main", 0)
+        told = task_limits.kill_reason(str(tmp_path / "pods" / "one"), "main", 0)
         assert told.startswith("The pod had 3 processes and threads, its limit is 2:")
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from kohort.api.codec import from_json
 from kohort.embedded.nodes.runtime import PodEvent
-from kohort.embedded.runtimes.container_messages import Checked, Finding, ProbedContainer, StartedUp, Unhealthy
+from kohort.embedded.runtimes.container_messages import Checked, ProbedContainer, ProbeEvent, StartedUp, Unhealthy
 from kohort.embedded.runtimes.probes.manager import Listeners, ProbeManager
-from kohort.embedded.runtimes.probes.prober import ExecResult, ask
+from kohort.embedded.runtimes.probes.prober import ExecResult, execute_probe
 from kohort.embedded.runtimes.probes.spec import Probe, ProbeOutcome, ProbeResult, Probes, ProbeState
 from kohort.kube.clock import SystemClock, VirtualClock
 
@@ -35,16 +35,16 @@ outcomes = st.lists(st.sampled_from(ProbeOutcome))
 def test_a_verdict_is_the_last_run_of_equal_answers_that_was_long_enough(
     heard: list[ProbeOutcome], passes: int, failures: int
 ) -> None:
-    verdict = ProbeState(probe(successThreshold=passes, failureThreshold=failures))
+    kill_reason = ProbeState(probe(successThreshold=passes, failureThreshold=failures))
     said = [each for each in heard if each is not ProbeOutcome.ERRORED]
     for each in heard:
-        verdict.hear(each)
+        kill_reason.add(each)
     expected = None
     for end in range(1, len(said) + 1):
         for outcome, length in ((ProbeOutcome.PASSED, passes), (ProbeOutcome.FAILED, failures)):
             if said[max(0, end - length) : end] == [outcome] * length:
                 expected = outcome is ProbeOutcome.PASSED
-    assert verdict.holds is expected
+    assert kill_reason.holds is expected
 
 
 # When is asked
@@ -57,7 +57,7 @@ class Room:
         self.clock = VirtualClock()
         self.said: Callable[[], ExecResult] = lambda: FINE
         self.asked: list[float] = []
-        self.found: list[Finding] = []
+        self.found: list[ProbeEvent] = []
         self.notes: list[PodEvent] = []
         listeners = Listeners(self.execute, self.found.append, self.notes.append)
         self.watch = ProbeManager({"main": probes}, listeners, self.clock)
@@ -73,7 +73,7 @@ class Room:
 
 
 @asynccontextmanager
-async def room(**probes: Probe) -> AsyncIterator[Room]:
+async def allowance(**probes: Probe) -> AsyncIterator[Room]:
     found = Room(Probes(probes.get("startup"), probes.get("readiness"), probes.get("liveness")))
     found.watch.follow([found.watched])
     try:
@@ -83,7 +83,7 @@ async def room(**probes: Probe) -> AsyncIterator[Room]:
 
 
 async def test_a_probe_waits_for_its_delay_and_comes_again_after_each_period() -> None:
-    async with room(readiness=probe(initialDelaySeconds=5, periodSeconds=3)) as here:
+    async with allowance(readiness=probe(initialDelaySeconds=5, periodSeconds=3)) as here:
         await here.later(12)
         assert here.asked == [5, 8, 11]
         assert here.found == [Checked("main", 0, ready=True)]
@@ -98,7 +98,7 @@ async def test_the_delay_is_counted_from_the_start_of_the_container() -> None:
 
 
 async def test_readiness_is_lost_after_as_many_failures_as_the_threshold_and_can_come_back() -> None:
-    async with room(readiness=probe(periodSeconds=1, failureThreshold=3)) as here:
+    async with allowance(readiness=probe(periodSeconds=1, failureThreshold=3)) as here:
         await here.later(1)
         here.said = lambda: BAD
         await here.later(2)
@@ -112,7 +112,9 @@ async def test_readiness_is_lost_after_as_many_failures_as_the_threshold_and_can
 
 async def test_nothing_else_is_asked_before_the_startup_probe_has_passed() -> None:
     startup = probe(periodSeconds=1, failureThreshold=30)
-    async with room(startup=startup, readiness=probe(periodSeconds=100), liveness=probe(periodSeconds=100)) as here:
+    async with allowance(
+        startup=startup, readiness=probe(periodSeconds=100), liveness=probe(periodSeconds=100)
+    ) as here:
         here.said = lambda: BAD
         await here.later(5)
         assert here.found == []
@@ -125,7 +127,7 @@ async def test_nothing_else_is_asked_before_the_startup_probe_has_passed() -> No
 @pytest.mark.parametrize("purpose", ["startup", "liveness"])
 async def test_a_container_that_fails_too_often_is_condemned_once(purpose: str) -> None:
     fatal = probe(periodSeconds=1, failureThreshold=2, terminationGracePeriodSeconds=7)
-    async with room(**{purpose: fatal}) as here:
+    async with allowance(**{purpose: fatal}) as here:
         here.said = lambda: BAD
         await here.later(20)
         assert here.found == [Unhealthy("main", 0, purpose, 7)]
@@ -133,7 +135,7 @@ async def test_a_container_that_fails_too_often_is_condemned_once(purpose: str) 
 
 
 async def test_a_command_that_can_t_be_run_says_nothing_about_the_container() -> None:
-    async with room(liveness=probe(periodSeconds=1, failureThreshold=1)) as here:
+    async with allowance(liveness=probe(periodSeconds=1, failureThreshold=1)) as here:
         here.said = lambda: ExecResult(128, error='exec: "check": executable file not found in $PATH')
         await here.later(5)
         assert here.found == []
@@ -141,7 +143,7 @@ async def test_a_command_that_can_t_be_run_says_nothing_about_the_container() ->
 
 
 async def test_a_container_that_has_ended_is_not_asked_and_its_next_start_is() -> None:
-    async with room(liveness=probe(periodSeconds=1)) as here:
+    async with allowance(liveness=probe(periodSeconds=1)) as here:
         await here.later(1)
         here.watch.follow([])
         before = len(here.asked)
@@ -153,7 +155,7 @@ async def test_a_container_that_has_ended_is_not_asked_and_its_next_start_is() -
 
 
 async def test_a_probe_of_a_kind_that_is_not_asked_passes_and_is_named_once() -> None:
-    async with room(readiness=from_json({"grpc": {"port": 1}, "periodSeconds": 1}, Probe)) as here:
+    async with allowance(readiness=from_json({"grpc": {"port": 1}, "periodSeconds": 1}, Probe)) as here:
         await here.later(3)
         assert here.found == [Checked("main", 0, ready=True)]
         assert [note.reason for note in here.notes] == ["ProbeNotRun"]
@@ -168,12 +170,12 @@ async def never(_: Sequence[str]) -> ExecResult:
 
 
 async def asked(found: Probe, **ports: int) -> ProbeResult:
-    return await ask(found, ports, never, SystemClock())
+    return await execute_probe(found, ports, never, SystemClock())
 
 
 async def test_a_command_that_takes_too_long_has_failed() -> None:
     clock = VirtualClock()
-    asking = asyncio.create_task(ask(probe(timeoutSeconds=2), {}, never, clock))
+    asking = asyncio.create_task(execute_probe(probe(timeoutSeconds=2), {}, never, clock))
     await clock.advance(2)
     assert await asking == ProbeResult(ProbeOutcome.FAILED, 'command "check" timed out')
 

@@ -76,8 +76,8 @@ async def cluster() -> AsyncIterator[Cluster]:
 
 
 def pid_of(data: Path, found: Object, name: str = "main") -> int:
-    book = json.loads((data / "pods" / found["metadata"]["uid"] / "state.json").read_text())
-    return int(book["containers"][name]["pid"])
+    shim_state = json.loads((data / "pods" / found["metadata"]["uid"] / "state.json").read_text())
+    return int(shim_state["containers"][name]["pid"])
 
 
 def shim_of(data: Path, found: Object) -> int:

@@ -29,7 +29,7 @@ from embedded.runtimes.worlds import (
     work_file,
 )
 from embedded.server.clusters import running_cluster
-from kohort.embedded.runtimes.process.shim.processes import everybody
+from kohort.embedded.runtimes.process.shim.processes import all_processes
 
 LIMIT = 100
 MOST = 5000
@@ -54,7 +54,7 @@ pytestmark = [
 async def narrow(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     """A runtime whose containers may have few processes."""
     async with running_world(tmp_path / "data", processes=LIMIT, cgroup=request.param) as world:
-        if world.runtime.abilities.counts_processes:  # type: ignore[attr-defined]
+        if world.runtime.capabilities.counts_processes:  # type: ignore[attr-defined]
             pytest.skip("the kernel counts the processes of containers here")
         yield world
 
@@ -82,7 +82,7 @@ def python(code: str, name: str) -> Object:
 def processes_of(name: str) -> int:
     """How many processes of a bomb live."""
     wanted = f"{MARK}={name}\0".encode()
-    return sum(wanted in environment(pid) for pid, process in everybody().items() if not process.is_dead)
+    return sum(wanted in environment(pid) for pid, process in all_processes().items() if not process.is_dead)
 
 
 def forks(data: Path, found: Object) -> int:
@@ -199,9 +199,9 @@ async def test_pods_are_watched_while_there_is_no_agent(tmp_path: Path) -> None:
 async def test_the_sentry_leaves_with_the_last_agent_and_pod(tmp_path: Path) -> None:
     async with running_world(tmp_path, processes=LIMIT, cgroup=NO_GROUP) as world:
         await world.run(pod(container(command=["sleep", "1000"]))).started()
-        sentry = sentry_of(tmp_path)
-        assert is_alive(sentry)
-    await until(lambda: not is_alive(sentry))
+        task_monitor = sentry_of(tmp_path)
+        assert is_alive(task_monitor)
+    await until(lambda: not is_alive(task_monitor))
 
 
 async def test_a_sentry_that_was_killed_is_replaced_when_the_next_container_starts(bare: World) -> None:

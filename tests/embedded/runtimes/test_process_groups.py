@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kohort.embedded.runtimes.process.cgroups import Groups, find_groups, limit_files
+from kohort.embedded.runtimes.process.cgroups import ContainerGroups, find_groups, limit_files
 from kohort.embedded.runtimes.process.shim.main import ran_out_of_memory
 
 
@@ -27,7 +27,7 @@ def test_limits_are_files() -> None:
 
 
 def test_only_limits_of_controllers_that_are_there_are_written(tmp_path: Path) -> None:
-    made = Groups(tmp_path, frozenset({"pids"}))
+    made = ContainerGroups(tmp_path, frozenset({"pids"}))
     (tmp_path / "one").mkdir()
     made.make("one", limit_files(64 << 20, 0, 100))
     assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["pids.max"]

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from embedded.runtimes.worlds import World, container, pod
-from kohort.embedded.runtimes.process.shim.processes import descendants, everybody
+from kohort.embedded.runtimes.process.shim.processes import all_processes, descendants
 
 PODS = 100
 AT_ONCE = 8
@@ -17,7 +17,7 @@ def open_files() -> int:
 
 
 def children() -> int:
-    now = everybody()
+    now = all_processes()
     return sum(not now[pid].is_dead for pid in descendants(os.getpid(), now))
 
 
@@ -58,5 +58,5 @@ async def test_a_hundred_short_pods_leave_nothing_behind(world: World) -> None:
     assert after[2] < before[2] + (8 << 20)
     for place in ("pods", "scratch"):
         assert list((world.data / place).iterdir()) == []
-    groups = world.runtime.abilities.groups  # type: ignore[attr-defined]
+    groups = world.runtime.capabilities.groups  # type: ignore[attr-defined]
     assert groups is None or not [path for path in groups.top.iterdir() if path.is_dir()]

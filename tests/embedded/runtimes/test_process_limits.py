@@ -44,7 +44,7 @@ def contained(world: World) -> dict[str, object]:
     """The user for a fork bomb; skips the test where a bomb could get out."""
     if os.geteuid() == 0:
         return {"runAsUser": NOBODY_ELSE}
-    if not world.runtime.abilities.own_roots:  # type: ignore[attr-defined]
+    if not world.runtime.capabilities.own_roots:  # type: ignore[attr-defined]
         pytest.skip("no way to contain a fork bomb here: not root, and user namespaces are not permitted")
     return {}
 

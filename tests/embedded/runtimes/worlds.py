@@ -134,9 +134,9 @@ class World:
 
     def needs_mount_paths(self) -> None:
         """Skip a test where containers can't see volumes at their mount paths."""
-        abilities = self.runtime.abilities  # type: ignore[attr-defined]
-        if not abilities.own_roots:
-            pytest.skip(f"this machine permits no mount namespaces: {abilities.why_not}")
+        capabilities = self.runtime.capabilities  # type: ignore[attr-defined]
+        if not capabilities.own_roots:
+            pytest.skip(f"this machine permits no mount namespaces: {capabilities.why_not}")
 
     def run(self, found: Object) -> Run:
         told = Told()

@@ -1,1 +1,1 @@
-"""Runtimes that really run pods: local processes, or containers of podman and docker."""
+"""Runtimes that run pods: as local processes, or as containers of podman or docker."""

@@ -1,4 +1,4 @@
-"""The words of supervision: what happened to a container, and what is to be done with it."""
+"""Events and commands of container supervision."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from kohort.embedded.nodes.runtime import ContainerWaiting, Terminated
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The container runs."""
+    """The container is running."""
 
     name: str
     at: datetime
@@ -16,7 +16,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class ContainerEnded:
-    """The container ended, or could not be started at all."""
+    """The container terminated or could not be started."""
 
     name: str
     how: Terminated
@@ -24,7 +24,7 @@ class ContainerEnded:
 
 @dataclass(frozen=True, slots=True)
 class ContainerNotCreated:
-    """Something that the container needs is not there yet; it may be tried again in so many seconds."""
+    """The container cannot be created yet; retried after the given seconds."""
 
     name: str
     why: ContainerWaiting
@@ -33,14 +33,14 @@ class ContainerNotCreated:
 
 @dataclass(frozen=True, slots=True)
 class PreStopped:
-    """The container's preStop hook ended, in whatever way."""
+    """The container's preStop hook ended."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class StartedUp:
-    """A start of the container has passed its startup probe."""
+    """The startup probe of a container start succeeded."""
 
     name: str
     attempt: int
@@ -48,7 +48,7 @@ class StartedUp:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the readiness probe says of a start of the container."""
+    """Result of the readiness probe of a container start."""
 
     name: str
     attempt: int
@@ -57,24 +57,24 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Unhealthy:
-    """A start of the container has failed a probe too often, so that it must end, and perhaps start again."""
+    """A container start failed a probe too often and must be terminated."""
 
     name: str
     attempt: int
     probe: str
     """`liveness` or `startup`."""
     grace: float | None = None
-    """Seconds until it is killed, where the probe names its own."""
+    """terminationGracePeriodSeconds of the probe, if set."""
 
 
-Finding = StartedUp | Checked | Unhealthy
-"""What probes find."""
-Event = Started | ContainerEnded | ContainerNotCreated | PreStopped | Finding
+ProbeEvent = StartedUp | Checked | Unhealthy
+"""Probe events."""
+ContainerEvent = Started | ContainerEnded | ContainerNotCreated | PreStopped | ProbeEvent
 
 
 @dataclass(frozen=True, slots=True)
 class ProbedContainer:
-    """A start of a container that runs, and whose probes are to be asked."""
+    """A running container start whose probes are to be executed."""
 
     name: str
     attempt: int
@@ -83,7 +83,7 @@ class ProbedContainer:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start a container, for the n-th time."""
+    """Start a container for the n-th time."""
 
     name: str
     attempt: int
@@ -91,7 +91,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class PreStop:
-    """Run the container's preStop hook, for at most so many seconds."""
+    """Run the container's preStop hook with a timeout."""
 
     name: str
     seconds: float
@@ -99,16 +99,16 @@ class PreStop:
 
 @dataclass(frozen=True, slots=True)
 class TerminateContainer:
-    """Ask the container to end."""
+    """Send SIGTERM to the container."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """End the container."""
+    """Kill the container."""
 
     name: str
 
 
-Order = Start | PreStop | TerminateContainer | Kill
+ContainerCommand = Start | PreStop | TerminateContainer | Kill

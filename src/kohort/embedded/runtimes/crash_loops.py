@@ -1,14 +1,14 @@
-"""How long a container that ends again and again waits before it is started again.
+"""Crash loop backoff of a container.
 
-The first restart comes at once; from then on the wait doubles, and ten minutes of running make up for everything.
+The first restart is immediate; then the backoff doubles, and ten minutes of running reset it.
 """
 
 from dataclasses import dataclass
 
 FIRST = 10.0
-LONGEST = 300.0
-FORGIVEN = 600.0
-"""A container that ran for so long has proved itself."""
+MAX_SECONDS = 300.0
+RESET_SECONDS = 600.0
+"""Seconds of running after which the backoff is reset."""
 
 
 @dataclass(slots=True)
@@ -19,9 +19,9 @@ class CrashLoop:
     _restarted: float = 0.0
 
     def wait(self, ended: float) -> float:
-        """The seconds before a container that just ended starts again."""
-        if ended - self._restarted > FORGIVEN:
+        """Seconds before a container that just terminated is restarted."""
+        if ended - self._restarted > RESET_SECONDS:
             self._next = 0.0
-        wait, self._next = self._next, min(self._next * 2 or FIRST, LONGEST)
+        wait, self._next = self._next, min(self._next * 2 or FIRST, MAX_SECONDS)
         self._restarted = ended + wait
         return wait

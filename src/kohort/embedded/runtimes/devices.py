@@ -1,4 +1,4 @@
-"""Which device belongs to which pod: by index, never one to two pods at once."""
+"""Assigns devices to pods by index, exclusively."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,14 +7,14 @@ from kohort.api.quantity import NANO, Quantity
 from kohort.embedded.runtimes.pods import RunContainer, RunPod
 
 VISIBLE = {"nvidia.com/gpu": "CUDA_VISIBLE_DEVICES"}
-"""The variable that tells a program which devices it may use, by resource."""
+"""The variable that lists the visible devices, by resource."""
 
 Share = dict[str, dict[str, tuple[int, ...]]]
-"""Indices by container and resource."""
+"""Device indexes by container and resource."""
 
 
 class NoDevicesError(Exception):
-    """More was promised to the pod than is there; the text is the kubelet's."""
+    """More devices were requested than are available; the text is the kubelet's."""
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class Devices:
     _held: dict[str, dict[str, set[int]]] = field(default_factory=dict)
 
     def assign(self, pod: RunPod) -> Share:
-        """Devices for each container; init containers use those that the main ones get after them."""
+        """Devices for each container; init containers use those of the main containers."""
         free = {resource: self._free(resource) for resource in self.counts}
         lasting = [
             *pod.spec.containers,
@@ -35,24 +35,24 @@ class Devices:
         for resource, indices in free.items():
             taken = 0
             for container in lasting:
-                number = asked(container, resource)
+                number = requested(container, resource)
                 share[container.name][resource] = _slice(resource, indices, taken, number)
                 taken += number
             for container in pod.spec.init_containers:
                 if container.restart_policy != "Always":
-                    share[container.name][resource] = _slice(resource, indices, 0, asked(container, resource))
+                    share[container.name][resource] = _slice(resource, indices, 0, requested(container, resource))
         self.hold(pod.metadata.uid, share)
         return share
 
     def take(self, pod: RunPod, share: Share | None) -> Share:
-        """The devices that a pod has from before, or new ones."""
+        """The devices that a pod already has, or new ones."""
         if share is None:
             return self.assign(pod)
         self.hold(pod.metadata.uid, share)
         return share
 
     def hold(self, pod: str, share: Share) -> None:
-        """Take down what a pod has."""
+        """Records the devices of a pod."""
         held: dict[str, set[int]] = {}
         for resources in share.values():
             for resource, indices in resources.items():
@@ -60,7 +60,7 @@ class Devices:
         self._held[pod] = held
 
     def release(self, pod: str) -> None:
-        """The pod needs its devices no more."""
+        """Releases the devices of a pod."""
         self._held.pop(pod, None)
 
     def _free(self, resource: str) -> list[int]:
@@ -68,15 +68,15 @@ class Devices:
         return [index for index in range(self.counts[resource]) if index not in held]
 
 
-def asked(container: RunContainer, resource: str) -> int:
-    """How many devices a container asks for."""
+def requested(container: RunContainer, resource: str) -> int:
+    """Number of devices requested by a container."""
     amounts = container.resources
     given = amounts.limits.get(resource, amounts.requests.get(resource, 0))
     return Quantity.parse(given).in_units(NANO)
 
 
 def visible(resources: Mapping[str, Iterable[int]]) -> dict[str, str]:
-    """The variables that show a container its devices and hide all others."""
+    """The variables that restrict a container to its devices."""
     return {variable: ",".join(map(str, resources.get(resource, ()))) for resource, variable in VISIBLE.items()}
 
 

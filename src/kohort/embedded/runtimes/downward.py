@@ -1,4 +1,4 @@
-"""What a pod may be told about itself: fieldRef and resourceFieldRef."""
+"""The downward API: fieldRef and resourceFieldRef."""
 
 import re
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class MachineInfo:
-    """What a runtime knows of the machine."""
+    """Machine properties exposed by the downward API."""
 
     address: str = "127.0.0.1"
     allocatable: Mapping[str, str] = field(default_factory=dict)
-    """What a container without a limit may use at most."""
+    """Defaults for containers without limits."""
 
 
 def field_value(pod: RunPod, path: str, facts: MachineInfo) -> str:
-    """The text of a field that pods may ask for."""
+    """The text of a fieldRef."""
     meta = pod.metadata
     if match := _SUBSCRIPT.fullmatch(path):
         return {"labels": meta.labels, "annotations": meta.annotations}[match.group(1)].get(match.group(2), "")
@@ -46,7 +46,7 @@ def field_value(pod: RunPod, path: str, facts: MachineInfo) -> str:
 
 
 def resource_value(pod: RunPod, container: RunContainer, reference: Mapping[str, Any], facts: MachineInfo) -> str:
-    """A limit or request in units of the divisor, rounded up; without a limit, what the machine has."""
+    """A limit or request in units of the divisor, rounded up; without a limit, the machine's allocatable."""
     other = reference.get("containerName")
     amounts = (pod.container(str(other)) if other else container).resources
     name = str(reference.get("resource", ""))
@@ -64,7 +64,7 @@ def resource_value(pod: RunPod, container: RunContainer, reference: Mapping[str,
 
 
 def _map_text(values: Mapping[str, str]) -> str:
-    """One `key="value"` per line, in order of keys."""
+    """One `key="value"` per line, sorted by key."""
     return "\n".join(f"{key}={_quoted(values[key])}" for key in sorted(values))
 
 

@@ -1,4 +1,4 @@
-"""How the end of a container is told: exit codes, reasons and messages as people know them."""
+"""Exit codes, reasons and termination messages of containers."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,41 +12,41 @@ MESSAGE_BYTES = 4096
 LOG_LINES = 80
 LOG_BYTES = 2048
 LOST = "The container could not be located when the pod was terminated"
-CROWDED = "PIDLimitExceeded"
-"""The reason of a container that was killed because its pod had too many processes; Kubernetes has no word for it."""
+PID_LIMIT_EXCEEDED = "PIDLimitExceeded"
+"""Reason of containers killed because their pod exceeded its process limit; Kubernetes has no such reason."""
 NEVER = datetime.fromtimestamp(0, UTC)
 
 
 def exit_of(code: int) -> tuple[int, int]:
-    """Exit code and signal as containers have them, from a negative number for a signal as processes have it."""
+    """Exit code and signal in container convention, from a process return code, negative for a signal."""
     return (128 - code, -code) if code < 0 else (code, 0)
 
 
 def reason_of(code: int, *, oom: bool) -> str:
-    """Why a container ended, in one word."""
+    """The termination reason."""
     if oom:
         return "OOMKilled"
     return "Completed" if code == 0 else "Error"
 
 
 def not_started(message: str, at: datetime) -> Terminated:
-    """A container whose program could not be run."""
+    """A container whose program could not be executed."""
     return Terminated(128, "StartError", NEVER, at, message=message)
 
 
 def lost(started: datetime, at: datetime) -> Terminated:
-    """A container that was gone when somebody looked."""
+    """A container that disappeared without a known exit status."""
     return Terminated(137, "ContainerStatusUnknown", started, at, message=LOST)
 
 
 def termination_message(container: RunContainer, file: Path, log: Path, code: int) -> str:
-    """What a container said about its end: in its file, or with its last lines if it wants that."""
+    """The termination message: from its file, or the end of the log with FallbackToLogsOnError."""
     text = written_message(file)
     return tail_for_message(log, LOG_LINES, LOG_BYTES) if not text and wants_log(container, code) else text
 
 
 def written_message(file: Path) -> str:
-    """What a container wrote into the file for its termination message."""
+    """The content of the termination message file."""
     try:
         return read_regular(file, MESSAGE_BYTES).decode(errors="replace")
     except OSError:
@@ -54,5 +54,5 @@ def written_message(file: Path) -> str:
 
 
 def wants_log(container: RunContainer, code: int) -> bool:
-    """Whether the end of the log stands in for a message that was not written."""
+    """Whether the end of the log replaces a missing termination message."""
     return code != 0 and container.termination_message_policy == "FallbackToLogsOnError"

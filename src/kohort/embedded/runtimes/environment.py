@@ -1,4 +1,4 @@
-"""The environment of a container, as the kubelet makes it: envFrom first, then env in order, `$(NAME)` expanded."""
+"""The environment of a container, as the kubelet builds it: envFrom first, then env in order, `$(NAME)` expanded."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\)|)")
 
 
 class NotYetError(Exception):
-    """A container can't be made as things are; it is tried again."""
+    """A container cannot be created yet; it is retried."""
 
     def __init__(self, why: ContainerWaiting) -> None:
         super().__init__(f"{why.reason}: {why.message}")
@@ -20,12 +20,12 @@ class NotYetError(Exception):
 
 
 def config_error(message: str) -> NotYetError:
-    """The container's configuration can't be made yet."""
+    """CreateContainerConfigError."""
     return NotYetError(ContainerWaiting("CreateContainerConfigError", message))
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:
-    """Replace `$(NAME)` where NAME is known; `$$` stands for one dollar, anything else for itself."""
+    """Expands `$(NAME)` for known names; `$$` stands for one dollar, other text is kept."""
 
     def replaced(match: re.Match[str]) -> str:
         whole, name = match.group(0), match.group(1)
@@ -37,7 +37,7 @@ def expand(text: str, values: Mapping[str, str]) -> str:
 
 
 async def environment(pod: RunPod, container: RunContainer, sources: Sources, facts: MachineInfo) -> dict[str, str]:
-    """The variables that a container declares; raises NotYetError where a source is missing."""
+    """The variables that a container declares; raises NotYetError if a source is missing."""
     values: dict[str, str] = {}
     try:
         for origin in container.env_from:
@@ -56,7 +56,7 @@ async def environment(pod: RunPod, container: RunContainer, sources: Sources, fa
 def _check(values: Mapping[str, str]) -> None:
     for name, value in values.items():
         if "\0" in name or "\0" in value or "=" in name or not name:
-            raise config_error(f"environment variable {name!r} can't be set: it has a NUL byte or a name that is none")
+            raise config_error(f"environment variable {name!r}: NUL byte or invalid name")
 
 
 async def _value(
@@ -106,5 +106,5 @@ async def _entry(pod: RunPod, kind: str, reference: Mapping[str, object], source
 
 
 def _text(value: bytes) -> str:
-    """Bytes that are no UTF-8 are kept, in the way Python hands them to the system."""
+    """Keeps bytes that are not UTF-8 with surrogate escapes."""
     return value.decode(errors="surrogateescape")

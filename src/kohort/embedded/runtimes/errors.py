@@ -1,5 +1,5 @@
-"""What keeps a runtime from running at all; everything else is told about the pod that it concerns."""
+"""Errors that prevent a runtime from starting; other errors are reported on their pod."""
 
 
 class RuntimeSetupError(Exception):
-    """The runtime can't be used on this machine; the text is one line with the remedy."""
+    """The runtime cannot be used on this machine; the text is one line with the remedy."""

@@ -1,7 +1,7 @@
-"""Files where a job can write: never through a symbolic link, never waiting for a FIFO, only regular ones are read.
+"""File access where a job can write: never follows symbolic links, never blocks on a FIFO, reads regular files only.
 
-A job may exchange any file, directory or link below its directories at any moment, between a look and a use as well. So
-everything goes through open descriptors, component by component. Standard library only: shims use it too.
+A job may replace any file, directory or link below its directories at any moment, also between check and use. So every
+access goes through open descriptors, component by component. Standard library only: shims use it too.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ PATH = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_regular(path: str | Path) -> int:
-    """A descriptor for reading a regular file; raises OSError for anything else."""
+    """Opens a regular file for reading; raises OSError for anything else."""
     fd = os.open(path, READ)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
@@ -33,7 +33,7 @@ def read_regular(path: str | Path, most: int) -> bytes:
 
 
 def create(path: str | Path, mode: int, dir_fd: int | None = None) -> int:
-    """A descriptor for writing a file that was not there, with exactly this mode; raises FileExistsError if it was."""
+    """Creates a file for writing with exactly this mode; raises FileExistsError if it exists."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(path, flags, 0o600, dir_fd=dir_fd)
     os.fchmod(fd, mode)
@@ -41,19 +41,19 @@ def create(path: str | Path, mode: int, dir_fd: int | None = None) -> int:
 
 
 def descend(parent: int, name: str) -> int:
-    """An O_PATH descriptor of an entry of a directory; raises OSError for a symbolic link, or one that leads up."""
+    """An O_PATH descriptor of a directory entry; raises OSError for a symbolic link or `..`."""
     if name == "..":
-        raise OSError(errno.EINVAL, "the path leads out of its directory", name)
+        raise OSError(errno.EINVAL, "path escapes its directory", name)
     fd = os.open(name, PATH, dir_fd=parent)
     if stat.S_ISLNK(os.fstat(fd).st_mode):
         os.close(fd)
-        raise OSError(errno.ELOOP, "Symbolic link where none may be", name)
+        raise OSError(errno.ELOOP, "symbolic link not allowed", name)
     return fd
 
 
 @contextmanager
 def open_path(path: str) -> Iterator[int]:
-    """An O_PATH descriptor of an absolute path that has no symbolic links; raises OSError where it has one now."""
+    """An O_PATH descriptor of an absolute path without symbolic links; raises OSError if there is one."""
     fd = os.open("/", PATH)
     try:
         for name in _names(path):
@@ -65,7 +65,7 @@ def open_path(path: str) -> Iterator[int]:
 
 @contextmanager
 def open_below(top: str, part: str, mode: int) -> Iterator[int]:
-    """An O_PATH descriptor of a path below a directory; directories that are missing get this mode."""
+    """An O_PATH descriptor of a path below a directory; missing directories are created with this mode."""
     with open_path(top) as directory:
         fd = os.dup(directory)
     try:
@@ -77,7 +77,7 @@ def open_below(top: str, part: str, mode: int) -> Iterator[int]:
 
 
 def make_below(top: str, part: str, mode: int) -> None:
-    """Make the directories of a path below another that are missing; the last may be a file that is there."""
+    """Creates missing directories of a path below another; the last component may be an existing file."""
     with open_below(top, part, mode):
         pass
 
@@ -105,9 +105,9 @@ def _descend_or_make(parent: int, name: str, mode: int) -> int:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory with everything below it, or whatever is in its place; raises OSError for what can't be.
+    """Removes a directory tree or any other entry at the path; raises OSError for what cannot be removed.
 
-    Directories are moved up to the top before they are emptied, so that depth costs neither stack nor descriptors.
+    Directories are moved to the top before they are emptied, so that depth costs neither stack nor descriptors.
     """
     try:
         top = os.open(path, DIRECTORY)
@@ -152,7 +152,7 @@ def _empty(top: int, name: str) -> None:
 
 
 def _make_passable(parent: int, name: str) -> None:
-    """Open a directory to its owner, whom its mode may keep out; root needs no mode."""
+    """Grants the owner access to a directory whose mode may deny it; root needs no mode."""
     if os.geteuid() == 0:
         return
     fd = descend(parent, name)

@@ -1,4 +1,4 @@
-"""Which start of a container a question for its log means, or why there is no answer, in the kubelet's words."""
+"""Resolves which start of a container a log request refers to, with the kubelet's errors."""
 
 from kohort.embedded.nodes.runtime import ContainerWaiting, RuntimeContainerStatus
 from kohort.embedded.runtimes.pods import RunPod
@@ -7,7 +7,7 @@ from kohort.kube.errors import bad_request
 
 
 def resolve_attempt(pod: RunPod, status: RuntimeContainerStatus, attempt: int, options: PodLogOptions) -> int:
-    """The number of the start whose log is wanted."""
+    """The attempt whose log is requested."""
     name = pod.metadata.name
     waits = isinstance(status.state, ContainerWaiting)
     if options.previous:

@@ -1,4 +1,4 @@
-"""The log files that a shim writes, read back: the newest lines, since a time, with stamps, or as they come.
+"""Reads the log files that a shim writes: the last lines, since a time, with timestamps, or followed.
 
 Reading happens in a thread and in pieces, so that no log holds up the event loop or fills the memory.
 """
@@ -18,28 +18,28 @@ from kohort.kube.clock import Clock
 
 PIECE = 256 * 1024
 POLL = 0.1
-"""Seconds between two looks at a log that is followed."""
-LONGEST_LINE = 1 << 20
-"""Bytes without a line's end after which a file is no log of a shim, whose lines are much shorter."""
+"""Seconds between two reads of a followed log."""
+MAX_LINE_BYTES = 1 << 20
+"""Bytes without a line end after which a file is not considered a log of a shim, whose lines are shorter."""
 TAIL_BYTES = 64 << 20
 """Bytes at the end of a file that are searched for its last lines."""
-LAST_WORDS_BYTES = 8 << 20
+TAIL_MESSAGE_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """What of a log is asked for."""
+    """The requested part of a log."""
 
     since: bytes = b""
     tail: int | None = None
     limit: int | None = None
     tail_bytes: int = TAIL_BYTES
     stamps: bytes = b""
-    """What stands between stamp and text, or nothing where stamps are not wanted."""
+    """Separator between timestamp and text; empty without timestamps."""
 
     @classmethod
     def by(cls, options: PodLogOptions, now: datetime) -> "LogQuery":
-        """The options in terms of the file."""
+        """Converts log options."""
         moment = options.since_time
         if options.since_seconds is not None:
             moment = now - timedelta(seconds=min(options.since_seconds, 10**9))
@@ -48,7 +48,7 @@ class LogQuery:
 
 
 class LogReader:
-    """A place in the log of one start of a container."""
+    """A read position in the log of one container start."""
 
     def __init__(self, path: Path, wanted: LogQuery) -> None:
         self._lock = Lock()
@@ -69,7 +69,7 @@ class LogReader:
             self._skip_all_but_the_end()
 
     def piece(self) -> bytes:
-        """The next part of what is asked for; empty when there is nothing more at present."""
+        """The next part of the requested log; empty if nothing more is available now."""
         with self._lock:
             out = self._rest_or_tail()
         if self._left is not None:
@@ -79,11 +79,11 @@ class LogReader:
 
     @property
     def full(self) -> bool:
-        """Whether as many bytes were given as were asked for."""
+        """Whether limitBytes is reached."""
         return self._left == 0
 
     def close(self) -> None:
-        """Done; waits for a piece that is just being read in a thread whose reader has gone."""
+        """Closes the files; waits for a read in progress in another thread."""
         with self._lock:
             self._give_up()
 
@@ -102,7 +102,7 @@ class LogReader:
         return b""
 
     def _tail(self) -> Iterator[bytes]:
-        """The last lines; a piece without its end belongs to the line that follows it."""
+        """The last lines; a partial entry belongs to the line that follows it."""
         lines: deque[list[bytes]] = deque(maxlen=self._wanted.tail or 0)
         line: list[bytes] = []
         while (batch := self._batch()) is not None:
@@ -117,18 +117,18 @@ class LogReader:
             yield from map(self._shown, each)
 
     def _batch(self) -> list[bytes] | None:
-        """The entries of one read that are wanted: of the old file first, then the current one and its successors."""
+        """The selected entries of one read: of the rotated file first, then the current one and its successors."""
         data = b"" if self._closed else self._read()
         if not data:
             return None
         *lines, self._pending = (self._pending + data).split(b"\n")
-        if len(self._pending) > LONGEST_LINE:
+        if len(self._pending) > MAX_LINE_BYTES:
             self._give_up()
             return None
         return [line for line in lines if line >= self._wanted.since]
 
     def _give_up(self) -> None:
-        """Read nothing more: the file was not written by a shim."""
+        """Stops reading: the file was not written by a shim."""
         for fd in (self._old, self._current):
             if fd is not None:
                 os.close(fd)
@@ -149,7 +149,7 @@ class LogReader:
         return os.read(self._current, PIECE) or self._successor()
 
     def _successor(self) -> bytes:
-        """What was written after the file was put aside, if it was."""
+        """Switches to the file written after rotation, if any."""
         following = _open(self._path)
         if following is None or self._current is None:
             return b""
@@ -174,7 +174,7 @@ class LogReader:
 
 
 async def read_log(path: Path, options: PodLogOptions, clock: Clock, alive: Callable[[], bool]) -> AsyncIterator[bytes]:
-    """A log as asked for; when followed, until its container has ended."""
+    """Streams a log; when followed, until its container terminates."""
     reader = await asyncio.to_thread(LogReader, path, LogQuery.by(options, clock.wall()))
     try:
         while True:
@@ -191,8 +191,8 @@ async def read_log(path: Path, options: PodLogOptions, clock: Clock, alive: Call
 
 
 def tail_for_message(path: Path, lines: int, size: int) -> str:
-    """The end of a log, for the message of a container that failed."""
-    reader = LogReader(path, LogQuery(tail=lines, tail_bytes=LAST_WORDS_BYTES))
+    """The end of a log, for the termination message of a failed container."""
+    reader = LogReader(path, LogQuery(tail=lines, tail_bytes=TAIL_MESSAGE_BYTES))
     try:
         return reader.piece()[-size:].decode(errors="replace")
     finally:
@@ -204,7 +204,7 @@ def _is_whole(entry: bytes) -> bool:
 
 
 def _open(path: Path) -> int | None:
-    """A file of the log; None where there is none, or something else in its place."""
+    """Opens a log file; None if it is missing or not a regular file."""
     try:
         return open_regular(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""Who is under supervision: the containers of a pod, the rules they live by, and what is known of them from before."""
+"""The containers of a pod as supervised: roles, restart policy and previous state."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -16,20 +16,20 @@ class ContainerRole(Enum):
 
 
 class ContainerRestartPolicy(Enum):
-    """Which ends of a container are followed by another start."""
+    """After which terminations a container is restarted."""
 
     ALWAYS = "Always"
     ON_FAILURE = "OnFailure"
     NEVER = "Never"
 
     def restarts(self, exit_code: int) -> bool:
-        """Whether a container that ended so is started again."""
+        """Whether a container with this exit code is restarted."""
         return self is ContainerRestartPolicy.ALWAYS or (self is ContainerRestartPolicy.ON_FAILURE and exit_code != 0)
 
 
 @dataclass(frozen=True, slots=True)
 class SupervisedContainer:
-    """A container as far as its supervision cares."""
+    """The fields of a container that supervision uses."""
 
     name: str
     role: ContainerRole = ContainerRole.MAIN
@@ -39,10 +39,10 @@ class SupervisedContainer:
 
 @dataclass(frozen=True, slots=True)
 class PodContainers:
-    """The containers of a pod in the order of its spec, and the rules they live by."""
+    """The containers of a pod in spec order, with restart policy and grace period."""
 
     pod: str
-    """`name_namespace(uid)`, as messages name it."""
+    """`name_namespace(uid)`, as used in messages."""
     members: tuple[SupervisedContainer, ...]
     policy: ContainerRestartPolicy = ContainerRestartPolicy.ALWAYS
     grace: float = 30.0
@@ -50,10 +50,10 @@ class PodContainers:
 
 @dataclass(frozen=True, slots=True)
 class PreviousContainerState:
-    """What is known of a container from before this supervision began."""
+    """The state of a container before this supervision began."""
 
     attempt: int
     state: Running | Terminated
     last: Terminated | None = None
     ready: bool = False
-    """Whether its probes had found it ready."""
+    """Whether it was ready."""

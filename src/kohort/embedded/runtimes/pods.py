@@ -1,4 +1,4 @@
-"""The part of a pod that whoever runs it needs: views of its JSON, and small questions about them."""
+"""Partial views of the pod fields that runtimes need."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ DEFAULT_GRACE = 30
 
 
 class RunEnvVar(View):
-    """One environment variable."""
+    """An environment variable."""
 
     name: str
     value: str = ""
@@ -39,7 +39,7 @@ class EnvFrom(View):
 
 
 class Mount(View):
-    """Where a container wants to see a volume."""
+    """A volume mount."""
 
     name: str
     mount_path: str
@@ -49,14 +49,14 @@ class Mount(View):
 
 
 class RunResources(View):
-    """What a container asks for and may use."""
+    """Requests and limits of a container."""
 
     requests: dict[str, Any] = {}
     limits: dict[str, Any] = {}
 
 
-class Handler(View):
-    """A lifecycle hook; only `exec` can be run here."""
+class LifecycleHandler(View):
+    """A lifecycle hook; only `exec` and `sleep` are supported."""
 
     exec: dict[str, Any] | None = None
     sleep: dict[str, Any] | None = None
@@ -65,20 +65,20 @@ class Handler(View):
 
 
 class Lifecycle(View):
-    """What runs around the life of a container."""
+    """Lifecycle hooks of a container."""
 
-    pre_stop: Handler | None = None
+    pre_stop: LifecycleHandler | None = None
 
 
 class Port(View):
-    """A port that a container lists."""
+    """A container port."""
 
     container_port: int
     name: str = ""
 
 
 class RunContainer(View):
-    """One container."""
+    """A container."""
 
     name: str
     image: str = ""
@@ -102,13 +102,13 @@ class RunContainer(View):
 
     @property
     def probes(self) -> Probes:
-        """What is asked of it while it runs."""
+        """The probes of the container."""
         ports = {port.name: port.container_port for port in self.ports if port.name}
         return Probes(self.startup_probe, self.readiness_probe, self.liveness_probe, ports)
 
 
 class RunPodSpec(View):
-    """What a pod runs."""
+    """A pod spec."""
 
     containers: tuple[RunContainer, ...] = ()
     init_containers: tuple[RunContainer, ...] = ()
@@ -122,7 +122,7 @@ class RunPodSpec(View):
 
 
 class RunPodMeta(View):
-    """Who a pod is."""
+    """Pod metadata."""
 
     name: str = ""
     namespace: str = ""
@@ -133,7 +133,7 @@ class RunPodMeta(View):
 
 
 class RunPod(View):
-    """A pod to be run."""
+    """A pod to run."""
 
     metadata: RunPodMeta = RunPodMeta()
     spec: RunPodSpec = RunPodSpec()
@@ -141,13 +141,13 @@ class RunPod(View):
 
     @property
     def label(self) -> str:
-        """`name_namespace(uid)`, as the kubelet's messages name a pod."""
+        """`name_namespace(uid)`, as in the kubelet's messages."""
         meta = self.metadata
         return f"{meta.name}_{meta.namespace}({meta.uid})"
 
     @property
-    def place(self) -> str:
-        """The uid as the name of a directory."""
+    def directory_name(self) -> str:
+        """The UID as a directory name."""
         uid = self.metadata.uid
         return uid if _PLAIN.fullmatch(uid) else f"x{uid.encode().hex()[:80]}"
 
@@ -157,12 +157,12 @@ class RunPod(View):
 
 
 def read_pod(pod: dict[str, Json]) -> RunPod:
-    """A pod as it came from the API."""
+    """Reads a pod from its JSON."""
     return from_json(pod, RunPod)
 
 
 def pod_containers(pod: RunPod) -> PodContainers:
-    """The containers of a pod, for their supervision."""
+    """The containers of a pod for their supervision."""
     grace = pod.spec.termination_grace_period_seconds
     before = tuple(
         _member(each, ContainerRole.SIDECAR if each.restart_policy == "Always" else ContainerRole.INIT)
@@ -182,8 +182,12 @@ def _member(container: RunContainer, role: ContainerRole) -> SupervisedContainer
     return SupervisedContainer(container.name, role, container.lifecycle.pre_stop is not None, container.probes)
 
 
-def as_ready_before(past: Mapping[str, PreviousContainerState], pod: RunPod) -> dict[str, PreviousContainerState]:
-    """What is known from before, with who was ready by the API's word, which holds until a probe says otherwise."""
-    told = (*(pod.status.get("initContainerStatuses") or ()), *(pod.status.get("containerStatuses") or ()))
-    ready = {str(status["name"]) for status in told if status.get("ready") and status.get("state", {}).get("running")}
+def with_previous_readiness(
+    past: Mapping[str, PreviousContainerState], pod: RunPod
+) -> dict[str, PreviousContainerState]:
+    """The previous state with readiness from the API, which holds until a probe result."""
+    reported = (*(pod.status.get("initContainerStatuses") or ()), *(pod.status.get("containerStatuses") or ()))
+    ready = {
+        str(status["name"]) for status in reported if status.get("ready") and status.get("state", {}).get("running")
+    }
     return {name: replace(each, ready=name in ready) for name, each in past.items()}

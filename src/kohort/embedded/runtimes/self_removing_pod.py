@@ -1,4 +1,4 @@
-"""A pod that its runtime forgets when it is closed."""
+"""A pod that is removed from its runtime's list when it is closed."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from kohort.embedded.nodes.runtime import RunningPod
 
 
 class SelfRemovingPod:
-    """The same pod, with a last word to whoever lists it."""
+    """Wraps a pod with a callback for its removal."""
 
     def __init__(self, pod: RunningPod, forget: Callable[[], object]) -> None:
         self._pod = pod
@@ -15,6 +15,6 @@ class SelfRemovingPod:
         self.logs = pod.logs
 
     async def close(self) -> None:
-        """Free everything, and be forgotten."""
+        """Releases the pod and calls back."""
         await self._pod.close()
         self._forget()

@@ -1,4 +1,5 @@
-"""Marks the pods that end because their node shuts down, as the kubelet does: their Jobs may ignore such an end."""
+"""Marks the pods that are terminated because their node shuts down, as the kubelet does: Jobs may ignore such
+failures."""
 
 import asyncio
 import logging
@@ -15,18 +16,18 @@ from kohort.kube.patches import StrategicPatch
 
 REASON = "TerminationByKubelet"
 MESSAGE = "Pod was terminated in response to imminent node shutdown."
-LONGEST = 5.0
-"""Seconds that the writes may take: the pods end whether the API server answers or not."""
+TIMEOUT = 5.0
+"""Timeout of the writes in seconds: the pods are stopped whether or not the API server responds."""
 log = logging.getLogger(__name__)
 
 
 async def mark_terminated(client: Client, pods: Iterable[RunPod]) -> None:
-    """Give pods the condition DisruptionTarget before they are ended; those that the next agent restarts need none."""
+    """Sets the DisruptionTarget condition before pods are stopped; those that the next agent restarts need none."""
     marked = [pod for pod in pods if pod.spec.restart_policy == "Never"]
     try:
-        await within(client.clock, LONGEST, _mark_all(client, marked))
+        await within(client.clock, TIMEOUT, _mark_all(client, marked))
     except TimeoutError:
-        log.warning("conditions of pods can't be written: the API server does not answer")
+        log.warning("writing pod conditions failed: API server does not respond")
 
 
 async def _mark_all(client: Client, pods: Iterable[RunPod]) -> None:
@@ -34,7 +35,7 @@ async def _mark_all(client: Client, pods: Iterable[RunPod]) -> None:
 
 
 async def _mark(client: Client, pod: RunPod) -> None:
-    """A pod whose condition can't be written is ended all the same."""
+    """A failed write does not prevent the termination."""
     condition: dict[str, Json] = {
         "type": "DisruptionTarget",
         "status": "True",
@@ -48,4 +49,4 @@ async def _mark(client: Client, pod: RunPod) -> None:
     try:
         await client.of(Pod.resource).patch(key, patch, subresource="status")
     except KubeError as error:
-        log.warning("the condition of pod %s/%s can't be written: %s", *key, error)
+        log.warning("writing condition of pod %s/%s failed: %s", *key, error)

@@ -1,6 +1,6 @@
-"""ConfigMaps, Secrets and tokens that pods refer to, asked of the API when a container needs them.
+"""Reads ConfigMaps, Secrets and tokens for pods from the API when a container needs them.
 
-Secrets are handed on and never kept: one `Sources` lives for one preparation of a container.
+Secrets are passed on and never cached: one `Sources` serves one preparation of a container.
 """
 
 import base64
@@ -18,11 +18,11 @@ TOKEN_SECONDS = 3600
 
 
 class MissingReferenceError(Exception):
-    """What a pod refers to is not there, or can't be had; the text is the kubelet's."""
+    """A referenced object is missing or cannot be read; the text is the kubelet's."""
 
 
 class Sources:
-    """What was found so far, each object asked for once."""
+    """Objects read so far, each once."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -47,10 +47,10 @@ class Sources:
         bound = {"kind": "Pod", "apiVersion": "v1", "name": pod.metadata.name, "uid": pod.metadata.uid}
         spec = {"expirationSeconds": seconds, "boundObjectRef": bound, "audiences": [audience] if audience else None}
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
-        asked = {**body, "spec": {name: value for name, value in spec.items() if value is not None}}
+        requested = {**body, "spec": {name: value for name, value in spec.items() if value is not None}}
         accounts = self._client.of(ServiceAccount.resource)
         try:
-            answer = decode_json(await accounts.post((pod.metadata.namespace, account), "token", asked))
+            answer = decode_json(await accounts.post((pod.metadata.namespace, account), "token", requested))
         except KubeError as error:
             raise MissingReferenceError(f"failed to fetch token: {error}") from None
         return str(answer["status"]["token"]).encode()

@@ -1,6 +1,6 @@
-"""The state machine of a pod's containers: events and time in, orders out; it starts, signals and waits for nothing.
+"""The state machine of a pod's containers: events and time in, commands out; without I/O.
 
-Every event is taken down first; then `_advance` looks at the whole pod and gives the orders that are due.
+Every event is recorded first; then `_advance` evaluates the whole pod and issues the commands that are due.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,15 +20,15 @@ from kohort.embedded.nodes.runtime import (
 )
 from kohort.embedded.runtimes.container_messages import (
     Checked,
+    ContainerCommand,
     ContainerEnded,
+    ContainerEvent,
     ContainerNotCreated,
-    Event,
-    Finding,
     Kill,
-    Order,
     PreStop,
     PreStopped,
     ProbedContainer,
+    ProbeEvent,
     Start,
     Started,
     StartedUp,
@@ -45,11 +45,11 @@ from kohort.embedded.runtimes.pod_containers import (
 )
 
 LEAST_AFTER_PRE_STOP = 2.0
-"""Seconds that a container has between SIGTERM and SIGKILL even if its preStop hook used up the grace."""
+"""Minimum seconds between SIGTERM and SIGKILL even if the preStop hook used up the grace period."""
 
 
 class ContainerPhase(Enum):
-    """Where a container is between two starts."""
+    """Phase of a container between two starts."""
 
     IDLE = "its turn has not come"
     HELD = "it may start at a set time"
@@ -59,7 +59,7 @@ class ContainerPhase(Enum):
 
 
 class TerminationStep(Enum):
-    """How far the ending of a container has got."""
+    """Progress of a container's termination."""
 
     NOT = 0
     PRE_STOP = 1
@@ -69,13 +69,13 @@ class TerminationStep(Enum):
 
 @dataclass(slots=True)
 class ContainerRecord:
-    """One container now."""
+    """State of a container."""
 
     member: SupervisedContainer
     state: State
     phase: ContainerPhase = ContainerPhase.IDLE
     attempt: int = -1
-    """Number of the start that was last ordered; the first is 0."""
+    """Number of the last ordered start; the first is 0."""
     restarts: int = 0
     ran: bool = False
     last: Terminated | None = None
@@ -83,48 +83,48 @@ class ContainerRecord:
     ending: TerminationStep = TerminationStep.NOT
     kill_at: float = 0.0
     is_unhealthy: bool = False
-    """Whether it is ended for what its probes said, and not because it is not needed any more."""
+    """Whether it is terminated because of a failed probe."""
     is_starting: bool = False
-    """Whether it runs, and its startup probe has yet to pass."""
+    """Whether it is running and its startup probe has not succeeded yet."""
     is_ready: bool = False
     loop: CrashLoop = field(default_factory=CrashLoop)
 
     @property
     def alive(self) -> bool:
-        """Whether there is something that could be signalled, now or in a moment."""
+        """Whether there is or will be a process to signal."""
         return self.phase in (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 
     def status(self) -> RuntimeContainerStatus:
-        """The container as the agent is told."""
+        """The container status for the agent."""
         runs = isinstance(self.state, Running)
         ready, starting = runs and self.is_ready, runs and self.is_starting
         return RuntimeContainerStatus(self.member.name, self.state, self.restarts, self.last, ready, starting)
 
 
 class Supervision:
-    """What the containers of one pod do, and what is to be done with them."""
+    """The containers of one pod and the commands that are due."""
 
-    def __init__(self, crew: PodContainers, past: Mapping[str, PreviousContainerState] | None = None) -> None:
-        self._crew = crew
-        has_init = any(member.role is not ContainerRole.MAIN for member in crew.members)
+    def __init__(self, containers: PodContainers, past: Mapping[str, PreviousContainerState] | None = None) -> None:
+        self._containers = containers
+        has_init = any(member.role is not ContainerRole.MAIN for member in containers.members)
         self._blank = ContainerWaiting("PodInitializing" if has_init else "ContainerCreating")
-        self._records = {member.name: ContainerRecord(member, self._blank) for member in crew.members}
+        self._records = {member.name: ContainerRecord(member, self._blank) for member in containers.members}
         self._stop_by: float | None = None
         self._failure: PodFailure | None = None
         self._notes: list[PodEvent] = []
-        self._orders: list[Order] = []
+        self._orders: list[ContainerCommand] = []
         self._past = dict(past or {})
 
-    # What goes in
+    # Inputs
 
-    def begin(self, now: float) -> list[Order]:
-        """Take over the pod: start what should run."""
+    def begin(self, now: float) -> list[ContainerCommand]:
+        """Adopts the pod and starts what should run."""
         for name, past in self._past.items():
             self._remember(self._records[name], past, now)
         return self._advance(now)
 
-    def apply(self, event: Event, now: float) -> list[Order]:
-        """Take in what happened to a container."""
+    def apply(self, event: ContainerEvent, now: float) -> list[ContainerCommand]:
+        """Processes an event."""
         record = self._records[event.name]
         match event:
             case Started():
@@ -142,12 +142,12 @@ class Supervision:
                 self._found(record, event, now)
         return self._advance(now)
 
-    def tick(self, now: float) -> list[Order]:
-        """Look whether something is due."""
+    def tick(self, now: float) -> list[ContainerCommand]:
+        """Issues commands that are due."""
         return self._advance(now)
 
-    def stop(self, grace: float, now: float) -> list[Order]:
-        """End all containers; a second call can only hurry."""
+    def stop(self, grace: float, now: float) -> list[ContainerCommand]:
+        """Stops all containers; a second call can only shorten the grace period."""
         by = now + max(0.0, grace)
         self._stop_by = by if self._stop_by is None else min(by, self._stop_by)
         for record in self._records.values():
@@ -155,16 +155,16 @@ class Supervision:
                 record.kill_at = min(record.kill_at, self._stop_by)
         return self._advance(now)
 
-    def fail(self, failure: PodFailure, now: float) -> list[Order]:
-        """Give up on the pod."""
+    def fail(self, failure: PodFailure, now: float) -> list[ContainerCommand]:
+        """Fails the pod."""
         self._failure = failure
         return self.stop(0.0, now)
 
-    # What comes out
+    # Outputs
 
     @property
     def state(self) -> PodState:
-        """All containers now."""
+        """The state of all containers."""
         main = tuple(record.status() for record in self._of(ContainerRole.MAIN))
         init = tuple(record.status() for record in self._of(ContainerRole.INIT, ContainerRole.SIDECAR))
         return PodState(main, init, self._failure, self.settled)
@@ -176,12 +176,12 @@ class Supervision:
 
     @property
     def wake(self) -> float | None:
-        """When `tick` has something to do, if nothing happens before."""
+        """When `tick` is due next."""
         return min(self._moments(), default=None)
 
     @property
     def watched(self) -> list[ProbedContainer]:
-        """The containers whose probes are to be asked: those that run, and are to."""
+        """The running containers whose probes are to be executed."""
         return [
             ProbedContainer(name, record.attempt, record.state.started)
             for name, record in self._records.items()
@@ -195,7 +195,7 @@ class Supervision:
         notes, self._notes = self._notes, []
         return notes
 
-    # Taking down what happened
+    # Event processing
 
     def _remember(self, record: ContainerRecord, past: PreviousContainerState, now: float) -> None:
         record.attempt = record.restarts = past.attempt
@@ -216,8 +216,8 @@ class Supervision:
         record.is_ready = not record.is_starting and probes.readiness is None
         record.ran = record.ran or not record.is_starting
 
-    def _found(self, record: ContainerRecord, event: Finding, now: float) -> None:
-        """Take in what a probe found, if it concerns the start that runs, and is to run on."""
+    def _found(self, record: ContainerRecord, event: ProbeEvent, now: float) -> None:
+        """Processes a probe event if it concerns the current start."""
         if (
             record.attempt != event.attempt
             or record.phase is not ContainerPhase.RUNNING
@@ -231,13 +231,13 @@ class Supervision:
             case Checked():
                 record.is_ready = event.ready
             case Unhealthy():
-                self._condemn(record, event, now)
+                self._fail_probe(record, event, now)
 
-    def _condemn(self, record: ContainerRecord, event: Unhealthy, now: float) -> None:
-        """End a container for what its probes said."""
+    def _fail_probe(self, record: ContainerRecord, event: Unhealthy, now: float) -> None:
+        """Terminates a container because of a failed probe."""
         record.is_unhealthy = True
         again = ", will be restarted" if self._restarts(record, 1) else ""
-        grace = self._crew.grace if event.grace is None else event.grace
+        grace = self._containers.grace if event.grace is None else event.grace
         self._end(record, now + grace, now, f"Container {event.name} failed {event.probe} probe{again}")
 
     def _ended(self, record: ContainerRecord, how: Terminated, now: float) -> None:
@@ -259,38 +259,38 @@ class Supervision:
             case ContainerRole.SIDECAR:
                 return True
             case ContainerRole.INIT:
-                return exit_code != 0 and self._crew.policy is not ContainerRestartPolicy.NEVER
+                return exit_code != 0 and self._containers.policy is not ContainerRestartPolicy.NEVER
             case ContainerRole.MAIN:
-                return self._crew.policy.restarts(exit_code)
+                return self._containers.policy.restarts(exit_code)
 
     def _hold(self, record: ContainerRecord, how: Terminated, now: float) -> None:
         wait = record.loop.wait(now)
         record.phase, record.due = ContainerPhase.HELD, now + wait
         if not wait:
             return
-        name, pod = record.member.name, self._crew.pod
+        name, pod = record.member.name, self._containers.pod
         length = format_duration(int(wait) * SECOND)
         record.last = how
         message = f"back-off {length} restarting failed container={name} pod={pod}"
         record.state = ContainerWaiting("CrashLoopBackOff", message)
         self._note("Warning", "BackOff", f"Back-off restarting failed container {name} in pod {pod}")
 
-    # Deciding
+    # Decisions
 
-    def _advance(self, now: float) -> list[Order]:
+    def _advance(self, now: float) -> list[ContainerCommand]:
         if self._stop_by is not None:
             self._drop_waiting()
-            self._end_in_turn(self._stop_by, now)
-        elif self._gave_up():
-            self._wind_down(now)
+            self._terminate_in_order(self._stop_by, now)
+        elif self._is_finished():
+            self._finish_pod(now)
         else:
             self._bring_up(now)
         self._kill_overdue(now)
         orders, self._orders = self._orders, []
         return orders
 
-    def _gave_up(self) -> bool:
-        """Whether an init container failed for good, or all main ones are over."""
+    def _is_finished(self) -> bool:
+        """Whether an init container failed permanently or all main containers are finished."""
         failed = any(r.phase is ContainerPhase.OVER and not _succeeded(r) for r in self._of(ContainerRole.INIT))
         return failed or all(r.phase is ContainerPhase.OVER for r in self._of(ContainerRole.MAIN))
 
@@ -317,13 +317,13 @@ class Supervision:
         record.phase = ContainerPhase.STARTING
         self._orders.append(Start(record.member.name, record.attempt))
 
-    def _wind_down(self, now: float) -> None:
-        """The pod has done what it will do: what has not run never will, and sidecars are asked to end."""
+    def _finish_pod(self, now: float) -> None:
+        """The pod is finished: waiting containers never run, and sidecars are terminated."""
         self._drop_waiting()
-        self._end_in_turn(now + self._crew.grace, now)
+        self._terminate_in_order(now + self._containers.grace, now)
 
-    def _end_in_turn(self, by: float, now: float) -> None:
-        """Main and init containers at once; then sidecars, the last one first."""
+    def _terminate_in_order(self, by: float, now: float) -> None:
+        """Terminates main and init containers at once, then sidecars in reverse order."""
         others = [record for record in self._of(ContainerRole.INIT, ContainerRole.MAIN) if record.alive]
         for record in others:
             self._end(record, by, now, f"Stopping container {record.member.name}")
@@ -342,7 +342,7 @@ class Supervision:
                     record.state, record.last = record.last, None
 
     def _end(self, record: ContainerRecord, by: float, now: float, why: str) -> None:
-        """Begin to end a container that runs; one that is still starting is ended as soon as it has."""
+        """Starts the termination of a running container; one that is starting is terminated as soon as it runs."""
         if record.ending is not TerminationStep.NOT or record.phase is not ContainerPhase.RUNNING:
             return
         record.kill_at = by
@@ -374,7 +374,7 @@ class Supervision:
             self._kill_remaining()
 
     def _kill_remaining(self) -> None:
-        """The time of the whole pod is up: nobody waits for a turn."""
+        """The grace period of the whole pod is over: kills the remaining containers."""
         for record in self._records.values():
             if record.phase is ContainerPhase.RUNNING and record.ending is TerminationStep.NOT:
                 record.ending = TerminationStep.KILL

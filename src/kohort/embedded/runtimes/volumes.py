@@ -1,6 +1,6 @@
-"""Volumes as directories of this machine, filled from the API; each is made once, when the first container needs it.
+"""Volumes as directories of this machine, filled from the API; each is created when the first container needs it.
 
-A volume is a plain directory: sizes and media of emptyDir are not enforced, and files do not follow later changes.
+A volume is a plain directory: size and medium of emptyDir are not enforced, and files do not follow later changes.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ _IS_TYPE: dict[str, Callable[[int], bool]] = {"Directory": stat.S_ISDIR, "File":
 
 
 class UnsupportedError(Exception):
-    """A volume that this runtime can never provide."""
+    """A volume that this runtime cannot provide."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of a volume."""
+    """A file of a volume."""
 
     path: str
     content: bytes
@@ -36,16 +36,16 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class PodVolumes:
-    """Where the volumes of a pod stand, and what they are filled from."""
+    """The volumes of a pod and their sources."""
 
     pod: RunPod
     directory: Path
     facts: MachineInfo
     host_paths: tuple[str, ...] = ()
-    """Prefixes of paths of this machine that pods may mount; none by default."""
+    """Allowed hostPath prefixes; none by default."""
 
     def unsupported(self) -> str:
-        """Why a volume of the pod can never be provided; empty if all can."""
+        """Why a volume of the pod cannot be provided; empty if all can."""
         for volume in self.pod.spec.volumes:
             try:
                 _kind(volume)
@@ -55,7 +55,7 @@ class PodVolumes:
         return ""
 
     async def make(self, volume: Mapping[str, Any], sources: Sources) -> Path:
-        """The directory (or file of the machine) of a volume; raises NotThereError while something is missing."""
+        """The directory (or host file) of a volume; raises MissingReferenceError while something is missing."""
         kind = _kind(volume)
         if kind == "hostPath":
             return self._host_path(volume)
@@ -77,10 +77,12 @@ class PodVolumes:
         if kind == "emptyDir":
             return []
         if kind == "projected":
-            return [file for each in source.get("sources") or () for file in await self._part(each, mode, sources)]
-        return await self._part({kind: source}, mode, sources)
+            return [
+                file for each in source.get("sources") or () for file in await self._disconnect(each, mode, sources)
+            ]
+        return await self._disconnect({kind: source}, mode, sources)
 
-    async def _part(self, part: Mapping[str, Any], mode: int, sources: Sources) -> list[File]:
+    async def _disconnect(self, part: Mapping[str, Any], mode: int, sources: Sources) -> list[File]:
         for kind in ("configMap", "secret"):
             if source := part.get(kind):
                 return await self._entries(kind, source, mode, sources)
@@ -126,8 +128,10 @@ class PodVolumes:
         path = os.path.realpath(str(source["path"]))
         top = next((os.path.realpath(prefix) for prefix in self.host_paths if _is_below(path, prefix)), None)
         if top is None:
-            name, asked = volume["name"], source["path"]
-            raise UnsupportedError(f'volume "{name}": hostPath {asked} is not among the paths that this node allows')
+            name, requested = volume["name"], source["path"]
+            raise UnsupportedError(
+                f'volume "{name}": hostPath {requested} is not among the paths that this node allows'
+            )
         try:
             _check_type(top, path, str(source.get("type") or ""))
         except OSError as error:
@@ -136,7 +140,7 @@ class PodVolumes:
 
 
 def mounted(mount: Mount, container: RunContainer, volume: Path, values: Mapping[str, str]) -> Path:
-    """What a container sees at a mount path: the volume, or a part of it that does not lead out of it."""
+    """The source of a mount: the volume, or a subPath that does not lead out of it."""
     part = mount.sub_path or expand(mount.sub_path_expr, values)
     if not part:
         return volume
@@ -153,7 +157,7 @@ def mounted(mount: Mount, container: RunContainer, volume: Path, values: Mapping
 
 
 def _check_type(top: str, path: str, kind: str) -> None:
-    """Make what a hostPath may make, or look whether it is what it should be; `path` has no symbolic links."""
+    """Creates or checks a hostPath according to its type; `path` has no symbolic links."""
     if kind == "DirectoryOrCreate":
         make_below(top, os.path.relpath(path, top), 0o755)
     elif kind == "FileOrCreate":
@@ -185,7 +189,7 @@ def _kind(volume: Mapping[str, Any]) -> str:
 
 
 def write_file(directory: Path, file: File) -> None:
-    """Write a file of a volume, with its mode from the start; raises NotThereError for one that lies outside."""
+    """Writes a file of a volume with its mode from the start; raises MissingReferenceError for a path outside."""
     parts = file.path.split("/")
     if file.path.startswith("/") or ".." in parts or not file.path:
         raise MissingReferenceError(f"invalid path {file.path!r} in a volume: it must stay inside")

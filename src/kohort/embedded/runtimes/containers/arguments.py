@@ -1,4 +1,5 @@
-"""The command line that makes a container; values of variables are left out, so that no secret is ever in a list."""
+"""The command line that creates a container; values of variables are omitted, so that no secret shows in process
+lists."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -16,26 +17,26 @@ ATTEMPT_LABEL = "kohort.dev/attempt"
 DATA_LABEL = "kohort.dev/data"
 DEVICES_LABEL = "kohort.dev/devices"
 
-Bind = tuple[str, str, bool]
+ContainerBind = tuple[str, str, bool]
 _ENGINE_S_OWN = ("LD_", "DOCKER_", "CONTAINER", "PODMAN", "REGISTRY_", "XDG_", "GO", "PATH", "HOME", "TMPDIR")
-"""Variables by which a pod could steer the engine itself."""
+"""Prefixes of variables that would affect the engine itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:
-    """What a container is made of."""
+    """What a container is created from."""
 
     pod: RunPod
     container: RunContainer
     attempt: int
     data: str
-    """The directory of the agent, by which it knows its containers again."""
+    """The agent's data directory, which identifies its containers."""
     env: Mapping[str, str]
     env_file: str
-    """A file for the variables, so that no value stands in an argument."""
-    binds: tuple[Bind, ...] = ()
+    """File with the variables, so that no value is an argument."""
+    binds: tuple[ContainerBind, ...] = ()
     share: Share = field(default_factory=dict)
-    """The devices of the whole pod, noted so that the next agent knows."""
+    """The devices of the whole pod, stored in a label for the next agent."""
     processes: int = 0
 
     @property
@@ -46,11 +47,11 @@ class ContainerSpec:
 
     @property
     def inherited(self) -> dict[str, str]:
-        """Variables of several lines, which no file can carry; they go through the environment of the engine."""
+        """Multi-line variables, which a file cannot carry; passed through the environment of the engine."""
         found = {name: value for name, value in self.env.items() if "\n" in value}
         for name in found:
             if name.startswith(_ENGINE_S_OWN):
-                raise config_error(f"environment variable {name} can't have several lines with this runtime")
+                raise config_error(f"environment variable {name} cannot have several lines with this runtime")
         return found
 
     def env_lines(self) -> str:
@@ -63,7 +64,7 @@ class ContainerSpec:
             "create",
             *("--name", self.name),
             *self._labels(),
-            # Containers of a pod share one network; this is the one they can share without more ado.
+            # The containers of a pod share the host network.
             *("--network", "host"),
             *("--env-file", self.env_file),
             *(part for name in self.inherited for part in ("--env", name)),
@@ -97,15 +98,18 @@ class ContainerSpec:
             yield from ("--pids-limit", str(self.processes))
 
     def _user(self) -> Iterable[str]:
-        asked = {**self.pod.spec.security_context, **self.container.security_context}
-        user, group = asked.get("runAsUser"), asked.get("runAsGroup")
+        requested = {**self.pod.spec.security_context, **self.container.security_context}
+        user, group = requested.get("runAsUser"), requested.get("runAsGroup")
         if user is not None or group is not None:
             yield from ("--user", f"{'' if user is None else user}{'' if group is None else f':{group}'}")
-        for more in (*(asked.get("supplementalGroups") or ()), *([asked["fsGroup"]] if "fsGroup" in asked else ())):
+        for more in (
+            *(requested.get("supplementalGroups") or ()),
+            *([requested["fsGroup"]] if "fsGroup" in requested else ()),
+        ):
             yield from ("--group-add", str(more))
-        if asked.get("readOnlyRootFilesystem"):
+        if requested.get("readOnlyRootFilesystem"):
             yield "--read-only"
-        if asked.get("privileged"):
+        if requested.get("privileged"):
             yield "--privileged"
 
     def _devices(self, engine: str) -> Iterable[str]:
@@ -124,6 +128,6 @@ class ContainerSpec:
         return (self.container.image, *arguments)
 
 
-def _mount(bind: Bind) -> str:
+def _mount(bind: ContainerBind) -> str:
     source, target, only_read = bind
     return f"type=bind,source={source},target={target}{',readonly' if only_read else ''}"

@@ -1,4 +1,4 @@
-"""podman or docker, through the command line: both speak the same words for what is needed here."""
+"""podman or docker through the command line; both understand the commands used here."""
 
 import asyncio
 import json
@@ -14,10 +14,10 @@ from kohort.embedded.runtimes.probes.prober import ExecResult
 
 CALL_SECONDS = 120.0
 PULL_SECONDS = 3600.0
-MOST_OUTPUT = 10 << 10
-"""Bytes that are kept of what a command in a container prints."""
+MAX_OUTPUT_BYTES = 10 << 10
+"""Bytes of output kept of a command in a container."""
 CANNOT_RUN = (125, 126, 127, 255)
-"""Exit codes by which an engine says that a command could not be run, if it is the engine that complains."""
+"""Exit codes with which an engine reports that a command could not be run."""
 KEPT = (
     "PATH",
     "HOME",
@@ -33,25 +33,25 @@ KEPT = (
     "REGISTRY_AUTH_FILE",
     "TMPDIR",
 )
-"""Variables that the engine itself needs to find its store, its daemon and its logins."""
+"""Variables that the engine needs to find its storage, daemon and credentials."""
 
 _FACTS = "{{json .Config.Labels}},{{json .State}}"
-"""Of a container, in words that both engines have: podman's `ps` knows no single label."""
+"""Template that both engines support: podman's `ps` cannot print single labels."""
 
 
 class EngineError(Exception):
-    """The engine refused; the text is its last line of complaint."""
+    """The engine rejected a command; the text is the last line of its error output."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerEngine:
-    """A container engine that is installed."""
+    """An installed container engine."""
 
     name: str
     program: str
 
     async def call(self, *arguments: str, env: Mapping[str, str] | None = None, seconds: float = CALL_SECONDS) -> str:
-        """What a command prints; values of `env` are for containers and never stand in an argument."""
+        """The output of a command; `env` is passed to containers and never appears as an argument."""
         async with self._process(*arguments, env=env or {}) as process:
             try:
                 out, err = await asyncio.wait_for(process.communicate(), seconds)
@@ -62,12 +62,12 @@ class ContainerEngine:
         return out.decode(errors="replace").strip()
 
     async def state(self, container: str) -> dict[str, Any]:
-        """How a container fares: Running, ExitCode, OOMKilled, StartedAt, FinishedAt."""
+        """State of a container: Running, ExitCode, OOMKilled, StartedAt, FinishedAt."""
         found = json.loads(await self.call("inspect", "--type", "container", "--format", "{{json .State}}", container))
         return dict(found)
 
     async def labelled(self, label: str, value: str) -> list[tuple[str, dict[str, str], dict[str, Any]]]:
-        """All containers with a label, whether they run or not: id, labels and state of each."""
+        """ID, labels and state of all containers with a label."""
         mine = ("--filter", f"label={label}={value}")
         found = (await self.call("ps", "--all", "--quiet", "--no-trunc", *mine)).split()
         if not found:
@@ -76,7 +76,7 @@ class ContainerEngine:
         return [(each, *json.loads(f"[{line}]")) for each, line in zip(found, lines, strict=True)]
 
     async def execute(self, container: str, command: Sequence[str]) -> ExecResult:
-        """Run a command in a container."""
+        """Runs a command in a container."""
         async with self._process("exec", container, *command, env={}, merged=True) as process:
             out = await _beginning(process)
             await process.wait()
@@ -85,14 +85,14 @@ class ContainerEngine:
         return ExecResult(code, error=_last_line(out)) if is_engine_s else ExecResult(code, output)
 
     async def wait(self, container: str) -> None:
-        """Return when a container has ended."""
+        """Waits until a container terminates."""
         async with self._process("wait", container, env={}) as process:
             _, err = await process.communicate()
         if process.returncode != 0:
             raise EngineError(_last_line(err))
 
     async def output(self, *arguments: str) -> AsyncIterator[bytes]:
-        """What a command prints, as it comes; both of its streams."""
+        """Streams the output of a command, stdout and stderr."""
         async with self._process(*arguments, env={}, merged=True) as process:
             assert process.stdout is not None  # noqa: S101
             while piece := await process.stdout.read(65536):
@@ -120,7 +120,7 @@ class ContainerEngine:
 
 
 async def find_engine(name: str) -> ContainerEngine:
-    """The engine by its name, asked whether it works; raises RuntimeSetupError with the remedy otherwise."""
+    """Finds the engine and checks that it works; raises RuntimeSetupError with the remedy otherwise."""
     program = shutil.which(name)
     if program is None:
         raise RuntimeSetupError(f"{name} is not installed: install it, or choose another runtime (process, simulated)")
@@ -133,11 +133,11 @@ async def find_engine(name: str) -> ContainerEngine:
 
 
 async def _beginning(process: asyncio.subprocess.Process) -> bytes:
-    """The first bytes of what a process prints; the rest is read and forgotten, however much it is."""
+    """The first bytes of a process's output; the rest is discarded."""
     assert process.stdout is not None  # noqa: S101
     kept = b""
     while piece := await process.stdout.read(65536):
-        kept = (kept + piece)[:MOST_OUTPUT]
+        kept = (kept + piece)[:MAX_OUTPUT_BYTES]
     return kept
 
 

@@ -1,4 +1,4 @@
-"""One pod as containers of an engine: the same supervision as for processes, with images that are really used."""
+"""A pod as containers of an engine, with the same supervision as for processes."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ from kohort.embedded.runtimes.environment import NotYetError, environment
 from kohort.embedded.runtimes.log_attempts import resolve_attempt
 from kohort.embedded.runtimes.pod_containers import PreviousContainerState
 from kohort.embedded.runtimes.pod_supervisor import PodSupervisor
-from kohort.embedded.runtimes.pods import RunContainer, RunPod, as_ready_before, pod_containers
+from kohort.embedded.runtimes.pods import RunContainer, RunPod, pod_containers, with_previous_readiness
 from kohort.embedded.runtimes.probes.prober import ExecResult
 from kohort.embedded.runtimes.process.pod_directories import PodDirectories
 from kohort.embedded.runtimes.retries import Retries
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ContainerRuntimeContext:
-    """What all pods of an engine share."""
+    """Shared by all pods of an engine."""
 
     client: Client
     settings: ProcessSettings
@@ -55,25 +55,25 @@ class ContainerRuntimeContext:
 
 
 class NoImageError(NotYetError):
-    """The image of a container is not there; events name the reason, and the state says more."""
+    """The image of a container is missing; carries the event reason and the message."""
 
 
 class ContainerPod:
-    """A pod that runs, ran, or waits to run in containers."""
+    """A pod run in containers."""
 
     def __init__(
         self,
         pod: RunPod,
         past: Mapping[str, PreviousContainerState],
         names: Mapping[str, str],
-        yard: ContainerRuntimeContext,
+        context: ContainerRuntimeContext,
         reports: PodStatusSink,
     ):
         self.pod = pod
-        self._yard = yard
-        self._places = PodDirectories(yard.settings.data.resolve(), pod.place)
-        self._supervised = PodSupervisor(
-            pod_containers(pod), as_ready_before(past, pod), self, reports, yard.client.clock
+        self._context = context
+        self._directories = PodDirectories(context.settings.data.resolve(), pod.directory_name)
+        self._supervisor = PodSupervisor(
+            pod_containers(pod), with_previous_readiness(past, pod), self, reports, context.client.clock
         )
         self._attempts = {name: each.attempt for name, each in past.items()}
         self._live = {name: names[name] for name, each in past.items() if isinstance(each.state, Running)}
@@ -83,124 +83,124 @@ class ContainerPod:
         self._share: Share = {}
 
     def begin(self, share: Share | None) -> None:
-        """Take the pod over with the devices that it has: wait for what runs, start what should."""
+        """Adopts the pod with its devices: waits for running containers, starts others."""
         try:
-            self._share = self._yard.devices.take(self.pod, share)
+            self._share = self._context.devices.take(self.pod, share)
         except NoDevicesError as error:
-            self._supervised.fail(PodFailure("UnexpectedAdmissionError", str(error)))
+            self._supervisor.fail(PodFailure("UnexpectedAdmissionError", str(error)))
             return
-        problem = self._shelf.unsupported()
+        problem = self._volumes.unsupported()
         if problem:
-            self._supervised.note("Warning", "FailedMount", problem)
-            self._supervised.fail(PodFailure("FailedMount", problem))
+            self._supervisor.note("Warning", "FailedMount", problem)
+            self._supervisor.fail(PodFailure("FailedMount", problem))
             return
         for name, found in self._live.items():
-            self._supervised.spawn(self._watch(name, found))
-        self._supervised.begin()
+            self._supervisor.spawn(self._watch(name, found))
+        self._supervisor.begin()
 
     @property
-    def _shelf(self) -> PodVolumes:
-        settings = self._yard.settings
-        return PodVolumes(self.pod, self._places.volumes, settings.facts, settings.host_paths)
+    def _volumes(self) -> PodVolumes:
+        settings = self._context.settings
+        return PodVolumes(self.pod, self._directories.volumes, settings.facts, settings.host_paths)
 
-    # For the agent
+    # Runtime interface
 
     def stop(self, grace: float) -> None:
-        """End all containers."""
-        self._supervised.stop(grace)
+        """Stops all containers."""
+        self._supervisor.stop(grace)
 
     def logs(self, options: PodLogOptions) -> AsyncIterator[bytes]:
-        """What a container printed."""
+        """Logs of a container."""
         name = options.container
-        attempt = resolve_attempt(self.pod, self._supervised.status(name), self._attempts.get(name, -1), options)
+        attempt = resolve_attempt(self.pod, self._supervisor.status(name), self._attempts.get(name, -1), options)
         return limited(
-            self._yard.engine.output(*log_arguments(options), self._made[name, attempt]), options.limit_bytes
+            self._context.engine.output(*log_arguments(options), self._made[name, attempt]), options.limit_bytes
         )
 
     async def close(self) -> None:
-        """Remove the containers and everything else that the pod had."""
-        await self._supervised.close()
+        """Removes the containers and all other resources of the pod."""
+        await self._supervisor.close()
         for found in self._made.values():
             await self._forget(found)
-        self._yard.devices.release(self.pod.metadata.uid)
-        await asyncio.to_thread(self._places.remove)
+        self._context.devices.release(self.pod.metadata.uid)
+        await asyncio.to_thread(self._directories.remove)
 
     async def end(self) -> None:
-        """End all containers with the grace that the pod asks for, and wait for it."""
-        await self._supervised.end(pod_containers(self.pod).grace)
+        """Stops all containers with the pod's grace period and waits for them."""
+        await self._supervisor.end(pod_containers(self.pod).grace)
 
     async def leave(self) -> None:
-        """Leave the containers to the engine and to the next agent."""
-        await self._supervised.close()
+        """Leaves the containers to the engine and the next agent."""
+        await self._supervisor.close()
 
     @property
     def settled(self) -> bool:
         """Whether nothing will run again."""
-        return self._supervised.settled
+        return self._supervisor.settled
 
     @property
     def is_running(self) -> bool:
-        """Whether a container runs."""
-        return self._supervised.is_running
+        """Whether a container is running."""
+        return self._supervisor.is_running
 
     async def _forget(self, found: str) -> None:
         try:
-            await self._yard.engine.call("rm", "--force", found)
+            await self._context.engine.call("rm", "--force", found)
         except EngineError as error:
-            log.info("container %s can't be removed: %s", found, error)
+            log.info("removing container %s failed: %s", found, error)
 
-    # Orders of the supervision
+    # Container driver
 
     def start(self, name: str, attempt: int) -> None:
-        """Start a container."""
-        self._supervised.prepare(name, self._start(self.pod.container(name), attempt))
+        """Starts a container."""
+        self._supervisor.prepare(name, self._start(self.pod.container(name), attempt))
 
     def pre_stop(self, name: str, seconds: float) -> None:
-        """Run a preStop hook."""
-        self._supervised.spawn(self._pre_stop(self.pod.container(name), seconds))
+        """Runs a preStop hook."""
+        self._supervisor.spawn(self._pre_stop(self.pod.container(name), seconds))
 
     def term(self, name: str) -> None:
-        """Ask a container to end."""
-        self._supervised.spawn(self._signal(name, signal.SIGTERM))
+        """Sends SIGTERM to a container."""
+        self._supervisor.spawn(self._signal(name, signal.SIGTERM))
 
     def kill(self, name: str) -> None:
-        """End a container."""
-        self._supervised.spawn(self._signal(name, signal.SIGKILL))
+        """Kills a container."""
+        self._supervisor.spawn(self._signal(name, signal.SIGKILL))
 
     def finished(self) -> None:
-        """Let devices go; containers and their logs stay until the pod is gone."""
-        self._yard.devices.release(self.pod.metadata.uid)
+        """Releases devices; containers and their logs stay until the pod is deleted."""
+        self._context.devices.release(self.pod.metadata.uid)
 
     async def _signal(self, name: str, number: signal.Signals) -> None:
         found = self._live.get(name)
         if found is None:
             return
         try:
-            await self._yard.engine.call("kill", "--signal", number.name.removeprefix("SIG"), found)
+            await self._context.engine.call("kill", "--signal", number.name.removeprefix("SIG"), found)
         except EngineError as error:
-            # One that has just ended can't be signalled, and whoever waits for it will say so.
-            self._supervised.note("Warning", "FailedKillPod", f"error killing pod: {error}")
+            # A container that just terminated cannot be signalled; its watcher reports the termination.
+            self._supervisor.note("Warning", "FailedKillPod", f"error killing pod: {error}")
 
     async def _pre_stop(self, container: RunContainer, seconds: float) -> None:
         handler = container.lifecycle.pre_stop
         command = (handler.exec or {}).get("command") if handler else None
         if not (command and await self._hook(container.name, command, seconds)):
-            self._supervised.note("Warning", "FailedPreStopHook", "PreStopHook failed")
-        self._supervised.feed(PreStopped(container.name))
+            self._supervisor.note("Warning", "FailedPreStopHook", "PreStopHook failed")
+        self._supervisor.feed(PreStopped(container.name))
 
     async def _hook(self, name: str, command: Sequence[str], seconds: float) -> bool:
         try:
-            return (await within(self._yard.client.clock, seconds, self.execute(name, command))).code == 0
+            return (await within(self._context.client.clock, seconds, self.execute(name, command))).code == 0
         except TimeoutError:
             return False
 
     async def execute(self, name: str, command: Sequence[str]) -> ExecResult:
-        """Run a command in a container."""
+        """Runs a command in a container."""
         found = self._live.get(name)
         return (
             ExecResult(128, error="container not running")
             if found is None
-            else await self._yard.engine.execute(found, command)
+            else await self._context.engine.execute(found, command)
         )
 
     # Starting
@@ -211,19 +211,19 @@ class ContainerPod:
             making = await self._making(container, attempt)
             await self._make(making)
         except NoImageError as error:
-            self._supervised.note("Warning", "Failed", f"Error: {error.why.reason}")
+            self._supervisor.note("Warning", "Failed", f"Error: {error.why.reason}")
             self._refuse(container.name, error.why)
         except NotYetError as error:
-            self._supervised.note("Warning", "Failed", f"Error: {error.why.message}")
+            self._supervisor.note("Warning", "Failed", f"Error: {error.why.message}")
             self._refuse(container.name, error.why)
         except MissingReferenceError as error:
-            self._supervised.note("Warning", "FailedMount", f"MountVolume.SetUp failed : {error}")
+            self._supervisor.note("Warning", "FailedMount", f"MountVolume.SetUp failed : {error}")
             self._refuse(container.name, ContainerWaiting("ContainerCreating"))
         except (EngineError, OSError) as error:
-            self._supervised.note("Warning", "Failed", f"Error: {error}")
+            self._supervisor.note("Warning", "Failed", f"Error: {error}")
             self._refuse(container.name, ContainerWaiting("CreateContainerError", str(error)))
         else:
-            self._supervised.prepared(container.name)
+            self._supervisor.prepared(container.name)
             await self._launch(container.name, attempt, making.name)
 
     async def _make(self, making: ContainerSpec) -> None:
@@ -233,28 +233,28 @@ class ContainerPod:
         try:
             with os.fdopen(fd, "wb") as stream:
                 stream.write(making.env_lines().encode(errors="surrogateescape"))
-            await self._yard.engine.call(*making.arguments(self._yard.engine.name), env=making.inherited)
+            await self._context.engine.call(*making.arguments(self._context.engine.name), env=making.inherited)
         finally:
             file.unlink()
 
     def _refuse(self, name: str, why: ContainerWaiting) -> None:
-        self._supervised.prepared(name)
-        self._supervised.feed(ContainerNotCreated(name, why, self._retries.next(name)))
+        self._supervisor.prepared(name)
+        self._supervisor.feed(ContainerNotCreated(name, why, self._retries.next(name)))
 
     async def _launch(self, name: str, attempt: int, made: str) -> None:
         self._retries.forget(name)
         self._attempts[name] = attempt
-        self._supervised.note("Normal", "Created", "Container created")
+        self._supervisor.note("Normal", "Created", "Container created")
         await self._forget_before(name, attempt - 1)
         try:
-            await self._yard.engine.call("start", made)
+            await self._context.engine.call("start", made)
         except EngineError as error:
-            self._supervised.note("Warning", "Failed", f"Error: {error}")
-            self._supervised.feed(ContainerEnded(name, not_started(str(error), self._yard.client.clock.wall())))
+            self._supervisor.note("Warning", "Failed", f"Error: {error}")
+            self._supervisor.feed(ContainerEnded(name, not_started(str(error), self._context.client.clock.wall())))
             return
         self._live[name] = made
-        self._supervised.note("Normal", "Started", "Container started")
-        self._supervised.feed(Started(name, self._yard.client.clock.wall()))
+        self._supervisor.note("Normal", "Started", "Container started")
+        self._supervisor.feed(Started(name, self._context.client.clock.wall()))
         await self._watch(name, made)
 
     async def _forget_before(self, name: str, attempt: int) -> None:
@@ -262,63 +262,63 @@ class ContainerPod:
             await self._forget(self._made.pop(key))
 
     async def _watch(self, name: str, made: str) -> None:
-        """Wait for the end of a container."""
+        """Waits for the termination of a container."""
         try:
-            await self._yard.engine.wait(made)
-            state = await self._yard.engine.state(made)
+            await self._context.engine.wait(made)
+            state = await self._context.engine.state(made)
             end = end_of(state, await self._message(name, made, int(state.get("ExitCode") or 0)))
         except (EngineError, ValueError):
-            end = lost(NEVER, self._yard.client.clock.wall())
-            self._supervised.note("Warning", "Failed", LOST)
+            end = lost(NEVER, self._context.client.clock.wall())
+            self._supervisor.note("Warning", "Failed", LOST)
         self._live.pop(name, None)
-        self._supervised.feed(ContainerEnded(name, end))
+        self._supervisor.feed(ContainerEnded(name, end))
 
     async def _pull(self, container: RunContainer) -> None:
         image, policy = container.image, container.image_pull_policy or "IfNotPresent"
         if policy != "Always" and await self._has(image):
             text = f'Container image "{image}" already present on machine'
-            self._supervised.note("Normal", "Pulled", text)
+            self._supervisor.note("Normal", "Pulled", text)
             return
         if policy == "Never":
             text = f'Container image "{image}" is not present with pull policy of Never'
-            self._supervised.note("Warning", "ErrImageNeverPull", text)
+            self._supervisor.note("Warning", "ErrImageNeverPull", text)
             raise NoImageError(ContainerWaiting("ErrImageNeverPull", text))
-        self._supervised.note("Normal", "Pulling", f'Pulling image "{image}"')
+        self._supervisor.note("Normal", "Pulling", f'Pulling image "{image}"')
         try:
-            await self._yard.engine.call("pull", image, seconds=PULL_SECONDS)
+            await self._context.engine.call("pull", image, seconds=PULL_SECONDS)
         except EngineError as error:
-            self._supervised.note("Warning", "Failed", f'Failed to pull image "{image}": {error}')
+            self._supervisor.note("Warning", "Failed", f'Failed to pull image "{image}": {error}')
             raise NoImageError(self._why_not_pulled(image, error)) from None
         self._pulls_failed.discard(image)
-        self._supervised.note("Normal", "Pulled", f'Successfully pulled image "{image}"')
+        self._supervisor.note("Normal", "Pulled", f'Successfully pulled image "{image}"')
 
     def _why_not_pulled(self, image: str, error: EngineError) -> ContainerWaiting:
         if image not in self._pulls_failed:
             self._pulls_failed.add(image)
             return ContainerWaiting("ErrImagePull", str(error))
-        self._supervised.note("Normal", "BackOff", f'Back-off pulling image "{image}"')
+        self._supervisor.note("Normal", "BackOff", f'Back-off pulling image "{image}"')
         return ContainerWaiting("ImagePullBackOff", f'Back-off pulling image "{image}": {error}')
 
     async def _has(self, image: str) -> bool:
         try:
-            await self._yard.engine.call("image", "inspect", "--format", "{{.Id}}", image)
+            await self._context.engine.call("image", "inspect", "--format", "{{.Id}}", image)
         except EngineError:
             return False
         return True
 
     async def _making(self, container: RunContainer, attempt: int) -> ContainerSpec:
-        await asyncio.to_thread(self._places.make)
-        await asyncio.to_thread(self._places.make_container, container.name)
-        sources, settings = Sources(self._yard.client), self._yard.settings
+        await asyncio.to_thread(self._directories.make)
+        await asyncio.to_thread(self._directories.make_container, container.name)
+        sources, settings = Sources(self._context.client), self._context.settings
         values = await environment(self.pod, container, sources, settings.facts)
         volumes = {str(volume["name"]): volume for volume in self.pod.spec.volumes}
         binds = []
         for mount in container.volume_mounts:
-            path = await self._shelf.make(volumes[mount.name], sources)
+            path = await self._volumes.make(volumes[mount.name], sources)
             binds.append((str(mounted(mount, container, path, values)), mount.mount_path, mount.read_only))
         message = os.path.join("/", container.termination_message_path)
-        binds.append((str(self._places.message(container.name)), message, False))
-        file = str(self._places.ours / f"env-{container.name}")
+        binds.append((str(self._directories.message(container.name)), message, False))
+        file = str(self._directories.ours / f"env-{container.name}")
         return ContainerSpec(
             self.pod,
             container,
@@ -332,26 +332,26 @@ class ContainerPod:
         )
 
     async def _message(self, name: str, made: str, code: int) -> str:
-        text = await asyncio.to_thread(written_message, self._places.message(name))
+        text = await asyncio.to_thread(written_message, self._directories.message(name))
         if text or not wants_log(self.pod.container(name), code):
             return text
         end = b""
-        async for piece in self._yard.engine.output("logs", "--tail", str(LOG_LINES), made):
+        async for piece in self._context.engine.output("logs", "--tail", str(LOG_LINES), made):
             end = (end + piece)[-LOG_BYTES:]
         return end.decode(errors="replace")
 
 
 def end_of(state: Mapping[str, Any], message: str = "") -> Terminated:
-    """How a container ended, by the engine's word."""
+    """How a container terminated according to the engine."""
     code = int(state.get("ExitCode") or 0)
     reason = reason_of(code, oom=bool(state.get("OOMKilled")))
     started, finished = _moment(state, "StartedAt"), _moment(state, "FinishedAt")
-    # podman reads the two from different clocks, so that a short container seems to end before it begins.
+    # podman reads the two from different clocks, so that a short container may seem to end before it starts.
     return Terminated(code, reason, started, max(started, finished), message=message)
 
 
 def state_of(state: Mapping[str, Any]) -> Running | Terminated:
-    """A container as the engine has it now."""
+    """The engine's current state of a container."""
     return Running(_moment(state, "StartedAt")) if state.get("Running") else end_of(state)
 
 
@@ -363,7 +363,7 @@ def _moment(state: Mapping[str, Any], name: str) -> Any:
 
 
 def log_arguments(options: PodLogOptions) -> list[str]:
-    """The engine's words for what is asked of a log."""
+    """The engine's arguments for log options."""
     since = options.since_time.isoformat() if options.since_time else None
     if options.since_seconds is not None:
         since = f"{options.since_seconds}s"
@@ -377,7 +377,7 @@ def log_arguments(options: PodLogOptions) -> list[str]:
 
 
 async def limited(pieces: AsyncIterator[bytes], limit: int | None) -> AsyncIterator[bytes]:
-    """No more bytes than wanted."""
+    """Limits the number of bytes."""
     left = limit
     async for piece in pieces:
         yield piece if left is None else piece[:left]

@@ -1,6 +1,6 @@
-"""The container runtime: pods as containers of podman or docker, which outlive the agent by themselves.
+"""The container runtime: pods as containers of podman or docker, which keep running without the agent.
 
-Containers carry labels; an agent that comes back finds its own by them, and removes those that the API no longer has.
+Containers carry labels by which a restarted agent finds its own; those of deleted pods are removed.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from kohort.embedded.runtimes.pod_containers import PreviousContainerState
 from kohort.embedded.runtimes.pods import read_pod
 from kohort.embedded.runtimes.process.pod_directories import make_data
 from kohort.embedded.runtimes.self_removing_pod import SelfRemovingPod
-from kohort.embedded.runtimes.settings import LONGEST_ORPHANS_AGAIN, ORPHANS_AGAIN, AtStop, ProcessSettings
+from kohort.embedded.runtimes.settings import MAX_ORPHANS_AGAIN, ORPHANS_AGAIN, AtStop, ProcessSettings
 from kohort.embedded.runtimes.shutdown import mark_terminated
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class LeftoverContainers:
-    """The containers that a former agent left of one pod."""
+    """The containers of one pod left by a previous agent."""
 
     pod: str
     share: Share | None = None
@@ -47,7 +47,7 @@ class LeftoverContainers:
 
 
 class ContainersRuntime:
-    """Runs pods with a container engine; `stop` leaves them running, or ends them, as the settings say."""
+    """Runs pods with a container engine; `stop` leaves or stops them according to the settings."""
 
     def __init__(self, engine: str, client: Client, settings: ProcessSettings) -> None:
         self._name = engine
@@ -64,14 +64,14 @@ class ContainersRuntime:
         return self._settings.devices
 
     async def start(self) -> None:
-        """Find the engine, and what a former agent has left; raises RuntimeSetupError where there is none."""
+        """Finds the engine and leftover containers; raises RuntimeSetupError if there is no engine."""
         self._engine = await find_engine(self._name)
         make_data(self._settings.data)
         self._left = await self._find(self._engine)
         self._sweeper = asyncio.create_task(self._sweep(self._engine))
 
     async def stop(self) -> None:
-        """Leave all pods to the engine, or end them."""
+        """Leaves all pods to the engine or stops them."""
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
@@ -82,13 +82,13 @@ class ContainersRuntime:
             await pod.leave()
 
     def run(self, pod: dict[str, Json], reports: PodStatusSink) -> RunningPod:
-        """Run a pod, or go on with one that runs already."""
+        """Runs a pod or adopts a running one."""
         assert self._engine is not None, "start the runtime first"  # noqa: S101
         view = read_pod(pod)
         uid = view.metadata.uid
         left = self._left.pop(uid, LeftoverContainers(""))
-        yard = ContainerRuntimeContext(self._client, self._settings, self._engine, self._devices)
-        running = self._pods[uid] = ContainerPod(view, left.past, left.names, yard, reports)
+        context = ContainerRuntimeContext(self._client, self._settings, self._engine, self._devices)
+        running = self._pods[uid] = ContainerPod(view, left.past, left.names, context, reports)
         running.begin(left.share)
         return SelfRemovingPod(running, lambda: self._pods.pop(uid, None))
 
@@ -107,14 +107,14 @@ class ContainersRuntime:
         return left
 
     async def _sweep(self, engine: ContainerEngine) -> None:
-        """Remove containers of pods that the API no longer has; those that it has are claimed by `run`."""
+        """Removes containers of pods that were deleted from the API; others are adopted by `run`."""
         wait = ORPHANS_AGAIN
         while self._left:
             for uid, left in list(self._left.items()):
                 if await self._is_gone(uid, left.pod) and self._left.pop(uid, None) is not None:
                     await _remove(engine, left)
             await self._client.clock.sleep(wait)
-            wait = min(wait * 2, LONGEST_ORPHANS_AGAIN)
+            wait = min(wait * 2, MAX_ORPHANS_AGAIN)
 
     async def _is_gone(self, uid: str, pod: str) -> bool:
         namespace, _, name = pod.partition("/")
@@ -127,12 +127,12 @@ class ContainersRuntime:
 
 
 async def _remove(engine: ContainerEngine, left: LeftoverContainers) -> None:
-    log.warning("removing containers of pod %s, which the API no longer has", left.pod)
+    log.warning("removing containers of pod %s: deleted from the API", left.pod)
     for found in left.all:
         try:
             await engine.call("rm", "--force", found)
         except EngineError as error:
-            log.warning("container %s can't be removed: %s", found, error)
+            log.warning("removing container %s failed: %s", found, error)
 
 
 def _share(text: str) -> Share:

@@ -1,1 +1,1 @@
-"""Startup, readiness and liveness of containers, asked for as a kubelet asks."""
+"""Startup, readiness and liveness probes, as executed by the kubelet."""

@@ -1,6 +1,6 @@
-"""One question to a container: a command in it, a request, or a connection; answers in the kubelet's words.
+"""Executes one probe: a command, an HTTP request or a TCP connection; results in the kubelet's words.
 
-Containers share the network of the machine, so that ports are asked at 127.0.0.1 unless the probe names a host.
+Containers share the host network, so that ports are probed at 127.0.0.1 unless the probe names a host.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from kohort.embedded.runtimes.probes.spec import Command, HttpGet, Probe, ProbeOutcome, ProbeResult, TcpSocket
+from kohort.embedded.runtimes.probes.spec import ExecAction, HttpGet, Probe, ProbeOutcome, ProbeResult, TcpSocket
 from kohort.kube.clock import Clock, within
 
 HERE = "127.0.0.1"
@@ -20,7 +20,7 @@ PASSED = ProbeResult(ProbeOutcome.PASSED)
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """How a command in a container ended; `error` where it could not be run at all."""
+    """Exit code and output of a command in a container; `error` if it could not be run."""
 
     code: int
     output: str = ""
@@ -28,19 +28,19 @@ class ExecResult:
 
 
 Execute = Callable[[Sequence[str]], Awaitable[ExecResult]]
-"""Runs a command in the container that is asked; cancelling it ends the command."""
+"""Runs a command in the probed container; cancellation ends the command."""
 
 
 class _PortError(Exception):
-    """A port has a name that the container does not list."""
+    """A named port is not declared by the container."""
 
 
-async def ask(probe: Probe, ports: Mapping[str, int], execute: Execute, clock: Clock) -> ProbeResult:
-    """Ask once; whatever goes wrong is an answer."""
+async def execute_probe(probe: Probe, ports: Mapping[str, int], execute: Execute, clock: Clock) -> ProbeResult:
+    """Executes a probe once; every error is a result."""
     seconds = max(1, probe.timeout_seconds)
     try:
-        match probe.question:
-            case Command() as command:
+        match probe.action:
+            case ExecAction() as command:
                 return await _run(command, execute, clock, seconds)
             case HttpGet() as request:
                 return await _get(request, _port(request.port, ports), clock, seconds)
@@ -61,7 +61,7 @@ def _port(port: int | str, ports: Mapping[str, int]) -> int:
     return ports[port]
 
 
-async def _run(command: Command, execute: Execute, clock: Clock, seconds: float) -> ProbeResult:
+async def _run(command: ExecAction, execute: Execute, clock: Clock, seconds: float) -> ProbeResult:
     async def run() -> ExecResult:
         return await execute(command.command)
 
@@ -92,7 +92,7 @@ async def _get(request: HttpGet, port: int, clock: Clock, seconds: float) -> Pro
 
 
 async def _status(url: str, headers: Mapping[str, str]) -> int:
-    # A certificate is not looked at: whoever asks wants to know whether somebody answers, not who.
+    # Certificates are not verified, as in the kubelet.
     async with (
         aiohttp.ClientSession(auto_decompress=False) as session,
         session.get(url, headers=headers, ssl=False, allow_redirects=False) as response,

@@ -1,4 +1,4 @@
-"""What a container's probes ask, how often, and how many answers make up a verdict; no clock, no I/O."""
+"""Probe specs and the thresholds that turn results into a state; no clock, no I/O."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,28 +9,28 @@ from kohort.api.struct import View
 
 
 class Purpose(Enum):
-    """What a probe is for, as messages name it."""
+    """The kind of a probe as used in messages."""
 
     STARTUP = "Startup"
     READINESS = "Readiness"
     LIVENESS = "Liveness"
 
 
-class Command(View):
+class ExecAction(View):
     """A command in the container."""
 
     command: tuple[str, ...] = ()
 
 
 class Header(View):
-    """One header of a request."""
+    """A request header."""
 
     name: str
     value: str = ""
 
 
 class HttpGet(View):
-    """A request that is to be answered with a status from 200 to 399."""
+    """An HTTP request; statuses from 200 to 399 are success."""
 
     port: int | str
     path: str = ""
@@ -40,16 +40,16 @@ class HttpGet(View):
 
 
 class TcpSocket(View):
-    """A connection that is to be taken."""
+    """A TCP connection."""
 
     port: int | str
     host: str = ""
 
 
 class Probe(View):
-    """One probe of a container."""
+    """A probe of a container."""
 
-    exec: Command | None = None
+    exec: ExecAction | None = None
     http_get: HttpGet | None = None
     tcp_socket: TcpSocket | None = None
     grpc: dict[str, Any] | None = None
@@ -61,8 +61,8 @@ class Probe(View):
     termination_grace_period_seconds: int | None = None
 
     @property
-    def question(self) -> Command | HttpGet | TcpSocket | None:
-        """What is asked; None where it can't be asked here."""
+    def action(self) -> ExecAction | HttpGet | TcpSocket | None:
+        """The action; None if it is not supported."""
         return self.exec or self.http_get or self.tcp_socket
 
 
@@ -79,7 +79,7 @@ class Probes:
         return any((self.startup, self.readiness, self.liveness))
 
     def of(self, purpose: Purpose) -> Probe | None:
-        """The probe for a purpose."""
+        """The probe of a kind."""
         found = {Purpose.STARTUP: self.startup, Purpose.READINESS: self.readiness, Purpose.LIVENESS: self.liveness}
         return found[purpose]
 
@@ -88,17 +88,17 @@ NO_PROBES = Probes()
 
 
 class ProbeOutcome(Enum):
-    """What came of asking once."""
+    """Outcome of one execution."""
 
     PASSED = "passed"
     FAILED = "failed"
     ERRORED = "errored"
-    """Nobody could ask; that says nothing about the container."""
+    """The probe could not be executed, which allows no conclusion about the container."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What came of asking once, and why it was not well."""
+    """Outcome of one execution with its failure message."""
 
     outcome: ProbeOutcome
     message: str = ""
@@ -106,16 +106,16 @@ class ProbeResult:
 
 @dataclass(slots=True)
 class ProbeState:
-    """What the answers to a probe say together: a run of equal ones turns it, as long as its threshold."""
+    """State of a probe: changes after as many equal results as its threshold."""
 
     probe: Probe
     holds: bool | None = None
-    """None until enough was heard."""
+    """None until a threshold is reached."""
     _last: ProbeOutcome | None = None
     _run: int = 0
 
-    def hear(self, outcome: ProbeOutcome) -> bool | None:
-        """Take in an answer; the verdict after it."""
+    def add(self, outcome: ProbeOutcome) -> bool | None:
+        """Adds an outcome and returns the state."""
         if outcome is ProbeOutcome.ERRORED:
             return self.holds
         self._run = self._run + 1 if outcome is self._last else 1

@@ -1,1 +1,1 @@
-"""Pods as processes of this machine, each pod in the care of a small process of its own that outlives the agent."""
+"""Pods as processes of this machine, each with a shim process that outlives the agent."""

@@ -1,6 +1,7 @@
-"""Control groups (v2) for containers, where this user has one to divide: memory, CPU and process limits that hold.
+"""Control groups (v2) for containers, if delegated to this user: memory, CPU and process limits.
 
-Controllers that were not handed to us are left out one by one; an empty group is still good to kill its members.
+Controllers that were not delegated are skipped one by one; a group without controllers still serves to kill its
+members.
 """
 
 import contextlib
@@ -16,14 +17,14 @@ LEAF = "kohort-agent"
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
-    """A control group under which each container gets one of its own."""
+class ContainerGroups:
+    """A control group with one child per container."""
 
     top: Path
     controllers: frozenset[str]
 
     def make(self, name: str, files: Mapping[str, str]) -> Path:
-        """A group for a container; limits of controllers that are not there are left out."""
+        """Creates the group of a container; limits of missing controllers are skipped."""
         path = self.top / name
         path.mkdir(parents=True, exist_ok=True)
         for file, value in files.items():
@@ -33,21 +34,21 @@ class Groups:
         return path
 
     def forget(self, pod: str) -> None:
-        """Remove the groups of a pod that has nothing running."""
+        """Removes the groups of a pod without processes."""
         for path in self.top.glob(f"{pod}-*"):
             with contextlib.suppress(OSError):
                 path.rmdir()
 
     def close(self) -> None:
-        """Give the group back, if nobody is in it."""
+        """Removes the group if it is empty."""
         with contextlib.suppress(OSError):
             self.top.rmdir()
 
 
-def find_groups(given: Path | None, name: str) -> Groups | None:
-    """A control group made ready for containers; None where that is not permitted.
+def find_groups(given: Path | None, name: str) -> ContainerGroups | None:
+    """A control group prepared for containers; None if not permitted.
 
-    Root makes one at the top, as container engines do; others divide the one they are in, if it was delegated to them.
+    Root creates one at the top, as container engines do; other users use their own if it was delegated to them.
     """
     parent = given or (_mount() if os.geteuid() == 0 else _own_group())
     if parent is None:
@@ -62,11 +63,11 @@ def find_groups(given: Path | None, name: str) -> Groups | None:
         return None
     if not os.access(top / "cgroup.procs", os.W_OK):
         return None
-    return Groups(top, frozenset(enabled))
+    return ContainerGroups(top, frozenset(enabled))
 
 
 def _mount() -> Path | None:
-    """Where the unified hierarchy is."""
+    """The mount point of the unified hierarchy."""
     try:
         mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
     except OSError:
@@ -86,7 +87,7 @@ def _own_group() -> Path | None:
 
 
 def _enable(group: Path) -> set[str]:
-    """Pass on the controllers that we use; those that can't be had are not."""
+    """Enables the needed controllers for children, as far as permitted."""
     switch = group / "cgroup.subtree_control"
     for controller in WANTED:
         with contextlib.suppress(OSError):
@@ -101,7 +102,7 @@ def _enable(group: Path) -> set[str]:
 
 
 def _step_down(group: Path) -> None:
-    """Move this process into a leaf: a group with processes in it can't pass controllers on."""
+    """Moves this process into a leaf: a group with processes cannot delegate controllers."""
     leaf = group / LEAF
     leaf.mkdir(exist_ok=True)
     (leaf / "cgroup.procs").write_text(str(os.getpid()))

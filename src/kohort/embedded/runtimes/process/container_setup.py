@@ -1,4 +1,4 @@
-"""From a container's spec to the order that its shim understands: environment, volumes, user, limits, view of files."""
+"""Builds a container's start command for its shim: environment, volumes, user, limits, root file system."""
 
 import asyncio
 import contextlib
@@ -6,7 +6,6 @@ import os
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from kohort.api.quantity import NANO, Quantity
 from kohort.embedded.runtimes.devices import Share, visible
@@ -17,46 +16,46 @@ from kohort.embedded.runtimes.process.cgroups import limit_files
 from kohort.embedded.runtimes.process.pod_directories import PodDirectories
 from kohort.embedded.runtimes.process.runtime_context import ProcessRuntimeContext
 from kohort.embedded.runtimes.process.shim.leftover_processes import MARK
+from kohort.embedded.runtimes.process.shim.rootfs import Bind
+from kohort.embedded.runtimes.process.shim.spawning import StartCommand
 from kohort.embedded.runtimes.process.users import RunAs, run_as
 from kohort.embedded.runtimes.sources import MissingReferenceError, Sources
 from kohort.embedded.runtimes.volumes import PodVolumes, mounted
 
-Order = dict[str, Any]
-Bind = tuple[str, str, bool]
 ROOT_VARIABLE = "KOHORT_ROOT"
 MESSAGE_VARIABLE = "KOHORT_TERMINATION_LOG"
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """One pod about to be run."""
+    """Prepares the containers of one pod."""
 
     pod: RunPod
-    household: ProcessRuntimeContext
-    places: PodDirectories
+    context: ProcessRuntimeContext
+    directories: PodDirectories
     share: Share
 
     @property
-    def shelf(self) -> PodVolumes:
+    def pod_volumes(self) -> PodVolumes:
         """The volumes of the pod."""
-        settings = self.household.settings
-        return PodVolumes(self.pod, self.places.volumes, settings.facts, settings.host_paths)
+        settings = self.context.settings
+        return PodVolumes(self.pod, self.directories.volumes, settings.facts, settings.host_paths)
 
-    async def order(self, container: RunContainer, attempt: int) -> Order:
-        """The order to start a container; raises NotYetError or NotThereError while something is missing."""
-        sources = Sources(self.household.client)
+    async def order(self, container: RunContainer, attempt: int) -> StartCommand:
+        """The start command for a container; raises NotYetError or MissingReferenceError while something is missing."""
+        sources = Sources(self.context.client)
         user = await asyncio.to_thread(self._user, container)
-        values = await environment(self.pod, container, sources, self.household.settings.facts)
+        values = await environment(self.pod, container, sources, self.context.settings.facts)
         await asyncio.to_thread(self._make_scratch, container, user)
         binds = await self._binds(container, values, sources)
         env = self._environment(container, values)
-        settings = self.household.settings
+        settings = self.context.settings
         return {
             "name": container.name,
             "attempt": attempt,
             "argv": [expand(part, values) for part in (*container.command, *container.args)],
             "env": env,
-            "log": str(self.places.logs(container.name)),
+            "log": str(self.directories.logs(container.name)),
             "log_size": settings.log_size,
             "log_rate": settings.log_rate,
             "user": user and {"uid": user.uid, "gid": user.gid, "groups": list(user.groups)},
@@ -67,49 +66,49 @@ class Preparation:
 
     def _make_scratch(self, container: RunContainer, user: RunAs | None) -> None:
         if user is None:
-            self.places.make_container(container.name)
+            self.directories.make_container(container.name)
         else:
-            self.places.make_container(container.name, (user.uid, user.gid))
+            self.directories.make_container(container.name, (user.uid, user.gid))
 
     def _user(self, container: RunContainer) -> RunAs | None:
-        """As whom it runs; another user gets into the directories of the pod by the pod's group."""
+        """The user it runs as; other users access the directories of the pod through the pod's group."""
         user = run_as(self.pod, container)
-        return user and replace(user, groups=(*user.groups, self.places.admit_group()))
+        return user and replace(user, groups=(*user.groups, self.directories.admit_group()))
 
     async def _binds(self, container: RunContainer, values: dict[str, str], sources: Sources) -> list[Bind]:
-        shelf = self.shelf
+        pod_volumes = self.pod_volumes
         volumes = {str(volume["name"]): volume for volume in self.pod.spec.volumes}
         binds = []
         for mount in container.volume_mounts:
             if mount.name not in volumes:
                 raise MissingReferenceError(f'volume "{mount.name}" is not among the volumes of the pod')
-            path = await shelf.make(volumes[mount.name], sources)
+            path = await pod_volumes.make(volumes[mount.name], sources)
             target = os.path.normpath(os.path.join("/", mount.mount_path))
             binds.append((str(mounted(mount, container, path, values)), target, mount.read_only))
         return binds
 
     def _environment(self, container: RunContainer, values: dict[str, str]) -> dict[str, str]:
-        settings = self.household.settings
-        scratch = self.places.container(container.name)
+        settings = self.context.settings
+        scratch = self.directories.container(container.name)
         inherited = {name: os.environ[name] for name in settings.inherit if name in os.environ}
-        root = "" if self.household.abilities.own_roots else str(scratch / "mounts")
+        root = "" if self.context.capabilities.own_roots else str(scratch / "mounts")
         ours = {
             "HOSTNAME": self.pod.spec.hostname or self.pod.metadata.name,
             "HOME": str(scratch / "work"),
             "TMPDIR": str(scratch / "tmp"),
             ROOT_VARIABLE: root,
-            MESSAGE_VARIABLE: str(self.places.message(container.name)),
+            MESSAGE_VARIABLE: str(self.directories.message(container.name)),
         }
         mark = {MARK: f"{self.pod.metadata.uid}/{container.name}"}
         return {**inherited, **ours, **values, **visible(self.share.get(container.name, {})), **mark}
 
-    # What it sees
+    # Root file system
 
-    def _view(self, container: RunContainer, binds: list[Bind]) -> Order:
-        scratch = self.places.container(container.name)
+    def _view(self, container: RunContainer, binds: list[Bind]) -> StartCommand:
+        scratch = self.directories.container(container.name)
         work = container.working_dir
         binds = [*binds, *self._message_bind(container, binds)]
-        if not self.household.abilities.own_roots:
+        if not self.context.capabilities.own_roots:
             link_mounts(scratch / "mounts", binds)
             return {"root": None, "cwd": _work_without_root(work, scratch, binds)}
         if work and not os.path.isdir(work) and not any(_covers(target, work) for _, target, _ in binds):
@@ -119,31 +118,31 @@ class Preparation:
     def _message_bind(self, container: RunContainer, binds: list[Bind]) -> list[Bind]:
         path = os.path.normpath(os.path.join("/", container.termination_message_path or "dev/termination-log"))
         taken = any(target == path for _, target, _ in binds)
-        return [] if taken else [(str(self.places.message(container.name)), path, False)]
+        return [] if taken else [(str(self.directories.message(container.name)), path, False)]
 
-    # What it may use
+    # Limits
 
-    def _limits(self, container: RunContainer, attempt: int, user: RunAs | None) -> Order:
-        abilities = self.household.abilities
+    def _limits(self, container: RunContainer, attempt: int, user: RunAs | None) -> StartCommand:
+        capabilities = self.context.capabilities
         memory, millicpu = _limit(container, "memory", NANO), _limit(container, "cpu", NANO // 1000)
-        processes = self.household.settings.processes
-        held = abilities.groups.controllers if abilities.groups else frozenset()
+        processes = self.context.settings.processes
+        held = capabilities.groups.controllers if capabilities.groups else frozenset()
         group = None
-        if abilities.groups:
-            name = f"{self.places.pod}-{container.name}-{attempt}"
-            group = str(abilities.groups.make(name, limit_files(memory, millicpu, processes)))
+        if capabilities.groups:
+            name = f"{self.directories.pod}-{container.name}-{attempt}"
+            group = str(capabilities.groups.make(name, limit_files(memory, millicpu, processes)))
         limits = {"data": memory} if memory and "memory" not in held else {}
-        own_user = abilities.own_roots and not abilities.is_root
+        own_user = capabilities.own_roots and not capabilities.is_root
         runner = user.uid if user else os.geteuid()
-        if not abilities.counts_processes:
+        if not capabilities.counts_processes:
             limits["processes"] = processes + (0 if own_user else tasks_of(runner))
-        # The kernel holds root to no limit of its own: the sentry counts.
-        most = processes if runner == 0 and not abilities.counts_processes else 0
+        # The kernel does not enforce RLIMIT_NPROC for root: the task limit monitor does.
+        most = processes if runner == 0 and not capabilities.counts_processes else 0
         return {"cgroup": group, "limits": limits, "own_user": own_user, "most": most}
 
 
 def link_mounts(top: Path, binds: list[Bind]) -> None:
-    """Show volumes below a directory by links, where real mount points can't be had."""
+    """Links volumes below a directory if mount namespaces are not available."""
     for source, target, _ in binds:
         below, part = _place_without_root(top, os.path.dirname(target), binds)
         name = os.path.basename(target)
@@ -167,7 +166,8 @@ def _work_without_root(work: str, scratch: Path, binds: list[Bind]) -> str:
 
 
 def _place_without_root(top: Path, path: str, binds: list[Bind]) -> tuple[str, str]:
-    """The directory below which a path is where volumes are linked: of the volume that covers it, or of all links."""
+    """The directory below which a path is found when volumes are linked: that of the covering volume or of all
+    links."""
     covering = max((bind for bind in binds if _covers(bind[1], path)), key=lambda bind: len(bind[1]), default=None)
     if covering is None:
         return str(top), path.lstrip("/")
@@ -175,7 +175,7 @@ def _place_without_root(top: Path, path: str, binds: list[Bind]) -> tuple[str, s
 
 
 def tasks_of(uid: int) -> int:
-    """How many processes and threads a user has now: the kernel counts them all against a limit of processes."""
+    """Number of processes and threads of a user, all of which count against RLIMIT_NPROC."""
     count = 0
     for entry in os.scandir("/proc"):
         try:

@@ -1,7 +1,7 @@
-"""The directories of a pod: one that is ours (book, socket, logs), one for its containers (work, volumes).
+"""The directories of a pod: one of the agent (state, socket, logs), one for its containers (work, volumes).
 
-Of the second, only `work`, `tmp`, the termination message and the volumes belong to a container's user. The directories
-that hold them stay the agent's, so that no job can put something else in their place, and are closed to other pods.
+In the second, only `work`, `tmp`, the termination message and the volumes belong to a container's user. Their parents
+belong to the agent, so that no job can replace them, and are inaccessible to other pods.
 """
 
 import logging
@@ -20,19 +20,19 @@ _NO_CHANGE = (-1, -1)
 
 @dataclass(frozen=True, slots=True)
 class PodDirectories:
-    """Where everything of a pod is."""
+    """The paths of a pod."""
 
     data: Path
     pod: str
 
     @property
     def ours(self) -> Path:
-        """Book, socket and logs."""
+        """State, socket and logs."""
         return self.data / "pods" / self.pod
 
     @property
     def theirs(self) -> Path:
-        """What containers use."""
+        """Directories used by containers."""
         return self.data / "scratch" / self.pod
 
     @property
@@ -49,21 +49,22 @@ class PodDirectories:
         return self.theirs / "containers" / name
 
     def message(self, container: str) -> Path:
-        """The file for the termination message of a container."""
+        """The termination message file of a container."""
         return self.container(container) / TERMINATION_LOG
 
     def make(self) -> None:
-        """Make the directories of the pod."""
+        """Creates the directories of the pod."""
         for directory in (self.ours, self.theirs):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for directory in (self.theirs / "containers", self.volumes):
             _make(directory, 0o711)
 
     def make_container(self, name: str, owner: tuple[int, int] = _NO_CHANGE) -> None:
-        """Make the scratch of a container that runs as a user, and an empty termination message for its next start."""
+        """Creates the scratch directory of a container for its user, and an empty termination message for its next
+        start."""
         top = self.container(name)
         if os.path.lexists(top) and os.lstat(top).st_uid != os.geteuid():
-            # Its user could have put anything into it; a restarted container has no claim to its old files.
+            # Its user may have put anything into it; a restarted container does not keep its old files.
             remove_tree(top)
         _make(top, 0o711)
         _make(top / "root", 0o700)
@@ -81,20 +82,20 @@ class PodDirectories:
             os.close(fd)
 
     def admit_group(self) -> int:
-        """The group by which processes of other users get into the directories of this pod, and of no other."""
+        """The group that grants processes of other users access to the directories of this pod only."""
         return admit_group(self.theirs)
 
     def remove(self) -> None:
-        """Remove everything of the pod."""
+        """Removes all directories of the pod."""
         for directory in (self.theirs, self.ours):
             try:
                 remove_tree(directory)
             except OSError as error:
-                log.warning("%s can't be removed: %s", directory, error)
+                log.warning("removing %s failed: %s", directory, error)
 
 
 def _make(directory: Path, mode: int, owner: tuple[int, int] = _NO_CHANGE) -> None:
-    """Make a directory with this mode and owner, unless it is there: what is there is not touched."""
+    """Creates a directory with this mode and owner; an existing one is not modified."""
     if os.path.lexists(directory):
         return
     fresh = directory.with_name(f".{directory.name}.new")
@@ -110,7 +111,7 @@ def _make(directory: Path, mode: int, owner: tuple[int, int] = _NO_CHANGE) -> No
 
 
 def make_data(data: Path) -> None:
-    """Make the directory of all pods: others may pass through to what was given to them, and see nothing."""
+    """Creates the directory of all pods: others may traverse it but not list it."""
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     data.chmod(0o711 if os.geteuid() == 0 else 0o700)
     (data / "pods").mkdir(mode=0o700, exist_ok=True)

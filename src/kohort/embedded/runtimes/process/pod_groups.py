@@ -1,7 +1,7 @@
-"""The group of a pod: who is in it may pass into the pod's directories, and nobody else but root.
+"""The group of a pod: its members and root may traverse the pod's directories.
 
-Containers of a pod may run as different users, so that no owner fits. The number is chosen at random out of a range
-that no pod may ask for, and kept as the group of the pod's directory, which stays root's own.
+Containers of a pod may run as different users, so that a single owner does not suffice. The GID is chosen at random
+from a range that no pod may request, and stored as the group of the pod's directory, which belongs to root.
 """
 
 import os
@@ -14,13 +14,13 @@ from kohort.embedded.runtimes.job_files import DIRECTORY
 
 HIGH = 1 << 30
 _KEPT_FREE = 1024
-"""Numbers at the end of a small range of groups, where `nogroup` is."""
+"""GIDs excluded at the end of a small range, which contains `nogroup`."""
 _choosing = Lock()
 
 
 @cache
 def reserved() -> range:
-    """The numbers for groups of pods, out of those that exist in this user namespace."""
+    """The GIDs for pods, within those that exist in this user namespace."""
     lines = Path("/proc/self/gid_map").read_text().splitlines()
     extents = [list(map(int, line.split())) for line in lines]
     end = max((first + count for first, _, count in extents), default=0)
@@ -28,7 +28,7 @@ def reserved() -> range:
 
 
 def admit_group(directory: Path) -> int:
-    """The group of a pod's directory, chosen when first asked for; only its members and root get in from then on."""
+    """The group of a pod's directory, chosen at the first call; then only its members and root have access."""
     with _choosing:
         fd = os.open(directory, DIRECTORY)
         try:

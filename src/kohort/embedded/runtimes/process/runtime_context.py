@@ -1,4 +1,4 @@
-"""What all pods of a process runtime share."""
+"""Context shared by all pods of a process runtime."""
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
@@ -10,32 +10,32 @@ from kohort.embedded.runtimes.process.task_monitor import TaskMonitorClient
 from kohort.embedded.runtimes.settings import ProcessSettings
 from kohort.kube.client import Client
 
-MOST_IMAGES = 10_000
+MAX_IMAGES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessRuntimeContext:
-    """The API, the machine and what was said already."""
+    """Client, settings, capabilities and shared state."""
 
     client: Client
     settings: ProcessSettings
-    abilities: HostCapabilities
+    capabilities: HostCapabilities
     devices: Devices
-    sentry: TaskMonitorClient
+    task_monitor: TaskMonitorClient
     images: MutableMapping[str, None] = field(default_factory=dict)
-    """Images of which it was said that they are not used."""
+    """Images for which the ImageNotUsed event was recorded."""
 
-    def remove(self, places: PodDirectories) -> None:
-        """Remove everything of a pod that has nothing running."""
-        places.remove()
-        if self.abilities.groups is not None:
-            self.abilities.groups.forget(places.pod)
+    def remove(self, directories: PodDirectories) -> None:
+        """Removes all resources of a pod without processes."""
+        directories.remove()
+        if self.capabilities.groups is not None:
+            self.capabilities.groups.forget(directories.pod)
 
     def is_news(self, image: str) -> bool:
-        """Whether an image is seen for the first time."""
+        """Whether an image occurs for the first time."""
         if image in self.images:
             return False
-        if len(self.images) >= MOST_IMAGES:
+        if len(self.images) >= MAX_IMAGES:
             self.images.clear()
         self.images[image] = None
         return True

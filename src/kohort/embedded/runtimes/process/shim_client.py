@@ -1,6 +1,6 @@
-"""The agent's end of a shim: start one, find one again, send orders, hear the book.
+"""The agent's client of a shim: starts or finds one, sends commands, receives its state.
 
-The socket is made here and handed over, so that there is no moment in which a shim can't be asked.
+The socket is created here and passed on, so that a shim is reachable at any time.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from kohort.embedded.runtimes.process.host_capabilities import shim_command, shi
 from kohort.embedded.runtimes.process.shim import leftover_processes
 from kohort.embedded.runtimes.process.shim.main import LISTENER
 from kohort.embedded.runtimes.process.shim.processes import start_ticks
-from kohort.embedded.runtimes.process.shim.state import Facts, read
+from kohort.embedded.runtimes.process.shim.state import ShimFacts, read
 
 SOCKET = "control"
 LINE = 16 << 20
@@ -31,19 +31,19 @@ GONE = ExecResult(128, error="the process that looks after the pod is gone")
 class ShimClient:
     """A connection to the shim of one pod."""
 
-    def __init__(self, directory: Path, on_book: Callable[[Facts], None], on_loss: Callable[[], None]) -> None:
+    def __init__(self, directory: Path, on_state: Callable[[ShimFacts], None], on_loss: Callable[[], None]) -> None:
         self.directory = directory
-        self._on_book = on_book
+        self._on_state = on_state
         self._on_loss = on_loss
         self._writer: asyncio.StreamWriter | None = None
         self._task: asyncio.Task[None] | None = None
         self._pid = 0
-        """The shim, if it is our child and has to be waited for."""
+        """PID of the shim if it is a child that has to be reaped."""
         self._numbers = count()
-        self._asked: dict[int, asyncio.Future[ExecResult]] = {}
+        self._pending: dict[int, asyncio.Future[ExecResult]] = {}
 
     async def open(self) -> None:
-        """Reach the shim that is there, or start one; raises OSError when neither is possible."""
+        """Connects to the running shim or starts one; raises OSError if neither is possible."""
         try:
             reader = await self._connect()
         except OSError:
@@ -53,7 +53,7 @@ class ShimClient:
         self._task = asyncio.create_task(self._listen(reader))
 
     async def find(self) -> bool:
-        """Reach the shim that is there, if one is."""
+        """Connects to the running shim, if any."""
         try:
             reader = await self._connect()
         except OSError:
@@ -62,27 +62,27 @@ class ShimClient:
         return True
 
     def send(self, **order: Any) -> None:
-        """Give an order."""
+        """Sends a command."""
         if self._writer is not None:
             self._writer.write(json.dumps(order, separators=(",", ":")).encode() + b"\n")
 
     async def execute(self, name: str, argv: Sequence[str]) -> ExecResult:
-        """Run a command in the surroundings of a container; cancelled, the command ends."""
+        """Runs a command in the context of a container; cancellation ends the command."""
         if self._writer is None:
             return GONE
         number = next(self._numbers)
         answer: asyncio.Future[ExecResult] = asyncio.get_running_loop().create_future()
-        self._asked[number] = answer
+        self._pending[number] = answer
         self.send(do="exec", number=number, name=name, argv=[str(part) for part in argv])
         try:
             return await answer
         finally:
-            del self._asked[number]
+            del self._pending[number]
             if answer.cancelled():
                 self.send(do="drop", number=number)
 
     async def quit(self) -> None:
-        """Let the shim end everything and leave; it is gone when this returns, by force if need be."""
+        """Lets the shim end everything and exit; it is gone when this returns, by force if necessary."""
         self.send(do="quit")
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=QUIT_SECONDS)
@@ -90,7 +90,7 @@ class ShimClient:
         await asyncio.to_thread(reap_leftovers, self.directory)
 
     async def close(self) -> None:
-        """Part from the shim, which goes on without us while something runs."""
+        """Disconnects from the shim, which continues while something is running."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -101,27 +101,27 @@ class ShimClient:
         self._writer = self._task = None
 
     async def _connect(self) -> asyncio.StreamReader:
-        """Reach the shim and hear its book, which it tells to whom it meets; a socket that nobody serves is no shim."""
+        """Connects and receives the state that a shim sends first; an unserved socket is no shim."""
         with _short_path(self.directory) as path:
             reader, writer = await asyncio.open_unix_connection(path, limit=LINE)
         try:
             async with asyncio.timeout(GREETING_SECONDS):
-                book = json.loads(await reader.readline())
+                shim_state = json.loads(await reader.readline())
         except (OSError, ValueError):
             writer.close()
-            raise ConnectionRefusedError(f"{self.directory}: no shim answers") from None
+            raise ConnectionRefusedError(f"{self.directory}: shim does not respond") from None
         except asyncio.CancelledError:
             writer.close()
             raise
         self._writer = writer
-        self._on_book(book)
+        self._on_state(shim_state)
         return reader
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         with contextlib.suppress(OSError, ValueError):
             while line := await reader.readline():
-                self._hear(json.loads(line))
-        for answer in self._asked.values():
+                self._receive(json.loads(line))
+        for answer in self._pending.values():
             if not answer.done():
                 answer.set_result(GONE)
         if self._pid:
@@ -131,14 +131,14 @@ class ShimClient:
             self._writer = None
         self._on_loss()
 
-    def _hear(self, said: Facts) -> None:
-        """Take in the book, or the answer to a command."""
-        if "answer" not in said:
-            self._on_book(said)
+    def _receive(self, received: ShimFacts) -> None:
+        """Processes the state or the response to a command."""
+        if "answer" not in received:
+            self._on_state(received)
             return
-        answer = self._asked.get(int(said["answer"]))
+        answer = self._pending.get(int(received["answer"]))
         if answer is not None and not answer.done():
-            answer.set_result(ExecResult(int(said["code"]), str(said["output"]), str(said["error"])))
+            answer.set_result(ExecResult(int(received["code"]), str(received["output"]), str(received["error"])))
 
 
 def _collect(pid: int) -> None:
@@ -147,7 +147,7 @@ def _collect(pid: int) -> None:
 
 
 class _short_path:  # noqa: N801  used like a function
-    """A path to the socket that fits into a socket address however deep the directory is."""
+    """A path to the socket that fits into a socket address for any directory depth."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -162,7 +162,7 @@ class _short_path:  # noqa: N801  used like a function
 
 
 def start_shim(directory: Path) -> int:
-    """Start a shim for a pod; it belongs to nobody's terminal, and its secrets come over the socket only."""
+    """Starts a shim for a pod, without a terminal; secrets are passed over the socket only."""
     with _short_path(directory) as path, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
@@ -185,9 +185,9 @@ def start_shim(directory: Path) -> int:
             os.close(spare)
 
 
-def reap_leftovers(directory: Path) -> dict[str, Facts]:
-    """Kill what a shim that is gone has left behind; the containers that it had, as it last knew them."""
-    containers: dict[str, Facts] = read(str(directory)).get("containers", {})
+def reap_leftovers(directory: Path) -> dict[str, ShimFacts]:
+    """Kills what a lost shim left behind, according to its last state."""
+    containers: dict[str, ShimFacts] = read(str(directory)).get("containers", {})
     for facts in containers.values():
         if "ended" in facts:
             continue
@@ -200,8 +200,8 @@ def reap_leftovers(directory: Path) -> dict[str, Facts]:
     return containers
 
 
-def _kill_abandoned(facts: Facts) -> None:
-    """Kill a container by session and mark; if its number has another process now, the session is somebody else's."""
+def _kill_abandoned(facts: ShimFacts) -> None:
+    """Kills a container by session and mark; if its PID was reused, the session belongs to other processes."""
     leader = int(facts["pid"])
     is_ours = leader > 0 and start_ticks(leader) in (0, int(facts["ticks"]))
     leftover_processes.kill_abandoned(leader if is_ours else 0, str(facts["mark"]))

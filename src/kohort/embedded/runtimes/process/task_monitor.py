@@ -1,4 +1,4 @@
-"""The agent's end of the sentry, which watches how many processes containers have: one for all pods, when needed."""
+"""The agent's client of the task limit monitor: one for all pods, started when needed."""
 
 import asyncio
 import contextlib
@@ -12,41 +12,41 @@ from kohort.embedded.runtimes.process.shim.task_monitor import AGENT
 
 
 class TaskMonitorClient:
-    """A sentry over the pods of a directory; it leaves by itself when agent and pods are gone."""
+    """The monitor of the pods of a directory; it exits by itself when agent and pods are gone."""
 
     def __init__(self, data: Path, limit: int) -> None:
         self._data = data
-        self._word = b"%d" % limit
+        self._message = b"%d" % limit
         self._socket: socket.socket | None = None
 
     async def wake(self) -> None:
-        """Have it watch, since a container is about to start; raises OSError where it can't be started."""
-        if not self._tell():
-            self._socket, starter = start_sentry(self._data)
-            self._tell()
+        """Activates it before a container starts; raises OSError if it cannot be started."""
+        if not self._notify():
+            self._socket, starter = start_task_monitor(self._data)
+            self._notify()
             await asyncio.to_thread(os.waitpid, starter, 0)
 
     def close(self) -> None:
-        """Part from it."""
+        """Disconnects from it."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
-    def _tell(self) -> bool:
-        """Whether it hears; one that has much to hear still is awake anyway."""
+    def _notify(self) -> bool:
+        """Whether the message was delivered; a monitor with a full socket is active anyway."""
         if self._socket is None:
             return False
         with contextlib.suppress(BlockingIOError):
             try:
-                self._socket.send(self._word)
+                self._socket.send(self._message)
             except (BrokenPipeError, ConnectionResetError):
                 self.close()
                 return False
         return True
 
 
-def start_sentry(data: Path) -> tuple[socket.socket, int]:
-    """Start a sentry; the process that starts it, and leaves at once, is still to be waited for."""
+def start_task_monitor(data: Path) -> tuple[socket.socket, int]:
+    """Starts a monitor; the intermediate process exits at once and still has to be reaped."""
     ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     ours.settimeout(0.0)
     command = shim_command("task_monitor", "watch")

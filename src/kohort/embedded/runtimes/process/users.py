@@ -1,4 +1,4 @@
-"""As whom a container runs: another user only where this process is root."""
+"""The user a container runs as: another user only if this process is root."""
 
 import os
 import pwd
@@ -19,17 +19,17 @@ class RunAs:
 
 
 def run_as(pod: RunPod, container: RunContainer) -> RunAs | None:
-    """The user that the security contexts ask for, the container's before the pod's; None: as we are."""
-    asked = {**pod.spec.security_context, **container.security_context}
-    uid = asked.get("runAsUser")
-    if asked.get("runAsNonRoot") and (os.geteuid() if uid is None else int(uid)) == 0:
+    """The user requested by the security contexts, the container's before the pod's; None for the current user."""
+    requested = {**pod.spec.security_context, **container.security_context}
+    uid = requested.get("runAsUser")
+    if requested.get("runAsNonRoot") and (os.geteuid() if uid is None else int(uid)) == 0:
         raise config_error(
             f"container has runAsNonRoot and image will run as root (pod: {pod.label!r}, container: {container.name})"
         )
     if uid is None or os.geteuid() != 0:
         return None
-    gid = asked.get("runAsGroup")
-    more = [*(asked.get("supplementalGroups") or ()), *([asked["fsGroup"]] if "fsGroup" in asked else ())]
+    gid = requested.get("runAsGroup")
+    more = [*(requested.get("supplementalGroups") or ()), *([requested["fsGroup"]] if "fsGroup" in requested else ())]
     found = RunAs(int(uid), _group_of(int(uid)) if gid is None else int(gid), tuple(map(int, more)))
     _check_groups(found)
     return found
@@ -46,9 +46,9 @@ def _check_groups(user: RunAs) -> None:
 
 
 def cannot_change(pod: RunPod, container: RunContainer) -> bool:
-    """Whether another user is asked for than this one, which can't be had."""
-    asked = {**pod.spec.security_context, **container.security_context}.get("runAsUser")
-    return asked is not None and os.geteuid() not in (0, int(asked))
+    """Whether another user is requested that cannot be used."""
+    requested = {**pod.spec.security_context, **container.security_context}.get("runAsUser")
+    return requested is not None and os.geteuid() not in (0, int(requested))
 
 
 def _group_of(uid: int) -> int:

@@ -1,1 +1,1 @@
-"""The process that cares for one pod. Standard library only, and little of it: one runs beside every pod."""
+"""The shim process of a pod. Standard library only, and little of it: one runs beside every pod."""

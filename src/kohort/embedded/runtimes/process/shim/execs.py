@@ -1,6 +1,6 @@
-"""Commands beside a container's own, for hooks and probes: each is answered once, and none of it is in the book.
+"""Additional commands in a container, for hooks and probes: each has one response; none is part of the shim's state.
 
-They run in the surroundings of the container and end with it at the latest.
+They run in the context of the container and end with it at the latest.
 """
 
 import contextlib
@@ -10,15 +10,15 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from kohort.embedded.runtimes.process.shim.spawning import Child, Order, spawn
+from kohort.embedded.runtimes.process.shim.spawning import Child, StartCommand, spawn
 
-MOST_OUTPUT = 10 << 10
-"""Bytes that are kept of what a command prints."""
+MAX_OUTPUT_BYTES = 10 << 10
+"""Bytes of output that are kept."""
 LAST_READS = 16
 
 
 class ShimExec:
-    """A command that runs."""
+    """A running command."""
 
     def __init__(self, number: int, child: Child, pipe: int) -> None:
         self.number = number
@@ -27,31 +27,31 @@ class ShimExec:
         self.output = b""
 
     def read(self) -> bool:
-        """Take in what it printed; whether more may come."""
+        """Reads its output; returns whether more may follow."""
         try:
             data = os.read(self.pipe, 65536)
         except BlockingIOError:
             return True
-        self.output = (self.output + data)[:MOST_OUTPUT]
+        self.output = (self.output + data)[:MAX_OUTPUT_BYTES]
         return bool(data)
 
     def complaint(self) -> str:
-        """Why the program could not be run; nothing where it was."""
+        """Why the program could not be executed; empty if it was."""
         with contextlib.suppress(BlockingIOError):
             return os.read(self.child.errors, 4096).decode(errors="replace")
         return ""
 
 
 class Execs:
-    """The commands that run now."""
+    """The running commands."""
 
     def __init__(self, selector: selectors.BaseSelector, answer: Callable[[dict[str, Any]], None]) -> None:
         self._selector = selector
         self._answer = answer
         self._running: dict[int, ShimExec] = {}
 
-    def start(self, number: int, order: Order, argv: list[str]) -> None:
-        """Run a command as a container would be run by this order."""
+    def start(self, number: int, order: StartCommand, argv: list[str]) -> None:
+        """Runs a command with the settings of a container's start command."""
         read, write = os.pipe()
         os.set_blocking(read, False)
         try:
@@ -66,23 +66,23 @@ class Execs:
         self._selector.register(read, selectors.EVENT_READ, lambda: self._read(found))
 
     def refuse(self, number: int, why: str) -> None:
-        """Answer that a command can't be run."""
+        """Responds that a command cannot be run."""
         self._answer({"answer": number, "code": 128, "output": "", "error": why})
 
     def drop(self, number: int) -> None:
-        """End a command that nobody waits for any more."""
+        """Kills a command whose caller is gone."""
         for found in self._running.values():
             if found.number == number:
                 _kill(found.child.pid)
 
     def drop_all(self) -> None:
-        """End all commands: who asked for them is gone."""
+        """Kills all commands: the agent is gone."""
         for found in self._running.values():
             self.drop(found.number)
             found.number = -1
 
     def ended(self, pid: int, code: int) -> None:
-        """A child of the shim has ended, perhaps one of these."""
+        """Handles the exit of a child that may be one of these commands."""
         found = self._running.pop(pid, None)
         if found is None:
             return
@@ -108,7 +108,7 @@ class Execs:
 
 
 def _kill(pid: int) -> None:
-    """Kill a command with its children; one that was only just forked leads no group yet."""
+    """Kills a command with its children; one that was just forked has no process group yet."""
     for kill in (os.killpg, os.kill):
         with contextlib.suppress(ProcessLookupError):
             kill(pid, signal.SIGKILL)

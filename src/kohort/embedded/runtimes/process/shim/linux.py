@@ -1,4 +1,4 @@
-"""The few calls of the kernel that Python's `os` does not have."""
+"""System calls that Python's `os` does not provide."""
 
 import ctypes
 import os
@@ -25,34 +25,34 @@ def _check(result: int, what: str) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Leave the namespaces of the parent."""
+    """Creates new namespaces."""
     _check(_libc.unshare(flags), "unshare")
 
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
-    """Mount, bind or change a mount."""
+    """Mounts, binds or changes a mount."""
     arguments = (source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode() or None)
     _check(_libc.mount(*arguments), target)
 
 
 def unmount(target: str, flags: int) -> None:
-    """Take a mount away."""
+    """Unmounts."""
     _check(_libc.umount2(target.encode(), flags), target)
 
 
 def pivot_root(new: str, old: str) -> None:
-    """Make a mount the root of this namespace."""
+    """Makes a mount the root of this namespace."""
     number = _PIVOT_ROOT.get(os.uname().machine)
     if number is None:
-        raise OSError(38, "pivot_root is not known on this kind of machine")
+        raise OSError(38, "pivot_root: unsupported machine architecture")
     _check(_libc.syscall(number, new.encode(), old.encode()), new)
 
 
 def die_with_parent(signal: int) -> None:
-    """Get a signal when the parent dies."""
+    """Sends this process a signal when its parent dies."""
     _check(_libc.prctl(_PR_SET_PDEATHSIG, signal, 0, 0, 0), "prctl")
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent dies."""
+    """Makes this process a subreaper."""
     _check(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")

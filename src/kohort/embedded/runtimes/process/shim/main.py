@@ -1,6 +1,7 @@
-"""The shim of one pod: does what its agent says over a socket, and goes on while there is no agent.
+"""The shim of one pod: executes the commands of its agent over a socket and keeps running without an agent.
 
-It holds the containers' pipes, writes their logs and waits for their ends. It leaves when nothing runs and nobody asks.
+It holds the containers' pipes, writes their logs and reaps them. It exits when nothing is running and no agent is
+connected.
 """
 
 import contextlib
@@ -18,20 +19,20 @@ from kohort.embedded.runtimes.process.shim import leftover_processes, linux, roo
 from kohort.embedded.runtimes.process.shim.execs import Execs
 from kohort.embedded.runtimes.process.shim.output import Log, Pipe
 from kohort.embedded.runtimes.process.shim.processes import start_ticks
-from kohort.embedded.runtimes.process.shim.spawning import Child, Order, spawn
+from kohort.embedded.runtimes.process.shim.spawning import Child, StartCommand, spawn
 from kohort.embedded.runtimes.process.shim.state import DIRECTORY_VARIABLE, ShimState
 
 LISTENER = 3
-"""The file descriptor on which the agent hands the listening socket over."""
-LONGEST_ORDER = 64 << 20
-TELLING = 5.0
-"""Seconds that an agent may take to listen before it counts as gone."""
+"""File descriptor of the listening socket passed by the agent."""
+MAX_COMMAND_BYTES = 64 << 20
+WRITE_TIMEOUT = 5.0
+"""Seconds that an agent may block a write before it is disconnected."""
 
 
 class ShimContainer:
-    """A start of a container that has not ended."""
+    """A container start that has not ended."""
 
-    def __init__(self, order: Order, child: Child, log: Log, pipes: list[Pipe]) -> None:
+    def __init__(self, order: StartCommand, child: Child, log: Log, pipes: list[Pipe]) -> None:
         self.order = order
         self.child = child
         self.log = log
@@ -45,41 +46,41 @@ class Shim:
 
     def __init__(self, directory: str, listener: socket.socket) -> None:
         self._directory = directory
-        self._book = ShimState(directory)
-        self._book.sign(os.getpid(), start_ticks(os.getpid()))
+        self._state = ShimState(directory)
+        self._state.sign(os.getpid(), start_ticks(os.getpid()))
         self._selector = selectors.DefaultSelector()
         self._listener = listener
         self._agent: socket.socket | None = None
-        self._heard = b""
+        self._buffer = b""
         self._running: dict[str, ShimContainer] = {}
-        self._execs = Execs(self._selector, self._say)
+        self._execs = Execs(self._selector, self._respond)
         self._resting: list[tuple[float, int, Pipe]] = []
         self._leaving = False
         self._met = False
 
-    # The loop
+    # Event loop
 
     def run(self) -> None:
-        """Serve until there is nothing left to do."""
+        """Serves until there is nothing left to do."""
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_read, False)
         os.set_blocking(wake_write, False)
         signal.set_wakeup_fd(wake_write)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._selector.register(wake_read, selectors.EVENT_READ, lambda: self._children(wake_read))
-        self._selector.register(self._listener, selectors.EVENT_READ, self._meet)
-        self._book.save()
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
+        self._state.save()
         while not self._leaving and (self._running or self._agent or not self._met):
-            for key, _ in self._selector.select(self._patience()):
+            for key, _ in self._selector.select(self._next_timeout()):
                 key.data()
             self._resume()
         self._end()
 
-    def _patience(self) -> float | None:
+    def _next_timeout(self) -> float | None:
         return max(0.0, self._resting[0][0] - time.monotonic()) if self._resting else None
 
     def _resume(self) -> None:
-        """Let streams that had to rest be read again."""
+        """Resumes reading of throttled streams."""
         while self._resting and self._resting[0][0] <= time.monotonic():
             _, fd, pipe = heapq.heappop(self._resting)
             if pipe.fd == fd and self._is_open(pipe):
@@ -97,39 +98,39 @@ class Shim:
             self._reap()
             time.sleep(0.002)
 
-    # The agent
+    # Agent connection
 
-    def _meet(self) -> None:
-        """A new agent takes the place of the old one."""
+    def _accept(self) -> None:
+        """A new agent connection replaces the old one."""
         connection, _ = self._listener.accept()
-        self._part()
+        self._disconnect()
         self._execs.drop_all()
         connection.settimeout(0.0)
         self._agent, self._met = connection, True
-        self._selector.register(connection, selectors.EVENT_READ, self._hear)
-        self._tell()
+        self._selector.register(connection, selectors.EVENT_READ, self._receive)
+        self._send_state()
 
-    def _part(self) -> None:
+    def _disconnect(self) -> None:
         if self._agent is not None:
             self._selector.unregister(self._agent)
             self._agent.close()
-        self._agent, self._heard = None, b""
+        self._agent, self._buffer = None, b""
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         try:
             data = self._agent.recv(1 << 20) if self._agent else b""
         except BlockingIOError:
             return
         except OSError:
             data = b""
-        if not data or len(self._heard) > LONGEST_ORDER:
-            self._part()
+        if not data or len(self._buffer) > MAX_COMMAND_BYTES:
+            self._disconnect()
             return
-        *lines, self._heard = (self._heard + data).split(b"\n")
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
         for line in lines:
-            self._obey(json.loads(line))
+            self._execute_command(json.loads(line))
 
-    def _obey(self, order: Order) -> None:
+    def _execute_command(self, order: StartCommand) -> None:
         match order["do"]:
             case "start":
                 self._start(order)
@@ -142,32 +143,32 @@ class Shim:
             case "quit":
                 self._leaving = True
 
-    def _tell(self) -> None:
-        self._book.save()
-        self._send(self._book.line())
+    def _send_state(self) -> None:
+        self._state.save()
+        self._send(self._state.line())
 
-    def _say(self, answer: dict[str, Any]) -> None:
+    def _respond(self, answer: dict[str, Any]) -> None:
         self._send(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
 
     def _send(self, line: bytes) -> None:
         if self._agent is None:
             return
         try:
-            self._agent.settimeout(TELLING)
+            self._agent.settimeout(WRITE_TIMEOUT)
             self._agent.sendall(line)
             self._agent.settimeout(0.0)
         except OSError:
-            self._part()
+            self._disconnect()
 
-    # Orders
+    # Commands
 
-    def _start(self, order: Order) -> None:
+    def _start(self, order: StartCommand) -> None:
         name, attempt = order["name"], order["attempt"]
-        before = self._book.containers.get(name)
+        before = self._state.containers.get(name)
         if name in self._running or (before and before["attempt"] >= attempt):
-            self._tell()
+            self._send_state()
             return
-        self._book.containers[name] = {
+        self._state.containers[name] = {
             "attempt": attempt,
             "ordered": time.time(),
             "pid": 0,
@@ -178,19 +179,19 @@ class Shim:
             "notes": order.get("notes"),
             "last": _past(before),
         }
-        # Written down before anything runs: whoever comes after a crash knows what to look for.
-        self._book.save()
+        # Saved before the process starts: after a crash the next agent knows what to look for.
+        self._state.save()
         try:
             child = self._begin(order)
         except OSError as error:
             end = {"code": 128, "at": time.time(), "oom": False, "error": f"can't be started: {error}"}
-            self._book.containers[name]["ended"] = end
-            self._tell()
+            self._state.containers[name]["ended"] = end
+            self._send_state()
             return
-        self._book.containers[name] |= {"pid": child.pid, "ticks": start_ticks(child.pid)}
-        self._book.save()
+        self._state.containers[name] |= {"pid": child.pid, "ticks": start_ticks(child.pid)}
+        self._state.save()
 
-    def _begin(self, order: Order) -> Child:
+    def _begin(self, order: StartCommand) -> Child:
         log = Log(order["log"], order["attempt"], order["log_size"])
         pipes, writers = [], []
         for stream in ("stdout", "stderr"):
@@ -208,7 +209,7 @@ class Shim:
         return child
 
     def _answer(self, container: ShimContainer) -> None:
-        """Take in whether the program runs: the pipe ends without a word when it does."""
+        """Processes the exec pipe: it closes without data once the program runs."""
         if container.answered:
             return
         with contextlib.suppress(BlockingIOError):
@@ -220,11 +221,11 @@ class Shim:
             os.close(container.child.errors)
             container.answered = True
             if not container.complaint:
-                self._book.containers[container.order["name"]]["started"] = time.time()
-                self._tell()
+                self._state.containers[container.order["name"]]["started"] = time.time()
+                self._send_state()
 
-    def _exec(self, order: Order) -> None:
-        """Run a command in the surroundings of a container."""
+    def _exec(self, order: StartCommand) -> None:
+        """Runs a command in the context of a container."""
         container = self._running.get(order["name"])
         if container is None:
             self._execs.refuse(order["number"], "container not running")
@@ -251,7 +252,7 @@ class Shim:
             self._selector.unregister(pipe.fd)
             heapq.heappush(self._resting, (time.monotonic() + rest, pipe.fd, pipe))
 
-    # Ends
+    # Exits
 
     def _children(self, wake: int) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -286,30 +287,30 @@ class Shim:
         cgroup = container.order.get("cgroup")
         end: dict[str, Any] = {"code": code, "at": time.time(), "oom": ran_out_of_memory(cgroup)}
         if code == -signal.SIGKILL:
-            end["crowd"] = task_limits.verdict(self._directory, name, container.order["attempt"])
-        self._book.containers[name]["ended"] = {**end, "error": container.complaint.decode(errors="replace")}
+            end["crowd"] = task_limits.kill_reason(self._directory, name, container.order["attempt"])
+        self._state.containers[name]["ended"] = {**end, "error": container.complaint.decode(errors="replace")}
         del self._running[name]
         if cgroup:
             _remove(cgroup)
-        self._tell()
+        self._send_state()
 
-    def _sweep(self, order: Order, leader: int) -> None:
+    def _sweep(self, order: StartCommand, leader: int) -> None:
         if not (order.get("cgroup") and leftover_processes.kill_group(order["cgroup"])):
             leftover_processes.kill_session(leader, _mark(order), os.getpid())
 
 
-def _mark(order: Order) -> str:
-    """What all processes of a container have in their environment, unless they hide."""
+def _mark(order: StartCommand) -> str:
+    """The environment variable by which the processes of a container are found."""
     return f"{leftover_processes.MARK}={order['env'].get(leftover_processes.MARK)}"
 
 
 def _past(facts: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The start before, without its own past."""
+    """The previous start without its own history."""
     return {**facts, "last": None} if facts else None
 
 
 def ran_out_of_memory(cgroup: str | None) -> bool:
-    """Whether the kernel killed a member of a control group for want of memory."""
+    """Whether the kernel OOM-killed a member of a control group."""
     if not cgroup:
         return False
     try:
@@ -320,7 +321,7 @@ def ran_out_of_memory(cgroup: str | None) -> bool:
 
 
 def _remove(cgroup: str) -> None:
-    """Members that were just killed may take a moment to be gone."""
+    """Retries, since killed members may take a moment to exit."""
     for _ in range(50):
         try:
             os.rmdir(cgroup)
@@ -331,7 +332,7 @@ def _remove(cgroup: str) -> None:
 
 
 def serve() -> None:
-    """Be the shim of a pod."""
+    """Runs the shim of a pod."""
     directory = os.environ[DIRECTORY_VARIABLE]
     linux.adopt_orphans()
     with contextlib.suppress(OSError):
@@ -341,7 +342,7 @@ def serve() -> None:
 
 
 def probe() -> None:
-    """Try to give a process its own view of the file system; says why where that is not permitted."""
+    """Tests whether mount namespaces are permitted; prints the reason if not."""
     directory = os.path.realpath(os.environ[DIRECTORY_VARIABLE])
     try:
         rootfs.enter_root(directory, [(directory, "/kohort-probe/volume", True)])

@@ -1,24 +1,24 @@
-"""What containers print, on disk: one stamped line per line, in files of bounded size.
+"""Container logs on disk: timestamped lines in files of bounded size.
 
-A line is `2026-01-31T12:00:00.123456789Z stdout F text`; P instead of F marks a piece without its end. Stamps are taken
-per read, not per line, so that copying costs little; a container that prints too fast is slowed down by its full pipe.
+A line is `2026-01-31T12:00:00.123456789Z stdout F text`; P instead of F marks a partial line. Timestamps are taken per
+read, not per line, which makes copying cheap; a container that prints too fast is throttled by its full pipe.
 """
 
 import os
 import time
 
 CHUNK = 65536
-LONGEST_PIECE = 16384
+MAX_PIECE_BYTES = 16384
 CPU_SHARE = 0.25
-"""The most of one core that copying a stream may take in the long run."""
+"""Maximum long-term share of a core for copying a stream."""
 BURST = 0.5
-"""Seconds of copying that a stream may be ahead of its rate before it has to rest."""
+"""Seconds of copying that a stream may exceed its rate before it is throttled."""
 KEPT_ATTEMPTS = 2
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Log:
-    """The output of one start of a container."""
+    """The output of one container start."""
 
     def __init__(self, directory: str, attempt: int, size: int) -> None:
         os.makedirs(directory, 0o700, exist_ok=True)
@@ -29,7 +29,7 @@ class Log:
         _forget_before(directory, attempt - KEPT_ATTEMPTS + 1)
 
     def write(self, data: bytes) -> None:
-        """Append whole lines; what a full disk does not take is lost, and the container goes on."""
+        """Appends whole lines; on a full disk they are lost, and the container continues."""
         try:
             if self._written and self._written + len(data) > self._limit:
                 self._rotate()
@@ -39,7 +39,7 @@ class Log:
             return
 
     def close(self) -> None:
-        """Done."""
+        """Closes the file."""
         os.close(self._file)
 
     def _open(self) -> int:
@@ -53,7 +53,7 @@ class Log:
 
 
 class Pipe:
-    """One stream of a container, on its way into the log."""
+    """One stream of a container."""
 
     def __init__(self, fd: int, name: str, log: Log, rate: int) -> None:
         self.fd = fd
@@ -62,10 +62,10 @@ class Pipe:
         self._rate = rate
         self._rest = b""
         self._paid_until = 0.0
-        """When what was copied so far would be done at the pace that is allowed."""
+        """When the copied amount is within the allowed rate."""
 
     def copy(self) -> float | None:
-        """Copy what is there; the seconds to rest before the next time, or None when the stream has ended."""
+        """Copies available data; returns the seconds to pause, or None at the end of the stream."""
         began = time.monotonic()
         try:
             data = os.read(self.fd, CHUNK)
@@ -79,7 +79,7 @@ class Pipe:
         return max(0.0, self._paid_until - now - BURST)
 
     def finish(self) -> None:
-        """Copy what is left in the pipe of a container that has ended, and close it."""
+        """Copies the rest of the pipe of a terminated container and closes it."""
         for _ in range(64):
             try:
                 data = os.read(self.fd, CHUNK)
@@ -98,8 +98,8 @@ class Pipe:
         head = b"%s %s F " % (stamp(), self._tag)
         out = head + text[: cut - 1].replace(b"\n", b"\n" + head) + b"\n" if cut else b""
         self._rest = text[cut:]
-        while len(self._rest) >= LONGEST_PIECE:
-            piece, self._rest = self._rest[:LONGEST_PIECE], self._rest[LONGEST_PIECE:]
+        while len(self._rest) >= MAX_PIECE_BYTES:
+            piece, self._rest = self._rest[:MAX_PIECE_BYTES], self._rest[MAX_PIECE_BYTES:]
             out += b"%s %s P %s\n" % (stamp(), self._tag, piece)
         if out:
             self._log.write(out)
@@ -107,7 +107,7 @@ class Pipe:
 
 
 def stamp() -> bytes:
-    """Now, to the nanosecond."""
+    """The current time with nanoseconds."""
     seconds, nanos = divmod(time.time_ns(), 10**9)
     return b"%s.%09dZ" % (time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)).encode(), nanos)
 

@@ -1,7 +1,7 @@
-"""The file system that a container sees: the machine's, with its volumes at their places.
+"""The root file system of a container: the machine's with volumes at their mount paths.
 
-The root is a fresh tmpfs in a mount namespace of the container's own; every entry of the machine's root is bound into
-it, and directories on the way to a volume are taken apart the same way, so that nothing on the machine changes.
+The root is a fresh tmpfs in a mount namespace of the container; every entry of the machine's root is bound into it, and
+directories on the path to a volume are rebuilt the same way, so that nothing on the machine changes.
 """
 
 import contextlib
@@ -12,14 +12,14 @@ from kohort.embedded.runtimes.job_files import PATH, create, descend, open_path
 from kohort.embedded.runtimes.process.shim import linux
 
 Bind = tuple[str, str, bool]
-"""What is bound, as a path without symbolic links; where; and whether it may only be read."""
+"""Source without symbolic links, target, and whether it is read-only."""
 
 _LOCKED = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
 _RELATIME = os.ST_RELATIME
 
 
 class MountPoint:
-    """A path on the way to volumes, or the place of one."""
+    """A directory on the path to volumes, or a mount point."""
 
     def __init__(self) -> None:
         self.below: dict[str, MountPoint] = {}
@@ -27,7 +27,7 @@ class MountPoint:
 
 
 def enter_root(at: str, binds: list[Bind]) -> None:
-    """Leave the parent's mounts and see the binds at their places; `at` is an empty directory."""
+    """Enters a mount namespace with the binds; `at` is an empty directory."""
     _own_namespace()
     linux.mount("", "/", "", linux.MS_REC | linux.MS_PRIVATE)
     linux.mount("kohort", at, "tmpfs", 0, "mode=0755,size=1m")
@@ -39,13 +39,13 @@ def enter_root(at: str, binds: list[Bind]) -> None:
 
 
 def plan(binds: list[Bind]) -> MountPoint:
-    """The tree of places; symlinks of the machine are followed first, since /var/run is /run on most."""
+    """The tree of mount points; symbolic links of the machine are resolved first, since /var/run is /run on most."""
     top = MountPoint()
     for source, target, only_read in binds:
-        place = top
+        point = top
         for name in filter(None, os.path.realpath(target).split("/")):
-            place = place.below.setdefault(name, MountPoint())
-        place.bind = (source, only_read)
+            point = point.below.setdefault(name, MountPoint())
+        point.bind = (source, only_read)
     return top
 
 
@@ -57,7 +57,7 @@ def _own_namespace() -> None:
 
 
 def own_user(more: int = 0) -> None:
-    """Enter a user namespace that knows this user and nobody else; its limits count its own processes only."""
+    """Enters a user namespace that maps only this user; its limits count its own processes only."""
     user, group = os.geteuid(), os.getegid()
     linux.unshare(linux.CLONE_NEWUSER | more)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
@@ -65,58 +65,58 @@ def own_user(more: int = 0) -> None:
             file.write(text)
 
 
-def _fill(old: str, new: str, place: MountPoint) -> None:
+def _fill(old: str, new: str, point: MountPoint) -> None:
     for entry in os.scandir(old) if os.path.isdir(old) else ():
-        if entry.name not in place.below:
+        if entry.name not in point.below:
             _mirror(entry, f"{new}/{entry.name}")
-    for name, below in place.below.items():
+    for name, below in point.below.items():
         _put(os.path.join(old, name), f"{new}/{name}", below)
 
 
-def _put(old: str, new: str, place: MountPoint) -> None:
-    if place.bind is None:
+def _put(old: str, new: str, point: MountPoint) -> None:
+    if point.bind is None:
         os.mkdir(new)
         if os.path.isdir(old):
             os.chmod(new, stat.S_IMODE(os.stat(old).st_mode))
-        _fill(old, new, place)
+        _fill(old, new, point)
         return
-    source, only_read = place.bind
+    source, only_read = point.bind
     with open_path(source) as found:
         _mount_point(new, is_directory=_is_directory(found))
         _bind(found, new)
     if only_read:
         _make_read_only(new)
-    _put_all_inside(os.open(new, PATH), place)
+    _put_all_inside(os.open(new, PATH), point)
 
 
-def _put_all_inside(volume: int, place: MountPoint) -> None:
-    """Places within a volume, whose descriptor is closed afterwards."""
+def _put_all_inside(volume: int, point: MountPoint) -> None:
+    """Mounts within a volume, whose descriptor is closed afterwards."""
     try:
-        for name, below in place.below.items():
+        for name, below in point.below.items():
             _put_inside(volume, name, below)
     finally:
         os.close(volume)
 
 
-def _put_inside(parent: int, name: str, place: MountPoint) -> None:
-    """A place within a volume: the mount point is made in the volume itself, as container runtimes do.
+def _put_inside(parent: int, name: str, point: MountPoint) -> None:
+    """Mounts within a volume: the mount point is created in the volume itself, as container runtimes do.
 
-    Whoever writes to the volume may put a symbolic link there, which must not lead out of it.
+    A job with write access to the volume may place a symbolic link there, which must not lead out of it.
     """
-    if place.bind is None:
+    if point.bind is None:
         _make_inside(parent, name, is_directory=True)
     else:
-        with open_path(place.bind[0]) as found:
+        with open_path(point.bind[0]) as found:
             _make_inside(parent, name, is_directory=_is_directory(found))
-            point = descend(parent, name)
+            target = descend(parent, name)
             try:
-                _bind(found, f"/proc/self/fd/{point}")
+                _bind(found, f"/proc/self/fd/{target}")
             finally:
-                os.close(point)
+                os.close(target)
     mounted = descend(parent, name)
-    if place.bind is not None and place.bind[1]:
+    if point.bind is not None and point.bind[1]:
         _make_read_only(f"/proc/self/fd/{mounted}")
-    _put_all_inside(mounted, place)
+    _put_all_inside(mounted, point)
 
 
 def _is_directory(fd: int) -> bool:
@@ -149,7 +149,7 @@ def _mirror(entry: "os.DirEntry[str]", new: str) -> None:
         _mount_point(new, is_directory=entry.is_dir())
         linux.mount(entry.path, new, "", linux.MS_BIND | linux.MS_REC)
     except OSError:
-        # What this user may not even look up on the machine, a container of this user may not either.
+        # Paths that this user cannot access on the machine are not accessible in the container either.
         return
 
 

@@ -1,6 +1,6 @@
-"""From an order to a running program: fork, limits, namespaces, user, exec; what goes wrong is told word for word.
+"""Starts a program from a command: fork, limits, namespaces, user, exec; errors are reported verbatim.
 
-The child is in a session of its own, dies with the shim, and has nothing of it but its three standard streams.
+The child has a session of its own, dies with the shim, and inherits nothing but its three standard streams.
 """
 
 import errno
@@ -12,25 +12,25 @@ from typing import Any
 
 from kohort.embedded.runtimes.process.shim import linux, rootfs
 
-Order = dict[str, Any]
+StartCommand = dict[str, Any]
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LIMITS = {"data": resource.RLIMIT_DATA, "processes": resource.RLIMIT_NPROC, "core": resource.RLIMIT_CORE}
 
 
 class ExecError(Exception):
-    """The program can't be run; the text is what people know from container runtimes."""
+    """The program cannot be executed; the text is that of container runtimes."""
 
 
 class Child:
-    """A process that was forked; `errors` gives its complaint, or ends without one once the program runs."""
+    """A forked process; `errors` yields its error, or closes without one once the program runs."""
 
     def __init__(self, pid: int, errors: int) -> None:
         self.pid = pid
         self.errors = errors
 
 
-def spawn(order: Order, output: int, complaints: int) -> Child:
-    """Fork a child that becomes the ordered program, with these as its stdout and stderr."""
+def spawn(order: StartCommand, output: int, complaints: int) -> Child:
+    """Forks a child that executes the program, with these as its stdout and stderr."""
     read, write = os.pipe()
     pid = os.fork()
     if pid:
@@ -44,7 +44,7 @@ def spawn(order: Order, output: int, complaints: int) -> Child:
     except OSError as error:
         _complain(write, f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
     except BaseException as error:
-        # Whatever it is: nothing may run on in the child as if it were the shim.
+        # On any error: the child must never continue as if it were the shim.
         _complain(write, repr(error))
     os._exit(128)
 
@@ -53,7 +53,7 @@ def _complain(pipe: int, text: str) -> None:
     os.write(pipe, text.encode()[:4000])
 
 
-def _become(order: Order, output: int, complaints: int) -> None:
+def _become(order: StartCommand, output: int, complaints: int) -> None:
     os.setsid()
     _usual_signals()
     if order.get("cgroup"):
@@ -74,7 +74,7 @@ def _become(order: Order, output: int, complaints: int) -> None:
 
 
 def find_program(name: str, path: str) -> str:
-    """The file that a command names, found as a shell would, in the words of container runtimes if it is not there."""
+    """Resolves a command as a shell does, with the errors of container runtimes."""
     if "/" in name:
         return _runnable(name)
     for directory in path.split(":"):
@@ -114,7 +114,7 @@ def _streams(output: int, complaints: int) -> None:
         os.dup2(source, target)
 
 
-def _enter(order: Order) -> None:
+def _enter(order: StartCommand) -> None:
     root = order.get("root")
     if root:
         rootfs.enter_root(root["at"], [(source, target, bool(only)) for source, target, only in root["binds"]])

@@ -1,6 +1,6 @@
-"""What the shim knows of its containers, told to the agent and kept in a file that outlives both.
+"""The shim's state of its containers, sent to the agent and kept in a file that outlives both.
 
-The whole book is sent whenever it changes: an agent that was away has missed nothing.
+The whole state is sent whenever it changes: a reconnecting agent misses nothing.
 """
 
 import contextlib
@@ -10,35 +10,35 @@ from typing import Any
 
 from kohort.embedded.runtimes.job_files import read_regular
 
-Facts = dict[str, Any]
+ShimFacts = dict[str, Any]
 FILE = "state.json"
 DIRECTORY_VARIABLE = "KOHORT_DIRECTORY"
-"""Names the directory of the pod, or of all pods, in the environment of a shim."""
-MOST_BYTES = 16 << 20
+"""Variable with the directory of the pod, or of all pods, in the environment of a shim."""
+MAX_STATE_BYTES = 16 << 20
 
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ShimState:
-    """The containers of a pod by name: attempt, pid, start, end."""
+    """The containers of a pod by name: attempt, PID, start, end."""
 
     def __init__(self, directory: str) -> None:
         self._path = f"{directory}/{FILE}"
-        self.containers: dict[str, Facts] = read(directory).get("containers", {})
-        self._shim: Facts = {}
+        self.containers: dict[str, ShimFacts] = read(directory).get("containers", {})
+        self._shim: ShimFacts = {}
 
     def sign(self, pid: int, ticks: int) -> None:
-        """Say who keeps the book now."""
+        """Records the shim process."""
         self._shim = {"pid": pid, "ticks": ticks}
 
     def line(self) -> bytes:
-        """The book as one line of JSON."""
-        book = {"shim": self._shim, "containers": self.containers}
-        return json.dumps(book, separators=(",", ":")).encode() + b"\n"
+        """The state as one line of JSON."""
+        shim_state = {"shim": self._shim, "containers": self.containers}
+        return json.dumps(shim_state, separators=(",", ":")).encode() + b"\n"
 
     def save(self) -> None:
-        """Keep it on disk; where the disk is full, the agent still hears it."""
+        """Saves it to disk; on a full disk the agent still receives it."""
         with contextlib.suppress(OSError):
             fd = os.open(self._path + ".new", _FLAGS, 0o600)
             try:
@@ -48,10 +48,10 @@ class ShimState:
             os.replace(self._path + ".new", self._path)
 
 
-def read(directory: str) -> Facts:
-    """The book on disk; empty when there is none that can be read."""
+def read(directory: str) -> ShimFacts:
+    """The state on disk; empty if it is missing or invalid."""
     try:
-        found = json.loads(read_regular(f"{directory}/{FILE}", MOST_BYTES))
+        found = json.loads(read_regular(f"{directory}/{FILE}", MAX_STATE_BYTES))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
