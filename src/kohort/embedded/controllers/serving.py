@@ -18,7 +18,7 @@ from kohort.api.meta import LabelSelector
 from kohort.api.selectors import NOTHING, Selector, SelectorError, compile_selector
 from kohort.api.struct import View
 
-PodTemplate = dict[str, Any]
+TemplateJson = dict[str, Any]
 
 
 class SeenReplicaSetSpec(View):
@@ -26,7 +26,7 @@ class SeenReplicaSetSpec(View):
 
     replicas: int = 1
     selector: LabelSelector | None = None
-    template: PodTemplate = {}
+    template: TemplateJson = {}
     min_ready_seconds: int = 0
 
 
@@ -44,7 +44,7 @@ class SeenDeploymentSpec(View):
 
     replicas: int = 1
     selector: LabelSelector | None = None
-    template: PodTemplate = {}
+    template: TemplateJson = {}
     strategy: UpdateStrategy = UpdateStrategy()
     min_ready_seconds: int = 0
     revision_history_limit: int = 10
@@ -73,14 +73,14 @@ class SeenStatefulSetSpec(View):
 
     replicas: int = 1
     selector: LabelSelector | None = None
-    template: PodTemplate = {}
+    template: TemplateJson = {}
     service_name: str = ""
     pod_management_policy: str = "OrderedReady"
     update_strategy: UpdateStrategy = UpdateStrategy(type="RollingUpdate")
     min_ready_seconds: int = 0
     revision_history_limit: int = 10
     ordinals: Ordinals = Ordinals()
-    volume_claim_templates: tuple[PodTemplate, ...] = ()
+    volume_claim_templates: tuple[TemplateJson, ...] = ()
     persistent_volume_claim_retention_policy: ClaimRetention = ClaimRetention()
 
 

@@ -13,7 +13,7 @@ from kohort.api.amounts import to_amount
 from kohort.api.meta import ObjectKey, Taint
 from kohort.embedded.scheduler.pod_counts import AssignedPod, PodCountsByNode
 from kohort.embedded.scheduler.requirements import HostPort, PodRequirements
-from kohort.embedded.scheduler.terms import Labels
+from kohort.embedded.scheduler.terms import PodLabels
 from kohort.embedded.scheduler.views import SchedulerNode
 
 LOGGED: Final = 8192
@@ -26,7 +26,7 @@ class PodInfo:
 
     uid: str
     key: ObjectKey
-    labels: Labels
+    labels: PodLabels
     requirements: PodRequirements
     is_terminating: bool = False
     started: float = 0.0
@@ -65,7 +65,7 @@ class NodeInfo:
         self.index = index
         self.is_present = False
         self.is_unschedulable = False
-        self.labels: Labels = {}
+        self.labels: PodLabels = {}
         self.taints: tuple[Taint, ...] = ()
         self.allocatable: dict[str, int] = {}
         self.allowed_pods = 0

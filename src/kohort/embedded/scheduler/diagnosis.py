@@ -17,7 +17,7 @@ class UnschedulableCause(Flag):
     """Which part of the cluster state rejects the pod."""
 
     NODE = auto()
-    """Labels, taints or the name of the node."""
+    """PodLabels, taints or the name of the node."""
     RESOURCES = auto()
     """Resources, number of pods, host ports."""
     PEERS = auto()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeVar
 
 from kohort.api.selectors import NOTHING
-from kohort.embedded.scheduler.terms import AffinityTerm, Labels, PodSelection, Relations, WeightedTerm
+from kohort.embedded.scheduler.terms import AffinityTerm, PodLabels, PodSelection, Relations, WeightedTerm
 
 MAX_SELECTIONS: Final = 512
 MAX_MATCHES: Final = 4096
@@ -22,7 +22,7 @@ class AssignedPod(NamedTuple):
     """The fields of an assigned pod that are counted."""
 
     namespace: str
-    labels: Labels
+    labels: PodLabels
     is_terminating: bool
     relations: Relations
     node: str
@@ -33,7 +33,7 @@ class PodCountsByNode:
 
     def __init__(self, assigned_pods: Callable[[], Iterator[AssignedPod]]) -> None:
         self._assigned_pods = assigned_pods
-        self.namespaces: dict[str, Labels] = {}
+        self.namespaces: dict[str, PodLabels] = {}
         self.anti_affinity: dict[AffinityTerm, _NodeCounts] = {}
         """Required anti-affinity terms of assigned pods."""
         self.weighted: dict[WeightedTerm, _NodeCounts] = {}
@@ -66,7 +66,7 @@ class PodCountsByNode:
         """Removes a pod from the counts."""
         self._change(assigned, -1)
 
-    def set_namespace(self, name: str, labels: Labels | None) -> None:
+    def set_namespace(self, name: str, labels: PodLabels | None) -> None:
         """Sets the labels of a namespace and drops the counts of selections that select namespaces if they changed."""
         before = self.namespaces.get(name)
         if labels is None:
@@ -94,7 +94,7 @@ class PodCountsByNode:
         for term in relations.affinity:
             _add_under(self.weighted, WeightedTerm(term, 1), assigned.node, delta)
 
-    def _selections_of(self, namespace: str, labels: Labels) -> tuple[PodSelection, ...]:
+    def _selections_of(self, namespace: str, labels: PodLabels) -> tuple[PodSelection, ...]:
         key = (namespace, tuple(sorted(labels.items())))
         found = self._matches.get(key)
         if found is None:

@@ -12,12 +12,12 @@ from kohort.api.meta import LabelSelector
 from kohort.api.selectors import NOTHING, Operator, Requirement, Selector, SelectorError, compile_selector, exactly
 from kohort.embedded.scheduler.views import SpreadConstraint
 
-Labels = Mapping[str, str]
-NamespaceLabels = Mapping[str, Labels]
-"""Labels of all namespaces by name."""
+PodLabels = Mapping[str, str]
+LabelsByNamespace = Mapping[str, PodLabels]
+"""PodLabels of all namespaces by name."""
 
 HONOR: Final = "Honor"
-_NO_LABELS: Final[Labels] = {}
+_NO_LABELS: Final[PodLabels] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Peers:
     selector: Selector
     namespace_selector: Selector = NOTHING
 
-    def match(self, namespace: str, labels: Labels, all_labels: NamespaceLabels) -> bool:
+    def match(self, namespace: str, labels: PodLabels, all_labels: LabelsByNamespace) -> bool:
         """Whether a pod with these labels in this namespace is selected."""
         if namespace not in self.namespaces:
             of_namespace = self.namespace_selector is not NOTHING
@@ -44,7 +44,7 @@ class PodSelection:
     peers: tuple[Peers, ...]
     include_terminating: bool
 
-    def match(self, namespace: str, labels: Labels, all_labels: NamespaceLabels) -> bool:
+    def match(self, namespace: str, labels: PodLabels, all_labels: LabelsByNamespace) -> bool:
         """Whether a pod with these labels in this namespace is selected."""
         return all(each.match(namespace, labels, all_labels) for each in self.peers)
 
@@ -100,7 +100,7 @@ NO_RELATIONS: Final = Relations()
 
 
 def relations(
-    namespace: str, labels: Labels, affinity: Affinity | None, spread: tuple[SpreadConstraint, ...]
+    namespace: str, labels: PodLabels, affinity: Affinity | None, spread: tuple[SpreadConstraint, ...]
 ) -> Relations:
     """Compiles the affinity and spread terms of a pod."""
     pod_affinity = affinity.pod_affinity if affinity else None
@@ -121,7 +121,7 @@ def relations(
     )
 
 
-def _required(namespace: str, labels: Labels, affinity: PodAffinity | None) -> tuple[AffinityTerm, ...]:
+def _required(namespace: str, labels: PodLabels, affinity: PodAffinity | None) -> tuple[AffinityTerm, ...]:
     if affinity is None:
         return ()
     terms = affinity.required_during_scheduling_ignored_during_execution
@@ -129,7 +129,7 @@ def _required(namespace: str, labels: Labels, affinity: PodAffinity | None) -> t
 
 
 def _weighted_terms(
-    namespace: str, labels: Labels, affinity: PodAffinity | None, sign: int
+    namespace: str, labels: PodLabels, affinity: PodAffinity | None, sign: int
 ) -> tuple[WeightedTerm, ...]:
     if affinity is None:
         return ()
@@ -137,7 +137,7 @@ def _weighted_terms(
     return tuple(WeightedTerm(_term(namespace, labels, each.pod_affinity_term), sign * each.weight) for each in terms)
 
 
-def _term(namespace: str, labels: Labels, term: PodAffinityTerm) -> AffinityTerm:
+def _term(namespace: str, labels: PodLabels, term: PodAffinityTerm) -> AffinityTerm:
     selector = _compiled(term.label_selector)
     matching = exactly({key: labels[key] for key in term.match_label_keys if key in labels})
     mismatching = (
@@ -154,7 +154,7 @@ def _term(namespace: str, labels: Labels, term: PodAffinityTerm) -> AffinityTerm
     return AffinityTerm(peers, term.topology_key)
 
 
-def _spread(namespace: str, labels: Labels, constraint: SpreadConstraint) -> TopologySpread:
+def _spread(namespace: str, labels: PodLabels, constraint: SpreadConstraint) -> TopologySpread:
     matching = exactly({key: labels[key] for key in constraint.match_label_keys if key in labels})
     selector = _with_requirements(_compiled(constraint.label_selector), tuple(matching))
     # As in Kubernetes, an empty selector counts no pods here although it matches all.

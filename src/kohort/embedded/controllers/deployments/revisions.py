@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kohort.api.codec import Json, to_json, without_nulls
 from kohort.api.selectors import int64
 from kohort.embedded.controllers.pod_control import controller_reference
-from kohort.embedded.controllers.serving import PodTemplate, SeenDeployment, SeenReplicaSet
+from kohort.embedded.controllers.serving import TemplateJson, SeenDeployment, SeenReplicaSet
 from kohort.embedded.controllers.templates import HASH_LENGTH, short_hash
 
 HASH = "pod-template-hash"
@@ -67,14 +67,14 @@ def age(found: SeenReplicaSet) -> tuple[float, str]:
     return (created.timestamp() if created else 0.0, found.metadata.name)
 
 
-def bare(template: PodTemplate) -> Json:
+def bare(template: TemplateJson) -> Json:
     """A template without the pod-template-hash label."""
     metadata = template.get("metadata") or {}
     labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != HASH}
     return without_nulls({**template, "metadata": {**metadata, "labels": labels}})
 
 
-def template_hash(template: PodTemplate, collisions: int | None) -> str:
+def template_hash(template: TemplateJson, collisions: int | None) -> str:
     """The pod-template-hash of a template."""
     return short_hash(bare(template), collisions)
 

@@ -10,7 +10,7 @@ from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.controller_ref import ControllerRefManager, pods_by_controller
 from kohort.embedded.controllers.expectations import PodExpectations
 from kohort.embedded.controllers.serving import (
-    PodTemplate,
+    TemplateJson,
     SeenStatefulSet,
     event_delay,
     selector_of,
@@ -132,14 +132,14 @@ class StatefulSetController(BuiltinController[ObjectKey]):
     # Steps
 
     async def _execute(
-        self, found: SeenStatefulSet, wanted: StatefulSetPlan, templates: dict[str, PodTemplate]
+        self, found: SeenStatefulSet, wanted: StatefulSetPlan, templates: dict[str, TemplateJson]
     ) -> KubeError | None:
         creates = [partial(self._create_pod, found, new_pod, templates[new_pod.revision]) for new_pod in wanted.creates]
         deletes = [partial(self._delete_pod, found, pod) for pod in wanted.deletes]
         names = [partial(self._name, found, pod) for pod in wanted.unlabeled]
         return await run_in_batches(creates) or await run_in_batches(names) or await run_in_batches(deletes)
 
-    async def _create_pod(self, found: SeenStatefulSet, new_pod: PodToCreate, template: PodTemplate) -> None:
+    async def _create_pod(self, found: SeenStatefulSet, new_pod: PodToCreate, template: TemplateJson) -> None:
         """Creates a pod with its claims, unless claims of its predecessor are terminating."""
         if self._storage.is_stale(found, new_pod.ordinal):
             return

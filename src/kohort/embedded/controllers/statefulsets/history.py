@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kohort.api.codec import Json
 from kohort.api.meta import ObjectKey
-from kohort.embedded.controllers.serving import PodTemplate, SeenStatefulSet
+from kohort.embedded.controllers.serving import TemplateJson, SeenStatefulSet
 from kohort.embedded.controllers.statefulsets.plan import RevisionNames
 from kohort.embedded.controllers.statefulsets.revisions import (
     BY_OWNER,
@@ -32,7 +32,7 @@ class SetRevisions:
     """Current and update revision of a set."""
 
     names: RevisionNames
-    templates: dict[str, PodTemplate]
+    templates: dict[str, TemplateJson]
     """The templates of the two revisions by name."""
     collisions: int
 

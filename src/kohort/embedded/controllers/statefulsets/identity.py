@@ -4,7 +4,7 @@ import re
 
 from kohort.api.codec import Json
 from kohort.embedded.controllers.pod_control import pod_from_template
-from kohort.embedded.controllers.serving import PodTemplate, SeenStatefulSet
+from kohort.embedded.controllers.serving import TemplateJson, SeenStatefulSet
 from kohort.embedded.controllers.views import ControllerPod
 
 REVISION_LABEL = "controller-revision-hash"
@@ -30,7 +30,7 @@ def pod_name(found: SeenStatefulSet, ordinal: int) -> str:
     return f"{found.metadata.name}-{ordinal}"
 
 
-def claim_name(found: SeenStatefulSet, template: PodTemplate, ordinal: int) -> str:
+def claim_name(found: SeenStatefulSet, template: TemplateJson, ordinal: int) -> str:
     """The name of a claim of the pod with an ordinal."""
     return f"{template['metadata']['name']}-{pod_name(found, ordinal)}"
 
@@ -50,7 +50,7 @@ def revision_of(pod: ControllerPod) -> str:
     return pod.metadata.labels.get(REVISION_LABEL, "")
 
 
-def numbered_pod(found: SeenStatefulSet, template: PodTemplate, revision: str, ordinal: int) -> dict[str, Json]:
+def numbered_pod(found: SeenStatefulSet, template: TemplateJson, revision: str, ordinal: int) -> dict[str, Json]:
     """A pod of a set, from the template of a revision."""
     pod = pod_from_template(template, found)
     name = pod_name(found, ordinal)
@@ -68,7 +68,7 @@ def _volumes(found: SeenStatefulSet, others: list[Json], ordinal: int) -> list[J
     return [*mounted, *(each for each in others if each["name"] not in claims)]
 
 
-def numbered_claim(found: SeenStatefulSet, template: PodTemplate, ordinal: int) -> dict[str, Json]:
+def numbered_claim(found: SeenStatefulSet, template: TemplateJson, ordinal: int) -> dict[str, Json]:
     """A claim of the pod with an ordinal."""
     metadata = template.get("metadata") or {}
     selected = found.spec.selector.match_labels if found.spec.selector is not None else {}

@@ -7,7 +7,7 @@ from kohort.api.codec import Json, without_nulls
 from kohort.api.core.objects import ObjectView
 from kohort.api.resource import Resource
 from kohort.embedded.controllers.pod_control import controller_reference
-from kohort.embedded.controllers.serving import PodTemplate, SeenStatefulSet
+from kohort.embedded.controllers.serving import TemplateJson, SeenStatefulSet
 from kohort.embedded.controllers.statefulsets.identity import revision_of
 from kohort.embedded.controllers.templates import HASH_LENGTH, short_hash
 from kohort.embedded.controllers.views import ControllerPod, controller_of
@@ -26,9 +26,9 @@ class SeenRevision(ObjectView):
     data: dict[str, Any] = {}
 
     @property
-    def template(self) -> PodTemplate:
+    def template(self) -> TemplateJson:
         """The stored template."""
-        kept: PodTemplate = (self.data.get("spec") or {}).get("template") or {}
+        kept: TemplateJson = (self.data.get("spec") or {}).get("template") or {}
         return {key: value for key, value in kept.items() if key != "$patch"}
 
 
