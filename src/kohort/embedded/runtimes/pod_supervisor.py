@@ -24,6 +24,7 @@ from kohort.embedded.runtimes.container_messages import (
     TerminateContainer,
 )
 from kohort.embedded.runtimes.pod_containers import PodContainers, PreviousContainerState
+from kohort.embedded.runtimes.pods import RunPod, pod_containers
 from kohort.embedded.runtimes.probes.manager import Listeners, ProbeManager
 from kohort.embedded.runtimes.probes.prober import ExecResult
 from kohort.embedded.runtimes.supervision import Supervision
@@ -212,3 +213,28 @@ class PodSupervisor:
         await self._clock.sleep(at - self._clock.now())
         self._timer = self._timer_at = None
         self._execute(self._machine.tick(self._clock.now()))
+
+
+class SupervisedPod:
+    """The part of a running pod that its supervisor implements."""
+
+    pod: RunPod
+    _supervisor: PodSupervisor
+
+    def stop(self, grace: float) -> None:
+        """Stops all containers."""
+        self._supervisor.stop(grace)
+
+    async def end(self) -> None:
+        """Stops all containers with the pod's grace period and waits for them."""
+        await self._supervisor.end(pod_containers(self.pod).grace)
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing will run again."""
+        return self._supervisor.settled
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a container is running."""
+        return self._supervisor.is_running

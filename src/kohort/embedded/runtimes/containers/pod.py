@@ -29,7 +29,7 @@ from kohort.embedded.runtimes.endings import (
 from kohort.embedded.runtimes.environment import NotYetError, environment
 from kohort.embedded.runtimes.log_attempts import resolve_attempt
 from kohort.embedded.runtimes.pod_containers import PreviousContainerState
-from kohort.embedded.runtimes.pod_supervisor import PodSupervisor
+from kohort.embedded.runtimes.pod_supervisor import PodSupervisor, SupervisedPod
 from kohort.embedded.runtimes.pods import RunContainer, RunPod, pod_containers, with_previous_readiness
 from kohort.embedded.runtimes.probes.prober import ExecResult
 from kohort.embedded.runtimes.process.pod_directories import PodDirectories
@@ -58,7 +58,7 @@ class NoImageError(NotYetError):
     """The image of a container is missing; carries the event reason and the message."""
 
 
-class ContainerPod:
+class ContainerPod(SupervisedPod):
     """A pod run in containers."""
 
     def __init__(
@@ -105,10 +105,6 @@ class ContainerPod:
 
     # Runtime interface
 
-    def stop(self, grace: float) -> None:
-        """Stops all containers."""
-        self._supervisor.stop(grace)
-
     def logs(self, options: PodLogOptions) -> AsyncIterator[bytes]:
         """Logs of a container."""
         name = options.container
@@ -125,23 +121,9 @@ class ContainerPod:
         self._context.devices.release(self.pod.metadata.uid)
         await asyncio.to_thread(self._directories.remove)
 
-    async def end(self) -> None:
-        """Stops all containers with the pod's grace period and waits for them."""
-        await self._supervisor.end(pod_containers(self.pod).grace)
-
     async def leave(self) -> None:
         """Leaves the containers to the engine and the next agent."""
         await self._supervisor.close()
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing will run again."""
-        return self._supervisor.settled
-
-    @property
-    def is_running(self) -> bool:
-        """Whether a container is running."""
-        return self._supervisor.is_running
 
     async def _forget(self, found: str) -> None:
         try:

@@ -16,7 +16,7 @@ from kohort.embedded.runtimes.environment import NotYetError
 from kohort.embedded.runtimes.log_attempts import resolve_attempt
 from kohort.embedded.runtimes.logs import read_log
 from kohort.embedded.runtimes.pod_containers import PreviousContainerState
-from kohort.embedded.runtimes.pod_supervisor import PodSupervisor
+from kohort.embedded.runtimes.pod_supervisor import PodSupervisor, SupervisedPod
 from kohort.embedded.runtimes.pods import RunContainer, RunPod, pod_containers, with_previous_readiness
 from kohort.embedded.runtimes.probes.prober import ExecResult
 from kohort.embedded.runtimes.process.container_setup import Preparation
@@ -34,7 +34,7 @@ from kohort.kube.clock import within
 POD_FILE = "pod.json"
 
 
-class ProcessPod:
+class ProcessPod(SupervisedPod):
     """A pod run as processes."""
 
     def __init__(
@@ -83,10 +83,6 @@ class ProcessPod:
 
     # Runtime interface
 
-    def stop(self, grace: float) -> None:
-        """Stops all containers."""
-        self._supervisor.stop(grace)
-
     def logs(self, options: PodLogOptions) -> AsyncIterator[bytes]:
         """Logs of a container."""
         name = options.container
@@ -108,20 +104,6 @@ class ProcessPod:
         await self._supervisor.close()
         if self._shim_client is not None:
             await self._shim_client.close()
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing will run again."""
-        return self._supervisor.settled
-
-    @property
-    def is_running(self) -> bool:
-        """Whether a container is running."""
-        return self._supervisor.is_running
-
-    async def end(self) -> None:
-        """Stops all containers with the pod's grace period and waits for them."""
-        await self._supervisor.end(pod_containers(self.pod).grace)
 
     # Container driver
 
