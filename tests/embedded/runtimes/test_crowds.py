@@ -303,12 +303,12 @@ class DyingPod:
     def living(self) -> int:
         return self._stuck + max(0, self._dying - int(self.now))
 
-    def everybody(self) -> dict[int, Process]:
+    def all_processes(self) -> dict[int, Process]:
         below = {MAIN + number: Process(SHIM, MAIN, 1, 1, is_dead=False) for number in range(self.living)}
         return {SHIM: Process(1, SHIM, 1, 1, is_dead=False), **below}
 
     def kill(self, _top: int, _ticks: int) -> dict[int, Process]:
-        return self.everybody()
+        return self.all_processes()
 
     def send(self, _pid: int, _ticks: int, number: int) -> None:
         self.signals.append(number)
@@ -327,7 +327,7 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., DyingPod]:
     def make(*counts: int) -> DyingPod:
         pod = DyingPod(*counts)
         monkeypatch.setattr(task_monitor, "time", pod)
-        monkeypatch.setattr(task_monitor, "everybody", pod.everybody)
+        monkeypatch.setattr(task_monitor, "all_processes", pod.all_processes)
         monkeypatch.setattr(task_monitor, "send", pod.send)
         monkeypatch.setattr(leftover_processes, "kill_descendants", pod.kill)
         return pod
@@ -338,12 +338,12 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., DyingPod]:
 def test_a_pod_goes_on_only_after_all_that_was_killed_is_gone(dying: Callable[..., DyingPod]) -> None:
     """On a busy machine it takes longer than ten seconds; until then the pod's end is not reported."""
     pod = dying(30)
-    task_monitor.end(book(main=1))
+    task_monitor.end(shim_state(main=1))
     assert pod.signals == [signal.SIGSTOP, signal.SIGCONT]
     assert (pod.left, 30 <= pod.now < 31) == (0, True)
 
 
 def test_what_does_not_die_holds_nothing_up_for_long(dying: Callable[..., DyingPod]) -> None:
     pod = dying(5, 2)
-    task_monitor.end(book(main=1))
+    task_monitor.end(shim_state(main=1))
     assert (pod.left, pod.now < 5 + task_monitor.STUCK + 1) == (2, True)

@@ -10,11 +10,11 @@ from math import log
 from kohort.api.taints import untolerated
 from kohort.embedded.scheduler.cache import NodeInfo, PodInfo, SchedulerCache
 from kohort.embedded.scheduler.diagnosis import (
-    AFFINITY_NOT_MATCHED,
-    ANTI_AFFINITY_NOT_MATCHED,
-    EXISTING_ANTI_AFFINITY_NOT_MATCHED,
+    AFFINITY,
+    ANTI_AFFINITY,
+    EXISTING_ANTI_AFFINITY,
+    SPREAD,
     SPREAD_LABEL_MISSING,
-    SPREAD_NOT_MATCHED,
     FilterFailure,
 )
 from kohort.embedded.scheduler.requirements import PodRequirements
@@ -45,7 +45,7 @@ class AffinityState:
     """Whether the pod matches its own affinity terms and no assigned pod does, so that the required affinity is
     waived."""
     anti_affinity_domains: tuple[tuple[str, Domains], ...]
-    existing_anti_affinity_domains: tuple[tuple[str, Domains], ...]
+    existing_domains: tuple[tuple[str, Domains], ...]
     spreads: tuple[SpreadCounts, ...]
     soft_spreads: tuple[SpreadCounts, ...]
     weighted_terms: tuple[tuple[str, Domains], ...]
@@ -59,12 +59,12 @@ class AffinityState:
             if value is None:
                 return SPREAD_LABEL_MISSING
             if each.domains.get(value, 0) + each.self_count - each.least > each.max_skew:
-                return SPREAD_NOT_MATCHED
+                return SPREAD
         if not self._is_near(node):
-            return AFFINITY_NOT_MATCHED
+            return AFFINITY
         if _is_in(self.anti_affinity_domains, node):
-            return ANTI_AFFINITY_NOT_MATCHED
-        return EXISTING_ANTI_AFFINITY_NOT_MATCHED if _is_in(self.existing_anti_affinity_domains, node) else None
+            return ANTI_AFFINITY
+        return EXISTING_ANTI_AFFINITY if _is_in(self.existing_domains, node) else None
 
     def _is_near(self, node: NodeInfo) -> bool:
         labels = node.labels
@@ -92,7 +92,7 @@ def _is_in(terms: tuple[tuple[str, Domains], ...], node: NodeInfo) -> bool:
     return any(key in labels and labels[key] in domains for key, domains in terms)
 
 
-def is_selected_by_assigned(cache: SchedulerCache, pod: PodInfo) -> bool:
+def is_selected(cache: SchedulerCache, pod: PodInfo) -> bool:
     """Whether terms of assigned pods select this pod."""
     pod_counts = cache.pod_counts
     return any(_selects(cache, term, pod) for term in pod_counts.anti_affinity) or any(
@@ -112,7 +112,7 @@ def affinity_state(cache: SchedulerCache, pod: PodInfo) -> AffinityState:
         allows_first_pod=not any(domains for _, domains in affinity)
         and all(_selects(cache, term, pod) for term in relations.affinity),
         anti_affinity_domains=tuple(_peer_domains(cache, term) for term in relations.anti_affinity),
-        existing_anti_affinity_domains=tuple(
+        existing_domains=tuple(
             (term.topology_key, _domains(cache, term.topology_key, counts))
             for term, counts in pod_counts.anti_affinity.items()
             if _selects(cache, term, pod)

@@ -17,7 +17,7 @@ class UnschedulableCause(Flag):
     """Which part of the cluster state rejects the pod."""
 
     NODE = auto()
-    """PodLabels, taints or the name of the node."""
+    """Labels, taints or the name of the node."""
     RESOURCES = auto()
     """Resources, number of pods, host ports."""
     PEERS = auto()
@@ -41,7 +41,7 @@ class FilterFailure:
 
 UNSCHEDULABLE: Final = FilterFailure(("node(s) were unschedulable",), UnschedulableCause.NODE, is_final=True)
 TAINTED: Final = FilterFailure(("node(s) had untolerated taint(s)",), UnschedulableCause.NODE, is_final=True)
-NODE_AFFINITY_NOT_MATCHED: Final = FilterFailure(
+NODE_AFFINITY: Final = FilterFailure(
     ("node(s) didn't match Pod's node affinity/selector",), UnschedulableCause.NODE, is_final=True
 )
 NOT_NAMED: Final = FilterFailure(
@@ -63,20 +63,20 @@ SPREAD_LABEL_MISSING: Final = FilterFailure(
     UnschedulableCause.NODE,
     is_final=True,
 )
-SPREAD_NOT_MATCHED: Final = FilterFailure(
+SPREAD: Final = FilterFailure(
     ("node(s) didn't match pod topology spread constraints",),
     UnschedulableCause.PEERS | UnschedulableCause.NODE,
     is_final=False,
 )
-AFFINITY_NOT_MATCHED: Final = FilterFailure(
+AFFINITY: Final = FilterFailure(
     ("node(s) didn't match pod affinity rules",), UnschedulableCause.PEERS | UnschedulableCause.NODE, is_final=True
 )
-ANTI_AFFINITY_NOT_MATCHED: Final = FilterFailure(
+ANTI_AFFINITY: Final = FilterFailure(
     ("node(s) didn't match pod anti-affinity rules",),
     UnschedulableCause.PEERS | UnschedulableCause.NODE,
     is_final=False,
 )
-EXISTING_ANTI_AFFINITY_NOT_MATCHED: Final = FilterFailure(
+EXISTING_ANTI_AFFINITY: Final = FilterFailure(
     ("node(s) didn't satisfy existing pods anti-affinity rules",),
     UnschedulableCause.PEERS | UnschedulableCause.NODE,
     is_final=False,

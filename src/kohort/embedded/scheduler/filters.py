@@ -11,7 +11,7 @@ from kohort.api.meta import Taint
 from kohort.api.taints import tolerates, untolerated
 from kohort.embedded.scheduler.cache import NodeInfo, PodInfo
 from kohort.embedded.scheduler.diagnosis import (
-    NODE_AFFINITY_NOT_MATCHED,
+    NODE_AFFINITY,
     PORTS_TAKEN,
     TAINTED,
     UNSCHEDULABLE,
@@ -30,7 +30,7 @@ def filter_by_spec(requirements: PodRequirements, node: NodeInfo) -> FilterFailu
     if node.taints and untolerated(node.taints, requirements.tolerations):
         return TAINTED
     if requirements.picks_nodes and not requirements.nodes.matches(node.name, node.labels):
-        return NODE_AFFINITY_NOT_MATCHED
+        return NODE_AFFINITY
     return None
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Protocol
 
-from kohort.embedded.scheduler.affinity_state import AffinityState, affinity_state, is_selected_by_assigned
+from kohort.embedded.scheduler.affinity_state import AffinityState, affinity_state, is_selected
 from kohort.embedded.scheduler.cache import NodeInfo, PodInfo, SchedulerCache
 from kohort.embedded.scheduler.diagnosis import (
     NAMES_CONFLICT,
@@ -84,7 +84,7 @@ class Placer:
 
     def affinity(self, pod: PodInfo) -> AffinityState | None:
         """Affinity state of the pod; None if neither the pod nor any assigned pod has relevant terms."""
-        is_unrelated = pod.requirements.relations is NO_RELATIONS and not is_selected_by_assigned(self._cache, pod)
+        is_unrelated = pod.requirements.relations is NO_RELATIONS and not is_selected(self._cache, pod)
         return None if is_unrelated else affinity_state(self._cache, pod)
 
     def _on_nominated(self, pod: PodInfo) -> SelectedNode | None:
@@ -96,7 +96,7 @@ class Placer:
 
     def _from_table(self, pod: PodInfo) -> SelectedNode | FitError | None:
         """The cached result for pods with these requirements; None if there is none."""
-        if not pod.requirements.is_plain or is_selected_by_assigned(self._cache, pod):
+        if not pod.requirements.is_plain or is_selected(self._cache, pod):
             return None
         table = self._tables.of(pod.requirements)
         if table is None:

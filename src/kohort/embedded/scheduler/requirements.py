@@ -1,6 +1,6 @@
 """Compiled scheduling requirements, shared by all pods with an equal spec.
 
-PodLabels are part of the cache key only if the pod has affinity or spread terms: an index label must not give every pod of
+Labels are part of the cache key only if the pod has affinity or spread terms: an index label must not give every pod of
 a Job requirements of its own.
 """
 

@@ -14,7 +14,7 @@ from kohort.embedded.scheduler.views import SpreadConstraint
 
 PodLabels = Mapping[str, str]
 LabelsByNamespace = Mapping[str, PodLabels]
-"""PodLabels of all namespaces by name."""
+"""Labels of all namespaces by name."""
 
 HONOR: Final = "Honor"
 _NO_LABELS: Final[PodLabels] = {}

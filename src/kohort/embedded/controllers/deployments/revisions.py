@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kohort.api.codec import Json, to_json, without_nulls
 from kohort.api.selectors import int64
 from kohort.embedded.controllers.pod_control import controller_reference
-from kohort.embedded.controllers.serving import TemplateJson, SeenDeployment, SeenReplicaSet
+from kohort.embedded.controllers.serving import SeenDeployment, SeenReplicaSet, TemplateJson
 from kohort.embedded.controllers.templates import HASH_LENGTH, short_hash
 
 HASH = "pod-template-hash"

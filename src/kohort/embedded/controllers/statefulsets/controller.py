@@ -10,8 +10,8 @@ from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.controller_ref import ControllerRefManager, pods_by_controller
 from kohort.embedded.controllers.expectations import PodExpectations
 from kohort.embedded.controllers.serving import (
-    TemplateJson,
     SeenStatefulSet,
+    TemplateJson,
     event_delay,
     selector_of,
 )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kohort.api.codec import Json
 from kohort.api.meta import ObjectKey
-from kohort.embedded.controllers.serving import TemplateJson, SeenStatefulSet
+from kohort.embedded.controllers.serving import SeenStatefulSet, TemplateJson
 from kohort.embedded.controllers.statefulsets.plan import RevisionNames
 from kohort.embedded.controllers.statefulsets.revisions import (
     BY_OWNER,

@@ -4,7 +4,7 @@ import re
 
 from kohort.api.codec import Json
 from kohort.embedded.controllers.pod_control import pod_from_template
-from kohort.embedded.controllers.serving import TemplateJson, SeenStatefulSet
+from kohort.embedded.controllers.serving import SeenStatefulSet, TemplateJson
 from kohort.embedded.controllers.views import ControllerPod
 
 REVISION_LABEL = "controller-revision-hash"

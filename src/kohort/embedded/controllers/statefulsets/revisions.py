@@ -7,7 +7,7 @@ from kohort.api.codec import Json, without_nulls
 from kohort.api.core.objects import ObjectView
 from kohort.api.resource import Resource
 from kohort.embedded.controllers.pod_control import controller_reference
-from kohort.embedded.controllers.serving import TemplateJson, SeenStatefulSet
+from kohort.embedded.controllers.serving import SeenStatefulSet, TemplateJson
 from kohort.embedded.controllers.statefulsets.identity import revision_of
 from kohort.embedded.controllers.templates import HASH_LENGTH, short_hash
 from kohort.embedded.controllers.views import ControllerPod, controller_of

@@ -1,32 +1,32 @@
-"""Ends the pods of an agent that was killed and that no other one will follow."""
+"""Stops the pods left by a killed agent that no other agent will adopt."""
 
 import asyncio
 import os
 from pathlib import Path
 
 from kohort.embedded.runtimes.process.pod_directories import PodDirectories
-from kohort.embedded.runtimes.process.shim.state import Facts
+from kohort.embedded.runtimes.process.shim.state import ShimFacts
 from kohort.embedded.runtimes.process.shim_client import ShimClient, reap_leftovers
 
 
 async def end_pods(data: Path) -> None:
-    """End all pods of a data directory and remove what they had; no agent uses the directory."""
+    """Stops all pods of an unused data directory and removes their resources."""
     if not (data / "pods").is_dir():
         return
-    places = [PodDirectories(data, name) for name in sorted(os.listdir(data / "pods"))]
-    await asyncio.gather(*(_end(each) for each in places))
+    directories = [PodDirectories(data, name) for name in sorted(os.listdir(data / "pods"))]
+    await asyncio.gather(*(_end(each) for each in directories))
 
 
-async def _end(places: PodDirectories) -> None:
-    link = ShimClient(places.ours, _ignore_book, _ignore_loss)
-    if await link.find():
-        await link.quit()
+async def _end(directories: PodDirectories) -> None:
+    shim_client = ShimClient(directories.ours, _ignore_state, _ignore_loss)
+    if await shim_client.find():
+        await shim_client.quit()
     else:
-        await asyncio.to_thread(reap_leftovers, places.ours)
-    await asyncio.to_thread(places.remove)
+        await asyncio.to_thread(reap_leftovers, directories.ours)
+    await asyncio.to_thread(directories.remove)
 
 
-def _ignore_book(_book: Facts) -> None:
+def _ignore_state(_state: ShimFacts) -> None:
     return
 
 
