@@ -1,2 +1,1 @@
-"""Node agents, the kubelet equivalent: register nodes, run their pods through a runtime and report status to the
-API."""
+"""Node agents, the kubelet equivalent: register nodes, run their pods through a runtime and report their status."""

@@ -182,9 +182,7 @@ def _member(container: RunContainer, role: ContainerRole) -> SupervisedContainer
     return SupervisedContainer(container.name, role, container.lifecycle.pre_stop is not None, container.probes)
 
 
-def with_previous_readiness(
-    past: Mapping[str, PreviousContainerState], pod: RunPod
-) -> dict[str, PreviousContainerState]:
+def with_readiness(past: Mapping[str, PreviousContainerState], pod: RunPod) -> dict[str, PreviousContainerState]:
     """The previous state with readiness from the API, which holds until a probe result."""
     reported = (*(pod.status.get("initContainerStatuses") or ()), *(pod.status.get("containerStatuses") or ()))
     ready = {

@@ -1,5 +1,4 @@
-"""Marks the pods that are terminated because their node shuts down, as the kubelet does: Jobs may ignore such
-failures."""
+"""Marks pods that are terminated because their node shuts down, as the kubelet does: Jobs may ignore such failures."""
 
 import asyncio
 import logging

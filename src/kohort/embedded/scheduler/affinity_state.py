@@ -13,8 +13,8 @@ from kohort.embedded.scheduler.diagnosis import (
     AFFINITY,
     ANTI_AFFINITY,
     EXISTING_ANTI_AFFINITY,
+    NO_SPREAD_LABEL,
     SPREAD,
-    SPREAD_LABEL_MISSING,
     FilterFailure,
 )
 from kohort.embedded.scheduler.requirements import PodRequirements
@@ -42,8 +42,7 @@ class AffinityState:
 
     affinity_domains: tuple[tuple[str, Domains], ...]
     allows_first_pod: bool
-    """Whether the pod matches its own affinity terms and no assigned pod does, so that the required affinity is
-    waived."""
+    """Whether the pod matches its own affinity terms and no assigned pod does, which waives the required affinity."""
     anti_affinity_domains: tuple[tuple[str, Domains], ...]
     existing_domains: tuple[tuple[str, Domains], ...]
     spreads: tuple[SpreadCounts, ...]
@@ -57,7 +56,7 @@ class AffinityState:
         for each in self.spreads:
             value = labels.get(each.key)
             if value is None:
-                return SPREAD_LABEL_MISSING
+                return NO_SPREAD_LABEL
             if each.domains.get(value, 0) + each.self_count - each.least > each.max_skew:
                 return SPREAD
         if not self._is_near(node):
@@ -160,8 +159,7 @@ def _weighted_terms(cache: SchedulerCache, pod: PodInfo) -> Iterator[tuple[str, 
 def _spread_counts(
     cache: SchedulerCache, requirements: PodRequirements, spread: TopologySpread, group: tuple[TopologySpread, ...]
 ) -> SpreadCounts:
-    """Counts pods by domain; only nodes that have the labels of all constraints and are eligible for the pod form
-    domains."""
+    """Counts pods by domain; only nodes with the labels of all constraints that are eligible for the pod count."""
     counts = cache.pod_counts.count(spread.selection)
     domains: Domains = {}
     for node in _included(cache, requirements, spread, [each.topology_key for each in group]):

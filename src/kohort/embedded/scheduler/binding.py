@@ -66,8 +66,7 @@ class Binder:
             self._outcome(queued, node, failure)
 
     async def _is_bound(self, queued: QueuedPodInfo, node: str, error: KubeError) -> bool:
-        """Whether the pod is bound to the node despite the error: the response may have been lost after the write
-        succeeded."""
+        """Whether the pod is bound to the node despite the error: the response of a successful write may be lost."""
         if isinstance(error, StatusError):
             return False
         try:

@@ -240,7 +240,7 @@ class SchedulerCache:
     # Changes
 
     def changed_since(self, sequence: int) -> Iterator[NodeInfo] | None:
-        """Nodes that changed after a sequence number, possibly repeated; None if the log no longer reaches back that
+        """Nodes that changed after a sequence number, possibly repeated; None if the log does not reach back that
         far."""
         missed = self.sequence - sequence
         if missed > len(self._log):

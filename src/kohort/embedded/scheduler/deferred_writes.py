@@ -1,5 +1,4 @@
-"""Asynchronous writes with one pending write per key: the newest replaces older ones and is retried until it
-succeeds."""
+"""Asynchronous writes with one pending write per key: the newest replaces older ones; retried until it succeeds."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final

@@ -58,7 +58,7 @@ VOLUME_NODE_CONFLICT: Final = FilterFailure(
 NO_VOLUME: Final = FilterFailure(
     ("node(s) didn't find available persistent volumes to bind",), UnschedulableCause.STORAGE, is_final=True
 )
-SPREAD_LABEL_MISSING: Final = FilterFailure(
+NO_SPREAD_LABEL: Final = FilterFailure(
     ("node(s) didn't match pod topology spread constraints (missing required label)",),
     UnschedulableCause.NODE,
     is_final=True,

@@ -151,8 +151,7 @@ def _rank(pod: PodInfo) -> tuple[int, float, str]:
 
 
 def _cost(candidate: NodeCandidate) -> tuple[float, ...]:
-    """Cost of preempting on a node: budget violations, highest victim priority, sum of priorities, number, start
-    time."""
+    """Cost of preempting on a node: budget violations, highest priority, sum of priorities, number, start time."""
     victims = candidate.victims
     highest = max((each.requirements.priority for each in victims), default=-_LOWEST)
     total = sum(each.requirements.priority + _LOWEST for each in victims)

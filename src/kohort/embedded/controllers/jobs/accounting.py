@@ -11,7 +11,7 @@ import msgspec
 
 from kohort.api.core.batch import UncountedTerminatedPods
 from kohort.embedded.controllers.jobs.completion import COMPLETED, JobEnd
-from kohort.embedded.controllers.jobs.failures import evaluate_policy, has_failed
+from kohort.embedded.controllers.jobs.failures import apply_policy, has_failed
 from kohort.embedded.controllers.jobs.indexes import Indexes
 from kohort.embedded.controllers.jobs.pod_summary import JobPodSummary, can_count, held_pods
 from kohort.embedded.controllers.jobs.views import SeenJob, SeenJobStatus, index_of
@@ -87,7 +87,7 @@ def _list_pod(
         return True
     if pod.status.phase == "Succeeded":
         return _list_success(job, summary, listed, pod)
-    if _counts_as_failed(job, pod, ending) and evaluate_policy(job.spec.pod_failure_policy, pod).counts:
+    if _counts_as_failed(job, pod, ending) and apply_policy(job.spec.pod_failure_policy, pod).counts:
         if not listed.has_capacity:
             return False
         listed.failed[uid] = None
@@ -95,7 +95,7 @@ def _list_pod(
 
 
 def _counts_as_failed(job: SeenJob, pod: ControllerPod, ending: JobEnd | None) -> bool:
-    """Whether the pod counts as failed: all unfinished pods of a failing Job do, surplus pods of a succeeding one do
+    """Whether the pod counts as failed: unfinished pods of a failing Job do, surplus pods of a succeeding one do
     not."""
     if ending is None or ending == COMPLETED:
         return has_failed(job, pod)

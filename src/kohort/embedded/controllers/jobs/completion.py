@@ -10,7 +10,7 @@ from datetime import datetime
 
 from kohort.api.conditions import find
 from kohort.api.core.objects import StatusCondition
-from kohort.embedded.controllers.jobs.failures import FAIL_JOB, evaluate_policy, has_failed
+from kohort.embedded.controllers.jobs.failures import FAIL_JOB, apply_policy, has_failed
 from kohort.embedded.controllers.jobs.indexes import Indexes
 from kohort.embedded.controllers.jobs.pod_summary import JobPodSummary
 from kohort.embedded.controllers.jobs.views import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SeenJob
@@ -83,7 +83,7 @@ def _failure(reason: str, message: str) -> JobEnd:
 def _by_policy(job: SeenJob, pods: Sequence[ControllerPod]) -> JobEnd | None:
     policy = job.spec.pod_failure_policy
     for pod in pods if policy else ():
-        policy_result = evaluate_policy(policy, pod) if has_failed(job, pod) else None
+        policy_result = apply_policy(policy, pod) if has_failed(job, pod) else None
         if policy_result is not None and policy_result.action == FAIL_JOB:
             return _failure("PodFailurePolicy", policy_result.message)
     return None

@@ -44,7 +44,7 @@ class FailurePolicyResult:
 _COUNTED = FailurePolicyResult()
 
 
-def evaluate_policy(policy: PodFailurePolicy | None, pod: ControllerPod) -> FailurePolicyResult:
+def apply_policy(policy: PodFailurePolicy | None, pod: ControllerPod) -> FailurePolicyResult:
     """The action of the first matching rule; Count if none matches."""
     for number, rule in enumerate(policy.rules if policy else ()):
         how = _matches(rule, pod)
@@ -162,7 +162,7 @@ def _number(text: str | None) -> int:
 def failures_with(job: SeenJob, pod: ControllerPod) -> IndexFailures:
     """The failures of an index including this pod."""
     before = failures_before(pod)
-    if evaluate_policy(job.spec.pod_failure_policy, pod).counts:
+    if apply_policy(job.spec.pod_failure_policy, pod).counts:
         return IndexFailures(before.counted + 1, before.ignored)
     return IndexFailures(before.counted, before.ignored + 1)
 

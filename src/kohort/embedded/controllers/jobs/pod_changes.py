@@ -60,8 +60,7 @@ def plan_pod_changes(job: SeenJob, summary: JobPodSummary, record: FailureRecord
 
 
 def _wanted(job: SeenJob, summary: JobPodSummary) -> int:
-    """Desired number of active pods: at most the remaining completions; after a success without completions, the
-    present ones."""
+    """Desired number of active pods: at most the remaining completions; after a success, the present ones."""
     if job.spec.completions is not None:
         return max(0, min(job.spec.parallelism, job.spec.completions - summary.succeeded))
     return len(summary.active) if summary.succeeded else job.spec.parallelism

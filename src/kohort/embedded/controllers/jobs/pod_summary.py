@@ -8,13 +8,7 @@ missed, whenever the controller is interrupted.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from kohort.embedded.controllers.jobs.failures import (
-    FAIL_INDEX,
-    evaluate_policy,
-    failures_before,
-    finish_time,
-    has_failed,
-)
+from kohort.embedded.controllers.jobs.failures import FAIL_INDEX, apply_policy, failures_before, finish_time, has_failed
 from kohort.embedded.controllers.jobs.indexes import Indexes
 from kohort.embedded.controllers.jobs.views import SeenJob, index_of, is_tracked
 from kohort.embedded.controllers.views import ControllerPod
@@ -56,7 +50,7 @@ def summarize_pods(job: SeenJob, pods: Sequence[ControllerPod]) -> JobPodSummary
     new_failed = tuple(_new(valid, uncounted.failed, lambda pod: has_failed(job, pod)))
     recorded, completed = _completed(job, valid)
     policy = job.spec.pod_failure_policy
-    failed = sum(policy is None or evaluate_policy(policy, pod).counts for pod in new_failed)
+    failed = sum(policy is None or apply_policy(policy, pod).counts for pod in new_failed)
     counted = job.status.succeeded + len(uncounted.succeeded) + len(new_succeeded)
     return JobPodSummary(
         active=tuple(pod for pod in pods if pod.is_active),
@@ -108,7 +102,7 @@ def _ends_its_index(job: SeenJob, pod: ControllerPod) -> bool:
     """Whether a pod's failure exceeds backoffLimitPerIndex."""
     if not has_failed(job, pod):
         return False
-    policy_result = evaluate_policy(job.spec.pod_failure_policy, pod)
+    policy_result = apply_policy(job.spec.pod_failure_policy, pod)
     if policy_result.action == FAIL_INDEX:
         return True
     return policy_result.counts and failures_before(pod).counted >= (job.spec.backoff_limit_per_index or 0)

@@ -13,13 +13,7 @@ from kohort.embedded.controllers.controller_ref import ControllerRefManager, pod
 from kohort.embedded.controllers.expectations import PodExpectations
 from kohort.embedded.controllers.pod_control import PodControl, pod_from_template
 from kohort.embedded.controllers.replicasets.plan import ReplicaFailure, plan, status_of
-from kohort.embedded.controllers.serving import (
-    BY_NAMESPACE,
-    SeenReplicaSet,
-    event_delay,
-    in_namespace,
-    selector_of,
-)
+from kohort.embedded.controllers.serving import BY_NAMESPACE, SeenReplicaSet, event_delay, in_namespace, selector_of
 from kohort.embedded.controllers.status_writer import write_status
 from kohort.embedded.controllers.views import ControllerPod, controller_of, key_of
 from kohort.kube.client import Client

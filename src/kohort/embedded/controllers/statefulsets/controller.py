@@ -9,12 +9,7 @@ from kohort.embedded.controllers.batches import run_in_batches
 from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.controller_ref import ControllerRefManager, pods_by_controller
 from kohort.embedded.controllers.expectations import PodExpectations
-from kohort.embedded.controllers.serving import (
-    SeenStatefulSet,
-    TemplateJson,
-    event_delay,
-    selector_of,
-)
+from kohort.embedded.controllers.serving import SeenStatefulSet, TemplateJson, event_delay, selector_of
 from kohort.embedded.controllers.statefulsets.history import RevisionHistory
 from kohort.embedded.controllers.statefulsets.identity import (
     identity_labels,

@@ -1,5 +1,4 @@
-"""The command line that creates a container; values of variables are omitted, so that no secret shows in process
-lists."""
+"""The command line that creates a container; values of variables are omitted, so that process lists show no secret."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -30,7 +30,7 @@ from kohort.embedded.runtimes.environment import NotYetError, environment
 from kohort.embedded.runtimes.log_attempts import resolve_attempt
 from kohort.embedded.runtimes.pod_containers import PreviousContainerState
 from kohort.embedded.runtimes.pod_supervisor import PodSupervisor, SupervisedPod
-from kohort.embedded.runtimes.pods import RunContainer, RunPod, pod_containers, with_previous_readiness
+from kohort.embedded.runtimes.pods import RunContainer, RunPod, pod_containers, with_readiness
 from kohort.embedded.runtimes.probes.prober import ExecResult
 from kohort.embedded.runtimes.process.pod_directories import PodDirectories
 from kohort.embedded.runtimes.retries import Retries
@@ -73,7 +73,7 @@ class ContainerPod(SupervisedPod):
         self._context = context
         self._directories = PodDirectories(context.settings.data.resolve(), pod.directory_name)
         self._supervisor = PodSupervisor(
-            pod_containers(pod), with_previous_readiness(past, pod), self, reports, context.client.clock
+            pod_containers(pod), with_readiness(past, pod), self, reports, context.client.clock
         )
         self._attempts = {name: each.attempt for name, each in past.items()}
         self._live = {name: names[name] for name, each in past.items() if isinstance(each.state, Running)}

@@ -166,8 +166,7 @@ def _work_without_root(work: str, scratch: Path, binds: list[Bind]) -> str:
 
 
 def _place_without_root(top: Path, path: str, binds: list[Bind]) -> tuple[str, str]:
-    """The directory below which a path is found when volumes are linked: that of the covering volume or of all
-    links."""
+    """The directory below which a path is found when volumes are linked: of the covering volume or of all links."""
     covering = max((bind for bind in binds if _covers(bind[1], path)), key=lambda bind: len(bind[1]), default=None)
     if covering is None:
         return str(top), path.lstrip("/")

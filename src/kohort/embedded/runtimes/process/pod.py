@@ -17,7 +17,7 @@ from kohort.embedded.runtimes.log_attempts import resolve_attempt
 from kohort.embedded.runtimes.logs import read_log
 from kohort.embedded.runtimes.pod_containers import PreviousContainerState
 from kohort.embedded.runtimes.pod_supervisor import PodSupervisor, SupervisedPod
-from kohort.embedded.runtimes.pods import RunContainer, RunPod, pod_containers, with_previous_readiness
+from kohort.embedded.runtimes.pods import RunContainer, RunPod, pod_containers, with_readiness
 from kohort.embedded.runtimes.probes.prober import ExecResult
 from kohort.embedded.runtimes.process.container_setup import Preparation
 from kohort.embedded.runtimes.process.history import moment, terminated
@@ -50,9 +50,7 @@ class ProcessPod(SupervisedPod):
         self._context = context
         self._directories = PodDirectories(context.settings.data.resolve(), view.directory_name)
         clock = context.client.clock
-        self._supervisor = PodSupervisor(
-            pod_containers(view), with_previous_readiness(past, view), self, reports, clock
-        )
+        self._supervisor = PodSupervisor(pod_containers(view), with_readiness(past, view), self, reports, clock)
         self._preparation: Preparation | None = None
         self._shim_client: ShimClient | None = None
         self._connecting = asyncio.Lock()

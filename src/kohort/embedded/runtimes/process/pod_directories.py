@@ -60,8 +60,7 @@ class PodDirectories:
             _make(directory, 0o711)
 
     def make_container(self, name: str, owner: tuple[int, int] = _NO_CHANGE) -> None:
-        """Creates the scratch directory of a container for its user, and an empty termination message for its next
-        start."""
+        """Creates the scratch directory of a container for its user, and an empty termination message for the start."""
         top = self.container(name)
         if os.path.lexists(top) and os.lstat(top).st_uid != os.geteuid():
             # Its user may have put anything into it; a restarted container does not keep its old files.
