@@ -1,6 +1,7 @@
 """How the scheduler shares its time: a tenth for turns, the rest for everybody else."""
 
 import asyncio
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -30,15 +31,15 @@ class Watched:
 def world_of(clock: Watched) -> Any:
     """A world in which a turn is one cycle that decides nothing."""
 
-    def run_cycle(_: datetime) -> list[Any]:
+    def cycles(_: Callable[[], datetime]) -> Iterator[Any]:
         clock.time += clock.cycle
-        return []
+        yield from ()
 
     async def live() -> None:
         return
 
     feed = SimpleNamespace(is_live=True, wait_live=live, listen=lambda listener: None)
-    engine = SimpleNamespace(run_cycle=run_cycle, wake_at=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    engine = SimpleNamespace(cycles=cycles, wake_at=lambda: datetime(2026, 1, 1, tzinfo=UTC))
     now = datetime(2026, 1, 1, tzinfo=UTC)
     parts = {"clock": clock, "feed": feed, "engine": engine, "metrics": SimpleNamespace()}
     return SimpleNamespace(**parts, leads=lambda: True, now=lambda: now)

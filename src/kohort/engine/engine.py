@@ -4,10 +4,10 @@ Holds all state, changes it in place and asks nobody for the time. A turn of the
 until nothing more can move, so that the depth of a queue costs no waiting.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from kohort.api.kueue.v1beta2.queues import (
     ClusterQueueStatus,
@@ -20,7 +20,7 @@ from kohort.api.kueue.v1beta2.workload import Admission, PodSet
 from kohort.api.kueue.v1beta2.workload import Workload as WorkloadObject
 from kohort.api.meta import ObjectKey
 from kohort.engine import cycle
-from kohort.engine.cycle import CycleEntry, Head
+from kohort.engine.cycle import MAX_SCANS, CycleEntry, Head
 from kohort.engine.decisions import Decision, KeepPending, RequeueReason
 from kohort.engine.drs import share_of
 from kohort.engine.explain import Explanation, explain, would_fit
@@ -38,20 +38,28 @@ from kohort.engine.settings import EngineSettings
 from kohort.engine.state import EngineState
 from kohort.engine.usage_stats import figures_of, local_queue_usage, queue_usage
 
-MOST_SCANS: Final = 100
-"""Cycles in a row that do nothing but search flavors, before a turn ends."""
-
 Scan = frozenset[tuple[ObjectKey, tuple[tuple[tuple[str, str], int], ...]]]
 """How far each search for flavors came (SCH-550); empty when all are at their end."""
 
 
 class TreeCycleResult(NamedTuple):
-    """What one cycle of a tree came to."""
+    """The result of a scheduling cycle of one cohort tree."""
 
     decisions: list[Decision]
     moved: bool
-    """Whether somebody was admitted, evicted or parked, so that the next cycle finds something else."""
+    """Whether a workload was admitted, evicted or became inadmissible, so that the next cycle differs."""
     scan: Scan
+
+
+class SchedulingCycle(NamedTuple):
+    """One scheduling cycle of every dirty tree: the decisions by the root of the tree."""
+
+    by_tree: dict[HierarchyNode, list[Decision]]
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """The decisions of all trees."""
+        return [decision for decisions in self.by_tree.values() for decision in decisions]
 
 
 class Engine(EngineState):
@@ -65,33 +73,56 @@ class Engine(EngineState):
         self.laps = PhaseTimes(clock)
         """How long each step of the turns took so far."""
 
-    # Turns
+    # Scheduling runs
+
+    def cycles(self, clock: Callable[[], datetime]) -> Iterator[SchedulingCycle]:
+        """A scheduling run: cycles of all dirty trees until no further cycle would change anything (SCH-301, SCH-302).
+
+        Events may be applied between two cycles; they count from the next one on. A run that is not iterated to its
+        end leaves its trees dirty.
+        """
+        self._start_run(clock())
+        scans: dict[HierarchyNode, set[Scan]] = {}
+        while trees := self._take_dirty_trees(clock()):
+            yield SchedulingCycle({root: self._run_tree(root, tree, scans, clock()) for root, tree in trees})
 
     def schedule(self, now: datetime) -> list[Decision]:
-        """Decide whatever can be decided now (SCH-301); nothing is left that another cycle would move."""
-        decisions: list[Decision] = []
-        for tree in self._prepare(now):
-            decisions += self._run_tree(tree, now)
-        return decisions
+        """Drain a scheduling run at one time; of several KeepPending decisions for a workload the last counts."""
+        merged: dict[HierarchyNode, _MergedDecisions] = {}
+        for each in self.cycles(lambda: now):
+            for root, decisions in each.by_tree.items():
+                merged.setdefault(root, _MergedDecisions()).add(decisions)
+        return [decision for each in merged.values() for decision in each.result()]
 
     def run_cycle(self, now: datetime) -> list[Decision]:
-        """Run a single cycle over every tree, for whoever wants to watch the steps of a turn."""
-        decisions: list[Decision] = []
-        for tree in self._prepare(now):
-            made = self._run_once(tree, now)
-            decisions += made.decisions
-            if made.moved or made.scan:
-                self._stirred.update(queue.name for queue in tree)
-        return decisions
+        """Run the first cycle of a scheduling run."""
+        first = next(self.cycles(lambda: now), None)
+        return first.decisions if first else []
 
-    def _prepare(self, now: datetime) -> list[list[ClusterQueueInfo]]:
-        """Bring sums and pools up to date; the trees in which something happened."""
+    def _start_run(self, now: datetime) -> None:
+        """Mark the trees dirty in which only time has passed."""
         self.forest.refresh()
         self._sample_usage(now)
-        self._retry_pools(now)
+        self._reactivate(now)
+        self._wake_backoffs(now)
         self._take_second_passes(now)
-        stirred, self._stirred = self._stirred, set()
-        return list(self._trees(stirred))
+
+    def _take_dirty_trees(self, now: datetime) -> list[tuple[HierarchyNode, list[ClusterQueueInfo]]]:
+        self.forest.refresh()
+        self._reactivate(now)
+        dirty, self._stirred = self._stirred, set()
+        return list(self._trees(dirty))
+
+    def _run_tree(
+        self, root: HierarchyNode, tree: list[ClusterQueueInfo], scans: dict[HierarchyNode, set[Scan]], now: datetime
+    ) -> list[Decision]:
+        """Run a cycle of a tree; it stays dirty if the next cycle may differ."""
+        made = self._run_once(tree, now)
+        if made.moved:
+            scans.pop(root, None)
+        if made.moved or _leads_on(made.scan, scans.setdefault(root, set())):
+            self._stirred.update(queue.name for queue in tree)
+        return made.decisions
 
     def _sample_usage(self, now: datetime) -> None:
         """Bring the accounts of LocalQueues up to date where it is time; another head may be first now (SCH-803)."""
@@ -135,8 +166,8 @@ class Engine(EngineState):
             else:
                 self.second_passes.retry(key, now)
 
-    def _retry_pools(self, now: datetime) -> None:
-        """SCH-260: the pools of every tree where room may have appeared become active again."""
+    def _reactivate(self, now: datetime) -> None:
+        """SCH-260: inadmissible workloads of every tree where capacity may have become free are active again."""
         retries: set[str] = set()
         loosened, self._loosened = self._loosened, set()
         for top in loosened:
@@ -146,6 +177,9 @@ class Engine(EngineState):
             if queue is not None and not queue.node.is_cyclic:
                 self.pending[name].retry(now, partial(self._belongs, queue))
                 self._stirred.add(name)
+
+    def _wake_backoffs(self, now: datetime) -> None:
+        """Workloads whose backoff has ended enter their queues again (SCH-223)."""
         for name in sorted(self._sleeping):
             pending = self.pending.get(name)
             if pending is not None and pending.wake(now):
@@ -157,34 +191,17 @@ class Engine(EngineState):
         labels = self.namespaces.get(namespace)
         return labels is not None and queue.namespaces is not None and queue.namespaces.matches(labels)
 
-    def _trees(self, names: set[str]) -> Iterator[list[ClusterQueueInfo]]:
-        """The queues of every tree that something happened in; trees do not touch each other (SCH-303, SCH-321)."""
+    def _trees(self, names: set[str]) -> Iterator[tuple[HierarchyNode, list[ClusterQueueInfo]]]:
+        """The trees of these queues, each with its root and active queues (SCH-303, SCH-321)."""
         seen: set[str] = set()
         for name in sorted(names):
             if name in seen or name not in self.queues:
                 continue
-            members = self._names_in_tree(self.queues[name].node)
+            node = self.queues[name].node
+            members = self._names_in_tree(node)
             seen.update(members)
-            yield [self.queues[each] for each in sorted(members) if self.queues[each].is_active]
-
-    def _run_tree(self, tree: list[ClusterQueueInfo], now: datetime) -> list[Decision]:
-        """Repeat cycles until one moves nothing (SCH-302); of several answers to one workload the last counts."""
-        done: list[Decision] = []
-        waits: dict[ObjectKey, KeepPending] = {}
-        scans: set[Scan] = set()
-        goes_on = True
-        while goes_on:
-            made = self._run_once(tree, now)
-            goes_on = made.moved or _leads_on(made.scan, scans)
-            if made.moved:
-                scans.clear()
-            for decision in made.decisions:
-                if isinstance(decision, KeepPending):
-                    waits[decision.workload] = decision
-                else:
-                    waits.pop(decision.workload, None)
-                    done.append(decision)
-        return [*done, *waits.values()]
+            if members:
+                yield node.top(), [self.queues[each] for each in sorted(members) if self.queues[each].is_active]
 
     def _run_once(self, tree: list[ClusterQueueInfo], now: datetime) -> "TreeCycleResult":
         """One cycle of a tree."""
@@ -371,9 +388,28 @@ class Engine(EngineState):
         return self.history.usage_of(workload.local_queue)
 
 
+class _MergedDecisions:
+    """The decisions of one tree in a run."""
+
+    def __init__(self) -> None:
+        self._done: list[Decision] = []
+        self._waits: dict[ObjectKey, KeepPending] = {}
+
+    def add(self, decisions: list[Decision]) -> None:
+        for decision in decisions:
+            if isinstance(decision, KeepPending):
+                self._waits[decision.workload] = decision
+            else:
+                self._waits.pop(decision.workload, None)
+                self._done.append(decision)
+
+    def result(self) -> list[Decision]:
+        return [*self._done, *self._waits.values()]
+
+
 def _leads_on(scan: Scan, before: set[Scan]) -> bool:
-    """Whether going on with a search for flavors leads anywhere: it starts over at the end, and must not for ever."""
-    if not scan or scan in before or len(before) == MOST_SCANS:
+    """Whether resuming the search for flavors can succeed: it starts over at its end, so a run bounds it."""
+    if not scan or scan in before or len(before) == MAX_SCANS:
         return False
     before.add(scan)
     return True

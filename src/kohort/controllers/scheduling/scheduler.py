@@ -5,18 +5,16 @@ watches and leases stay live however much there is to decide; what comes in betw
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from kohort.api.meta import ObjectKey
 from kohort.controllers.context import ControllerContext
 from kohort.controllers.scheduling.cycle_metrics import CycleMetrics
 from kohort.controllers.scheduling.writer import MANAGER, USUAL_PACE, DecisionWriter, WriterSettings
 from kohort.controllers.workload_events import record_workload_events
-from kohort.engine.decisions import Decision, KeepPending, KeepUnplaced
-from kohort.engine.engine import MOST_SCANS
+from kohort.engine.decisions import Decision, KeepUnplaced
+from kohort.engine.engine import SchedulingCycle
 from kohort.engine.lifecycle.events import warning
 from kohort.kube.clock import within
 
@@ -79,30 +77,28 @@ class QueueScheduler:
             await self._world.clock.sleep(min(spent * REST, LONGEST_REST))
 
     async def _turn(self) -> None:
-        """Cycles until one decides nothing (SCH-302); between slices of them everybody else has his time."""
-        looks: Counter[ObjectKey] = Counter()
-        goes_on = True
-        while goes_on and self._world.leads() and self._world.feed.is_live:
-            goes_on = self._slice(looks)
+        """Run cycles until none is left to run (SCH-302); other tasks run between slices of them."""
+        run = self._world.engine.cycles(self._world.now)
+        while self._world.leads() and self._world.feed.is_live:
+            if not self._slice(run):
+                return
             await asyncio.sleep(0)
-        if goes_on:
-            self._stirred.set()
+        self._stirred.set()
 
-    def _slice(self, looks: Counter[ObjectKey]) -> bool:
-        """Some cycles, for a short while; whether there may be more to decide."""
+    def _slice(self, run: Iterator[SchedulingCycle]) -> bool:
+        """Run some cycles, for a short while; whether the run may have more."""
         end = self._world.clock.now() + SLICE
         for _ in range(MOST_CYCLES):
             started = self._world.clock.now()
-            decisions = self._world.engine.run_cycle(self._world.now())
+            cycle = next(run, None)
+            decisions = cycle.decisions if cycle else []
             for decision in decisions:
                 self._take(decision)
             now = self._world.clock.now()
             self._spent += now - started
             self._measures.note(decisions, now - started)
-            if not decisions or _goes_round(decisions, looks):
-                return False
-            if now >= end:
-                break
+            if cycle is None or now >= end:
+                return cycle is not None
         return True
 
     def _take(self, decision: Decision) -> None:
@@ -114,15 +110,6 @@ class QueueScheduler:
             record_workload_events(
                 self._world.recorder(MANAGER), workload, [warning("SecondPassFailed", decision.message)]
             )
-
-
-def _goes_round(decisions: list[Decision], looks: Counter[ObjectKey]) -> bool:
-    """Whether the same workloads are looked at again and again and nobody moves: a search that starts over."""
-    if any(not isinstance(each, KeepPending) for each in decisions):
-        looks.clear()
-        return False
-    looks.update(each.workload for each in decisions)
-    return max(looks[each.workload] for each in decisions) > MOST_SCANS
 
 
 @asynccontextmanager

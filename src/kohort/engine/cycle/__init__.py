@@ -3,7 +3,7 @@
 Nominations read the tree as it stands when the cycle begins; heads are popped and put back by the engine.
 """
 
-from kohort.engine.cycle.model import CycleContext, CycleEntry, CycleResult, CycleRules, Head
+from kohort.engine.cycle.model import MAX_SCANS, CycleContext, CycleEntry, CycleResult, CycleRules, Head
 from kohort.engine.cycle.processing import NO_LONGER_FITS, run
 
-__all__ = ["NO_LONGER_FITS", "CycleContext", "CycleEntry", "CycleResult", "CycleRules", "Head", "run"]
+__all__ = ["MAX_SCANS", "NO_LONGER_FITS", "CycleContext", "CycleEntry", "CycleResult", "CycleRules", "Head", "run"]

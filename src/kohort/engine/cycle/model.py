@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -20,6 +20,9 @@ from kohort.engine.records import ClusterQueueInfo, Flavor, SecondPassReason, Wo
 from kohort.engine.requests.usage import PodSetUsage
 from kohort.engine.tournament import TournamentRules
 from kohort.engine.variants import Variants
+
+MAX_SCANS: Final = 100
+"""Cycles in a row that only resume searches for flavors, before a run ends."""
 
 
 @dataclass(frozen=True, slots=True)

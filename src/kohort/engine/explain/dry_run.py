@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine import cycle
@@ -24,9 +24,6 @@ from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
-
-MOST_SCANS: Final = 100
-"""How often a search for flavors goes on."""
 
 
 def run_alone(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> cycle.CycleEntry:
@@ -96,7 +93,7 @@ def _searched(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo,
     understudy = _understudy(workload, queue)
     obstacle = obstacle_of(engine, understudy, queue)
     first: Assignment | None = None
-    for number in range(1, MOST_SCANS):
+    for number in range(1, cycle.MAX_SCANS):
         head = cycle.Head(understudy, queue, obstacle=obstacle, cycle=number)
         (entry,) = cycle.run([head], _Alone(engine), now).waits
         first = first or entry.assignment

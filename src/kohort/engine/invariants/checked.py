@@ -1,11 +1,11 @@
 """An engine that does not trust itself: after every event, decision and search it looks whether all is well."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine.decisions import Decision, Reserve
-from kohort.engine.engine import Engine
+from kohort.engine.engine import Engine, SchedulingCycle
 from kohort.engine.events import Event
 from kohort.engine.invariants.queue_membership import misplaced_workloads
 from kohort.engine.invariants.sums import broken_limits, wrong_cells
@@ -30,13 +30,12 @@ class CheckedEngine(Engine):
         super().apply(event, now)
         self._insist(f"{type(event).__name__}", check(self))
 
-    def schedule(self, now: datetime) -> list[Decision]:
-        """Decide, and look."""
-        return self._checked(super().schedule(now))
-
-    def run_cycle(self, now: datetime) -> list[Decision]:
-        """Run a cycle, and look."""
-        return self._checked(super().run_cycle(now))
+    def cycles(self, clock: Callable[[], datetime]) -> Iterator[SchedulingCycle]:
+        """Run cycles, and check the state after each."""
+        for cycle in super().cycles(clock):
+            self._check_decisions(cycle.decisions)
+            yield cycle
+        self._insist("a scheduling run", check(self))
 
     def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
         """Count an admission, and look whether it was due and there was room for it."""
@@ -58,15 +57,14 @@ class CheckedEngine(Engine):
         self._insist(f"the search of {preemptor.key}", [*moved, *wrong_victims(hunt)])
         return targets
 
-    def _checked(self, decisions: list[Decision]) -> list[Decision]:
+    def _check_decisions(self, decisions: list[Decision]) -> None:
         halves = [
             problem
             for each in decisions
             if isinstance(each, Reserve)
             for problem in half_admitted(self.workloads[each.workload], each)
         ]
-        self._insist("a turn", [*halves, *check(self)])
-        return decisions
+        self._insist("a cycle", [*halves, *check(self)])
 
     def _insist(self, occasion: str, problems: Iterable[str]) -> None:
         broken = list(problems)
