@@ -4,14 +4,14 @@ The real one goes by the order of a Go map, anew in every cycle, so it has many 
 which draws lead to the given one; a draw that a step proves wrong is followed no further.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any
 from unittest.mock import patch
 
 from kohort.engine import fair_preemption
-from kohort.engine.engine import Engine
+from kohort.engine.engine import Engine, SchedulingCycle
 from kohort.engine.hierarchy import CohortNode
-from kohort.engine.records import ClusterQueueInfo
 from kohort.engine.scenario import ScenarioRunner
 from oracle.differences import differences
 from oracle.standings import step_by_step
@@ -23,10 +23,11 @@ MOST_TRIES = 2000
 
 
 class Restless(Engine):
-    """Looks at every tree in every cycle, whether something happened or not: it draws as often as the real one."""
+    """Starts every run with all trees, dirty or not: it draws as often as the real one."""
 
-    def _trees(self, names: set[str]) -> Iterator[list[ClusterQueueInfo]]:
-        return super()._trees(names | self.queues.keys())
+    def cycles(self, clock: Callable[[], datetime]) -> Iterator[SchedulingCycle]:
+        self._stirred.update(self.queues)
+        return super().cycles(clock)
 
 
 class RestlessStage(ScenarioRunner):

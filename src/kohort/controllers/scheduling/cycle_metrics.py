@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from kohort.controllers.context import ControllerContext
 from kohort.engine.assignment import FitMode
-from kohort.engine.cycle.processing import WAITING_FOR_QUOTA
+from kohort.engine.cycle import WAITING_FOR_QUOTA
 from kohort.engine.decisions import Decision, KeepPending, RequeueReason, Reserve
 
 

@@ -3,7 +3,22 @@
 Nominations read the tree as it stands when the cycle begins; heads are popped and put back by the engine.
 """
 
-from kohort.engine.cycle.model import MAX_SCANS, CycleContext, CycleEntry, CycleResult, CycleRules, Head
-from kohort.engine.cycle.processing import NO_LONGER_FITS, run
+from kohort.engine.cycle.model import MAX_SCANS, CycleContext, CycleEntry, CycleResult, CycleRules, CycleView, Head
+from kohort.engine.cycle.processing import evaluate, run
+from kohort.engine.cycle.verdict import NO_LONGER_FITS, WAITING_FOR_QUOTA, Action, Verdict
 
-__all__ = ["MAX_SCANS", "NO_LONGER_FITS", "CycleContext", "CycleEntry", "CycleResult", "CycleRules", "Head", "run"]
+__all__ = [
+    "MAX_SCANS",
+    "NO_LONGER_FITS",
+    "WAITING_FOR_QUOTA",
+    "Action",
+    "CycleContext",
+    "CycleEntry",
+    "CycleResult",
+    "CycleRules",
+    "CycleView",
+    "Head",
+    "Verdict",
+    "evaluate",
+    "run",
+]

@@ -88,8 +88,8 @@ class CycleEntry(msgspec.Struct):
         return progress is not None and progress.has_more and progress.cycle == self.head.cycle
 
 
-class CycleContext(Protocol):
-    """What a cycle asks of the engine."""
+class CycleView(Protocol):
+    """What nominations and verdicts read of the engine."""
 
     @property
     def flavors(self) -> Mapping[str, Flavor]:
@@ -101,7 +101,7 @@ class CycleContext(Protocol):
 
     @property
     def rules(self) -> CycleRules:
-        """What the configuration says."""
+        """The configuration of cycles."""
 
     @property
     def variants(self) -> Variants:
@@ -111,20 +111,27 @@ class CycleContext(Protocol):
     def placement(self) -> Placement:
         """Finds places for pods."""
 
-    @property
-    def laps(self) -> PhaseTimes:
-        """Where the time of each step is noted."""
-
     def find_targets(
         self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, requests: Requests, /
     ) -> list[PreemptionTarget]:
         """The preemption search in force."""
 
-    def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
-        """Count an admission at once, before it is written (SCH-350)."""
-
     def holdings(self, workload: WorkloadInfo) -> Iterable[PodSetUsage]:
-        """What each pod set of a workload holds."""
+        """The usage of each pod set of a workload."""
+
+    def waits_for_pods(self) -> bool:
+        """Whether admissions must wait until the pods of all others are ready (SCH-1035)."""
+
+
+class CycleContext(CycleView, Protocol):
+    """The engine as a cycle acts on it."""
+
+    @property
+    def laps(self) -> PhaseTimes:
+        """Where the time of each step is noted."""
+
+    def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
+        """Count an admission before it is written (SCH-350)."""
 
     def place(self, workload: WorkloadInfo, admission: Admission) -> None:
         """A workload that has its quota got places for its pods (SCH-341)."""
@@ -132,15 +139,12 @@ class CycleContext(Protocol):
     def try_again(self, workload: WorkloadInfo, now: datetime) -> None:
         """A workload that has its quota got no places (SCH-272)."""
 
-    def waits_for_pods(self) -> bool:
-        """Whether admissions must wait until the pods of all others are ready (SCH-1035)."""
-
     def issue(self, target: PreemptionTarget) -> bool:
         """Whether the eviction is new; False where one is under way already (SCH-650)."""
 
 
 class CycleResult(msgspec.Struct):
-    """What a cycle came to."""
+    """The result of a cycle."""
 
     decisions: list[Decision] = []
     waits: list[CycleEntry] = []

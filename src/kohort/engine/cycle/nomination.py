@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from kohort.api.errors import ApiError
 from kohort.engine import partial_admission
 from kohort.engine.assignment import Assignment, FitMode, FlavorAssignment, PodSetResult
-from kohort.engine.cycle.model import CycleContext, CycleEntry, Head
+from kohort.engine.cycle.model import CycleEntry, CycleView, Head
 from kohort.engine.decisions import KeepPending, RequeueReason
 from kohort.engine.flavor_assigner import FlavorSearch, Only, assign
 from kohort.engine.records import FlavorScanState, WorkloadInfo
@@ -17,8 +17,8 @@ NOTHING_REPLACED: Mapping[str, PodSetUsage] = {}
 class Nominator:
     """Looks for flavors, places and victims."""
 
-    def __init__(self, world: CycleContext) -> None:
-        self.world = world
+    def __init__(self, view: CycleView) -> None:
+        self.view = view
 
     def nominate(self, head: Head) -> CycleEntry:
         """What the head would get if it were alone (SCH-313)."""
@@ -42,7 +42,7 @@ class Nominator:
         """At full size, or, where that is not possible, as large as it can be (SCH-313)."""
         assignment, is_possible = self._placed(head, self._search(head, None, start, only))
         pod_sets = head.workload.pod_sets
-        if is_possible or not (self.world.rules.allows_partial and partial_admission.can_shrink(pod_sets)):
+        if is_possible or not (self.view.rules.allows_partial and partial_admission.can_shrink(pod_sets)):
             return assignment
 
         def possible(counts: list[int]) -> Assignment | None:
@@ -54,7 +54,7 @@ class Nominator:
     def _placed(self, head: Head, search: FlavorSearch) -> tuple[Assignment, bool]:
         """Flavors, then places, then victims where there is no room; and whether that is possible."""
         assignment = assign(search, head.cycle)
-        assignment = self.world.placement.place(head.workload, head.queue, assignment)
+        assignment = self.view.placement.place(head.workload, head.queue, assignment)
         mode = assignment.mode
         if mode.needs_preemption:
             assignment.targets = search.targets(assignment.needs, assignment.usage)
@@ -69,9 +69,9 @@ class Nominator:
                 each.amounts,
                 {resource: FlavorAssignment(flavor, FitMode.FIT, 0, -1) for resource, flavor in each.flavors.items()},
             )
-            for each in self.world.holdings(head.workload)
+            for each in self.view.holdings(head.workload)
         ]
-        return self.world.placement.place(head.workload, head.queue, Assignment(kept))
+        return self.view.placement.place(head.workload, head.queue, Assignment(kept))
 
     def _search(
         self,
@@ -80,14 +80,14 @@ class Nominator:
         start: FlavorScanState | None,
         only: Only | None = None,
     ) -> FlavorSearch:
-        world = self.world
+        view = self.view
         return FlavorSearch(
             head.workload,
             head.queue,
-            world.flavors,
-            world.find_targets,
-            world.rules.assigning,
-            world.eligibility,
+            view.flavors,
+            view.find_targets,
+            view.rules.assigning,
+            view.eligibility,
             counts,
             start,
             only,
@@ -99,14 +99,14 @@ class Nominator:
         replaced = workload.takes_over_from
         if replaced is None:
             return NOTHING_REPLACED
-        return {usage.name: usage for usage in self.world.holdings(replaced)}
+        return {usage.name: usage for usage in self.view.holdings(replaced)}
 
     def _current_progress(self, head: Head) -> FlavorScanState | None:
         """The recorded scan, unless it is outdated (SCH-553)."""
         progress = head.workload.progress
         if progress is None:
             return None
-        if self.world.rules.keeps_progress:
+        if self.view.rules.keeps_progress:
             if progress.equivalence != head.workload.equivalence:
                 return None
             if progress.cycle >= head.cycle - 1:

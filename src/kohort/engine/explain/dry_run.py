@@ -1,7 +1,6 @@
-"""Cycles on a world that writes nothing down: for one workload alone, or beside the heads of the other queues.
+"""Dry runs of cycles: for one workload alone, or with the heads of the other queues.
 
-Alone, the world always says that pods must be waited for (SCH-1035). So whoever fits comes back as waiting, with all
-that was tried, instead of being counted. Beside others admissions do count, and are taken back when it is over.
+Alone, the verdict is read and not acted on. With other heads admissions count, and are undone when the cycle ends.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,19 +25,19 @@ if TYPE_CHECKING:
     from kohort.engine.engine import Engine
 
 
-def run_alone(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> cycle.CycleEntry:
-    """What a cycle finds for the workload from the first flavor on, as if no other head were there (SCH-313)."""
-    understudy = _understudy(workload, queue)
-    head = cycle.Head(understudy, queue, obstacle=obstacle_of(engine, understudy, queue))
-    (entry,) = cycle.run([head], _Alone(engine), now).waits
-    return entry
+def run_alone(
+    engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo
+) -> tuple[cycle.CycleEntry, cycle.Verdict]:
+    """The verdict on the workload as the only head, with the search for flavors from its start (SCH-313)."""
+    candidate = _understudy(workload, queue)
+    return cycle.evaluate(cycle.Head(candidate, queue, obstacle=obstacle_of(engine, candidate, queue)), engine)
 
 
 def run_with_heads(
     engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, rivals: Iterable[cycle.Head], now: datetime
 ) -> KeepPending | None:
     """What the workload is told in a cycle with these heads; None where it is admitted."""
-    world, understudy = _Company(engine), _understudy(workload, queue)
+    world, understudy = _DryRun(engine), _understudy(workload, queue)
     pending = engine.pending[queue.name]
     mine = cycle.Head(understudy, queue, pending.is_preemptor(workload), cycle=pending.pops + 1)
     others = [
@@ -75,27 +74,27 @@ def _understudy(workload: WorkloadInfo, queue: ClusterQueueInfo) -> WorkloadInfo
 
 
 def run_without(
-    others: Sequence[WorkloadInfo], engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime
+    others: Sequence[WorkloadInfo], engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo
 ) -> Assignment:
     """What the workload would get if some others were gone."""
     with _away(others):
-        return _searched(engine, workload, queue, now)
+        return _searched(engine, workload, queue)
 
 
-def run_in_empty_tree(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> Assignment:
+def run_in_empty_tree(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> Assignment:
     """What the workload would get if nobody but the slice that it replaces used anything."""
     with _emptied(queue, _understudy(workload, queue).takes_over_from):
-        return _searched(engine, workload, queue, now)
+        return _searched(engine, workload, queue)
 
 
-def _searched(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> Assignment:
+def _searched(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> Assignment:
     """What it gets once its search for flavors has gone on as often as it would in a turn (SCH-550)."""
     understudy = _understudy(workload, queue)
     obstacle = obstacle_of(engine, understudy, queue)
     first: Assignment | None = None
     for number in range(1, cycle.MAX_SCANS):
         head = cycle.Head(understudy, queue, obstacle=obstacle, cycle=number)
-        (entry,) = cycle.run([head], _Alone(engine), now).waits
+        entry, _ = cycle.evaluate(head, engine)
         first = first or entry.assignment
         if entry.assignment.mode is FitMode.FIT:
             return entry.assignment
@@ -144,8 +143,8 @@ def _nodes(node: HierarchyNode) -> Iterator[HierarchyNode]:
         yield from _nodes(member)
 
 
-class _Rehearsal:
-    """The engine as a cycle sees it, without the parts that change it."""
+class _DryRun:
+    """The engine as a cycle acts on it; admissions count until they are undone, and no eviction is issued."""
 
     def __init__(self, engine: "Engine") -> None:
         self.flavors = engine.flavors
@@ -155,45 +154,26 @@ class _Rehearsal:
         self.placement = engine.placement
         self.find_targets = engine.find_targets
         self.holdings = engine.holdings
-        self.laps = PhaseTimes()
-
-    def place(self, workload: WorkloadInfo, admission: Admission) -> None:
-        """Never called: only who waits for quota is rehearsed."""
-        raise LookupError(f"{workload.key} got places of {admission.cluster_queue} in a rehearsal")
-
-    def try_again(self, workload: WorkloadInfo, now: datetime) -> None:
-        """Never called, likewise."""
-        raise LookupError(f"{workload.key} was to come again after {now} in a rehearsal")
-
-    def issue(self, target: PreemptionTarget) -> bool:
-        """Nobody is evicted."""
-        return False
-
-
-class _Alone(_Rehearsal):
-    """Where nobody is admitted."""
-
-    def waits_for_pods(self) -> bool:
-        """Always, so that nobody is admitted."""
-        return True
-
-    def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
-        """Never called, as everybody waits for pods."""
-        raise LookupError(f"{workload.key} was admitted to {admission.cluster_queue} in a rehearsal")
-
-
-class _Company(_Rehearsal):
-    """Where admissions count until they are taken back."""
-
-    def __init__(self, engine: "Engine") -> None:
-        super().__init__(engine)
         self.waits_for_pods = engine.waits_for_pods
+        self.laps = PhaseTimes()
         self._queues = engine.queues
         self._used: list[tuple[Cell, int]] = []
         self._replaced: list[WorkloadInfo] = []
 
+    def place(self, workload: WorkloadInfo, admission: Admission) -> None:
+        """Never called: a dry run has no second passes."""
+        raise LookupError(f"{workload.key} got places of {admission.cluster_queue} in a dry run")
+
+    def try_again(self, workload: WorkloadInfo, now: datetime) -> None:
+        """Never called, likewise."""
+        raise LookupError(f"{workload.key} got a second pass after {now} in a dry run")
+
+    def issue(self, target: PreemptionTarget) -> bool:
+        """No eviction is issued."""
+        return False
+
     def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
-        """Count what an understudy gets; as a holder it is known to nobody."""
+        """Count the usage of an admission, without listing the workload among the holders."""
         if (replaced := workload.takes_over_from) is not None:
             replaced.release()
             self._replaced.append(replaced)
@@ -204,7 +184,7 @@ class _Company(_Rehearsal):
         workload.queue = None
 
     def take_back(self) -> None:
-        """Leave the tree as it was."""
+        """Restore the usage of the tree."""
         for cell, amount in reversed(self._used):
             cell.free(amount)
         for workload in reversed(self._replaced):

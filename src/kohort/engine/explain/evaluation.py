@@ -10,11 +10,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from kohort.engine.assignment import Assignment, FitMode, FlavorAttempt, PodSetResult
-from kohort.engine.decisions import KeepPending
+from kohort.engine.cycle import Action, CycleEntry, Verdict
 from kohort.engine.explain.dry_run import competing_heads, run_alone, run_in_empty_tree, run_with_heads, run_without
 from kohort.engine.explain.model import Evaluation, FlavorTrial, PodSetTrial
 from kohort.engine.explain.preemption import explain_preemption
-from kohort.engine.lifecycle import reasons
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import ClusterQueueInfo, PodSetResources, WorkloadInfo
 from kohort.engine.shortage import shortages
@@ -27,16 +26,14 @@ MOST_RIVALS: Final = 20
 
 
 def evaluate(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> Evaluation:
-    """What the next cycle would find if it were the workload's turn; the engine stays as it is (SCH-313)."""
-    entry = run_alone(engine, workload, queue, now)
-    if entry.decision is None:
-        raise LookupError(f"a cycle came to no answer for {workload.key}")
-    found = _evaluation(engine, entry.workload, queue, entry.assignment, entry.decision)
+    """What the next cycle would decide with the workload as head; the engine does not change (SCH-313)."""
+    entry, verdict = run_alone(engine, workload, queue)
+    found = _evaluation(engine, entry, verdict)
     if found.is_admitted:
         return _among_rivals(engine, workload, queue, found, now)
     if found.pod_sets and found.mode is not FitMode.FIT:
-        in_vain = _in_vain(engine, workload, queue, entry.assignment, now)
-        return replace(found, never=_never(engine, workload, queue, now), in_vain=in_vain)
+        in_vain = _in_vain(engine, workload, queue, entry.assignment)
+        return replace(found, never=_never(engine, workload, queue), in_vain=in_vain)
     return found
 
 
@@ -53,17 +50,17 @@ def _among_rivals(
     return replace(found, reason=told.reason, message=told.message, requeue=told.requeue, rivals=keys)
 
 
-def _never(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> tuple[str, ...]:
+def _never(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> tuple[str, ...]:
     """Why the workload would not fit even if nobody else used anything; nothing where it would."""
-    return _reasons(run_in_empty_tree(engine, workload, queue, now))
+    return _reasons(run_in_empty_tree(engine, workload, queue))
 
 
 def _in_vain(
-    engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment, now: datetime
+    engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment
 ) -> tuple[str, ...]:
     """Why the workload would not fit without those whom it preempts; nothing where it would, or preempts nobody."""
     victims = [target.workload for target in assignment.targets]
-    return _reasons(run_without(victims, engine, workload, queue, now)) if victims else ()
+    return _reasons(run_without(victims, engine, workload, queue)) if victims else ()
 
 
 def _reasons(assignment: Assignment) -> tuple[str, ...]:
@@ -71,19 +68,18 @@ def _reasons(assignment: Assignment) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason for pod_set in short for reason in sorted(pod_set.reasons)))
 
 
-def _evaluation(
-    engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment, decision: KeepPending
-) -> Evaluation:
-    fits = decision.reason == reasons.WAITING_FOR_PODS_READY and not engine.waits_for_pods()
-    asked = {pod_set.name: pod_set for pod_set in workload.pod_sets}
+def _evaluation(engine: "Engine", entry: CycleEntry, verdict: Verdict) -> Evaluation:
+    queue, assignment = entry.queue, entry.assignment
+    fits = verdict.action in (Action.ADMIT, Action.MIGRATE)
+    requested = {pod_set.name: pod_set for pod_set in entry.workload.pod_sets}
     return Evaluation(
         mode=assignment.mode,
         borrow=assignment.borrow,
-        pod_sets=tuple(_pod_set(queue, each, asked[each.name]) for each in assignment.pod_sets),
-        preemption=explain_preemption(engine, workload, queue, assignment),
-        reason="" if fits else decision.reason,
-        message="" if fits else decision.message,
-        requeue=decision.requeue,
+        pod_sets=tuple(_pod_set(queue, each, requested[each.name]) for each in assignment.pod_sets),
+        preemption=explain_preemption(engine, entry.workload, queue, assignment),
+        reason="" if fits else verdict.reason,
+        message="" if fits else verdict.message,
+        requeue=verdict.requeue,
     )
 
 
