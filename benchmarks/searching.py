@@ -16,6 +16,7 @@ from kohort.engine.events import ObjectUpserted
 from kohort.engine.lifecycle.admission import Reservation, reserve
 from kohort.engine.quota import FlavorResource
 from kohort.engine.settings import EngineSettings
+from kohort.engine.usage_request import UsageRequest
 
 COHORTS = 10
 QUEUES = 10
@@ -55,7 +56,7 @@ def _timed(engine: Engine, name: str, cores: int, rounds: int) -> Search:
     best, found = float("inf"), 0
     for _ in range(rounds):
         begin = time.process_time()
-        targets = engine.find_targets(waiting, queue, frozenset((CPU,)), {CPU: cores * 1000})
+        targets = engine.find_targets(waiting, queue, UsageRequest({CPU: cores * 1000}, frozenset((CPU,))))
         best, found = min(best, time.process_time() - begin), len(targets)
     return Search(name, best, found)
 

@@ -7,6 +7,7 @@ import pytest
 from engine.play import CPU, FAIR, Play, configured, group, quota
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.meta import ObjectKey
+from kohort.engine.assignment import Assignment, FitMode, FlavorAssignment, PodSetResult
 from kohort.engine.decisions import Reserve
 from kohort.engine.events import EvictionFailed
 from kohort.engine.invariants import CheckedEngine, check
@@ -16,6 +17,7 @@ from kohort.engine.invariants.victims import VictimSearch, wrong_victims
 from kohort.engine.preemption import PreemptionTarget
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
+from kohort.engine.usage_request import UsageRequest
 
 Json = Any
 CORE = 1000
@@ -202,7 +204,11 @@ class TestVictims:
         by_share = play.settings.fair is not None
         return wrong_victims(
             VictimSearch(
-                named(play, preemptor), play.engine.queues["a"], frozenset(requests), requests, found, by_share
+                named(play, preemptor),
+                play.engine.queues["a"],
+                UsageRequest(requests, frozenset(requests)),
+                found,
+                by_share,
             )
         )
 
@@ -273,6 +279,11 @@ class TestVictims:
         assert self.hunt(play, ("theirs", "InCohortFairSharing")) == []
 
 
+def assigned(cpu: int) -> Assignment:
+    choices = {FR.resource: FlavorAssignment(FR.flavor, FitMode.FIT, 0, -1)}
+    return Assignment([PodSetResult("main", 1, {FR.resource: cpu}, choices)])
+
+
 class TestCheckedEngine:
     def test_it_raises_what_is_broken_after_an_event(self, play: Play) -> None:
         play.engine.queues["b"].node.cells[FR].use(CORE)
@@ -287,7 +298,7 @@ class TestCheckedEngine:
 
     def test_it_raises_when_an_admission_breaks_a_limit(self, play: Play) -> None:
         with pytest.raises(AssertionError, match="after the admission of ns/w:\n  R uses 12000 of f/cpu"):
-            play.engine.reserve(named(play, "w"), {FR: 6 * CORE}, Admission(cluster_queue="a"), play.now)
+            play.engine.reserve(named(play, "w"), assigned(6 * CORE), Admission(cluster_queue="a"), play.now)
 
     def test_it_decides_as_any_engine(self, play: Play) -> None:
         play.finish("ns/x")
@@ -301,4 +312,4 @@ def test_a_search_that_leaves_the_tree_in_disorder_is_caught(play: Play, monkeyp
 
     monkeypatch.setattr("kohort.engine.engine.find_targets", careless)
     with pytest.raises(AssertionError, match="the search left the tree other than it was"):
-        play.engine.find_targets(named(play, "w"), play.engine.queues["a"], frozenset({FR}), {FR: CORE})
+        play.engine.find_targets(named(play, "w"), play.engine.queues["a"], UsageRequest({FR: CORE}, frozenset({FR})))

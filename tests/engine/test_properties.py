@@ -23,11 +23,12 @@ from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.invariants import CheckedEngine, check
 from kohort.engine.invariants.sums import staying, sums_of
 from kohort.engine.pending import PendingState
-from kohort.engine.preemption import Needs, PreemptionTarget, Requests
+from kohort.engine.preemption import PreemptionTarget
 from kohort.engine.quota import NO_QUOTA, FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.scenario import ScenarioRunner
 from kohort.engine.settings import EngineSettings
+from kohort.engine.usage_request import UsageRequest
 
 Json = Any
 
@@ -208,9 +209,9 @@ class Witness(CheckedEngine):
         self.found: set[tuple[ObjectKey, ObjectKey, str]] = set()
 
     def find_targets(
-        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, requests: Requests
+        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest
     ) -> list[PreemptionTarget]:
-        targets = super().find_targets(preemptor, queue, needs, requests)
+        targets = super().find_targets(preemptor, queue, request)
         self.found |= {(preemptor.key, target.workload.key, target.reason) for target in targets}
         return targets
 

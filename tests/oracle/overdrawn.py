@@ -5,13 +5,13 @@ has nothing left to reserve. The real one then adds the negative remainder to th
 its cohort, so that victims in this queue free less than they hold for the rest of the cycle.
 """
 
-from collections.abc import Mapping
 from typing import Any
 from unittest.mock import patch
 
 from kohort.engine.cycle import processing
-from kohort.engine.quota import Cell, FlavorResource
+from kohort.engine.quota import Cell
 from kohort.engine.records import ClusterQueueInfo
+from kohort.engine.usage_request import UsageRequest
 from oracle.differences import differences
 from oracle.standings import our_answer
 
@@ -19,14 +19,15 @@ Json = Any
 
 
 class _NegativeReservation:
-    """An amount below zero, counted in the cell of the queue alone; stands in for the cell when it is released."""
+    """An amount below zero, counted in the cell of the queue alone; stands in for the request when it is released."""
 
     def __init__(self, cell: Cell, amount: int) -> None:
         self.cell = cell
+        self.amount = amount
         cell.usage += amount
 
-    def free(self, amount: int) -> None:
-        self.cell.usage -= amount
+    def free(self, _queue: ClusterQueueInfo) -> None:
+        self.cell.usage -= self.amount
 
 
 _reservable = processing._reservable
@@ -39,11 +40,11 @@ def _unbounded_below(cell: Cell, amount: int, borrow: int) -> int:
     return _reservable(cell, amount, borrow)
 
 
-def _hold_negative(cycle: Any, queue: ClusterQueueInfo, usage: Mapping[FlavorResource, int]) -> None:
-    _hold(cycle, queue, {fr: amount for fr, amount in usage.items() if amount >= 0})
-    for fr, amount in usage.items():
+def _hold_negative(cycle: Any, queue: ClusterQueueInfo, request: UsageRequest) -> None:
+    _hold(cycle, queue, UsageRequest({fr: amount for fr, amount in request.quota.items() if amount >= 0}))
+    for fr, amount in request.quota.items():
         if amount < 0:
-            cycle.held.append((_NegativeReservation(queue.node.cells[fr], amount), amount))
+            cycle.held.append((queue, _NegativeReservation(queue.node.cells[fr], amount)))
 
 
 def is_overdrawn(scenario: Json, answer: list[Json]) -> bool:

@@ -13,6 +13,8 @@ from kohort.api.kueue.v1beta2.workload import TopologyAssignment
 from kohort.engine.preemption import PreemptionTarget
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import FlavorScanState
+from kohort.engine.requests.usage import PodSetUsage
+from kohort.engine.usage_request import CapacityRequest, UsageRequest
 
 
 class FitMode(IntEnum):
@@ -103,18 +105,26 @@ class FlavorAttempt(msgspec.Struct, frozen=True):
     """Why the flavor can't be used at all: a taint, a selector, a missing object."""
     counts: bool = True
     """False for a flavor that was passed over without being judged (SCH-331)."""
+    capacity_problem: str = ""
+    """What it lacks besides quota."""
 
     @property
     def severity(self) -> NoFitReason:
         """The gravest over its resources."""
         if self.obstacle:
             return NoFitReason.NoMatchingFlavor
-        return max((verdict.severity for verdict in self.verdicts), default=NoFitReason.NONE)
+        short = (
+            NoFitReason.WaitingForQuota if self.capacity_problem and self.mode is FitMode.NO_FIT else NoFitReason.NONE
+        )
+        return max((verdict.severity for verdict in self.verdicts), default=short) or short
 
     @property
     def reasons(self) -> list[str]:
         """Every reason text of the attempt."""
-        return [self.obstacle] if self.obstacle else [verdict.text for verdict in self.verdicts if verdict.text]
+        if self.obstacle:
+            return [self.obstacle]
+        lacking = [self.capacity_problem] if self.capacity_problem else []
+        return [verdict.text for verdict in self.verdicts if verdict.text] + lacking
 
     def rendered(self) -> str:
         """As in the list of considered flavors (SCH-354)."""
@@ -201,6 +211,23 @@ class Assignment(msgspec.Struct):
     """It was looked for a second time, because others of the cycle took its victims (SCH-331)."""
     usage: dict[FlavorResource, int] = {}
     """What it would take of each flavor-resource, all pod sets together, on top of a slice that it replaces."""
+    capacity: tuple[CapacityRequest, ...] = ()
+    """What it would take besides quota."""
+
+    @property
+    def request(self) -> UsageRequest:
+        """All that it needs."""
+        return UsageRequest(self.usage, self.needs, self.capacity)
+
+    @property
+    def pod_set_usage(self) -> list[PodSetUsage]:
+        """What each pod set holds once admitted."""
+        return [
+            PodSetUsage(
+                each.name, each.count, {name: choice.flavor for name, choice in each.choices.items()}, each.requests
+            )
+            for each in self.pod_sets
+        ]
 
     @property
     def full_usage(self) -> dict[FlavorResource, int]:

@@ -20,6 +20,7 @@ from kohort.api.kueue.v1beta2.workload import Admission, PodSet
 from kohort.api.kueue.v1beta2.workload import Workload as WorkloadObject
 from kohort.api.meta import ObjectKey
 from kohort.engine import cycle
+from kohort.engine.assignment import Assignment
 from kohort.engine.cycle import MAX_SCANS, CycleEntry, Head
 from kohort.engine.decisions import Decision, KeepPending, RequeueReason
 from kohort.engine.drs import share_of
@@ -31,11 +32,11 @@ from kohort.engine.lifecycle.reconcile_context import cluster_queue_facts
 from kohort.engine.pending import PendingState
 from kohort.engine.phase_timing import Clock, PhaseTimes, zero_clock
 from kohort.engine.placement import Placement, UnconstrainedPlacement
-from kohort.engine.preemption import Needs, PreemptionTarget, Requests, find_targets
-from kohort.engine.quota import Usage
-from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
+from kohort.engine.preemption import PreemptionTarget, find_targets
+from kohort.engine.records import NOTHING_HELD, ClusterQueueInfo, WorkloadInfo
 from kohort.engine.settings import EngineSettings
 from kohort.engine.state import EngineState
+from kohort.engine.usage_request import UsageRequest
 from kohort.engine.usage_stats import figures_of, local_queue_usage, queue_usage
 
 Scan = frozenset[tuple[ObjectKey, tuple[tuple[tuple[str, str], int], ...]]]
@@ -313,7 +314,7 @@ class Engine(EngineState):
 
     # What a cycle asks
 
-    def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
+    def reserve(self, workload: WorkloadInfo, assignment: Assignment, admission: Admission, now: datetime) -> None:
         """Count an admission before it is written (SCH-350); like seeing it written, it outdates scans (SCH-554)."""
         queue = self.queues[admission.cluster_queue]
         replaced = workload.takes_over_from
@@ -321,7 +322,8 @@ class Engine(EngineState):
         self._assumed[workload.key] = None
         if self.history is not None and queue.orders_by_usage:
             self.history.charge(workload.local_queue, workload.key, _total_requests(workload, queue), now)
-        workload.usage, workload.admission, workload.reserved_at, workload.progress = usage, admission, now, None
+        workload.usage, workload.admission = assignment.full_usage, admission
+        workload.reserved_at, workload.progress = now, None
         workload.evicted = False
         workload.pods_ready = False
         if workload.allowed_flavors is not None:
@@ -329,7 +331,7 @@ class Engine(EngineState):
         if replaced is not None:
             self._release(replaced)
             self._taken_over[replaced.key] = workload.key
-        queue.add_holder(workload)
+        queue.add_holder(workload, self.capacity.usage(assignment.pod_set_usage) if self.capacity else NOTHING_HELD)
         queue.node.generation += 1
 
     def _is_admitted_by(self, workload: WorkloadInfo, admission: Admission) -> bool:
@@ -369,12 +371,12 @@ class Engine(EngineState):
         return workload.evicted or workload.uid in self._evicting
 
     def find_targets(
-        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, requests: Requests
+        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest
     ) -> list[PreemptionTarget]:
         """Search for victims by the configured algorithm."""
         if self.settings.fair is None:
-            return find_targets(preemptor, queue, needs, requests, self)
-        return find_fair_targets(preemptor, queue, needs, requests, self, self.settings.fair)
+            return find_targets(preemptor, queue, request, self)
+        return find_fair_targets(preemptor, queue, request, self, self.settings.fair)
 
     def queue_at(self, node: HierarchyNode) -> ClusterQueueInfo | None:
         """The queue of a leaf, unless it takes no part in scheduling (SCH-1052)."""

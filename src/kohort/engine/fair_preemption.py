@@ -9,19 +9,17 @@ from kohort.engine.preemption import (
     IN_CLUSTER_QUEUE,
     IN_COHORT_FAIR_SHARING,
     IN_COHORT_RECLAMATION,
-    Needs,
     PreemptionCandidate,
     PreemptionContext,
     PreemptionTarget,
-    Requests,
     candidate_order,
-    could_suffice,
     drop_unneeded_targets,
-    fits,
     holders_passing,
     restore_usage,
 )
+from kohort.engine.quota import FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
+from kohort.engine.usage_request import UsageRequest, could_suffice, fits
 
 FINAL_SHARE: Final = "LessThanOrEqualToFinalShare"
 INITIAL_SHARE: Final = "LessThanInitialShare"
@@ -39,21 +37,20 @@ class FairRules:
 def find_fair_targets(
     preemptor: WorkloadInfo,
     queue: ClusterQueueInfo,
-    needs: Needs,
-    requests: Requests,
+    request: UsageRequest,
     world: PreemptionContext,
     rules: FairRules,
 ) -> list[PreemptionTarget]:
     """The workloads to preempt so that the requests fit, taken by share; empty where no fair set suffices."""
-    candidates = _candidates(preemptor, queue, needs, world)
-    if not could_suffice(candidates, queue, requests):
+    candidates = _candidates(preemptor, queue, request.needs, world)
+    if not could_suffice(candidates, queue, request):
         return []
     candidates.sort(key=candidate_order(queue, world))
-    return _FairSearch(queue, needs, requests, world, rules, candidates).run()
+    return _FairSearch(queue, request, world, rules, candidates).run()
 
 
 def _candidates(
-    preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, world: PreemptionContext
+    preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: frozenset[FlavorResource], world: PreemptionContext
 ) -> list[WorkloadInfo]:
     """Everybody whom the policies allow to be preempted (SCH-720)."""
     found = holders_passing(queue.policies.within_queue, preemptor, queue, needs)
@@ -71,14 +68,13 @@ class _FairSearch:
     def __init__(
         self,
         queue: ClusterQueueInfo,
-        needs: Needs,
-        requests: Requests,
+        request: UsageRequest,
         world: PreemptionContext,
         rules: FairRules,
         candidates: list[WorkloadInfo],
     ) -> None:
         self.queue = queue
-        self.requests = requests
+        self.request = request
         self.world = world
         self.rules = rules
         self.shares = ShareCache()
@@ -93,17 +89,17 @@ class _FairSearch:
         self.removed: list[PreemptionCandidate] = []
         self.own_path = {id(node) for node in (queue.node, *queue.node.ancestors())}
         cells = queue.node.cells
-        self.is_within_nominal = all(not cells[fr].borrows_with(requests.get(fr, 0)) for fr in needs)
+        self.is_within_nominal = all(not cells[fr].borrows_with(request.quota.get(fr, 0)) for fr in request.needs)
 
     def run(self) -> list[PreemptionTarget]:
         """SCH-726."""
-        self._use_requests()
+        self.request.use(self.queue)
         fitted = self._first_loop() or (len(self.rules.strategies) == 2 and self._second_loop())
-        self._free_requests()
+        self.request.free(self.queue)
         if not fitted:
             restore_usage(self.removed)
             return []
-        kept = drop_unneeded_targets(self.removed, lambda: fits(self.queue, self.requests))
+        kept = drop_unneeded_targets(self.removed, lambda: fits(self.queue, self.request))
         restore_usage(kept)
         return [PreemptionTarget(each.workload, each.reason) for each in kept]
 
@@ -176,18 +172,10 @@ class _FairSearch:
         return True
 
     def _fits(self) -> bool:
-        self._free_requests()
-        answer = fits(self.queue, self.requests)
-        self._use_requests()
+        self.request.free(self.queue)
+        answer = fits(self.queue, self.request)
+        self.request.use(self.queue)
         return answer
-
-    def _use_requests(self) -> None:
-        for fr, amount in self.requests.items():
-            self.queue.node.cells[fr].use(amount)
-
-    def _free_requests(self) -> None:
-        for fr, amount in self.requests.items():
-            self.queue.node.cells[fr].free(amount)
 
     def _almost_lca(self, picked: ClusterQueueInfo) -> tuple[HierarchyNode, HierarchyNode]:
         """The nodes just below the lowest common ancestor, on either side (SCH-723)."""

@@ -11,14 +11,15 @@ import msgspec
 from kohort.engine.assignment import Assignment, FitMode, FlavorAssignment, FlavorAttempt, PodSetResult, ResourceVerdict
 from kohort.engine.eligibility import FlavorEligibility
 from kohort.engine.hierarchy import ClusterQueueNode
-from kohort.engine.preemption import Needs, PreemptionTarget, Requests
+from kohort.engine.preemption import PreemptionTarget
 from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.records import ClusterQueueInfo, Flavor, FlavorGroup, FlavorScanState, PodSetResources, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
+from kohort.engine.usage_request import CapacityModel, CapacityRequest, UsageRequest, released
 
 PODS = "pods"
 
-FindTargets = Callable[[WorkloadInfo, ClusterQueueInfo, Needs, Requests], list[PreemptionTarget]]
+FindTargets = Callable[[WorkloadInfo, ClusterQueueInfo, UsageRequest], list[PreemptionTarget]]
 """The preemption search in force: classical or by fair share."""
 Only = Mapping[tuple[str, str], str]
 """The flavors that pod sets are bound to, by pod set and resource."""
@@ -53,15 +54,25 @@ class FlavorSearch(msgspec.Struct):
     """What earlier pod sets of this workload take (SCH-506)."""
     simulated: dict[FlavorResource, tuple[int, list[PreemptionTarget]]] = {}
     """The victims found for an amount of one flavor-resource alone (SCH-522)."""
+    capacity: CapacityModel | None = None
+    """What limits admissions besides quota."""
+    placed: dict[str, list[PodSetResources]] = {}
+    """Earlier pod sets of this workload by flavor, where there is a capacity model."""
 
-    def targets(self, needs: Needs, requests: Requests) -> list[PreemptionTarget]:
+    def targets(self, request: UsageRequest) -> list[PreemptionTarget]:
         """The victims for everything together; what was simulated is not searched again where it is the same."""
-        if len(requests) == 1:
-            ((fr, amount),) = requests.items()
+        if len(request.quota) == 1 and not request.capacity:
+            ((fr, amount),) = request.quota.items()
             known = self.simulated.get(fr)
             if known is not None and known[0] == amount:
                 return known[1]
-        return self.find_targets(self.workload, self.queue, needs, requests)
+        return self.find_targets(self.workload, self.queue, request)
+
+    def capacity_requests(self, flavor: str, group: Sequence[PodSetResources] = ()) -> tuple[CapacityRequest, ...]:
+        """What earlier pod sets and these need of a flavor besides quota."""
+        if self.capacity is None:
+            return ()
+        return self.capacity.requests(self.workload, flavor, [*self.placed.get(flavor, ()), *group])
 
 
 def assign(search: FlavorSearch, cycle: int = 0) -> Assignment:
@@ -73,7 +84,8 @@ def assign(search: FlavorSearch, cycle: int = 0) -> Assignment:
         results += found
         if not _assign_group(search, group, found):
             break
-    return Assignment(results, progress=_progress(search, results, cycle), usage=search.taken)
+    capacity = tuple([each for flavor in search.placed for each in search.capacity_requests(flavor)])
+    return Assignment(results, progress=_progress(search, results, cycle), usage=search.taken, capacity=capacity)
 
 
 def _counted(search: FlavorSearch) -> list[PodSetResources]:
@@ -167,6 +179,8 @@ def _assign_resources(
     for resource, amount in requests.items():
         fr = FlavorResource(chosen.flavor, resource)
         search.taken[fr] = search.taken.get(fr, 0) + amount
+    if search.capacity is not None:
+        search.placed.setdefault(chosen.flavor, []).extend(group)
     return True
 
 
@@ -252,7 +266,25 @@ def _try(search: FlavorSearch, group: list[PodSetResources], name: str, requests
         return FlavorAttempt(name, FitMode.NO_FIT, 0, obstacle=obstacle)
     verdicts = tuple([_judge(search, name, resource, amount) for resource, amount in sorted(requests.items())])
     worst = verdicts[0] if len(verdicts) == 1 else min(verdicts, key=lambda verdict: (verdict.mode, -verdict.borrow))
-    return FlavorAttempt(name, worst.mode, worst.borrow, verdicts)
+    attempt = FlavorAttempt(name, worst.mode, worst.borrow, verdicts)
+    return attempt if search.capacity is None else _with_capacity(search, group, attempt)
+
+
+def _with_capacity(search: FlavorSearch, group: list[PodSetResources], attempt: FlavorAttempt) -> FlavorAttempt:
+    """The attempt with what it lacks besides quota; the mode of all its resources is that of the worst."""
+    capacity = search.capacity_requests(attempt.flavor, group)
+    lacking = [each.problem for each in capacity if not each.fits()]
+    if not lacking or attempt.mode is FitMode.NO_FIT:
+        return attempt
+    mode, borrow = FitMode.NO_FIT, attempt.borrow
+    if all(each.could_fit() for each in capacity):
+        totals = {
+            FlavorResource(attempt.flavor, each.resource): each.assumed + each.request for each in attempt.verdicts
+        }
+        targets = search.find_targets(search.workload, search.queue, UsageRequest(totals, frozenset(totals), capacity))
+        mode = _preemption_mode(search, targets)
+    verdicts = [msgspec.structs.replace(each, mode=min(each.mode, mode), simulated=True) for each in attempt.verdicts]
+    return FlavorAttempt(attempt.flavor, mode, borrow, tuple(verdicts), capacity_problem="; ".join(lacking))
 
 
 def _passed_over(only: Only, first: PodSetResources, name: str, requests: Mapping[str, int]) -> str:
@@ -314,17 +346,20 @@ def _may_preempt_while_borrowing(search: FlavorSearch) -> bool:
 
 def _simulate(search: FlavorSearch, fr: FlavorResource, total: int, borrow: int) -> tuple[FitMode, int]:
     """Whether preempting for this flavor-resource alone would make room."""
-    targets = search.find_targets(search.workload, search.queue, frozenset((fr,)), {fr: total})
+    targets = search.find_targets(search.workload, search.queue, UsageRequest({fr: total}, frozenset((fr,))))
     search.simulated[fr] = (total, targets)
     if not targets:
         return FitMode.NO_CANDIDATES, borrow
-    for target in targets:
-        target.workload.release()
-    level, _ = borrowing_level(search.queue.node, fr, total)
-    for target in targets:
-        target.workload.hold()
+    with released([target.workload for target in targets]):
+        level, _ = borrowing_level(search.queue.node, fr, total)
+    return _preemption_mode(search, targets), level
+
+
+def _preemption_mode(search: FlavorSearch, targets: list[PreemptionTarget]) -> FitMode:
+    if not targets:
+        return FitMode.NO_CANDIDATES
     own = any(target.workload.queue is search.queue for target in targets)
-    return (FitMode.PREEMPT if own else FitMode.RECLAIM), level
+    return FitMode.PREEMPT if own else FitMode.RECLAIM
 
 
 def borrowing_level(node: ClusterQueueNode, fr: FlavorResource, amount: int) -> tuple[int, bool]:

@@ -14,15 +14,12 @@ import msgspec
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
+from kohort.engine.usage_request import UsageRequest, could_suffice, fits
 
 IN_CLUSTER_QUEUE: Final = "InClusterQueue"
 IN_COHORT_RECLAMATION: Final = "InCohortReclamation"
 IN_COHORT_FAIR_SHARING: Final = "InCohortFairSharing"
 IN_COHORT_RECLAIM_WHILE_BORROWING: Final = "InCohortReclaimWhileBorrowing"
-
-Needs = frozenset[FlavorResource]
-"""Flavor-resources that lack room (SCH-601)."""
-Requests = Mapping[FlavorResource, int]
 
 FAR_FUTURE: Final = float("inf")
 
@@ -77,7 +74,7 @@ def _before(left: datetime | None, right: datetime | None) -> bool:
     return left is not None and right is not None and left < right
 
 
-def uses(workload: WorkloadInfo, needs: Needs) -> bool:
+def uses(workload: WorkloadInfo, needs: frozenset[FlavorResource]) -> bool:
     """Whether the workload holds any of what is needed (SCH-602)."""
     return not needs.isdisjoint(workload.usage)
 
@@ -92,7 +89,9 @@ def _may_have_candidates(policy: str, preemptor: WorkloadInfo, queue: ClusterQue
     return lowest < preemptor.priority or (policy == "LowerOrNewerEqualPriority" and lowest == preemptor.priority)
 
 
-def holders_passing(policy: str, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs) -> list[WorkloadInfo]:
+def holders_passing(
+    policy: str, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: frozenset[FlavorResource]
+) -> list[WorkloadInfo]:
     """Workloads of a queue that the policy allows to be preempted."""
     if not _may_have_candidates(policy, preemptor, queue):
         return []
@@ -128,22 +127,16 @@ def candidate_order(own: ClusterQueueInfo, world: PreemptionContext) -> Callable
     return key
 
 
-# Fit
+# Borrowing
 
 
-def fits(queue: ClusterQueueInfo, requests: Requests) -> bool:
-    """Whether the requests fit what is available now (SCH-432)."""
+def fits_within_nominal(queue: ClusterQueueInfo, request: UsageRequest) -> bool:
+    """Whether the quota of the request fits without borrowing."""
     cells = queue.node.cells
-    return not [fr for fr, amount in requests.items() if amount > 0 and cells[fr].available() < amount]
+    return all(not cells[fr].borrows_with(amount) for fr, amount in request.quota.items())
 
 
-def fits_within_nominal(queue: ClusterQueueInfo, requests: Requests) -> bool:
-    """Whether the requests fit without borrowing."""
-    cells = queue.node.cells
-    return all(not cells[fr].borrows_with(amount) for fr, amount in requests.items())
-
-
-def is_within_nominal(node: HierarchyNode, needs: Needs) -> bool:
+def is_within_nominal(node: HierarchyNode, needs: frozenset[FlavorResource]) -> bool:
     """Whether the node borrows none of what is needed."""
     cells = node.cells
     for fr in needs:
@@ -175,30 +168,30 @@ class PreemptionCandidates(msgspec.Struct, frozen=True):
 
 
 def find_candidates(
-    preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, requests: Requests, world: PreemptionContext
+    preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest, world: PreemptionContext
 ) -> PreemptionCandidates:
     """Everybody whom the policies allow to be preempted and whom some attempt could use."""
-    own = holders_passing(queue.policies.within_queue, preemptor, queue, needs)
+    own = holders_passing(queue.policies.within_queue, preemptor, queue, request.needs)
     hierarchical: list[PreemptionCandidate] = []
     priority: list[PreemptionCandidate] = []
     if queue.node.parent is not None and queue.policies.reclaim != "Never":
-        others_count = queue.policies.borrow_policy != "Never" or _could_stay_within_nominal(queue, own, requests)
-        for ancestor, below, has_advantage in _levels(queue, requests):
+        others_count = queue.policies.borrow_policy != "Never" or _could_stay_within_nominal(queue, own, request)
+        for ancestor, below, has_advantage in _levels(queue, request):
             if has_advantage:
-                donors = _donors(ancestor, below, preemptor, queue, needs, world)
+                donors = _donors(ancestor, below, preemptor, queue, request.needs, world)
                 hierarchical += [PreemptionCandidate(each, IN_COHORT_RECLAMATION, ancestor) for each in donors]
             elif others_count:
-                donors = _donors(ancestor, below, preemptor, queue, needs, world)
+                donors = _donors(ancestor, below, preemptor, queue, request.needs, world)
                 priority += [_priority_candidate(preemptor, queue, each, ancestor) for each in donors]
     return PreemptionCandidates(hierarchical, priority, [PreemptionCandidate(each, IN_CLUSTER_QUEUE) for each in own])
 
 
-def _could_stay_within_nominal(queue: ClusterQueueInfo, own: list[WorkloadInfo], requests: Requests) -> bool:
+def _could_stay_within_nominal(queue: ClusterQueueInfo, own: list[WorkloadInfo], request: UsageRequest) -> bool:
     """Whether the requests would fit without borrowing if all candidates of the own queue were gone."""
     cells = queue.node.cells
     return all(
         cells[fr].usage - sum([each.usage.get(fr, 0) for each in own]) + amount <= cells[fr].subtree
-        for fr, amount in requests.items()
+        for fr, amount in request.quota.items()
     )
 
 
@@ -216,11 +209,11 @@ def _priority_candidate(
     return PreemptionCandidate(workload, reason, lca, only_without_borrowing=spared)
 
 
-def _levels(queue: ClusterQueueInfo, requests: Requests) -> Iterator[tuple[CohortNode, HierarchyNode, bool]]:
+def _levels(queue: ClusterQueueInfo, request: UsageRequest) -> Iterator[tuple[CohortNode, HierarchyNode, bool]]:
     """Each ancestor, the node below it on the way, and whether the request fits below it (SCH-611, SCH-614)."""
     node: HierarchyNode = queue.node
-    has_advantage = fits_within_nominal(queue, requests)
-    rest = _beyond_local(node, requests)
+    has_advantage = fits_within_nominal(queue, request)
+    rest = _beyond_local(node, request.quota)
     for ancestor in queue.node.ancestors():
         yield ancestor, node, has_advantage
         cells = ancestor.cells
@@ -229,7 +222,7 @@ def _levels(queue: ClusterQueueInfo, requests: Requests) -> Iterator[tuple[Cohor
         node = ancestor
 
 
-def _beyond_local(node: HierarchyNode, requests: Requests) -> dict[FlavorResource, int]:
+def _beyond_local(node: HierarchyNode, requests: Mapping[FlavorResource, int]) -> dict[FlavorResource, int]:
     return {fr: max(0, amount - node.cells[fr].local_available) for fr, amount in requests.items()}
 
 
@@ -238,7 +231,7 @@ def _donors(
     visited: HierarchyNode,
     preemptor: WorkloadInfo,
     queue: ClusterQueueInfo,
-    needs: Needs,
+    needs: frozenset[FlavorResource],
     world: PreemptionContext,
 ) -> list[WorkloadInfo]:
     """Workloads below a cohort that may be reclaimed, descending only where something is borrowed."""
@@ -266,40 +259,30 @@ class PreemptionAttempt(Enum):
 
 
 def find_targets(
-    preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, requests: Requests, world: PreemptionContext
+    preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest, world: PreemptionContext
 ) -> list[PreemptionTarget]:
     """The workloads to preempt so that the requests fit; empty where no allowed set suffices (SCH-634)."""
-    candidates = find_candidates(preemptor, queue, needs, requests, world)
-    attempts = _attempts(candidates, queue, needs)
-    promising = [attempt for attempt in attempts if _could_suffice(candidates, attempt, queue, requests)]
+    candidates = find_candidates(preemptor, queue, request, world)
+    attempts = _attempts(candidates, queue, request.needs)
+    promising = [attempt for attempt in attempts if _could_suffice(candidates, attempt, queue, request)]
     if not promising:
         return []
     ordered = candidates.ordered(candidate_order(queue, world))
     for attempt in promising:
-        targets = _walk(ordered, needs, attempt, _fit_test(queue, requests, attempt))
+        targets = _walk(ordered, request.needs, attempt, _fit_test(queue, request, attempt))
         if targets:
             return targets
     return []
 
 
 def _could_suffice(
-    candidates: PreemptionCandidates, attempt: PreemptionAttempt, queue: ClusterQueueInfo, requests: Requests
+    candidates: PreemptionCandidates, attempt: PreemptionAttempt, queue: ClusterQueueInfo, request: UsageRequest
 ) -> bool:
     own = [each.workload for each in candidates.own]
-    if attempt is PreemptionAttempt.WITHIN_NOMINAL and not _could_stay_within_nominal(queue, own, requests):
+    if attempt is PreemptionAttempt.WITHIN_NOMINAL and not _could_stay_within_nominal(queue, own, request):
         return False
     others = [each.workload for each in candidates.priority if not _is_out_of_reach(each, attempt)]
-    return could_suffice(own + [each.workload for each in candidates.hierarchical] + others, queue, requests)
-
-
-def could_suffice(leaving: list[WorkloadInfo], queue: ClusterQueueInfo, requests: Requests) -> bool:
-    """Whether the requests would fit if all of them left: nobody makes more room than what it holds."""
-    cells = queue.node.cells
-    return bool(leaving) and all(
-        cells[fr].available() + sum([each.usage.get(fr, 0) for each in leaving]) >= amount
-        for fr, amount in requests.items()
-        if amount > 0
-    )
+    return could_suffice(own + [each.workload for each in candidates.hierarchical] + others, queue, request)
 
 
 def _is_out_of_reach(candidate: PreemptionCandidate, attempt: PreemptionAttempt) -> bool:
@@ -307,7 +290,9 @@ def _is_out_of_reach(candidate: PreemptionCandidate, attempt: PreemptionAttempt)
     return candidate.only_without_borrowing and attempt is PreemptionAttempt.BORROWING
 
 
-def _attempts(candidates: PreemptionCandidates, queue: ClusterQueueInfo, needs: Needs) -> tuple[PreemptionAttempt, ...]:
+def _attempts(
+    candidates: PreemptionCandidates, queue: ClusterQueueInfo, needs: frozenset[FlavorResource]
+) -> tuple[PreemptionAttempt, ...]:
     """Which walks to try, and in which order (SCH-630)."""
     forbidden = queue.policies.borrow_policy == "Never"
     cells = queue.node.cells
@@ -320,15 +305,18 @@ def _attempts(candidates: PreemptionCandidates, queue: ClusterQueueInfo, needs: 
     return (PreemptionAttempt.BORROWING, PreemptionAttempt.WITHIN_NOMINAL)
 
 
-def _fit_test(queue: ClusterQueueInfo, requests: Requests, attempt: PreemptionAttempt) -> Callable[[], bool]:
+def _fit_test(queue: ClusterQueueInfo, request: UsageRequest, attempt: PreemptionAttempt) -> Callable[[], bool]:
     """SCH-632."""
     if attempt is PreemptionAttempt.BORROWING:
-        return lambda: fits(queue, requests)
-    return lambda: fits(queue, requests) and fits_within_nominal(queue, requests)
+        return lambda: fits(queue, request)
+    return lambda: fits(queue, request) and fits_within_nominal(queue, request)
 
 
 def _walk(
-    ordered: list[PreemptionCandidate], needs: Needs, attempt: PreemptionAttempt, fit: Callable[[], bool]
+    ordered: list[PreemptionCandidate],
+    needs: frozenset[FlavorResource],
+    attempt: PreemptionAttempt,
+    fit: Callable[[], bool],
 ) -> list[PreemptionTarget]:
     """Remove candidates in order, not by size (SCH-635), until the preemptor fits; then the tree is as before."""
     removed: list[PreemptionCandidate] = []
@@ -351,7 +339,7 @@ def restore_usage(removed: list[PreemptionCandidate]) -> None:
         candidate.workload.hold()
 
 
-def _is_spared(candidate: PreemptionCandidate, needs: Needs, attempt: PreemptionAttempt) -> bool:
+def _is_spared(candidate: PreemptionCandidate, needs: frozenset[FlavorResource], attempt: PreemptionAttempt) -> bool:
     """SCH-631."""
     if candidate.lca is None:
         return False

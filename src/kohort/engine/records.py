@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -18,7 +18,7 @@ from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.meta import ObjectKey, Taint, Toleration
 from kohort.api.selectors import Selector
 from kohort.engine.hierarchy import ClusterQueueNode
-from kohort.engine.quota import Cell, FlavorResource
+from kohort.engine.quota import FlavorResource
 from kohort.engine.requests.demand import PodSetDemand
 from kohort.engine.requests.environment import Environment
 
@@ -86,7 +86,19 @@ PodSetDevices = tuple[str, tuple[tuple[str, int], ...]]
 """Name of a pod set, and what one of its pods claims: resources of quota with amounts in internal units."""
 CreationOrder = tuple[str, str]
 """The UID of the job, or of the Workload where no job is known, and that of the Workload (SCH-212 e)."""
-NOTHING_HELD: Final[Mapping[Cell, int]] = MappingProxyType({})
+
+
+class UsageCounter(Protocol):
+    """Counts usage: a cell of quota, or another capacity."""
+
+    def use(self, amount: int, /) -> None:
+        """Count usage."""
+
+    def free(self, amount: int, /) -> None:
+        """Undo `use`."""
+
+
+NOTHING_HELD: Final[Mapping[UsageCounter, int]] = MappingProxyType({})
 
 
 class WorkloadInfo:
@@ -153,8 +165,8 @@ class WorkloadInfo:
         """The older slice of an elastic job that this one takes over from (SCH-1103)."""
         self.usage: dict[FlavorResource, int] = {}
         """What it holds while it has quota."""
-        self.held: Mapping[Cell, int] = NOTHING_HELD
-        """The same, at the cells of its queue."""
+        self.held: Mapping[UsageCounter, int] = NOTHING_HELD
+        """What it counts at which counters: the cells of its queue, and those of other capacities."""
         self.admission: Admission | None = None
         """The admission for which `usage` was counted, so that its echo is not counted again."""
         self.reserved_at: datetime | None = None
@@ -184,14 +196,14 @@ class WorkloadInfo:
         return replaced if replaced is not None and replaced.has_quota and replaced.queue is self.queue else None
 
     def hold(self) -> None:
-        """Count its use in the tree."""
-        for cell, amount in self.held.items():
-            cell.use(amount)
+        """Count its usage at all counters."""
+        for counter, amount in self.held.items():
+            counter.use(amount)
 
     def release(self) -> None:
-        """Take its use out of the tree."""
-        for cell, amount in self.held.items():
-            cell.free(amount)
+        """Take its usage out of all counters."""
+        for counter, amount in self.held.items():
+            counter.free(amount)
 
 
 class FlavorScanState(msgspec.Struct, frozen=True):
@@ -246,13 +258,17 @@ class ClusterQueueInfo:
     def __repr__(self) -> str:
         return f"<Queue {self.name}>"
 
-    def add_holder(self, workload: WorkloadInfo) -> None:
-        """Count a workload that got quota here; its use must be set."""
+    def add_holder(self, workload: WorkloadInfo, capacity: Mapping[UsageCounter, int] = NOTHING_HELD) -> None:
+        """Count a workload that got quota here; its usage must be set, `capacity` is what it uses besides quota."""
         workload.queue = self
-        workload.held = {self.node.cell(fr): amount for fr, amount in workload.usage.items()}
+        workload.held = {**self.quota_held_by(workload), **capacity}
         self.holders[workload.key] = workload
         self.priorities[workload.priority] = self.priorities.get(workload.priority, 0) + 1
         workload.hold()
+
+    def quota_held_by(self, workload: WorkloadInfo) -> dict[UsageCounter, int]:
+        """The usage of a workload at the cells of this queue."""
+        return {self.node.cell(fr): amount for fr, amount in workload.usage.items()}
 
     def drop_holder(self, workload: WorkloadInfo) -> None:
         """The workload's quota is free again."""

@@ -14,11 +14,11 @@ from kohort.engine.eligibility import FlavorEligibility
 from kohort.engine.flavor_assigner import FlavorRules
 from kohort.engine.phase_timing import PhaseTimes
 from kohort.engine.placement import Placement
-from kohort.engine.preemption import Needs, PreemptionTarget, Requests
-from kohort.engine.quota import Usage
+from kohort.engine.preemption import PreemptionTarget
 from kohort.engine.records import ClusterQueueInfo, Flavor, SecondPassReason, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
 from kohort.engine.tournament import TournamentRules
+from kohort.engine.usage_request import CapacityModel, UsageRequest
 from kohort.engine.variants import Variants
 
 MAX_SCANS: Final = 100
@@ -111,8 +111,12 @@ class CycleView(Protocol):
     def placement(self) -> Placement:
         """Finds places for pods."""
 
+    @property
+    def capacity(self) -> CapacityModel | None:
+        """What limits admissions besides quota."""
+
     def find_targets(
-        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, requests: Requests, /
+        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest, /
     ) -> list[PreemptionTarget]:
         """The preemption search in force."""
 
@@ -130,7 +134,7 @@ class CycleContext(CycleView, Protocol):
     def laps(self) -> PhaseTimes:
         """Where the time of each step is noted."""
 
-    def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
+    def reserve(self, workload: WorkloadInfo, assignment: Assignment, admission: Admission, now: datetime) -> None:
         """Count an admission before it is written (SCH-350)."""
 
     def place(self, workload: WorkloadInfo, admission: Admission) -> None:

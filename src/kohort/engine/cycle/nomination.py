@@ -57,7 +57,7 @@ class Nominator:
         assignment = self.view.placement.place(head.workload, head.queue, assignment)
         mode = assignment.mode
         if mode.needs_preemption:
-            assignment.targets = search.targets(assignment.needs, assignment.usage)
+            assignment.targets = search.targets(assignment.request)
         return assignment, mode is FitMode.FIT or bool(assignment.targets)
 
     def _placed_again(self, head: Head) -> Assignment:
@@ -92,6 +92,7 @@ class Nominator:
             start,
             only,
             NOTHING_REPLACED if head.workload.replaces is None else self._replaced_usage(head.workload),
+            capacity=view.capacity,
         )
 
     def _replaced_usage(self, workload: WorkloadInfo) -> Mapping[str, PodSetUsage]:

@@ -4,7 +4,7 @@ Every verdict is acted on at once: what is admitted counts for the entries that 
 of the cycle (for preemptors and for blocked workloads) is released at its end.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -16,9 +16,10 @@ from kohort.engine.cycle.nomination import Nominator
 from kohort.engine.cycle.ordering import in_order
 from kohort.engine.cycle.verdict import BETTER_SIBLING, Action, Hold, Verdict, has_better_sibling, judge
 from kohort.engine.decisions import Evict, EvictForFailedNodes, KeepPending, KeepUnplaced, Migrate, Reserve
-from kohort.engine.preemption import PreemptionTarget, fits
-from kohort.engine.quota import Cell, FlavorResource
+from kohort.engine.preemption import PreemptionTarget
+from kohort.engine.quota import Cell
 from kohort.engine.records import ClusterQueueInfo, SecondPassReason, WorkloadInfo
+from kohort.engine.usage_request import UsageRequest, fits, released
 
 
 def run(heads: Iterable[Head], context: CycleContext, now: datetime) -> CycleResult:
@@ -90,28 +91,22 @@ class _Entries:
         Workloads admitted in this cycle count, but are no candidates before it ends (SCH-301).
         """
         victims = [target.workload for target in self.victims.values()]
-        for workload in victims:
-            workload.release()
         hidden = [(each.queue, each) for each in (*victims, *self.admitted) if each.queue is not None]
-        for queue, workload in hidden:
-            del queue.holders[workload.key]
-        yield
-        for workload in victims:
-            workload.hold()
-        for queue, workload in hidden:
-            queue.holders[workload.key] = workload
+        with released(victims):
+            for queue, workload in hidden:
+                del queue.holders[workload.key]
+            yield
+            for queue, workload in hidden:
+                queue.holders[workload.key] = workload
 
     def fits(self, entry: CycleEntry) -> bool:
         """Whether the entry fits once all victims so far and its own are gone."""
-        if fits(entry.queue, entry.assignment.usage):
+        request = UsageRequest(entry.assignment.usage, capacity=entry.assignment.capacity)
+        if fits(entry.queue, request):
             return True
         leaving = {**self.victims, **{target.workload.key: target for target in entry.assignment.targets}}
-        for target in leaving.values():
-            target.workload.release()
-        fitting = fits(entry.queue, entry.assignment.usage)
-        for target in leaving.values():
-            target.workload.hold()
-        return fitting
+        with released([target.workload for target in leaving.values()]):
+            return fits(entry.queue, request)
 
 
 class _Cycle:
@@ -122,7 +117,7 @@ class _Cycle:
         self.entries = _Entries(context)
         self.now = now
         self.result = CycleResult()
-        self.held: list[tuple[Cell, int]] = []
+        self.held: list[tuple[ClusterQueueInfo, UsageRequest]] = []
         """What is counted until the cycle ends."""
 
     def run(self, heads: list[Head]) -> CycleResult:
@@ -137,8 +132,8 @@ class _Cycle:
                 else:
                     self._process_second_pass(entry, entry.head.second_pass)
         with lap("4 give back"):
-            for cell, amount in reversed(self.held):
-                cell.free(amount)
+            for queue, request in reversed(self.held):
+                request.free(queue)
         for entry in entries:
             if entry.decision is not None:
                 self.result.waits.append(entry)
@@ -150,7 +145,7 @@ class _Cycle:
             self._admit(entry)
             return
         if verdict.hold is Hold.USAGE:
-            self._hold(entry.queue, entry.assignment.usage)
+            self._hold(entry.queue, UsageRequest(entry.assignment.usage, capacity=entry.assignment.capacity))
         elif verdict.hold is Hold.RESERVABLE:
             self._reserve_capacity(entry)
         if verdict.action is Action.PREEMPT:
@@ -161,11 +156,9 @@ class _Cycle:
         workload.progress = assignment.progress if verdict.keeps_progress else None
         entry.decision = KeepPending(workload.key, verdict.reason, verdict.message, verdict.requeue, assignment)
 
-    def _hold(self, queue: ClusterQueueInfo, usage: Mapping[FlavorResource, int]) -> None:
-        for fr, amount in usage.items():
-            cell = queue.node.cells[fr]
-            cell.use(amount)
-            self.held.append((cell, amount))
+    def _hold(self, queue: ClusterQueueInfo, request: UsageRequest) -> None:
+        request.use(queue)
+        self.held.append((queue, request))
 
     def _reserve_capacity(self, entry: CycleEntry) -> None:
         """Keep later entries from taking what this one waits for, for this cycle (SCH-340)."""
@@ -175,7 +168,7 @@ class _Cycle:
             return
         cells = queue.node.cells
         usage = {fr: _reservable(cells[fr], amount, assignment.borrow) for fr, amount in assignment.usage.items()}
-        self._hold(queue, usage)
+        self._hold(queue, UsageRequest(usage, capacity=assignment.capacity))
 
     def _migrate(self, entry: CycleEntry, sibling: WorkloadInfo) -> None:
         """Evict the variant that runs in a worse flavor (SCH-1113)."""
@@ -224,7 +217,7 @@ class _Cycle:
         workload, assignment = entry.workload, entry.assignment
         admission = admission_of(entry.queue, assignment)
         replaced = workload.takes_over_from
-        self.context.reserve(workload, assignment.full_usage, admission, self.now)
+        self.context.reserve(workload, assignment, admission, self.now)
         self.entries.admitted.append(workload)
         self.result.progressed = True
         ends = replaced.key if replaced else None

@@ -18,8 +18,8 @@ from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.pending import PendingState
 from kohort.engine.phase_timing import PhaseTimes
 from kohort.engine.preemption import PreemptionTarget
-from kohort.engine.quota import Cell, Usage
-from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
+from kohort.engine.records import ClusterQueueInfo, UsageCounter, WorkloadInfo
+from kohort.engine.usage_request import released
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
@@ -83,7 +83,7 @@ def run_without(
 
 def run_in_empty_tree(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> Assignment:
     """What the workload would get if nobody but the slice that it replaces used anything."""
-    with _emptied(queue, _understudy(workload, queue).takes_over_from):
+    with _emptied(engine, queue, _understudy(workload, queue).takes_over_from):
         return _searched(engine, workload, queue)
 
 
@@ -108,22 +108,24 @@ def _away(others: Sequence[WorkloadInfo]) -> Iterator[None]:
     """A tree where some holders neither use anything nor can be preempted."""
     keys = {each.key for each in others}
     holders = {id(each.queue): (each.queue, each.queue.holders) for each in others if each.queue is not None}
-    for each in others:
-        each.release()
-    for queue, held in holders.values():
-        queue.holders = {key: each for key, each in held.items() if key not in keys}
-    try:
-        yield
-    finally:
+    with released(others):
         for queue, held in holders.values():
-            queue.holders = held
-        for each in reversed(others):
-            each.hold()
+            queue.holders = {key: each for key, each in held.items() if key not in keys}
+        try:
+            yield
+        finally:
+            for queue, held in holders.values():
+                queue.holders = held
 
 
 @contextmanager
-def _emptied(queue: ClusterQueueInfo, but: WorkloadInfo | None) -> Iterator[None]:
-    """A tree in which nobody uses anything, but for one workload."""
+def _emptied(engine: "Engine", queue: ClusterQueueInfo, but: WorkloadInfo | None) -> Iterator[None]:
+    """Take all usage out of the counters that the queue shares with others, but for that of one workload."""
+    if engine.capacity is not None:
+        others = [each for other in engine.queues.values() for each in other.holders.values() if each is not but]
+        with released(others):
+            yield
+        return
     cells = [cell for node in _nodes(queue.node.top()) for cell in node.cells.values()]
     before = [(cell, cell.usage, cell.borrowers) for cell in cells]
     for cell in cells:
@@ -157,7 +159,8 @@ class _DryRun:
         self.waits_for_pods = engine.waits_for_pods
         self.laps = PhaseTimes()
         self._queues = engine.queues
-        self._used: list[tuple[Cell, int]] = []
+        self.capacity = engine.capacity
+        self._used: list[tuple[UsageCounter, int]] = []
         self._replaced: list[WorkloadInfo] = []
 
     def place(self, workload: WorkloadInfo, admission: Admission) -> None:
@@ -172,20 +175,23 @@ class _DryRun:
         """No eviction is issued."""
         return False
 
-    def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
+    def reserve(self, workload: WorkloadInfo, assignment: Assignment, admission: Admission, now: datetime) -> None:
         """Count the usage of an admission, without listing the workload among the holders."""
         if (replaced := workload.takes_over_from) is not None:
             replaced.release()
             self._replaced.append(replaced)
         cells = self._queues[admission.cluster_queue].node.cells
-        for fr, amount in usage.items():
-            cells[fr].use(amount)
-            self._used.append((cells[fr], amount))
+        held: dict[UsageCounter, int] = {cells[fr]: amount for fr, amount in assignment.full_usage.items()}
+        if self.capacity is not None:
+            held |= self.capacity.usage(assignment.pod_set_usage)
+        for counter, amount in held.items():
+            counter.use(amount)
+            self._used.append((counter, amount))
         workload.queue = None
 
     def take_back(self) -> None:
         """Restore the usage of the tree."""
-        for cell, amount in reversed(self._used):
-            cell.free(amount)
+        for counter, amount in reversed(self._used):
+            counter.free(amount)
         for workload in reversed(self._replaced):
             workload.hold()

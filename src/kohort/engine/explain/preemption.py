@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 from kohort.engine.assignment import Assignment, FitMode, FlavorAttempt
 from kohort.engine.explain.model import PreemptionExplanation, PreemptionOutlook, QuotaHolders, Victim
 from kohort.engine.hierarchy import ClusterQueueNode, CohortNode
-from kohort.engine.preemption import Needs, fits, fits_within_nominal, is_preemptible_by_policy, is_within_nominal, uses
+from kohort.engine.preemption import fits_within_nominal, is_preemptible_by_policy, is_within_nominal, uses
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
+from kohort.engine.usage_request import fits, released
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
@@ -75,8 +76,8 @@ class _Census:
         self.engine = engine
         self.workload = workload
         self.queue = queue
-        self.needs: Needs = assignment.needs
-        self.requests = assignment.usage
+        self.request = assignment.request
+        self.needs = self.request.needs
         self.allowed: list[WorkloadInfo] = []
 
     def result(self) -> PreemptionExplanation:
@@ -142,12 +143,9 @@ class _Census:
 
     def _help_of_all(self) -> PreemptionOutlook:
         """Why those who may go do not help: their room is too little, or the rules do not give it away."""
-        for holder in self.allowed:
-            holder.release()
-        enough = fits(self.queue, self.requests)
-        within_nominal = fits_within_nominal(self.queue, self.requests)
-        for holder in self.allowed:
-            holder.hold()
+        with released(self.allowed):
+            enough = fits(self.queue, self.request)
+            within_nominal = fits_within_nominal(self.queue, self.request)
         if not enough:
             return PreemptionOutlook.TOO_LITTLE
         if self.engine.settings.fair is not None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from kohort.api.kueue.v1beta2.workload import Admission
+from kohort.engine.assignment import Assignment
 from kohort.engine.decisions import Decision, Reserve
 from kohort.engine.engine import Engine, SchedulingCycle
 from kohort.engine.events import Event
@@ -12,9 +13,9 @@ from kohort.engine.invariants.sums import broken_limits, wrong_cells
 from kohort.engine.invariants.victims import VictimSearch, wrong_victims
 from kohort.engine.pending import PendingState
 from kohort.engine.pending.heap import rank_of
-from kohort.engine.preemption import Needs, PreemptionTarget, Requests
-from kohort.engine.quota import Usage
+from kohort.engine.preemption import PreemptionTarget
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
+from kohort.engine.usage_request import UsageRequest
 
 
 def check(engine: Engine) -> list[str]:
@@ -37,23 +38,23 @@ class CheckedEngine(Engine):
             yield cycle
         self._insist("a scheduling run", check(self))
 
-    def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
+    def reserve(self, workload: WorkloadInfo, assignment: Assignment, admission: Admission, now: datetime) -> None:
         """Count an admission, and look whether it was due and there was room for it."""
         replaced = workload.takes_over_from.usage if workload.takes_over_from else {}
-        gained = {fr: amount - replaced.get(fr, 0) for fr, amount in usage.items()}
-        super().reserve(workload, usage, admission, now)
+        gained = {fr: amount - replaced.get(fr, 0) for fr, amount in assignment.full_usage.items()}
+        super().reserve(workload, assignment, admission, now)
         queue = self.queues[admission.cluster_queue]
         problems = [*broken_limits(self, queue, gained), *overtaken(self, workload, queue)]
         self._insist(f"the admission of {workload.key}", problems)
 
     def find_targets(
-        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, requests: Requests
+        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest
     ) -> list[PreemptionTarget]:
         """Search for victims, and look at them."""
         before = _usages(self)
-        targets = super().find_targets(preemptor, queue, needs, requests)
+        targets = super().find_targets(preemptor, queue, request)
         moved = [] if _usages(self) == before else ["the search left the tree other than it was"]
-        hunt = VictimSearch(preemptor, queue, needs, requests, targets, by_share=self.settings.fair is not None)
+        hunt = VictimSearch(preemptor, queue, request, targets, by_share=self.settings.fair is not None)
         self._insist(f"the search of {preemptor.key}", [*moved, *wrong_victims(hunt)])
         return targets
 

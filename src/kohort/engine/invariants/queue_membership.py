@@ -7,7 +7,7 @@ from typing import Final
 from kohort.engine import record_builders
 from kohort.engine.engine import Engine
 from kohort.engine.pending import PendingState
-from kohort.engine.quota import FlavorResource
+from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.requests.usage import admitted_usage
 
@@ -100,7 +100,8 @@ def _wrong_holding(engine: Engine, queue: ClusterQueueInfo, holder: WorkloadInfo
         yield f"{key} holds quota in {queue.name} and is not known"
     if not holder.has_quota:
         yield f"{key} holds quota in {queue.name} and does not know"
-    if holder.held != {queue.node.cells.get(fr): amount for fr, amount in holder.usage.items()}:
+    cells = {counter: amount for counter, amount in holder.held.items() if isinstance(counter, Cell)}
+    if cells != {queue.node.cells.get(fr): amount for fr, amount in holder.usage.items()}:
         yield f"{key} counts its use at cells that are not those of {queue.name}"
     if key not in engine._assumed and _usage_by_object(engine, holder) != holder.usage:
         yield f"{key} holds {holder.usage}, and its admission says {_usage_by_object(engine, holder)}"

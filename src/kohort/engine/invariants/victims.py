@@ -1,7 +1,6 @@
 """Whom a preemption may take: nobody whom a policy protects, and nobody without need (SCH-602 to SCH-633, SCH-720)."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from kohort.engine.hierarchy import HierarchyNode
@@ -10,12 +9,10 @@ from kohort.engine.preemption import (
     IN_COHORT_FAIR_SHARING,
     IN_COHORT_RECLAIM_WHILE_BORROWING,
     IN_COHORT_RECLAMATION,
-    Needs,
     PreemptionTarget,
-    Requests,
-    fits,
 )
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
+from kohort.engine.usage_request import UsageRequest, fits, released
 
 
 class VictimSearch(NamedTuple):
@@ -23,8 +20,7 @@ class VictimSearch(NamedTuple):
 
     preemptor: WorkloadInfo
     queue: ClusterQueueInfo
-    needs: Needs
-    requests: Requests
+    request: UsageRequest
     targets: list[PreemptionTarget]
     by_share: bool
     """Whether fair sharing is on."""
@@ -43,7 +39,7 @@ def _forbidden(hunt: VictimSearch) -> Iterator[str]:
         victim = target.workload
         if victim.queue is None or not victim.queue.is_active or victim.key not in victim.queue.holders:
             yield f"{victim.key} is not there to be preempted"
-        elif hunt.needs.isdisjoint(victim.usage):
+        elif hunt.request.needs.isdisjoint(victim.usage):
             yield f"{victim.key} has nothing of what {hunt.preemptor.key} needs"
         elif not _allows(hunt, target, victim.queue):
             yield f"{hunt.preemptor.key} may not preempt {victim.key} by {target.reason}"
@@ -83,14 +79,14 @@ def _borrows_in_the_tree(hunt: VictimSearch, donor: ClusterQueueInfo) -> bool:
     mine, theirs = hunt.queue.node.parent, donor.node.parent
     if donor is hunt.queue or mine is None or theirs is None or mine.root() is not theirs.root():
         return False
-    return any(fr in donor.node.cells and donor.node.cells[fr].borrows_with(0) for fr in hunt.needs)
+    return any(fr in donor.node.cells and donor.node.cells[fr].borrows_with(0) for fr in hunt.request.needs)
 
 
 def _has_advantage(hunt: VictimSearch, donor: ClusterQueueInfo) -> bool:
     """Whether some node below the cohort that both share can hold the request by itself (SCH-611, SCH-612)."""
     shared = {id(cohort) for cohort in donor.node.ancestors()}
     node: HierarchyNode | None = hunt.queue.node
-    rest = dict(hunt.requests)
+    rest = dict(hunt.request.quota)
     while node is not None and id(node) not in shared:
         if all(node.cells[fr].usage + amount <= node.cells[fr].subtree for fr, amount in rest.items()):
             return True
@@ -107,32 +103,23 @@ def _needless(hunt: VictimSearch) -> Iterator[str]:
     victims = [target.workload for target in hunt.targets]
     if not victims:
         return
-    with _away(victims):
-        if not fits(hunt.queue, hunt.requests):
+    with released(victims):
+        if not fits(hunt.queue, hunt.request):
             yield f"{hunt.preemptor.key} does not fit even without {victims}"
         borrows = not _is_within_nominal(hunt)
         for victim in victims:
             victim.hold()
-            if fits(hunt.queue, hunt.requests) and (borrows or _is_within_nominal(hunt)):
+            if fits(hunt.queue, hunt.request) and (borrows or _is_within_nominal(hunt)):
                 yield f"{hunt.preemptor.key} fits although {victim.key} stays"
             victim.release()
 
 
 def _ends_within_nominal(hunt: VictimSearch) -> bool:
     """Whether the preemptor borrows nothing once its victims are gone."""
-    with _away([target.workload for target in hunt.targets]):
+    with released([target.workload for target in hunt.targets]):
         return _is_within_nominal(hunt)
 
 
 def _is_within_nominal(hunt: VictimSearch) -> bool:
     cells = hunt.queue.node.cells
-    return all(cells[fr].usage + amount <= cells[fr].nominal for fr, amount in hunt.requests.items())
-
-
-@contextmanager
-def _away(workloads: list[WorkloadInfo]) -> Iterator[None]:
-    for workload in workloads:
-        workload.release()
-    yield
-    for workload in workloads:
-        workload.hold()
+    return all(cells[fr].usage + amount <= cells[fr].nominal for fr, amount in hunt.request.quota.items())

@@ -19,6 +19,7 @@ from kohort.engine.request_cache import RequestCache
 from kohort.engine.second_pass import SecondPasses
 from kohort.engine.settings import EngineSettings
 from kohort.engine.usage_history import UsageHistory
+from kohort.engine.usage_request import CapacityModel
 from kohort.engine.variants import Variants
 
 
@@ -71,6 +72,8 @@ class EngineStateBase:
         """Queues where somebody may wait for the end of a backoff (SCH-223)."""
         self.second_passes = SecondPasses()
         """Who has quota and looks for places."""
+        self.capacity: CapacityModel | None = None
+        """What limits admissions besides quota; set before the first event."""
         self._surroundings = EnvironmentCache()
         self._reader = RequestCache(self.settings)
         self.variants = Variants()

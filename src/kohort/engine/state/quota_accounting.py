@@ -7,7 +7,7 @@ from kohort.api.meta import ObjectKey
 from kohort.engine import record_builders
 from kohort.engine.quota import FlavorResource
 from kohort.engine.record_builders import Conditions
-from kohort.engine.records import WorkloadInfo
+from kohort.engine.records import NOTHING_HELD, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage, admitted_usage, is_scaled_down
 from kohort.engine.second_pass import need_of
 from kohort.engine.state.pending_tracking import PendingTracking
@@ -26,13 +26,18 @@ class QuotaAccounting(PendingTracking):
         # Mostly the object tells what was decided here, and was counted then.
         whole = not (thing.status.reclaimable_pods or is_scaled_down(thing))
         usage = workload.usage if whole and admission == workload.admission else self._usage_by(thing)
-        if not (workload.has_quota and workload.queue is queue and workload.usage == usage):
+        capacity = (
+            NOTHING_HELD if self.capacity is None else self.capacity.usage(admitted_usage(thing, self.settings.gates))
+        )
+        if not (workload.has_quota and workload.queue is queue and workload.usage == usage) or (
+            queue is not None and capacity and workload.held != {**queue.quota_held_by(workload), **capacity}
+        ):
             self._release(workload)
             if queue is None:
                 self._strays[workload.key] = workload
                 return
             workload.usage = usage
-            queue.add_holder(workload)
+            queue.add_holder(workload, capacity)
         elif queue is not None:
             queue.node.generation += 1
         workload.reserved_at, workload.admission = since, admission if whole else None
