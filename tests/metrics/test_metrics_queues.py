@@ -51,12 +51,12 @@ def test_a_deleted_local_queue_and_cohort_leave_no_series() -> None:
 def test_a_local_queue_that_the_selector_leaves_out_is_not_reported() -> None:
     chosen = LabelSelector(match_labels={"team": "red"})
     subject = metrics(Metrics(local_queue_metrics=LocalQueueMetrics(enable=True, local_queue_selector=chosen)))
-    subject.learn_local_queue("ns", "red", {"team": "red"})
-    subject.learn_local_queue("ns", "blue", {"team": "blue"})
+    subject.update_local_queue("ns", "red", {"team": "red"})
+    subject.update_local_queue("ns", "blue", {"team": "blue"})
     for queue in ("red", "blue"):
         subject.local_queue.reserving_active_workloads.set(1, name=queue, namespace="ns")
     assert ['name="red"' in line for line in lines(subject, "kueue_local_queue_reserving_active_workloads")] == [True]
-    subject.learn_local_queue("ns", "red", {"team": "blue"})
+    subject.update_local_queue("ns", "red", {"team": "blue"})
     assert not lines(subject, "kueue_local_queue_reserving_active_workloads")
 
 
@@ -70,9 +70,9 @@ def test_custom_labels_follow_the_object_that_they_are_taken_from() -> None:
     wanted = (CustomLabel(name="team"), CustomLabel(name="tier", source_annotation_key="t", tracked_values=("gold",)))
     subject = metrics(Metrics(custom_labels=wanted), LABELLED)
     subject.admitted_active_workloads.set(2, cluster_queue="q")
-    subject.learn_cluster_queue("q", {"team": "red"}, {"t": "gold"})
+    subject.update_cluster_queue("q", {"team": "red"}, {"t": "gold"})
     assert 'custom_team="red",custom_tier="gold",replica_role' in lines(subject, "kueue_admitted_active_workloads")[0]
-    subject.learn_cluster_queue("q", {"team": "blue"}, {"t": "tin"})
+    subject.update_cluster_queue("q", {"team": "blue"}, {"t": "tin"})
     line = lines(subject, "kueue_admitted_active_workloads")
     assert len(line) == 1
     assert f'custom_team="blue",custom_tier="{UNTRACKED}"' in line[0]
@@ -81,14 +81,14 @@ def test_custom_labels_follow_the_object_that_they_are_taken_from() -> None:
 def test_what_was_counted_under_other_custom_labels_is_gone() -> None:
     subject = metrics(Metrics(custom_labels=(CustomLabel(name="team"),)), LABELLED)
     for queue in ("q", "other"):
-        subject.learn_cluster_queue(queue, {"team": "red"})
+        subject.update_cluster_queue(queue, {"team": "red"})
         subject.admitted_workloads_total.inc(cluster_queue=queue, priority_class="")
         subject.admission_wait_time_seconds.observe(1, cluster_queue=queue, priority_class="")
         subject.preempted_workloads_total.inc(preempting_cluster_queue=queue, reason="InClusterQueue")
         subject.reserving_active_workloads.set(1, cluster_queue=queue)
-    subject.learn_cluster_queue("q", {"team": "red", "unheard": "of"})
+    subject.update_cluster_queue("q", {"team": "red", "unheard": "of"})
     assert len(lines(subject, "kueue_admitted_workloads_total")) == 2
-    subject.learn_cluster_queue("q", {"team": "blue"})
+    subject.update_cluster_queue("q", {"team": "blue"})
     for name in ("admitted_workloads_total", "admission_wait_time_seconds_count", "preempted_workloads_total"):
         (line,) = lines(subject, f"kueue_{name}")
         assert 'cluster_queue="other"' in line

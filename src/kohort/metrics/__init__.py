@@ -1,4 +1,4 @@
-"""What Kohort counts and measures, as Prometheus reads it: a small registry of our own, and Kueue's series in it."""
+"""Prometheus metrics: a small registry, and Kueue's series in it."""
 
 from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import MetricsRegistry

@@ -1,6 +1,6 @@
 """Counters, gauges and histograms: a family is a name with labels, a series one set of their values.
 
-Series lie under their owner (the queue or cohort that they speak of), so that dropping a deleted one costs nothing.
+Series are grouped by their owner (a queue or cohort), so that dropping those of a deleted owner is one operation.
 """
 
 from bisect import bisect_left
@@ -11,27 +11,27 @@ from math import inf
 from typing import Final, Generic, TypeVar
 
 Values = tuple[str, ...]
-Value = TypeVar("Value")
+_Value = TypeVar("Value")
 Pairs = Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class MetricScope:
-    """Of what a family speaks: the labels that name it, which are reported, and what is said of each besides."""
+    """The labels that identify an owner of series, which owners are reported, and extra labels of each."""
 
     owner: Values = ()
     reports: Callable[[Values], bool] = lambda _: True
-    adds: Callable[[Values], Pairs] = lambda _: ()
+    extra_labels: Callable[[Values], Pairs] = lambda _: ()
 
 
 EVERYTHING: Final = MetricScope()
 
 
 class LabelError(TypeError):
-    """Somebody recorded a series with labels that its family does not have: an error of the program."""
+    """A series was recorded with labels that its family does not have: a programming error."""
 
 
-class Family(Generic[Value]):
+class Family(Generic[_Value]):
     """A metric with all its series; the labels of the scope's owner come first."""
 
     kind: str
@@ -41,7 +41,7 @@ class Family(Generic[Value]):
         self.help_text = help_text
         self.labels = scope.owner + labels
         self.scope = scope
-        self._owners: dict[Values, dict[Values, Value]] = {}
+        self._owners: dict[Values, dict[Values, _Value]] = {}
 
     def forget(self, *owner: str) -> None:
         """Drop every series of an owner: the values of the scope's labels, in their order."""
@@ -52,22 +52,22 @@ class Family(Generic[Value]):
         self._owners.clear()
 
     def pages(self) -> Iterator[str]:
-        """What there is to read now, owner by owner; whoever reads may let others go on in between."""
+        """The series in text format, one string per owner, so that rendering can be interleaved with other work."""
         for owner in sorted(self._owners):
             table = self._owners.get(owner)
             if table:
-                extra = tuple(self.scope.adds(owner))
+                extra = tuple(self.scope.extra_labels(owner))
                 yield "".join(self._text(self._label_text(owner + rest, extra), table[rest]) for rest in sorted(table))
 
     def _label_text(self, values: Values, extra: Pairs) -> str:
         pairs = sorted((*zip(self.labels, values, strict=True), *extra))
         return ",".join([f'{name}="{quoted(value)}"' for name, value in pairs])
 
-    def _text(self, labels: str, value: Value) -> str:
+    def _text(self, labels: str, value: _Value) -> str:
         raise NotImplementedError
 
-    def _series(self, labels: Mapping[str, str]) -> tuple[dict[Values, Value], Values] | None:
-        """Where a series is kept: its owner's table and its key there; none if its owner is not reported."""
+    def _series(self, labels: Mapping[str, str]) -> tuple[dict[Values, _Value], Values] | None:
+        """The table of a series' owner and its key there; None if the owner is not reported."""
         try:
             values = tuple([labels[name] for name in self.labels])
         except KeyError as missing:
@@ -86,43 +86,43 @@ class Family(Generic[Value]):
 
 class _Number(Family[float]):
     def value(self, **labels: str) -> float | None:
-        """The value of a series, if there is one."""
-        place = self._series(labels)
-        return None if place is None else place[0].get(place[1])
+        """The value of a series, or None."""
+        slot = self._series(labels)
+        return None if slot is None else slot[0].get(slot[1])
 
     def _text(self, labels: str, value: float) -> str:
         return f"{self.name}{_braced(labels)} {number(value)}\n"
 
 
 class Counter(_Number):
-    """What only grows."""
+    """A value that only increases."""
 
     kind = "counter"
 
     def inc(self, by: float = 1, /, **labels: str) -> None:
-        """So much more."""
-        place = self._series(labels)
-        if place is not None:
-            table, key = place
+        """Increase a series."""
+        slot = self._series(labels)
+        if slot is not None:
+            table, key = slot
             table[key] = table.get(key, 0) + by
 
 
 class Gauge(_Number):
-    """What goes up and down."""
+    """A value that can go up and down."""
 
     kind = "gauge"
 
     def set(self, value: float, /, **labels: str) -> None:
-        """It is this now."""
-        place = self._series(labels)
-        if place is not None:
-            place[0][place[1]] = value
+        """Set the value of a series."""
+        slot = self._series(labels)
+        if slot is not None:
+            slot[0][slot[1]] = value
 
     def remove(self, **labels: str) -> None:
-        """There is no such series any more."""
-        place = self._series(labels)
-        if place is not None:
-            place[0].pop(place[1], None)
+        """Remove a series."""
+        slot = self._series(labels)
+        if slot is not None:
+            slot[0].pop(slot[1], None)
 
 
 class _Distribution:
@@ -134,7 +134,7 @@ class _Distribution:
 
 
 class Histogram(Family[_Distribution]):
-    """How values spread over buckets."""
+    """The distribution of values over buckets."""
 
     kind = "histogram"
 
@@ -146,20 +146,20 @@ class Histogram(Family[_Distribution]):
         self._bounds = [number(bound) for bound in (*buckets, inf)]
 
     def observe(self, value: float, /, **labels: str) -> None:
-        """One more value."""
-        place = self._series(labels)
-        if place is None:
+        """Record a value."""
+        slot = self._series(labels)
+        if slot is None:
             return
-        table, key = place
+        table, key = slot
         if key not in table:
             table[key] = _Distribution(len(self.buckets))
         table[key].counts[bisect_left(self.buckets, value)] += 1
         table[key].total += value
 
     def count(self, **labels: str) -> int:
-        """How many values a series has."""
-        place = self._series(labels)
-        return 0 if place is None or place[1] not in place[0] else sum(place[0][place[1]].counts)
+        """The number of values of a series."""
+        slot = self._series(labels)
+        return 0 if slot is None or slot[1] not in slot[0] else sum(slot[0][slot[1]].counts)
 
     def _text(self, labels: str, value: _Distribution) -> str:
         before, braced = f"{labels}," if labels else "", _braced(labels)
@@ -178,17 +178,17 @@ def _braced(labels: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Help as a page carries it."""
+    """A help text, escaped for the text format."""
     return text.replace("\\", r"\\").replace("\n", r"\n")
 
 
 def quoted(text: str) -> str:
-    """A label's value as a page carries it."""
+    """A label value, escaped for the text format."""
     return escaped(text).replace('"', r"\"")
 
 
 def number(value: float) -> str:
-    """A number as Prometheus writes it: whole ones without a fraction, so that bounds compare as text."""
+    """A number in the text format: integers without a fraction, so that bucket bounds compare as text."""
     if value in (inf, -inf):
         return "+Inf" if value > 0 else "-Inf"
     if value != value:

@@ -1,6 +1,6 @@
 """Kueue's series, one typed attribute each (docs/spec section 11; API-143…146).
 
-A gate or setting that turns a series off makes it deaf instead of absent, so that nobody who records has to ask.
+A series that a gate or setting disables exists and drops its values, so that callers need not check.
 `metrics.x` is `kueue_x`, `metrics.local_queue.x` is `kueue_local_queue_x`, `metrics.cohort.x` is `kueue_cohort_x`.
 """
 
@@ -14,7 +14,7 @@ from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.metrics.families import Gauge, MetricScope
 from kohort.metrics.registry import MetricsRegistry
-from kohort.metrics.scopes import MetricScopes, Role, only_if
+from kohort.metrics.scopes import MetricScopes, ReplicaRole, only_if
 from kohort.metrics.series import (
     ClusterQueueSeries,
     CohortSeries,
@@ -29,14 +29,14 @@ NONE: Final[Mapping[str, str]] = {}
 
 
 class KueueMetrics(ClusterQueueSeries, ProcessSeries):
-    """All of Kueue's series for one process; ClusterQueues' and the process's own are attributes of it."""
+    """All of Kueue's series for one process; those of ClusterQueues and of the process are direct attributes."""
 
     def __init__(
-        self, registry: MetricsRegistry, configuration: Configuration, gates: FeatureGates, role: Role
+        self, registry: MetricsRegistry, configuration: Configuration, gates: FeatureGates, role: ReplicaRole
     ) -> None:
         self.registry = registry
         self._scopes = MetricScopes(configuration, gates, role)
-        self._make(configuration, gates)
+        self._create_series(configuration, gates)
         self.build_info.set(
             1,
             git_version=f"v{__version__}",
@@ -47,7 +47,7 @@ class KueueMetrics(ClusterQueueSeries, ProcessSeries):
             platform=f"{platform.system().lower()}/{platform.machine()}",
         )
 
-    def _make(self, configuration: Configuration, gates: FeatureGates) -> None:
+    def _create_series(self, configuration: Configuration, gates: FeatureGates) -> None:
         sections = _Sections(self.registry, self._scopes, configuration, gates)
         ClusterQueueSeries.__init__(
             self,
@@ -62,40 +62,40 @@ class KueueMetrics(ClusterQueueSeries, ProcessSeries):
         self.cohort = sections.cohort()
         self.multikueue = sections.multikueue()
 
-    def learn_cluster_queue(
+    def update_cluster_queue(
         self, name: str, labels: Mapping[str, str] = NONE, annotations: Mapping[str, str] = NONE
     ) -> None:
-        """A ClusterQueue is there, or its labels changed (API-145)."""
-        if self._scopes.cluster_queue_labels.learn((name,), labels, annotations):
-            self._begin_anew(name, of=("cluster_queue",))
-            self._begin_anew(name, of=("preempting_cluster_queue",))
+        """Record that a ClusterQueue exists, with its labels (API-145)."""
+        if self._scopes.cluster_queue_labels.update((name,), labels, annotations):
+            self._reset_counters(name, of=("cluster_queue",))
+            self._reset_counters(name, of=("preempting_cluster_queue",))
 
-    def learn_local_queue(
+    def update_local_queue(
         self, namespace: str, name: str, labels: Mapping[str, str] = NONE, annotations: Mapping[str, str] = NONE
     ) -> None:
-        """A LocalQueue is there, or its labels changed: it may be reported, or no longer (API-144, API-145)."""
-        if self._scopes.learn_local_queue((name, namespace), labels, annotations):
-            self._begin_anew(name, namespace, of=("name", "namespace"))
+        """Record that a LocalQueue exists, with its labels, which decide whether it is reported (API-144, API-145)."""
+        if self._scopes.update_local_queue((name, namespace), labels, annotations):
+            self._reset_counters(name, namespace, of=("name", "namespace"))
         if not self._scopes.reports_local_queue((name, namespace)):
             self._drop(name, namespace, of=("name", "namespace"))
 
-    def learn_cohort(self, name: str, labels: Mapping[str, str] = NONE, annotations: Mapping[str, str] = NONE) -> None:
-        """A Cohort is there, or its labels changed (API-145)."""
-        if self._scopes.cohort_labels.learn((name,), labels, annotations):
-            self._begin_anew(name, of=("cohort",))
+    def update_cohort(self, name: str, labels: Mapping[str, str] = NONE, annotations: Mapping[str, str] = NONE) -> None:
+        """Record that a Cohort exists, with its labels (API-145)."""
+        if self._scopes.cohort_labels.update((name,), labels, annotations):
+            self._reset_counters(name, of=("cohort",))
 
     @property
     def has_workload_labels(self) -> bool:
-        """Whether series speak of Workloads by labels of their own (API-145)."""
+        """Whether series have custom labels of Workloads (API-145)."""
         return bool(self._scopes.workload_labels.wanted)
 
     def labels_of(self, workload: Workload) -> dict[str, str]:
-        """The custom labels of a Workload, for series that have them (API-145)."""
+        """The custom labels of a Workload (API-145)."""
         wanted, metadata = self._scopes.workload_labels, workload.metadata
         return dict(zip(wanted.names, wanted.read(metadata.labels, metadata.annotations), strict=True))
 
     def labels_of_local_queue(self, namespace: str, name: str) -> dict[str, str]:
-        """The custom labels of a LocalQueue, for series that speak of something else (API-145)."""
+        """The custom labels of a LocalQueue, for series that it does not own (API-145)."""
         return dict(self._scopes.local_queue_labels.of((name, namespace)))
 
     def drop_cluster_queue(self, name: str) -> None:
@@ -115,13 +115,13 @@ class KueueMetrics(ClusterQueueSeries, ProcessSeries):
         self._drop(name, of=("cohort",))
 
     def forget_gauges(self) -> None:
-        """Drop what was true of queues and cohorts: a new life tells what it sees itself."""
+        """Drop all gauges of queues and cohorts; restarted controllers set them again."""
         for family in self.registry.families():
             if isinstance(family, Gauge) and family.scope.owner:
                 family.clear()
 
-    def _begin_anew(self, *owner: str, of: tuple[str, ...]) -> None:
-        """What was counted and timed under other custom labels is gone; gauges are set again anyway (API-145)."""
+    def _reset_counters(self, *owner: str, of: tuple[str, ...]) -> None:
+        """Drop counters and histograms with outdated custom labels; gauges are set again anyway (API-145)."""
         for family in self.registry.families():
             if family.scope.owner == of and not isinstance(family, Gauge):
                 family.forget(*owner)
@@ -133,7 +133,7 @@ class KueueMetrics(ClusterQueueSeries, ProcessSeries):
 
 
 class _Sections:
-    """Sections with their scopes, deaf where a gate or setting says so."""
+    """Sections with their scopes, which report nothing where a gate or setting disables them."""
 
     def __init__(
         self, registry: MetricsRegistry, scopes: MetricScopes, configuration: Configuration, gates: FeatureGates

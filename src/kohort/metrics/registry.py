@@ -11,7 +11,7 @@ AnyFamily = TypeVar("AnyFamily", bound=Family[Any])
 
 
 class DuplicateMetricError(ValueError):
-    """Two families of one name: an error of the program."""
+    """Two families have the same name: a programming error."""
 
 
 class MetricsRegistry:
@@ -43,7 +43,7 @@ class MetricsRegistry:
         return "".join(self.pages()).encode()
 
     def pages(self) -> Iterator[str]:
-        """The page bit by bit; families without series are left out, as Prometheus' own clients do."""
+        """The page in parts; families without series are omitted, as in Prometheus' own clients."""
         for family in self.families():
             head = f"# HELP {family.name} {escaped(family.help_text)}\n# TYPE {family.name} {family.kind}\n"
             for page in family.pages():
@@ -52,6 +52,6 @@ class MetricsRegistry:
 
     def _add(self, family: AnyFamily) -> AnyFamily:
         if family.name in self._families:
-            raise DuplicateMetricError(f"metric {family.name} exists already")
+            raise DuplicateMetricError(f"metric {family.name} already exists")
         self._families[family.name] = family
         return family

@@ -1,7 +1,7 @@
-"""Which queues and cohorts are reported, and which labels their series carry besides (API-143…145).
+"""Which queues and cohorts are reported, and the extra labels of their series (API-143…145).
 
-Role and custom labels of queues and cohorts are added when the page is written: a new leader's gauges say so at once,
-a relabelled queue's too, and no series stays behind under what was. Labels of Workloads are labels of their families.
+Replica role and custom labels of queues and cohorts are added when the page is rendered, so that a change of role or
+label applies to all series at once. Custom labels of Workloads are labels of their families.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,28 +15,28 @@ from kohort.metrics.families import MetricScope, Pairs, Values
 
 UNTRACKED: Final = "kueue.x-k8s.io/_UNTRACKED_VALUE_"
 
-Role = Callable[[], str]
-"""leader, follower or standalone."""
+ReplicaRole = Callable[[], str]
+"""Returns leader, follower or standalone."""
 
 
 @dataclass(frozen=True, slots=True)
 class CustomLabels:
-    """The labels that a Configuration takes from objects of one kind, and their values per object."""
+    """The custom labels that a Configuration takes from objects of one kind, and their values per object."""
 
     wanted: tuple[CustomLabel, ...]
     values: dict[Values, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def names(self) -> Values:
-        """The labels as series carry them."""
+        """The label names in series."""
         return tuple(f"custom_{label.name}" for label in self.wanted)
 
     def read(self, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Values:
-        """The values that an object with these labels and annotations has."""
+        """The values for an object with these labels and annotations."""
         return tuple(_value(label, labels, annotations) for label in self.wanted)
 
-    def learn(self, owner: Values, labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
-        """What an object says of itself now; whether it said something else before."""
+    def update(self, owner: Values, labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
+        """Set the values of an object; returns whether they differ from earlier ones."""
         if not self.wanted:
             return False
         before, now = self.values.get(owner), self.read(labels, annotations)
@@ -44,11 +44,11 @@ class CustomLabels:
         return before is not None and before != now
 
     def forget(self, owner: Values) -> None:
-        """The object is gone."""
+        """Remove a deleted object."""
         self.values.pop(owner, None)
 
     def of(self, owner: Values) -> Iterator[tuple[str, str]]:
-        """Names and values for an object's series; empty values for one that is not known yet."""
+        """Names and values for an object's series; empty values before the first update."""
         values = self.values.get(owner, ("",) * len(self.wanted))
         return zip(self.names, values, strict=True)
 
@@ -62,9 +62,9 @@ def _value(label: CustomLabel, labels: Mapping[str, str], annotations: Mapping[s
 
 
 class MetricScopes:
-    """Of what Kueue's series speak: the process, ClusterQueues, LocalQueues, Cohorts."""
+    """The scopes of Kueue's series: the process, ClusterQueues, LocalQueues, Cohorts."""
 
-    def __init__(self, configuration: Configuration, gates: FeatureGates, role: Role) -> None:
+    def __init__(self, configuration: Configuration, gates: FeatureGates, role: ReplicaRole) -> None:
         self._role = role
         wanted = configuration.metrics.custom_labels if gates.enabled(Gate.CustomMetricLabels) else ()
         self.cluster_queue_labels = _of_kind("ClusterQueue", wanted)
@@ -78,15 +78,15 @@ class MetricScopes:
         self._chosen: set[Values] = set()
 
     def process(self) -> MetricScope:
-        """What holds for the whole process."""
-        return MetricScope(adds=lambda _: self._with_role(()))
+        """The scope of the whole process."""
+        return MetricScope(extra_labels=lambda _: self._with_role(()))
 
     def cluster_queue(self, label: str = "cluster_queue") -> MetricScope:
-        """A ClusterQueue, under the label that names it."""
-        return MetricScope((label,), adds=lambda owner: self._with_role(self.cluster_queue_labels.of(owner)))
+        """The scope of a ClusterQueue, identified by `label`."""
+        return MetricScope((label,), extra_labels=lambda owner: self._with_role(self.cluster_queue_labels.of(owner)))
 
     def local_queue(self) -> MetricScope:
-        """A LocalQueue that is to be reported (API-144)."""
+        """The scope of a reported LocalQueue (API-144)."""
         return MetricScope(
             ("name", "namespace"),
             self.reports_local_queue,
@@ -94,19 +94,19 @@ class MetricScopes:
         )
 
     def cohort(self) -> MetricScope:
-        """A Cohort."""
-        return MetricScope(("cohort",), adds=lambda owner: self._with_role(self.cohort_labels.of(owner)))
+        """The scope of a Cohort."""
+        return MetricScope(("cohort",), extra_labels=lambda owner: self._with_role(self.cohort_labels.of(owner)))
 
-    def learn_local_queue(self, owner: Values, labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
-        """Decide anew whether a LocalQueue is reported; whether it has other custom labels than before."""
+    def update_local_queue(self, owner: Values, labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
+        """Update whether a LocalQueue is reported; returns whether its custom labels changed."""
         if self._selector.matches(labels):
             self._chosen.add(owner)
         else:
             self._chosen.discard(owner)
-        return self.local_queue_labels.learn(owner, labels, annotations)
+        return self.local_queue_labels.update(owner, labels, annotations)
 
     def forget_local_queue(self, owner: Values) -> None:
-        """The LocalQueue is gone."""
+        """Remove a deleted LocalQueue."""
         self.local_queue_labels.forget(owner)
         self._chosen.discard(owner)
 
@@ -123,5 +123,5 @@ def _of_kind(kind: str, wanted: tuple[CustomLabel, ...]) -> CustomLabels:
 
 
 def only_if(condition: bool, scope: MetricScope) -> MetricScope:  # noqa: FBT001  a setting of the Configuration, not a switch
-    """The scope, or one that reports nothing where a setting or a gate is off."""
+    """The scope, or one that reports nothing if a setting or a gate is off."""
     return scope if condition else MetricScope(scope.owner, lambda _: False)

@@ -1,6 +1,6 @@
-"""The families of Kueue's series, in groups that speak of the same thing (docs/spec section 11).
+"""The families of Kueue's series, grouped by owner (docs/spec section 11).
 
-Most of what happens to a workload is told of its ClusterQueue and of its LocalQueue: one group, made twice.
+Most series of workloads exist per ClusterQueue and per LocalQueue: one class with two instances.
 """
 
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ QUOTA: Final = ("cohort", "flavor", "resource")
 
 
 class SeriesSection:
-    """Families that are declared together: how they are made, and of what they speak."""
+    """Creates families with a common scope and prefix."""
 
     def __init__(self, registry: MetricsRegistry, scope: MetricScope, prefix: str = "kueue_") -> None:
         self._registry = registry
@@ -38,27 +38,34 @@ class SeriesSection:
 
 
 class ProcessSeries:
-    """What speaks of the scheduler and of the process."""
+    """Series of the scheduler and of the process."""
 
     def __init__(
-        self, make: SeriesSection, latency: SeriesSection, bare: SeriesSection, local_queue_labels: tuple[str, ...]
+        self,
+        section: SeriesSection,
+        latency: SeriesSection,
+        unlabelled: SeriesSection,
+        local_queue_labels: tuple[str, ...],
     ) -> None:
-        self.admission_attempts_total = make.counter(
-            "admission_attempts_total", "Scheduling cycles, by whether they admitted a workload.", "result"
+        self.admission_attempts_total = section.counter(
+            "admission_attempts_total", "The number of scheduling cycles by whether they admitted a workload.", "result"
         )
-        self.admission_attempt_duration_seconds = make.histogram(
-            "admission_attempt_duration_seconds", "Time that a cycle took.", "result", buckets=DEFAULT_BUCKETS
+        self.admission_attempt_duration_seconds = section.histogram(
+            "admission_attempt_duration_seconds",
+            "The duration of a scheduling cycle.",
+            "result",
+            buckets=DEFAULT_BUCKETS,
         )
         self.workload_creation_latency_seconds = latency.histogram(
             "workload_creation_latency_seconds",
-            "Time from a job's creation to that of its Workload.",
+            "The time between the creation of a job and of its Workload.",
             "job_kind",
             *local_queue_labels,
             buckets=LATENCY_BUCKETS,
         )
-        self.build_info = bare.gauge(
+        self.build_info = unlabelled.gauge(
             "build_info",
-            "What runs here; always 1.",
+            "Build information of the manager (always 1).",
             "git_version",
             "git_commit",
             "build_date",
@@ -69,169 +76,181 @@ class ProcessSeries:
 
 
 class CustomWorkloadLabels(NamedTuple):
-    """Labels of Workloads that some series carry (API-145)."""
+    """Custom labels of Workloads in series (API-145)."""
 
     states: tuple[str, ...] = ()
-    """On gauges of those who wait and of those who run."""
+    """Labels of gauges of pending and admitted workloads."""
     admissions: tuple[str, ...] = ()
-    """On what is counted and timed of admissions."""
+    """Labels of counters and histograms of admissions."""
 
 
 class WorkloadSeries:
-    """What happens to workloads, counted and timed twice: per ClusterQueue and per LocalQueue."""
+    """Series of workloads, per ClusterQueue and per LocalQueue."""
 
     def __init__(
         self,
-        make: SeriesSection,
+        section: SeriesSection,
         admission_buckets: tuple[float, ...],
         ready: SeriesSection,
         custom: CustomWorkloadLabels,
     ) -> None:
         self.custom = custom
-        self.pending_workloads = make.gauge("pending_workloads", "Workloads that wait.", "status", *custom.states)
-        self.finished_workloads = make.gauge("finished_workloads", "Finished workloads that still exist.")
-        self.finished_workloads_total = make.counter("finished_workloads_total", "Workloads that finished.", BY)
-        self.quota_reserved_workloads_total = make.counter(
-            "quota_reserved_workloads_total", "Reservations of quota.", BY
+        self.pending_workloads = section.gauge(
+            "pending_workloads", "The number of pending workloads.", "status", *custom.states
         )
-        self.quota_reserved_wait_time_seconds = make.histogram(
-            "quota_reserved_wait_time_seconds", "Time from creation or requeueing to the reservation of quota.", BY
+        self.finished_workloads = section.gauge(
+            "finished_workloads", "The number of finished workloads that still exist."
         )
-        self.admitted_workloads_total = make.counter("admitted_workloads_total", "Admissions.", BY, *custom.admissions)
-        self.admission_wait_time_seconds = make.histogram(
+        self.finished_workloads_total = section.counter(
+            "finished_workloads_total", "The total number of finished workloads.", BY
+        )
+        self.quota_reserved_workloads_total = section.counter(
+            "quota_reserved_workloads_total", "The total number of quota reservations.", BY
+        )
+        self.quota_reserved_wait_time_seconds = section.histogram(
+            "quota_reserved_wait_time_seconds", "The time between creation or requeueing and the quota reservation.", BY
+        )
+        self.admitted_workloads_total = section.counter(
+            "admitted_workloads_total", "The total number of admitted workloads.", BY, *custom.admissions
+        )
+        self.admission_wait_time_seconds = section.histogram(
             "admission_wait_time_seconds",
-            "Time from creation or requeueing to admission.",
+            "The time between creation or requeueing and admission.",
             BY,
             *custom.admissions,
             buckets=admission_buckets,
         )
-        self.admission_checks_wait_time_seconds = make.histogram(
-            "admission_checks_wait_time_seconds", "Time from the reservation of quota to admission.", BY
+        self.admission_checks_wait_time_seconds = section.histogram(
+            "admission_checks_wait_time_seconds", "The time between the quota reservation and admission.", BY
         )
         self.ready_wait_time_seconds = ready.histogram(
-            "ready_wait_time_seconds", "Time from creation or requeueing until all pods were ready.", BY
+            "ready_wait_time_seconds", "The time between creation or requeueing and readiness of all pods.", BY
         )
         self.admitted_until_ready_wait_time_seconds = ready.histogram(
-            "admitted_until_ready_wait_time_seconds", "Time from admission until all pods were ready.", BY
+            "admitted_until_ready_wait_time_seconds", "The time between admission and readiness of all pods.", BY
         )
-        self.execution_time_seconds = make.histogram(
-            "execution_time_seconds", "Time that a finished workload was admitted.", BY, buckets=E16
+        self.execution_time_seconds = section.histogram(
+            "execution_time_seconds", "The time that a finished workload was admitted.", BY, buckets=E16
         )
-        self.evicted_workloads_total = make.counter(
-            "evicted_workloads_total", "Evictions.", "reason", "underlying_cause", BY
+        self.evicted_workloads_total = section.counter(
+            "evicted_workloads_total", "The total number of evicted workloads.", "reason", "underlying_cause", BY
         )
-        self.reserving_active_workloads = make.gauge("reserving_active_workloads", "Workloads that hold quota.")
-        self.admitted_active_workloads = make.gauge(
-            "admitted_active_workloads", "Admitted workloads that did not finish.", *custom.states
+        self.reserving_active_workloads = section.gauge(
+            "reserving_active_workloads", "The number of workloads with reserved quota."
+        )
+        self.admitted_active_workloads = section.gauge(
+            "admitted_active_workloads", "The number of admitted workloads that have not finished.", *custom.states
         )
 
 
 class ClusterQueueSeries(WorkloadSeries):
-    """What is told of ClusterQueues only, and what is told of both kinds of queues."""
+    """Series of ClusterQueues."""
 
     def __init__(
         self,
-        make: SeriesSection,
+        section: SeriesSection,
         resources: SeriesSection,
         preemptors: SeriesSection,
         gated: "GatedSections",
         custom: tuple[str, ...],
     ) -> None:
-        super().__init__(make, E16, gated.ready, CustomWorkloadLabels(states=custom))
-        self._count(make, preemptors)
-        self._time(make)
-        self._state(make, gated)
+        super().__init__(section, E16, gated.ready, CustomWorkloadLabels(states=custom))
+        self._count(section, preemptors)
+        self._time(section)
+        self._state(section, gated)
         self._quota(resources)
 
-    def _count(self, make: SeriesSection, preemptors: SeriesSection) -> None:
-        self.evicted_workloads_once_total = make.counter(
+    def _count(self, section: SeriesSection, preemptors: SeriesSection) -> None:
+        self.evicted_workloads_once_total = section.counter(
             "evicted_workloads_once_total",
-            "Workloads evicted for the first time for this reason.",
+            "The number of workloads evicted for the first time for this reason.",
             "reason",
             "underlying_cause",
             BY,
         )
         self.preempted_workloads_total = preemptors.counter(
-            "preempted_workloads_total", "Workloads that gave way to this ClusterQueue.", "reason"
+            "preempted_workloads_total", "The number of workloads preempted by this ClusterQueue.", "reason"
         )
-        self.replaced_workload_slices_total = make.counter(
-            "replaced_workload_slices_total", "Workload slices that a newer one replaced."
+        self.replaced_workload_slices_total = section.counter(
+            "replaced_workload_slices_total", "The number of replaced workload slices."
         )
-        self.preemption_target_recomputations_total = make.counter(
+        self.preemption_target_recomputations_total = section.counter(
             "preemption_target_recomputations_total",
-            "Second searches within a cycle, because another workload took the victims.",
+            "The number of repeated victim searches within a cycle, by result.",
             "result",
         )
 
-    def _time(self, make: SeriesSection) -> None:
-        self.pods_ready_to_evicted_time_seconds = make.histogram(
+    def _time(self, section: SeriesSection) -> None:
+        self.pods_ready_to_evicted_time_seconds = section.histogram(
             "pods_ready_to_evicted_time_seconds",
-            "Time from ready pods to the eviction.",
+            "The time between readiness of all pods and eviction.",
             "reason",
             "underlying_cause",
         )
-        self.workload_eviction_latency_seconds = make.histogram(
-            "workload_eviction_latency_seconds", "Time from an eviction until its quota was free.", "reason"
+        self.workload_eviction_latency_seconds = section.histogram(
+            "workload_eviction_latency_seconds", "The time between an eviction and the release of its quota.", "reason"
         )
-        self.pod_scheduling_gate_removal_seconds = make.histogram(
+        self.pod_scheduling_gate_removal_seconds = section.histogram(
             "pod_scheduling_gate_removal_seconds",
-            "Time from admission until a pod's scheduling gate was gone.",
+            "The time between admission and removal of a pod's scheduling gate.",
             "name",
             "is_group",
             buckets=DEFAULT_BUCKETS,
         )
 
-    def _state(self, make: SeriesSection, gated: "GatedSections") -> None:
-        self.admission_cycle_preemption_skips = make.gauge(
-            "admission_cycle_preemption_skips", "Workloads whose preemptions the last cycle put off."
+    def _state(self, section: SeriesSection, gated: "GatedSections") -> None:
+        self.admission_cycle_preemption_skips = section.gauge(
+            "admission_cycle_preemption_skips", "The number of workloads whose preemption the last cycle skipped."
         )
-        self.cluster_queue_status = make.gauge(
-            "cluster_queue_status", "1 for the status that the ClusterQueue has, 0 for the others.", "status"
+        self.cluster_queue_status = section.gauge(
+            "cluster_queue_status", "The status of the ClusterQueue (1 for the current status, 0 for others).", "status"
         )
-        self.cluster_queue_resource_pending = make.gauge(
-            "cluster_queue_resource_pending", "Requests of the workloads that wait.", "resource"
+        self.cluster_queue_resource_pending = section.gauge(
+            "cluster_queue_resource_pending", "The total requests of pending workloads.", "resource"
         )
         self.pending_scheduling_hashes = gated.hashes.gauge(
-            "pending_scheduling_hashes", "Different kinds of workloads that wait.", "status"
+            "pending_scheduling_hashes", "The number of distinct pending workload shapes.", "status"
         )
         self.unadmitted_workloads = gated.unadmitted.gauge(
-            "unadmitted_workloads", "Workloads that are not admitted, by why.", "reason", "underlying_cause"
+            "unadmitted_workloads", "The number of unadmitted workloads by reason.", "reason", "underlying_cause"
         )
         self.cluster_queue_info = gated.info.gauge(
             "cluster_queue_info",
-            "The ClusterQueue's place among the Cohorts; always 1.",
+            "The parent and root Cohort of the ClusterQueue (always 1).",
             "parent_cohort",
             "root_cohort",
         )
         self.cluster_queue_weighted_share = gated.shares.gauge(
-            "cluster_queue_weighted_share", "How much the ClusterQueue borrows, by its weight.", "cohort"
+            "cluster_queue_weighted_share",
+            "The dominant resource share of the ClusterQueue, divided by its weight.",
+            "cohort",
         )
 
-    def _quota(self, make: SeriesSection) -> None:
-        self.cluster_queue_resource_reservation = make.gauge(
-            "cluster_queue_resource_reservation", "Quota that is reserved.", *QUOTA
+    def _quota(self, section: SeriesSection) -> None:
+        self.cluster_queue_resource_reservation = section.gauge(
+            "cluster_queue_resource_reservation", "The reserved quota.", *QUOTA
         )
-        self.cluster_queue_resource_usage = make.gauge(
-            "cluster_queue_resource_usage", "Quota that admitted workloads use.", *QUOTA
+        self.cluster_queue_resource_usage = section.gauge(
+            "cluster_queue_resource_usage", "The quota used by admitted workloads.", *QUOTA
         )
-        self.cluster_queue_nominal_quota = make.gauge("cluster_queue_nominal_quota", "The nominal quota.", *QUOTA)
-        self.cluster_queue_borrowing_limit = make.gauge(
-            "cluster_queue_borrowing_limit", "What may be borrowed; infinite without a limit.", *QUOTA
+        self.cluster_queue_nominal_quota = section.gauge("cluster_queue_nominal_quota", "The nominal quota.", *QUOTA)
+        self.cluster_queue_borrowing_limit = section.gauge(
+            "cluster_queue_borrowing_limit", "The borrowing limit (+Inf: no limit).", *QUOTA
         )
-        self.cluster_queue_lending_limit = make.gauge(
-            "cluster_queue_lending_limit", "What may be lent; infinite without a limit.", *QUOTA
+        self.cluster_queue_lending_limit = section.gauge(
+            "cluster_queue_lending_limit", "The lending limit (+Inf: no limit).", *QUOTA
         )
 
 
 class MultiKueueSeries:
-    """What is told of dispatch to worker clusters: `multikueue_…`."""
+    """Series of dispatch to worker clusters: `multikueue_…`."""
 
-    def __init__(self, make: SeriesSection) -> None:
-        self.workloads_dispatched_total = make.counter(
-            "workloads_dispatched_total", "Workloads sent to a worker cluster.", "cluster"
+    def __init__(self, section: SeriesSection) -> None:
+        self.workloads_dispatched_total = section.counter(
+            "workloads_dispatched_total", "The number of workloads dispatched to a worker cluster.", "cluster"
         )
-        self.workloads_admitted_total = make.counter(
-            "workloads_admitted_total", "Workloads that a worker cluster admitted.", "cluster"
+        self.workloads_admitted_total = section.counter(
+            "workloads_admitted_total", "The number of workloads admitted by a worker cluster.", "cluster"
         )
 
 
@@ -254,42 +273,53 @@ class GatedSections:
 
 
 class LocalQueueSeries(WorkloadSeries):
-    """What is told of LocalQueues: `kueue_local_queue_…`."""
+    """Series of LocalQueues: `kueue_local_queue_…`."""
 
     def __init__(
-        self, make: SeriesSection, ready: SeriesSection, unadmitted: SeriesSection, custom: tuple[str, ...]
+        self, section: SeriesSection, ready: SeriesSection, unadmitted: SeriesSection, custom: tuple[str, ...]
     ) -> None:
-        super().__init__(make, E14, ready, CustomWorkloadLabels(states=custom, admissions=custom))
-        self.status = make.gauge(
-            "status", "1 for the state that the LocalQueue's Active condition has, 0 for the others.", "active"
+        super().__init__(section, E14, ready, CustomWorkloadLabels(states=custom, admissions=custom))
+        self.status = section.gauge(
+            "status",
+            "The status of the LocalQueue's Active condition (1 for the current status, 0 for others).",
+            "active",
         )
         self.unadmitted_workloads = unadmitted.gauge(
             "unadmitted_workloads",
-            "Workloads that are not admitted, by why.",
+            "The number of unadmitted workloads by reason.",
             "cluster_queue",
             "reason",
             "underlying_cause",
         )
-        self.resource_reservation = make.gauge("resource_reservation", "Quota that is reserved.", "flavor", "resource")
-        self.resource_usage = make.gauge("resource_usage", "Quota that admitted workloads use.", "flavor", "resource")
-        self.admission_fair_sharing_usage = make.gauge(
-            "admission_fair_sharing_usage", "What the LocalQueue used lately, by its weight.", "cluster_queue"
+        self.resource_reservation = section.gauge("resource_reservation", "The reserved quota.", "flavor", "resource")
+        self.resource_usage = section.gauge(
+            "resource_usage", "The quota used by admitted workloads.", "flavor", "resource"
+        )
+        self.admission_fair_sharing_usage = section.gauge(
+            "admission_fair_sharing_usage",
+            "The decayed past usage of the LocalQueue, divided by its weight.",
+            "cluster_queue",
         )
 
 
 class CohortSeries:
-    """What is told of Cohorts: `kueue_cohort_…`."""
+    """Series of Cohorts: `kueue_cohort_…`."""
 
-    def __init__(self, make: SeriesSection, shares: SeriesSection) -> None:
-        self.info = make.gauge("info", "The Cohort's place in its tree; always 1.", "parent_cohort", "root_cohort")
-        self.weighted_share = shares.gauge("weighted_share", "How much the Cohort borrows, by its weight.")
-        self.subtree_quota = make.gauge("subtree_quota", "Quota of the whole subtree.", "flavor", "resource")
-        self.subtree_resource_reservations = make.gauge(
-            "subtree_resource_reservations", "Quota that is reserved in the whole subtree.", "flavor", "resource"
+    def __init__(self, section: SeriesSection, shares: SeriesSection) -> None:
+        self.info = section.gauge(
+            "info", "The parent and root Cohort of the Cohort (always 1).", "parent_cohort", "root_cohort"
         )
-        self.subtree_admitted_workloads_total = make.counter(
-            "subtree_admitted_workloads_total", "Admissions in the whole subtree.", BY
+        self.weighted_share = shares.gauge(
+            "weighted_share", "The dominant resource share of the Cohort, divided by its weight."
         )
-        self.subtree_admitted_active_workloads = make.gauge(
-            "subtree_admitted_active_workloads", "Admitted workloads of the whole subtree that did not finish."
+        self.subtree_quota = section.gauge("subtree_quota", "The quota of the subtree.", "flavor", "resource")
+        self.subtree_resource_reservations = section.gauge(
+            "subtree_resource_reservations", "The reserved quota in the subtree.", "flavor", "resource"
+        )
+        self.subtree_admitted_workloads_total = section.counter(
+            "subtree_admitted_workloads_total", "The total number of admitted workloads in the subtree.", BY
+        )
+        self.subtree_admitted_active_workloads = section.gauge(
+            "subtree_admitted_active_workloads",
+            "The number of admitted workloads in the subtree that have not finished.",
         )

@@ -46,7 +46,7 @@ class ClusterQueueGauges:
         """Set the gauges to what the queue's status says now."""
         name = queue.metadata.name
         labels = {"cluster_queue": name}
-        self._metrics.learn_cluster_queue(name, queue.metadata.labels, queue.metadata.annotations)
+        self._metrics.update_cluster_queue(name, queue.metadata.labels, queue.metadata.annotations)
         _choose(self._metrics.cluster_queue_status, QUEUE_STATUSES, status_of(queue), "status", labels)
         _show_holding(self._metrics, queue, labels)
         if not self._metrics.has_workload_labels:
@@ -144,7 +144,7 @@ class LocalQueueGauges:
         """Set the gauges to what the queue's status says now."""
         place, metrics = _place(queue), self._metrics.local_queue
         labels = _labels_of(place)
-        self._metrics.learn_local_queue(*place, queue.metadata.labels, queue.metadata.annotations)
+        self._metrics.update_local_queue(*place, queue.metadata.labels, queue.metadata.annotations)
         active = find(queue.status.conditions, ACTIVE)
         _choose(metrics.status, TRUTHS, active.status if active else "Unknown", "active", labels)
         _show_holding(metrics, queue, labels)
@@ -189,7 +189,7 @@ class CohortGauges:
 
     def show(self, cohort: Cohort, node: CohortNode) -> None:
         """Set the gauges of a Cohort to what its subtree has now."""
-        self._metrics.learn_cohort(node.name, cohort.metadata.labels, cohort.metadata.annotations)
+        self._metrics.update_cohort(node.name, cohort.metadata.labels, cohort.metadata.annotations)
         self.show_tree(node)
         if cohort.status.fair_sharing is not None:
             self._metrics.cohort.weighted_share.set(_share(node), cohort=node.name)
