@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from install.chart_cases import CASES, CHART, objects, printed
-from kohort.install.manifests import reached, registrations
+from kohort.install.manifests import manager_endpoint, registrations
 from kohort.install.options import Options
 from kohort.install.workload import ACCOUNT
 from kohort.kube.client import Client
@@ -157,7 +157,7 @@ def _kubeconfig_of_manager(installed: Installed, folder: Path) -> Path:
 
 async def _certified(kubeconfig: Path, installed: Installed) -> None:
     client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=kubeconfig))))
-    wiring = WebhookWiring(reached(OPTIONS), registrations(OPTIONS), InCluster(NAMESPACE, VISIBILITY_SERVICE))
+    wiring = WebhookWiring(manager_endpoint(OPTIONS), registrations(OPTIONS), InCluster(NAMESPACE, VISIBILITY_SERVICE))
     try:
         async with running_certificates(client, OPTIONS.configuration, wiring):
             await asyncio.to_thread(until, lambda: _all_trust(installed))

@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from kohort.install.manifests import manifests
-from kohort.install.options import Extra, Issuer, Options
+from kohort.install.options import Issuer, OptionalManifest, Options
 
 Json = Any
 CHART = Path(__file__).parents[2] / "charts" / "kohort"
@@ -35,8 +35,8 @@ def identity(found: Json) -> tuple[str, str, str]:
 
 
 def values(**changes: Json) -> Json:
-    usual = yaml.safe_load((CHART / "values.yaml").read_text())
-    return {**usual, **changes}
+    defaults = yaml.safe_load((CHART / "values.yaml").read_text())
+    return {**defaults, **changes}
 
 
 def given(**members: Json) -> Json:
@@ -48,12 +48,16 @@ MOUNTED = given(internalCertManagement={"enable": False})
 CASES: dict[str, tuple[Json, str, Options]] = {
     "as it is": ({}, "kueue-system", Options()),
     "elsewhere": ({"image": "x:1", "replicas": 5}, "queues", Options("queues", "x:1", 5)),
-    "monitored": ({"serviceMonitor": True}, "kueue-system", Options(extras=frozenset({Extra.SERVICE_MONITOR}))),
+    "monitored": (
+        {"serviceMonitor": True},
+        "kueue-system",
+        Options(extras=frozenset({OptionalManifest.SERVICE_MONITOR})),
+    ),
     "mounted": ({"managerConfig": MOUNTED}, "kueue-system", Options(document=MOUNTED)),
     "by cert-manager": (
         {"certManager": {"enable": True, "issuer": {"name": "", "kind": "Issuer"}}, "serviceMonitor": True},
         "queues",
-        Options("queues", extras=frozenset({Extra.SERVICE_MONITOR}), issuer=Issuer()),
+        Options("queues", extras=frozenset({OptionalManifest.SERVICE_MONITOR}), issuer=Issuer()),
     ),
     "by another issuer": (
         {"certManager": {"enable": True, "issuer": {"name": "company", "kind": "ClusterIssuer"}}},

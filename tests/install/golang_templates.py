@@ -23,7 +23,7 @@ _TOKEN = re.compile(r'"[^"]*"|[()|]|[^\s()|]+')
 
 
 class NotRenderedError(Exception):
-    """The template says something that this renderer does not know."""
+    """The template contains something that this renderer does not know."""
 
 
 def _dig(*arguments: Json) -> Json:

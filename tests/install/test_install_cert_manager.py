@@ -18,8 +18,8 @@ from embedded.server.clusters import Cluster
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES
 from kohort.cli.main import cli
-from kohort.install.manifests import manifests, reached, registrations
-from kohort.install.options import Extra, Issuer, Options, OptionsError, parse_issuer, usual_document
+from kohort.install.manifests import manager_endpoint, manifests, registrations
+from kohort.install.options import Issuer, OptionalManifest, Options, OptionsError, default_document, parse_issuer
 from kohort.kube.certificates import CertificateAuthority
 from kohort.kube.clock import VirtualClock
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
@@ -34,7 +34,7 @@ from reserved_ports import reserved_port
 from webhooks.planes import HOST, bare_cluster, client_of, kueue_cluster
 
 Json = Any
-OPTIONS = Options(extras=frozenset({Extra.SERVICE_MONITOR}), issuer=Issuer())
+OPTIONS = Options(extras=frozenset({OptionalManifest.SERVICE_MONITOR}), issuer=Issuer())
 HOME = OPTIONS.namespace
 WEBHOOKS = "kueue-webhook-service.kueue-system.svc"
 INJECT = "cert-manager.io/inject-ca-from"
@@ -78,12 +78,12 @@ def leads_to_the_manager(found: Json) -> bool:
     return '"service": {' in json.dumps(found) and found["kind"] != "Service"
 
 
-def test_whatever_names_a_service_is_told_whom_to_trust() -> None:
+def test_objects_that_name_a_service_get_a_ca_bundle() -> None:
     objects = manifests(OPTIONS)
-    told = [each for each in objects if INJECT in each["metadata"].get("annotations", {})]
-    assert told == [each for each in objects if leads_to_the_manager(each)]
-    assert {each["metadata"]["annotations"][INJECT] for each in told} == {f"{HOME}/kueue-serving-cert"}
-    kinds = {each["kind"] for each in told}
+    annotated = [each for each in objects if INJECT in each["metadata"].get("annotations", {})]
+    assert annotated == [each for each in objects if leads_to_the_manager(each)]
+    assert {each["metadata"]["annotations"][INJECT] for each in annotated} == {f"{HOME}/kueue-serving-cert"}
+    kinds = {each["kind"] for each in annotated}
     assert kinds == {
         "APIService",
         "CustomResourceDefinition",
@@ -117,9 +117,9 @@ def test_prometheus_verifies_the_manager() -> None:
 
 def test_a_given_configuration_keeps_everything_else() -> None:
     names = {"webhookServiceName": "hooks", "webhookSecretName": "hooks-cert"}
-    document = {**usual_document(), "internalCertManagement": {"enable": True, **names}}
+    document = {**default_document(), "internalCertManagement": {"enable": True, **names}}
     options = Options(document=document, issuer=Issuer())
-    assert options.written == {**document, "internalCertManagement": {"enable": False, **names}}
+    assert options.installed_document == {**document, "internalCertManagement": {"enable": False, **names}}
     assert mounted(options)[1]["secretName"] == "hooks-cert"
     assert f"hooks.{HOME}.svc" in serving(options)["spec"]["dnsNames"]
 
@@ -182,16 +182,16 @@ def test_the_command_names_an_issuer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [("x/Secret", "no kind Secret: write x/Issuer or ClusterIssuer"), ("", "the name "), ("X", "the name ")],
+    ("text", "message"),
+    [("x/Secret", "unknown kind Secret: use x/Issuer or ClusterIssuer"), ("", "the name "), ("X", "the name ")],
 )
-def test_an_issuer_that_can_not_be_is_told_in_one_line(text: str, said: str) -> None:
-    with pytest.raises(OptionsError, match=said) as caught:
+def test_an_invalid_issuer_is_rejected_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(OptionsError, match=message) as caught:
         parse_issuer(text)
     assert "\n" not in str(caught.value)
 
 
-# At work
+# Running
 
 
 class CertManager:
@@ -226,11 +226,13 @@ def cert_manager(tmp_path: Path) -> CertManager:
 
 def settings(directory: Path) -> Configuration:
     """The Configuration that is installed, in another directory and on a port of this machine."""
-    usual = OPTIONS.configuration
-    return replace(usual, webhook=replace(usual.webhook, host=HOST, port=reserved_port(), cert_dir=str(directory)))
+    defaults = OPTIONS.configuration
+    return replace(
+        defaults, webhook=replace(defaults.webhook, host=HOST, port=reserved_port(), cert_dir=str(directory))
+    )
 
 
-WIRING = WebhookWiring(reached(OPTIONS), registrations(OPTIONS), InCluster(HOME, VISIBILITY_SERVICE))
+WIRING = WebhookWiring(manager_endpoint(OPTIONS), registrations(OPTIONS), InCluster(HOME, VISIBILITY_SERVICE))
 
 
 @asynccontextmanager
@@ -265,7 +267,7 @@ async def test_a_manager_shows_a_renewed_certificate_without_a_restart(cert_mana
                 await clock.advance(1.0)
 
 
-async def test_a_certificate_that_is_not_there_yet_is_told_and_taken_when_it_comes(cert_manager: CertManager) -> None:
+async def test_a_missing_certificate_is_logged_and_loaded_once_it_exists(cert_manager: CertManager) -> None:
     clock = VirtualClock(datetime.now(UTC))
     async with bare_cluster() as cluster:
         with pytest.raises(CertificateError, match=r"tls\.crt can't be read .*: check that the file is there; mount"):
@@ -290,11 +292,11 @@ async def test_writes_go_through_the_webhooks_before_and_after_a_renewal(cert_ma
             await clock.advance(30.0)
 
 
-async def test_a_manager_leaves_it_to_cert_manager_whom_api_servers_trust(cert_manager: CertManager) -> None:
+async def test_a_manager_leaves_ca_bundles_to_cert_manager(cert_manager: CertManager) -> None:
     cert_manager.issue()
     clock = VirtualClock(datetime.now(UTC))
     async with bare_cluster() as cluster:
-        hooks = configuration(WebhookType.VALIDATE, KUEUE, reached(OPTIONS))
+        hooks = configuration(WebhookType.VALIDATE, KUEUE, manager_endpoint(OPTIONS))
         before = await cluster.create(hooks)
         async with manager(cluster, clock, cert_manager.directory):
             await clock.advance(60.0)

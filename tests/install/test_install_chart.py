@@ -38,7 +38,7 @@ POLICY = "helm.sh/resource-policy"
 
 
 @pytest.mark.parametrize(("keep", "policy"), [(True, "keep"), (False, "delete")])
-def test_helm_keeps_the_definitions_unless_told_otherwise(keep: bool, policy: str) -> None:
+def test_helm_keeps_the_definitions_by_default(keep: bool, policy: str) -> None:
     """All queues and Workloads would end with them."""
     release = Release(values(crds={"keep": keep}), "kueue-system")
     found = objects(release.rendered((CHART / "templates" / "definitions.yaml").read_text()))
@@ -50,7 +50,7 @@ def test_helm_keeps_the_definitions_unless_told_otherwise(keep: bool, policy: st
 
 
 def refused(found: Json) -> list[str]:
-    """Where the schema says that values are wrong."""
+    """Where the schema contains that values are wrong."""
     schema = json.loads((CHART / "values.schema.json").read_text())
     return [each.json_path for each in Draft7Validator(schema).iter_errors(found)]
 

@@ -15,8 +15,8 @@ from kohort.api.gates import COMPAT
 from kohort.api.meta import ObjectKey
 from kohort.cli.main import cli
 from kohort.install.manifests import manifests
-from kohort.install.options import Extra, Options, OptionsError, peers, usual_document
-from kohort.install.permissions import AT_HOME, MANAGER, Permission
+from kohort.install.options import OptionalManifest, Options, OptionsError, default_document, peers
+from kohort.install.permissions import IN_OWN_NAMESPACE, MANAGER, Permission
 from kohort.install.roles import user_roles
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
 from kohort.manager.permissions import RequiredPermission, rights_at_start, rights_to_change, rights_to_follow
@@ -36,7 +36,7 @@ def webhooks(options: Options) -> set[str]:
 
 
 def configured(**members: Json) -> Options:
-    return Options(document={**usual_document(), **members})
+    return Options(document={**default_document(), **members})
 
 
 # Everything is there
@@ -93,12 +93,12 @@ def test_ports_follow_the_configuration() -> None:
 
 def test_the_configuration_that_is_installed_is_the_one_that_was_given() -> None:
     text = named(manifests(Options()), "ConfigMap")["data"]["controller_manager_config.yaml"]
-    assert yaml.safe_load(text) == usual_document()
+    assert yaml.safe_load(text) == default_document()
 
 
 def test_the_usual_configuration_is_valid(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
-    file.write_text(yaml.safe_dump(usual_document()))
+    file.write_text(yaml.safe_dump(default_document()))
     loaded = load_configuration(file, ParsingContext())
     assert loaded.warnings == []
     assert loaded.config.controller.group_kind_concurrency["Workload.kueue.x-k8s.io"] == 10
@@ -124,7 +124,7 @@ def test_mounted_certificates_are_mounted() -> None:
     assert not any(each["kind"] == "Secret" for each in found)
 
 
-def test_only_the_version_that_is_stored_is_served_on_wish() -> None:
+def test_only_the_version_that_is_stored_is_served_on_request() -> None:
     done = CliRunner().invoke(cli, ["install", "--only-v1beta2", "-o", "json"])
     found = [each for each in json.loads(done.output)["items"] if each["kind"] == "CustomResourceDefinition"]
     versions = [version for each in found for version in each["spec"]["versions"]]
@@ -136,10 +136,10 @@ def test_only_the_version_that_is_stored_is_served_on_wish() -> None:
 
 
 def test_a_service_monitor_comes_when_asked_for() -> None:
-    assert named(manifests(Options(extras=frozenset({Extra.SERVICE_MONITOR}))), "ServiceMonitor")
+    assert named(manifests(Options(extras=frozenset({OptionalManifest.SERVICE_MONITOR}))), "ServiceMonitor")
 
 
-def test_a_wrong_configuration_is_told_in_one_line() -> None:
+def test_an_invalid_configuration_is_rejected_in_one_line() -> None:
     with pytest.raises(OptionsError, match=r"^configuration: integrations.frameworks.*no-such"):
         manifests(configured(integrations={"frameworks": ["no-such"]}))
 
@@ -164,7 +164,9 @@ def test_the_managers_roles_have_everything_that_it_asks_for_at_its_start() -> N
         *rights_to_change(kinds),
     ]
     missing = [
-        str(right) for right in wanted if not is_granted(right, (*MANAGER, *AT_HOME) if right.namespace else MANAGER)
+        str(right)
+        for right in wanted
+        if not is_granted(right, (*MANAGER, *IN_OWN_NAMESPACE) if right.namespace else MANAGER)
     ]
     assert missing == []
 
@@ -172,7 +174,7 @@ def test_the_managers_roles_have_everything_that_it_asks_for_at_its_start() -> N
 def test_secrets_are_read_at_home_only() -> None:
     """API-151."""
     assert not any("secrets" in each.resources for each in MANAGER)
-    assert any("secrets" in each.resources for each in AT_HOME)
+    assert any("secrets" in each.resources for each in IN_OWN_NAMESPACE)
 
 
 def roles() -> dict[str, Json]:
@@ -265,10 +267,10 @@ def test_the_command_reads_a_configuration_of_kueues(tmp_path: Path) -> None:
 
 
 def test_defaults_of_install_and_manager_agree() -> None:
-    usual, own = Options().configuration, default_configuration()
-    assert usual.internal_cert_management == own.internal_cert_management
-    assert usual.webhook == own.webhook
-    assert ObjectKey(usual.namespace, Options().secret) == ObjectKey("kueue-system", "kueue-webhook-server-cert")
+    defaults, own = Options().configuration, default_configuration()
+    assert defaults.internal_cert_management == own.internal_cert_management
+    assert defaults.webhook == own.webhook
+    assert ObjectKey(defaults.namespace, Options().secret) == ObjectKey("kueue-system", "kueue-webhook-server-cert")
 
 
 def test_api_servers_alone_reach_the_webhooks_where_their_addresses_are_given() -> None:
@@ -280,7 +282,7 @@ def test_api_servers_alone_reach_the_webhooks_where_their_addresses_are_given() 
 
 
 def test_a_source_that_is_no_range_of_addresses_is_refused() -> None:
-    with pytest.raises(OptionsError, match=r"--api-server-cidr 'here': .*: write a range such as 192\.0\.2\.0/24"):
+    with pytest.raises(OptionsError, match=r"--api-server-cidr 'here': .*: use a CIDR such as 192\.0\.2\.0/24"):
         peers(["here"], "--api-server-cidr")
 
 

@@ -6,7 +6,7 @@ import pytest
 from kohort.api.config.common import Integrations
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.loading import default_configuration
-from kohort.install.permissions import AT_HOME, MANAGER, Permission
+from kohort.install.permissions import IN_OWN_NAMESPACE, MANAGER, Permission
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
 from kohort.manager.permissions import RequiredPermission, rights_at_start, rights_to_change, rights_to_follow
 
@@ -29,5 +29,5 @@ def grants(permission: Permission, right: RequiredPermission) -> bool:
 @pytest.mark.parametrize("right", dict.fromkeys(asked()), ids=str)
 def test_a_right_that_is_asked_for_is_granted(right: RequiredPermission) -> None:
     everywhere = any(grants(permission, right) for permission in MANAGER)
-    at_home = right.namespace == HOME and any(grants(permission, right) for permission in AT_HOME)
+    at_home = right.namespace == HOME and any(grants(permission, right) for permission in IN_OWN_NAMESPACE)
     assert everywhere or at_home

@@ -12,7 +12,15 @@ from kohort.api.unsupported import configuration_notices
 from kohort.cli.crds import FORMATS
 from kohort.install.chart import chart_files
 from kohort.install.manifests import manifests
-from kohort.install.options import Extra, Issuer, Options, OptionsError, parse_issuer, peers, usual_document
+from kohort.install.options import (
+    Issuer,
+    OptionalManifest,
+    Options,
+    OptionsError,
+    default_document,
+    parse_issuer,
+    peers,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -108,7 +116,7 @@ def install(
     if chart is not None:
         _write(chart)
         return
-    extras = frozenset({Extra.SERVICE_MONITOR}) if service_monitor else frozenset[Extra]()
+    extras = frozenset({OptionalManifest.SERVICE_MONITOR}) if service_monitor else frozenset[OptionalManifest]()
     document = _with_gates(_document(config), feature_gates, compat or "")
     signer = _issuer(issuer, Issuer() if cert_manager else None)
     options = Options(
@@ -130,15 +138,15 @@ def install(
 
 def _document(config: Path | None) -> Json:
     if config is None:
-        return usual_document()
+        return default_document()
     documents = list(read_documents(config.read_bytes(), str(config)))
     if len(documents) != 1:
         raise OptionsError(f"{config}: has {len(documents)} documents; write exactly one Configuration")
     return documents[0].value
 
 
-def _issuer(named: str | None, usual: Issuer | None) -> Issuer | None:
-    return usual if named is None else parse_issuer(named)
+def _issuer(named: str | None, default: Issuer | None) -> Issuer | None:
+    return default if named is None else parse_issuer(named)
 
 
 def _with_gates(document: Json, flag: str, compat: str) -> Json:

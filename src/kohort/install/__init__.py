@@ -1,1 +1,1 @@
-"""What a cluster needs to run Kohort, as plain objects: for `kubectl apply`, and for a Helm chart made of the same."""
+"""Installation manifests as plain objects, for `kubectl apply` and for a Helm chart built from the same objects."""

@@ -1,7 +1,7 @@
-"""Certificates by cert-manager: what asks for them, and what has their authority written where API servers look.
+"""cert-manager objects: issuers, certificates, and the annotation that injects their CA into objects of API servers.
 
-An authority of our own signs unless somebody else does. It outlives what it signs, so a renewed certificate is trusted
-before a replica shows it; one that signed itself would be refused until every replica has it.
+Unless the user names an issuer, the serving certificate is signed by a CA that lives longer than it, so that a renewed
+certificate is trusted before a replica uses it; a self-signed one would be rejected until every replica has it.
 """
 
 from kohort.api.codec import Json
@@ -17,15 +17,15 @@ _AUTHORITY, _SERVING = "kueue-ca-cert", "kueue-serving-cert"
 _TEN_YEARS = "87600h"
 
 
-def issued(options: Options) -> list[Json]:
-    """What cert-manager is asked for; nothing where certificates come from elsewhere."""
+def cert_manager_objects(options: Options) -> list[Json]:
+    """Issuers and certificates; none if cert-manager is not used."""
     if options.issuer is None:
         return []
     return [*(_authority(options) if options.issuer == Issuer() else []), _serving(options, options.issuer)]
 
 
-def injected(found: Json, options: Options) -> Json:
-    """The same object; cert-manager, where it is used, writes into it by whom our servers are verified."""
+def with_ca_injection(found: Json, options: Options) -> Json:
+    """The object with the annotation by which cert-manager injects the CA bundle, if cert-manager is used."""
     if options.issuer is None:
         return found
     annotations = {_INJECT: f"{options.namespace}/{_SERVING}"}
@@ -33,7 +33,7 @@ def injected(found: Json, options: Options) -> Json:
 
 
 def _authority(options: Options) -> list[Json]:
-    """A certificate that signs itself, and the issuer that signs with it."""
+    """A self-signed CA certificate, and the issuer that signs with it."""
     spec = {
         "isCA": True,
         "commonName": _AUTHORITY,
@@ -50,7 +50,7 @@ def _authority(options: Options) -> list[Json]:
 
 
 def _serving(options: Options, issuer: Issuer) -> Json:
-    """One certificate for all servers of the manager, since they all show the same."""
+    """The certificate of all servers of the manager."""
     services = (options.service, VISIBILITY_SERVICE, METRICS_SERVICE)
     spec = {
         "secretName": options.secret,

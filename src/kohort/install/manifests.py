@@ -1,14 +1,14 @@
-"""Everything that is installed, in the order in which it is applied."""
+"""All objects of an installation, in the order in which they are applied."""
 
 from collections.abc import Iterator, Sequence
 
 from kohort.api.codec import Json
 from kohort.api.crds import WebhookService, definitions
 from kohort.install import workload
-from kohort.install.certificates import injected, issued
-from kohort.install.options import Extra, Options, frameworks_of
+from kohort.install.certificates import cert_manager_objects, with_ca_injection
+from kohort.install.options import OptionalManifest, Options, frameworks_of
 from kohort.install.permissions import (
-    AT_HOME,
+    IN_OWN_NAMESPACE,
     MANAGER,
     OWN_CERTIFICATES,
     VISIBILITY_GROUP,
@@ -16,7 +16,7 @@ from kohort.install.permissions import (
     Permission,
 )
 from kohort.install.roles import PREFIX, RBAC, user_roles
-from kohort.install.workload import ACCOUNT, head, labelled
+from kohort.install.workload import ACCOUNT, head, labels_for
 from kohort.webhooks.configurations import InCluster, ManagerEndpoint, configuration
 from kohort.webhooks.jobs import framework_registrations
 from kohort.webhooks.registrations import KUEUE, UNSUPPORTED_REGISTRATIONS, AnyRegistration, WebhookType
@@ -31,51 +31,54 @@ def manifests(options: Options) -> list[Json]:
         namespace(options),
         *custom_definitions(options),
         *rbac(options),
-        *issued(options),
-        *running(options),
+        *cert_manager_objects(options),
+        *manager_objects(options),
         *(webhook_configuration(act, options) for act in WebhookType),
         *api_services(options),
-        *([workload.service_monitor(options)] if Extra.SERVICE_MONITOR in options.extras else []),
+        *([workload.service_monitor(options)] if OptionalManifest.SERVICE_MONITOR in options.extras else []),
     ]
 
 
 def namespace(options: Options) -> Json:
-    """Where the manager lives."""
+    """The namespace of the manager."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": options.namespace, "labels": _NAMESPACE}}
 
 
-_NAMESPACE = {**labelled("namespace"), "pod-security.kubernetes.io/enforce": "restricted"}
+_NAMESPACE = {**labels_for("namespace"), "pod-security.kubernetes.io/enforce": "restricted"}
 
 
 def custom_definitions(options: Options) -> list[Json]:
-    """The kinds, converted by the manager's webhook."""
+    """The CustomResourceDefinitions, converted by the manager's webhook."""
     found = definitions(WebhookService(options.namespace, options.service), older=options.serve_v1beta1)
-    return [injected(each, options) if each["spec"]["conversion"]["strategy"] == "Webhook" else each for each in found]
+    return [
+        with_ca_injection(each, options) if each["spec"]["conversion"]["strategy"] == "Webhook" else each
+        for each in found
+    ]
 
 
 def rbac(options: Options) -> list[Json]:
-    """Who the manager is, what it may do, and roles for people."""
+    """The manager's ServiceAccount and roles, and roles for users."""
     account = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": options.namespace}
     return [
         head("v1", "ServiceAccount", ACCOUNT, options),
-        *_granted("Cluster", "manager", _needed(MANAGER, options), account),
-        *_granted("", "manager-home", _needed(AT_HOME, options), account),
-        _reading_front_proxy(account),
+        *_granted("Cluster", "manager", _required(MANAGER, options), account),
+        *_granted("", "manager-home", _required(IN_OWN_NAMESPACE, options), account),
+        _front_proxy_reader(account),
         *user_roles(),
     ]
 
 
-def _needed(permissions: Sequence[Permission], options: Options) -> list[Permission]:
-    """Those of some permissions that the manager has a use for."""
-    is_idle = () if options.configuration.internal_cert_management.enable else OWN_CERTIFICATES
-    return [each for each in permissions if each not in is_idle]
+def _required(permissions: Sequence[Permission], options: Options) -> list[Permission]:
+    """The permissions that the manager requires with these options."""
+    unused = () if options.configuration.internal_cert_management.enable else OWN_CERTIFICATES
+    return [each for each in permissions if each not in unused]
 
 
 def _granted(scope: str, name: str, permissions: Sequence[Permission], account: Json) -> Iterator[Json]:
     """A role and its binding, in the whole cluster or in the account's namespace."""
     place = {} if scope else {"namespace": account["namespace"]}
-    role = {"name": f"{PREFIX}{name}-role", **place, "labels": labelled("rbac")}
-    bound = {"name": f"{PREFIX}{name}-rolebinding", **place, "labels": labelled("rbac")}
+    role = {"name": f"{PREFIX}{name}-role", **place, "labels": labels_for("rbac")}
+    bound = {"name": f"{PREFIX}{name}-rolebinding", **place, "labels": labels_for("rbac")}
     reference = {"apiGroup": RBAC, "kind": f"{scope}Role", "name": role["name"]}
     rules = [each.rule() for each in permissions]
     yield {"apiVersion": f"{RBAC}/v1", "kind": f"{scope}Role", "metadata": role, "rules": rules}
@@ -92,15 +95,15 @@ def _binding(kind: str, metadata: Json, reference: Json, account: Json) -> Json:
     }
 
 
-def _reading_front_proxy(account: Json) -> Json:
-    """What an aggregated API needs to know its front proxy by."""
-    metadata = {"name": f"{PREFIX}visibility-server-auth-reader", "namespace": _SYSTEM, "labels": labelled("rbac")}
+def _front_proxy_reader(account: Json) -> Json:
+    """Lets the manager read the front proxy's CA, as every aggregated API server must."""
+    metadata = {"name": f"{PREFIX}visibility-server-auth-reader", "namespace": _SYSTEM, "labels": labels_for("rbac")}
     reference = {"apiGroup": RBAC, "kind": "Role", "name": "extension-apiserver-authentication-reader"}
     return _binding("RoleBinding", metadata, reference, account)
 
 
-def running(options: Options) -> list[Json]:
-    """The manager itself."""
+def manager_objects(options: Options) -> list[Json]:
+    """Configuration, Services, Deployment and policies of the manager."""
     certificates = options.configuration.internal_cert_management
     return [
         workload.config_map(options),
@@ -113,21 +116,21 @@ def running(options: Options) -> list[Json]:
 
 
 def registrations(options: Options) -> tuple[AnyRegistration, ...]:
-    """The webhooks of Kueue's kinds and of the frameworks that are enabled, and the one for what is not supported."""
+    """The webhooks of Kueue's kinds, of enabled frameworks, and of unsupported kinds."""
     names = options.configuration.integrations.frameworks
     return (*KUEUE, *framework_registrations(frameworks_of(names)), *UNSUPPORTED_REGISTRATIONS)
 
 
-def reached(options: Options) -> ManagerEndpoint:
-    """How API servers know the manager."""
+def manager_endpoint(options: Options) -> ManagerEndpoint:
+    """The address and the identity of the manager, as API servers use them."""
     place = InCluster(options.namespace, options.service)
     return ManagerEndpoint(place, options.namespace, f"system:serviceaccount:{options.namespace}:{ACCOUNT}")
 
 
 def webhook_configuration(act: WebhookType, options: Options) -> Json:
-    """One of the two webhook configurations; the manager or cert-manager fills in whom to trust."""
-    found = configuration(act, registrations(options), reached(options))
-    return injected({**found, "metadata": {**found["metadata"], "labels": labelled("webhook")}}, options)
+    """One of the two webhook configurations; the manager or cert-manager adds the CA bundle."""
+    found = configuration(act, registrations(options), manager_endpoint(options))
+    return with_ca_injection({**found, "metadata": {**found["metadata"], "labels": labels_for("webhook")}}, options)
 
 
 def api_services(options: Options) -> list[Json]:
@@ -137,7 +140,7 @@ def api_services(options: Options) -> list[Json]:
         {
             "apiVersion": "apiregistration.k8s.io/v1",
             "kind": "APIService",
-            "metadata": {"name": f"{version}.{VISIBILITY_GROUP}", "labels": labelled("visibility")},
+            "metadata": {"name": f"{version}.{VISIBILITY_GROUP}", "labels": labels_for("visibility")},
             "spec": {
                 "group": VISIBILITY_GROUP,
                 "version": version,
@@ -148,4 +151,4 @@ def api_services(options: Options) -> list[Json]:
         }
         for version in VISIBILITY_VERSIONS
     ]
-    return [injected(each, options) for each in services]
+    return [with_ca_injection(each, options) for each in services]

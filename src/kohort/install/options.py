@@ -1,4 +1,4 @@
-"""What an administrator chooses when he installs Kohort."""
+"""Options of an installation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from kohort import __version__
 from kohort.api.codec import Json
 from kohort.api.config.common import DEFAULT_NAMESPACE
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
-from kohort.api.config.frameworks import KnownFramework as Known
+from kohort.api.config.frameworks import KnownFramework as _KnownFramework
 from kohort.api.config.parsing import ParsingContext, parse_configuration
 from kohort.api.config.v1beta2 import API_VERSION, Configuration
 from kohort.api.crds import Choice, WebhookService
@@ -20,21 +20,21 @@ from kohort.jobs.builtin import built_in_frameworks
 from kohort.jobs.contract import Framework
 
 FRAMEWORKS = ("batch/job", "pod", "deployment", "statefulset")
-"""What is managed unless an administrator says otherwise."""
+"""Default integrations."""
 
 
 PRIORITY_CLASS = "system-cluster-critical"
-"""While no manager runs, pods and jobs that its webhooks are asked about can't be created."""
+"""Critical, because pods and jobs that match its webhooks cannot be created while no manager runs."""
 _SECRET = "kueue-webhook-server-cert"  # noqa: S105  a name
 
 
 class OptionsError(ApiError):
-    """Choices that lead to no installation; one line that says which and what to do."""
+    """Invalid options; the message names the option and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
-    """Who signs certificates in cert-manager's name; one of our own unless another is named."""
+    """The cert-manager issuer of the serving certificate; by default one that is part of the installation."""
 
     name: str = "kueue-ca-issuer"
     kind: str = "Issuer"
@@ -44,35 +44,35 @@ ISSUER_KINDS = ("Issuer", "ClusterIssuer")
 
 
 def parse_issuer(text: str) -> Issuer:
-    """The issuer that `NAME` or `NAME/KIND` names; raises OptionsError."""
+    """The issuer from `NAME` or `NAME/KIND`; raises OptionsError."""
     name, _, kind = text.partition("/")
     found = Issuer(name, kind or ISSUER_KINDS[0])
     problem = check_subdomain(name)
     if problem:
         raise OptionsError(f"--issuer {text!r}: the name {problem}")
     if found.kind not in ISSUER_KINDS:
-        raise OptionsError(f"--issuer {text!r}: no kind {kind}: write {name}/{' or '.join(ISSUER_KINDS)}")
+        raise OptionsError(f"--issuer {text!r}: unknown kind {kind}: use {name}/{' or '.join(ISSUER_KINDS)}")
     return found
 
 
 def peers(cidrs: Sequence[str], option: str) -> list[Json]:
-    """NetworkPolicy peers of some ranges of addresses; raises OptionsError."""
+    """NetworkPolicy peers for CIDRs; raises OptionsError."""
     for each in cidrs:
         try:
             ip_network(each)
         except ValueError as error:
-            raise OptionsError(f"{option} {each!r}: {error}: write a range such as 192.0.2.0/24") from None
+            raise OptionsError(f"{option} {each!r}: {error}: use a CIDR such as 192.0.2.0/24") from None
     return [{"ipBlock": {"cidr": each}} for each in cidrs]
 
 
-class Extra(Enum):
-    """What not every cluster has a use for."""
+class OptionalManifest(Enum):
+    """Objects that are installed only on request."""
 
     SERVICE_MONITOR = "a ServiceMonitor for the Prometheus operator"
 
 
-def usual_document() -> Json:
-    """The Configuration of a new installation; what it leaves out has its default (API-142)."""
+def default_document() -> Json:
+    """The Configuration of a new installation; omitted fields have their defaults (API-142)."""
     return {
         "apiVersion": API_VERSION,
         "kind": "Configuration",
@@ -98,28 +98,28 @@ def usual_document() -> Json:
 
 @dataclass(frozen=True)
 class Options:
-    """One installation."""
+    """The options of one installation."""
 
     namespace: str = DEFAULT_NAMESPACE
     image: str = f"kohort:{__version__}"
     replicas: int = 2
-    document: Json = field(default_factory=usual_document)
-    """The Configuration as it is given."""
-    extras: frozenset[Extra] = frozenset()
+    document: Json = field(default_factory=default_document)
+    """The Configuration as given by the user."""
+    extras: frozenset[OptionalManifest] = frozenset()
     issuer: Issuer | None = None
-    """Whose certificates cert-manager brings; None where it is not used."""
+    """The issuer if cert-manager is used, else None."""
     serve_v1beta1: Choice = True
-    """Whether clients may speak the older version."""
+    """Whether v1beta1 is served."""
     priority_class: str = PRIORITY_CLASS
     """PriorityClass of the manager's pods."""
     api_servers: Json = ()
-    """NetworkPolicy peers that reach webhooks and the visibility API; all where there are none."""
+    """NetworkPolicy peers that may reach webhooks and the visibility API; empty allows all."""
     scrapers: Json = ()
-    """NetworkPolicy peers that reach metrics; all where there are none."""
+    """NetworkPolicy peers that may reach metrics; empty allows all."""
 
     @property
-    def written(self) -> Json:
-        """The Configuration as it is installed: whoever uses cert-manager's certificates makes none."""
+    def installed_document(self) -> Json:
+        """The Configuration as installed: with cert-manager, internal certificate management is disabled."""
         if self.issuer is None:
             return self.document
         management = self.document.get("internalCertManagement") or {}
@@ -127,8 +127,8 @@ class Options:
 
     @cached_property
     def configuration(self) -> Configuration:
-        """The same, read: ports and names come from here. Raises OptionsError."""
-        found = parse_configuration(self.written, ParsingContext(self.namespace, _known_frameworks()))
+        """The parsed Configuration; raises OptionsError."""
+        found = parse_configuration(self.installed_document, ParsingContext(self.namespace, _known_frameworks()))
         if found.errors or found.config is None:
             raise OptionsError("; ".join(f"configuration: {error}" for error in found.errors))
         return found.config
@@ -144,15 +144,15 @@ class Options:
         return self.configuration.internal_cert_management.webhook_secret_name or _SECRET
 
 
-def _known_frameworks() -> Mapping[str, Known]:
-    """What a Configuration may name: all of Kueue's frameworks, and those that only Kohort has."""
+def _known_frameworks() -> Mapping[str, _KnownFramework]:
+    """Integrations that a Configuration may name: all of Kueue's, and those that only Kohort has."""
     ours = {each.name: each.resource for each in built_in_frameworks()}
-    kinds = {name: Known(f"{each.kind}.{each.version}.{each.group}") for name, each in ours.items()}
+    kinds = {name: _KnownFramework(f"{each.kind}.{each.version}.{each.group}") for name, each in ours.items()}
     return {**kinds, **BUILT_IN_FRAMEWORKS}
 
 
 def frameworks_of(names: Sequence[str]) -> list[Framework]:
-    """The frameworks of these names that Kohort has, and those that they imply (JOB-94)."""
+    """The supported frameworks among these names, and those that they imply (JOB-94)."""
     known = {each.name: each for each in built_in_frameworks()}
     chosen = [known[name] for name in names if name in known]
     implied = [known[name] for each in chosen for name in each.implies if name in known]

@@ -1,7 +1,7 @@
-"""What the manager may do, verb by verb: the one list from which its roles are made (API-151).
+"""The manager's permissions: the one list from which its roles are generated (API-151).
 
-Writes are patches wherever the manager knows only a part of an object; `update` stays for whoever exchanges it for
-Kueue's manager under the same roles.
+Kohort patches where it manages only a part of an object; `update` is included so that Kueue's manager can run with the
+same roles.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ VISIBILITY_VERSIONS = ("v1beta1", "v1beta2")
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """Verbs on resources of one group, or on some objects of them only."""
+    """Verbs on resources of one group, optionally limited to named objects."""
 
     group: str
     resources: tuple[str, ...]
@@ -30,7 +30,7 @@ class Permission:
     names: tuple[str, ...] = ()
 
     def rule(self) -> Json:
-        """As a role lists it."""
+        """The permission as a rule of a role."""
         named = {"resourceNames": list(self.names)} if self.names else {}
         return {"apiGroups": [self.group], "resources": list(self.resources), **named, "verbs": sorted(self.verbs)}
 
@@ -69,9 +69,9 @@ JOBS = (
     Permission("apps", ("deployments", "replicasets", "statefulsets"), (*READ, "patch")),
     Permission("apps", ("statefulsets/finalizers",), ("update",)),
 )
-"""Jobs and pods; the right to finalizers of a kind is what lets a Workload hold up the deletion of its owner."""
+"""Jobs and pods; `finalizers` permissions are required to set blockOwnerDeletion in owner references."""
 
-SURROUNDINGS = (
+RELATED_RESOURCES = (
     Permission("", ("limitranges", "namespaces", "nodes"), READ),
     Permission("resource.k8s.io", ("resourceclaimtemplates",), ("get",)),
     Permission("node.k8s.io", ("runtimeclasses",), READ),
@@ -79,9 +79,9 @@ SURROUNDINGS = (
     Permission("", ("events",), ("create", *WRITE)),
     Permission("events.k8s.io", ("events",), ("create", "watch", *WRITE)),
 )
-"""What decides how much a pod asks for, whether its node is lost, and where things are told."""
+"""Resources that affect requests of pods and node failures, and events."""
 
-TRUST = (
+CA_INJECTION = (
     Permission("admissionregistration.k8s.io", ("mutatingwebhookconfigurations",), FOLLOW),
     Permission("admissionregistration.k8s.io", ("validatingwebhookconfigurations",), FOLLOW),
     Permission("apiextensions.k8s.io", ("customresourcedefinitions",), FOLLOW),
@@ -106,24 +106,24 @@ TRUST = (
         tuple(f"{version}.{VISIBILITY_GROUP}" for version in VISIBILITY_VERSIONS),
     ),
 )
-"""To tell API servers whom to trust."""
+"""CA bundles in webhook configurations, CRDs and APIServices."""
 
 REVIEWS = (
     Permission("authentication.k8s.io", ("tokenreviews",), ("create",)),
     Permission("authorization.k8s.io", ("subjectaccessreviews",), ("create",)),
 )
-"""To ask who asks for metrics or pending workloads, and whether they may."""
+"""Authentication and authorization of requests for metrics and pending workloads."""
 
-MANAGER = (*QUEUES, *JOBS, *SURROUNDINGS, *TRUST, *REVIEWS)
-"""In the whole cluster."""
+MANAGER = (*QUEUES, *JOBS, *RELATED_RESOURCES, *CA_INJECTION, *REVIEWS)
+"""Cluster-wide permissions."""
 
 SECRETS = Permission("", ("secrets",), ("create", "get", "list", "update", "watch"))
 
-AT_HOME = (
+IN_OWN_NAMESPACE = (
     SECRETS,
     Permission("coordination.k8s.io", ("leases",), ("create", "delete", *READ, *WRITE)),
 )
-"""In the manager's own namespace only: its certificates and the lease of the leader."""
+"""Permissions in the manager's own namespace: its certificates and the leader election lease."""
 
-OWN_CERTIFICATES = (*TRUST, SECRETS)
-"""Of use only to a manager that makes its certificates itself."""
+OWN_CERTIFICATES = (*CA_INJECTION, SECRETS)
+"""Required only with internal certificate management."""

@@ -1,4 +1,4 @@
-"""Roles for people: who may edit and who may see what, and the two roles that gather them (API-148 to API-150)."""
+"""Roles for users: an editor and a viewer role per kind, and two aggregated roles (API-148 to API-150)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,36 +11,36 @@ RBAC = "rbac.authorization.k8s.io"
 PREFIX = "kueue-"
 _EDIT = ("create", "delete", "get", "list", "patch", "update", "watch")
 _BATCH_ADMIN, _BATCH_USER, _ROLE = (f"rbac.kueue.x-k8s.io/{name}" for name in ("batch-admin", "batch-user", "role"))
-EVERYBODY = ("admin", "edit", "view")
+ALL_ROLES = ("admin", "edit", "view")
 ADMINS = ("admin",)
 
 
 @dataclass(frozen=True, slots=True)
 class RoleKind:
-    """A kind that people work with."""
+    """A kind with an editor and a viewer role."""
 
     name: str
     group: str
     plural: str
     has_status: bool = True
     seen_by_users: bool = False
-    """Whether batch users may see it."""
+    """Whether batch users may view it."""
     edited_by_users: bool = False
     seen_with: tuple[str, ...] = ADMINS
-    """The roles of Kubernetes whose holders may see it."""
+    """Default roles of Kubernetes that include the viewer role."""
 
 
 def _job(group: str, name: str, *, seen_by_users: bool = True) -> RoleKind:
-    return RoleKind(name, group, f"{name}s", seen_by_users=seen_by_users, edited_by_users=True, seen_with=EVERYBODY)
+    return RoleKind(name, group, f"{name}s", seen_by_users=seen_by_users, edited_by_users=True, seen_with=ALL_ROLES)
 
 
 KINDS = (
     RoleKind("clusterqueue", GROUP, "clusterqueues"),
     RoleKind("cohort", GROUP, "cohorts", has_status=False),
-    RoleKind("localqueue", GROUP, "localqueues", seen_by_users=True, seen_with=EVERYBODY),
+    RoleKind("localqueue", GROUP, "localqueues", seen_by_users=True, seen_with=ALL_ROLES),
     RoleKind("resourceflavor", GROUP, "resourceflavors"),
     RoleKind("topology", GROUP, "topologies"),
-    RoleKind("workload", GROUP, "workloads", seen_by_users=True, seen_with=EVERYBODY),
+    RoleKind("workload", GROUP, "workloads", seen_by_users=True, seen_with=ALL_ROLES),
     _job("batch", "job"),
     _job("jobset.x-k8s.io", "jobset"),
     *(_job("kubeflow.org", name) for name in ("mpijob", "pytorchjob", "tfjob", "xgboostjob", "paddlejob", "jaxjob")),
@@ -54,35 +54,35 @@ KINDS = (
 
 
 def user_roles() -> list[Json]:
-    """All ClusterRoles for people."""
+    """All ClusterRoles for users."""
     return [
-        _gathering("batch-admin-role", _BATCH_ADMIN),
-        _gathering("batch-user-role", _BATCH_USER),
+        _aggregated("batch-admin-role", _BATCH_ADMIN),
+        _aggregated("batch-user-role", _BATCH_USER),
         *(role for kind in KINDS for role in (_editor(kind), _viewer(kind))),
         *_pending_viewers(),
-        _named("metrics-reader", {}, [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]),
+        _cluster_role("metrics-reader", {}, [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]),
     ]
 
 
-def _named(name: str, labels: Json, rules: list[Json]) -> Json:
+def _cluster_role(name: str, labels: Json, rules: list[Json]) -> Json:
     metadata = {"name": f"{PREFIX}{name}", **({"labels": labels} if labels else {})}
     return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules}
 
 
-def _gathering(name: str, label: str) -> Json:
+def _aggregated(name: str, label: str) -> Json:
     selector = {"clusterRoleSelectors": [{"matchLabels": {label: "true"}}]}
-    role = _named(name, {}, [])
+    role = _cluster_role(name, {}, [])
     return {**{each: role[each] for each in ("apiVersion", "kind", "metadata")}, "aggregationRule": selector}
 
 
 def _editor(kind: RoleKind) -> Json:
     labels = dict(_labels(f"{kind.name}-editor", with_users=kind.edited_by_users, seen_with=()))
-    return _named(f"{kind.name}-editor-role", labels, _rules(kind, _EDIT))
+    return _cluster_role(f"{kind.name}-editor-role", labels, _rules(kind, _EDIT))
 
 
 def _viewer(kind: RoleKind) -> Json:
     labels = dict(_labels(f"{kind.name}-viewer", with_users=kind.seen_by_users, seen_with=kind.seen_with))
-    return _named(f"{kind.name}-viewer-role", labels, _rules(kind, READ))
+    return _cluster_role(f"{kind.name}-viewer-role", labels, _rules(kind, READ))
 
 
 def _labels(name: str, *, with_users: bool, seen_with: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -106,5 +106,5 @@ def _rule(group: str, resource: str, verbs: tuple[str, ...]) -> Json:
 def _pending_viewers() -> Iterator[Json]:
     for short, plural, with_users in (("cq", "clusterqueues", False), ("lq", "localqueues", True)):
         name = f"pending-workloads-{short}-viewer"
-        labels = dict(_labels(name, with_users=with_users, seen_with=EVERYBODY))
-        yield _named(f"{name}-role", labels, [_rule(VISIBILITY_GROUP, f"{plural}/pendingworkloads", READ)])
+        labels = dict(_labels(name, with_users=with_users, seen_with=ALL_ROLES))
+        yield _cluster_role(f"{name}-role", labels, [_rule(VISIBILITY_GROUP, f"{plural}/pendingworkloads", READ)])

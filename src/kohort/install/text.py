@@ -1,4 +1,4 @@
-"""Objects as YAML for people: block style, in the order in which they were written, the same on every run."""
+"""YAML output: block style, insertion order, reproducible."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ _NEVER_WRAP = 2**20
 
 
 class _Lines(_DUMPER):  # type: ignore[misc, valid-type]  # one of two classes, by what the library was built with
-    """Writes a text of several lines as a block, which can be read and edited."""
+    """Writes multi-line strings as literal blocks."""
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
@@ -22,7 +22,7 @@ _Lines.add_representer(str, _text)
 
 
 def to_yaml(value: Json) -> str:
-    """One value."""
+    """A value as YAML."""
     return str(
         yaml.dump(
             value, Dumper=_Lines, sort_keys=False, allow_unicode=True, width=_NEVER_WRAP, default_flow_style=False
@@ -31,5 +31,5 @@ def to_yaml(value: Json) -> str:
 
 
 def to_documents(objects: Sequence[Json]) -> str:
-    """A stream of documents."""
+    """Objects as a stream of YAML documents."""
     return "".join(f"---\n{to_yaml(each)}" for each in objects)

@@ -1,40 +1,40 @@
-"""What a user of the chart may choose: the usual values, and a schema by which Helm refuses what can't be followed."""
+"""The values of the chart: defaults, and the schema with which Helm validates them."""
 
 import json
 from textwrap import indent
 
 from kohort.api.codec import Json
 from kohort.api.config.v1beta2 import VisibilityServer
-from kohort.install.options import ISSUER_KINDS, Options, usual_document
+from kohort.install.options import ISSUER_KINDS, Options, default_document
 from kohort.install.text import to_yaml
 
 _VALUES = """\
 # The manager's image.
 image: {image}
-# How many managers run; one leads, the others take over.
+# Number of manager replicas; one is the leader, the others are on standby.
 replicas: {replicas}
-# Whether a ServiceMonitor for the Prometheus operator is installed.
+# Whether to install a ServiceMonitor for the Prometheus operator.
 serviceMonitor: false
-# Whether certificates are cert-manager's; it signs with an authority of its own unless an issuer has a name here.
+# Whether to use cert-manager certificates. An empty issuer name creates a CA issuer.
 certManager:
   enable: false
   issuer:
     name: ''
     kind: Issuer
-# Whether clients may speak v1beta1 too. API servers keep a copy of all objects for it, and have every change of a
-# Workload converted, whether or not anybody asks for it.
+# Whether to serve v1beta1 too. If so, API servers keep a second copy of all objects in their watch caches and convert
+# every change of a Workload, even without clients of v1beta1.
 serveV1beta1: true
-# The manager's PriorityClass: while no manager runs, pods and jobs of its webhooks can't be created.
+# The manager's PriorityClass. While no manager runs, pods and jobs that match its webhooks cannot be created.
 priorityClassName: {priority_class}
-# Whether `helm uninstall` leaves the CustomResourceDefinitions, and with them all queues and Workloads, in place.
+# Whether `helm uninstall` keeps the CustomResourceDefinitions, and with them all queues and Workloads.
 crds:
   keep: true
-# NetworkPolicy peers, such as `ipBlock: {{cidr: 192.0.2.0/24}}`; an empty list means everybody. API servers reach the
+# NetworkPolicy peers, such as `ipBlock: {{cidr: 192.0.2.0/24}}`; an empty list allows all. API servers reach the
 # webhooks and the visibility API, scrapers the metrics.
 networkPolicy:
   apiServers: []
   scrapers: []
-# The manager's Configuration; its ports and the names of its certificates stay as they are here.
+# The manager's Configuration; its ports and certificate names are fixed.
 managerConfig:
 """
 
@@ -42,15 +42,15 @@ managerConfig:
 _PEERS = {"type": "array", "items": {"type": "object"}}
 
 
-def usual_values() -> str:
-    """The values of a new installation."""
-    usual = Options()
-    head = _VALUES.format(image=usual.image, replicas=usual.replicas, priority_class=usual.priority_class)
-    return head + indent(to_yaml(usual_document()), "  ")
+def default_values() -> str:
+    """The default values.yaml."""
+    defaults = Options()
+    head = _VALUES.format(image=defaults.image, replicas=defaults.replicas, priority_class=defaults.priority_class)
+    return head + indent(to_yaml(default_document()), "  ")
 
 
 def values_schema() -> str:
-    """What values can be."""
+    """The JSON schema of the values."""
     issuer = _object(name={"type": "string"}, kind={"enum": list(ISSUER_KINDS)})
     schema = _object(
         image={"type": "string", "minLength": 1},
@@ -64,7 +64,7 @@ def values_schema() -> str:
         managerConfig=_manager_config(),
     )
     schema["required"] = list(schema["properties"])
-    # Helm itself gives these to a chart that another one is made of.
+    # Helm passes global values to subcharts.
     schema["properties"]["global"] = {"type": "object"}
     return json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, indent=2) + "\n"
 
@@ -74,18 +74,18 @@ def _object(**members: Json) -> dict[str, Json]:
 
 
 def _manager_config() -> Json:
-    """Any Configuration that leaves alone what Services, policies and mounts of the chart are made for."""
-    usual = Options().configuration
-    visibility = usual.visibility_server or VisibilityServer()
+    """Any Configuration with the ports and names that the chart's Services, policies and mounts depend on."""
+    defaults = Options().configuration
+    visibility = defaults.visibility_server or VisibilityServer()
     return _with(
-        webhook=_with(port=_only(usual.webhook.port), certDir=_only(usual.webhook.cert_dir)),
-        metrics=_with(bindAddress=_only(usual.metrics.bind_address)),
-        health=_with(healthProbeBindAddress=_only(usual.health.health_probe_bind_address)),
+        webhook=_with(port=_only(defaults.webhook.port), certDir=_only(defaults.webhook.cert_dir)),
+        metrics=_with(bindAddress=_only(defaults.metrics.bind_address)),
+        health=_with(healthProbeBindAddress=_only(defaults.health.health_probe_bind_address)),
         visibilityServer=_with(bindPort=_only(visibility.bind_port)),
         internalCertManagement=_with(
             enable={"type": "boolean"},
-            webhookServiceName=_only(usual.internal_cert_management.webhook_service_name),
-            webhookSecretName=_only(usual.internal_cert_management.webhook_secret_name),
+            webhookServiceName=_only(defaults.internal_cert_management.webhook_service_name),
+            webhookSecretName=_only(defaults.internal_cert_management.webhook_secret_name),
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Objects that depend on a choice, as one template: both variants are written, and where they differ is a condition."""
+"""Merges two variants of objects into one template with conditions where they differ."""
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
@@ -8,16 +8,16 @@ from kohort.api.codec import Json
 from kohort.install.text import to_documents
 
 
-def when(condition: str, text: str, otherwise: str = "") -> str:
-    """Lines that are there if a condition holds, and others if not."""
+def if_block(condition: str, text: str, otherwise: str = "") -> str:
+    """A template block: `text` if the condition holds, else `otherwise`."""
     if not text:
-        return when(f"not {condition}", otherwise)
+        return if_block(f"not {condition}", otherwise)
     other = f"{{{{- else }}}}\n{otherwise}" if otherwise else ""
     return f"{{{{- if {condition} }}}}\n{text}{other}{{{{- end }}}}\n"
 
 
 def merged(condition: str, found: Sequence[Json], otherwise: Sequence[Json]) -> str:
-    """Documents that depend on a condition; one of the variants has all objects of the other, in the same order."""
+    """A template for both variants; one of them has all objects of the other, in the same order."""
     variants = [{_identity(each): to_documents([each]) for each in objects} for objects in (found, otherwise)]
     return "".join(
         _either(condition, *(variant.get(each, "") for variant in variants)) for each in max(variants, key=len)
@@ -30,16 +30,16 @@ def _identity(found: Json) -> tuple[str, str]:
 
 def _either(condition: str, text: str, otherwise: str) -> str:
     if not (text and otherwise):
-        return when(condition, text, otherwise)
-    return "".join(_pieces(condition, text.splitlines(keepends=True), otherwise.splitlines(keepends=True)))
+        return if_block(condition, text, otherwise)
+    return "".join(_diff_blocks(condition, text.splitlines(keepends=True), otherwise.splitlines(keepends=True)))
 
 
-def _pieces(condition: str, lines: list[str], others: list[str]) -> Iterator[str]:
-    """What both share, and what only one of them has."""
-    # Most differ at one place only: the rest need not be searched for a match.
+def _diff_blocks(condition: str, lines: list[str], others: list[str]) -> Iterator[str]:
+    """Common lines, and conditional blocks where the variants differ."""
+    # Most variants differ in one place only; skipping the common prefix keeps the matcher fast.
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(lines, others, strict=False)))
     yield from lines[:shared]
     lines, others = lines[shared:], others[shared:]
     for step, start, end, other_start, other_end in SequenceMatcher(None, lines, others, autojunk=False).get_opcodes():
         text = "".join(lines[start:end])
-        yield text if step == "equal" else when(condition, text, "".join(others[other_start:other_end]))
+        yield text if step == "equal" else if_block(condition, text, "".join(others[other_start:other_end]))

@@ -1,4 +1,4 @@
-"""The manager as it runs in a cluster: two replicas that need no rights on their nodes, and how they are reached."""
+"""The manager's Deployment, Configuration, Services and policies; its pods run unprivileged."""
 
 from collections.abc import Iterator, Mapping
 
@@ -16,27 +16,27 @@ CONFIG = "kueue-manager-config"
 CONFIG_FILE = "controller_manager_config.yaml"
 SELECTED = {"app.kubernetes.io/name": "kohort", "control-plane": "controller-manager"}
 _USER = 65532
-"""Nobody in particular, as images without a distribution have it."""
+"""The `nonroot` user of distroless images."""
 
 
-def labelled(component: str) -> Json:
+def labels_for(component: str) -> Json:
     """The labels of an object of the installation."""
     return {**SELECTED, "app.kubernetes.io/component": component}
 
 
 def head(api_version: str, kind: str, name: str, options: Options, component: str = "controller") -> Json:
-    """How an object of the manager's namespace begins."""
-    metadata = {"name": name, "namespace": options.namespace, "labels": labelled(component)}
+    """apiVersion, kind and metadata of an object in the manager's namespace."""
+    metadata = {"name": name, "namespace": options.namespace, "labels": labels_for(component)}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
 def config_map(options: Options) -> Json:
     """The manager's Configuration."""
-    return {**head("v1", "ConfigMap", CONFIG, options), "data": {CONFIG_FILE: to_yaml(options.written)}}
+    return {**head("v1", "ConfigMap", CONFIG, options), "data": {CONFIG_FILE: to_yaml(options.installed_document)}}
 
 
 def certificate_secret(options: Options) -> Json:
-    """An empty Secret, for the manager to fill with its certificates."""
+    """An empty Secret in which the manager stores its certificates."""
     return head("v1", "Secret", options.secret, options, "webhook")
 
 
@@ -46,7 +46,7 @@ def deployment(options: Options) -> Json:
         "replicas": options.replicas,
         "selector": {"matchLabels": SELECTED},
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
-        "template": {"metadata": {"labels": labelled("controller")}, "spec": _pod(options)},
+        "template": {"metadata": {"labels": labels_for("controller")}, "spec": _pod(options)},
     }
     return {**head("apps/v1", "Deployment", DEPLOYMENT, options), "spec": spec}
 
@@ -80,7 +80,7 @@ def _container(options: Options) -> Json:
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports(options)],
         "livenessProbe": {**_probe("healthz"), "initialDelaySeconds": 15, "periodSeconds": 20},
         "readinessProbe": {**_probe("readyz"), "initialDelaySeconds": 2, "periodSeconds": 5},
-        # API servers go on to call a pod for a moment after it was told to stop: it must still answer them.
+        # API servers keep calling a terminating pod until endpoints are updated: it must still respond.
         "lifecycle": {"preStop": {"sleep": {"seconds": 5}}},
         "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": "2", "memory": "1Gi"}},
         "securityContext": {
@@ -102,18 +102,18 @@ def _mount(name: str, path: str) -> Json:
 
 
 def _volumes(options: Options) -> Iterator[tuple[str, str, Json]]:
-    """Name, where it is mounted, and what it is."""
+    """Name, mount path and source of each volume."""
     yield "config", "/config", {"configMap": {"name": CONFIG}}
-    # Key pairs stand there for the moment in which the TLS library loads them.
+    # Key pairs are written here while the TLS library loads them.
     yield "tmp", "/tmp", {"emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}  # noqa: S108  in the container
     if not options.configuration.internal_cert_management.enable:
-        # A pod waits for these; whatever else is in the Secret is no affair of the manager's.
+        # The pod starts once these exist; other keys of the Secret are not needed.
         items = [{"key": name, "path": name} for name in (CERTIFICATE, KEY)]
         yield "cert", options.configuration.webhook.cert_dir, {"secret": {"secretName": options.secret, "items": items}}
 
 
 def ports(options: Options) -> list[tuple[str, int]]:
-    """Where the manager listens."""
+    """Names and numbers of the manager's ports."""
     configuration = options.configuration
     found = [
         ("webhooks", configuration.webhook.port),
@@ -125,7 +125,7 @@ def ports(options: Options) -> list[tuple[str, int]]:
 
 
 def _port(address: str) -> int:
-    """The port of `host:port`; 0 where the server is off."""
+    """The port of `host:port`; 0 if the server is disabled."""
     text = address.rpartition(":")[2]
     return int(text) if text.isdigit() else 0
 
@@ -135,7 +135,7 @@ def _visibility_port(configuration: Configuration) -> int:
 
 
 def services(options: Options) -> list[Json]:
-    """How API servers and Prometheus reach the manager."""
+    """The Services for API servers and Prometheus."""
     return [
         _service(options, options.service, "webhook-service", 443, "webhooks"),
         _service(options, VISIBILITY_SERVICE, "visibility-service", 443, "visibility"),
@@ -149,13 +149,13 @@ def _service(options: Options, name: str, component: str, port: int, target: str
 
 
 def disruption_budget(options: Options) -> Json:
-    """One replica at a time may be drained."""
+    """Allows one replica at a time to be drained."""
     spec = {"maxUnavailable": 1, "selector": {"matchLabels": SELECTED}}
     return {**head("policy/v1", "PodDisruptionBudget", DEPLOYMENT, options), "spec": spec}
 
 
 def network_policy(options: Options) -> Json:
-    """Nothing but the manager's servers can be reached, each from where its clients are."""
+    """Allows ingress to the manager's ports only, each from its clients."""
     sources = {
         "webhooks": options.api_servers,
         "visibility": options.api_servers,
@@ -167,7 +167,7 @@ def network_policy(options: Options) -> Json:
 
 
 def _from(name: str, sources: Mapping[str, Json]) -> Json:
-    """Who reaches a server; kubelets, which ask for health, are on every node. An empty list means everybody."""
+    """The allowed sources of a port; health probes come from kubelets on every node. An empty list allows all."""
     if name not in sources:
         return {}
     peers = sources[name]
@@ -175,7 +175,7 @@ def _from(name: str, sources: Mapping[str, Json]) -> Json:
 
 
 def service_monitor(options: Options) -> Json:
-    """Tells the Prometheus operator of the metrics."""
+    """The scrape configuration for the Prometheus operator."""
     endpoint = {
         "port": "https",
         "scheme": "https",
@@ -183,13 +183,13 @@ def service_monitor(options: Options) -> Json:
         "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
         "tlsConfig": _verification(options),
     }
-    spec = {"endpoints": [endpoint], "selector": {"matchLabels": labelled("metrics-service")}}
+    spec = {"endpoints": [endpoint], "selector": {"matchLabels": labels_for("metrics-service")}}
     name = "kueue-controller-manager-metrics-monitor"
     return {**head("monitoring.coreos.com/v1", "ServiceMonitor", name, options), "spec": spec}
 
 
 def _verification(options: Options) -> Json:
-    """How Prometheus verifies the manager: an authority of the manager's own changes without anybody telling it."""
+    """TLS settings of Prometheus; the manager's own CA rotates without notice, so it cannot be verified."""
     if options.issuer is None:
         return {"insecureSkipVerify": True}
     authority = {"secret": {"name": options.secret, "key": TRUSTED}}

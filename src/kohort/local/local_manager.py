@@ -23,7 +23,7 @@ from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.controllers.context import ManagerSettings
 from kohort.install.manifests import api_services
-from kohort.install.options import Options, usual_document
+from kohort.install.options import Options, default_document
 from kohort.install.workload import CONFIG, CONFIG_FILE
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
@@ -83,7 +83,7 @@ def load(file: Path | None) -> Loaded:
     surroundings = ParsingContext(frameworks=known_frameworks(ours), managed=managed_names(ours))
     if file is not None:
         return load_configuration(file, surroundings)
-    usual = parse_configuration(usual_document(), surroundings)
+    usual = parse_configuration(default_document(), surroundings)
     assert usual.config is not None  # noqa: S101 - the usual one is a valid one
     return Loaded(usual.config, usual.gates, usual.all_warnings)
 
