@@ -21,7 +21,7 @@ from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
-from kohort.manager.permissions import RequiredPermission, rights_at_start, rights_to_change, rights_to_follow
+from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.configurations import InCluster
 from kohort.webhooks.startup import VISIBILITY_SERVICE, running_certificates
@@ -112,7 +112,7 @@ def test_the_manager_may_do_what_it_needs(installed: Installed) -> None:
     """API-151."""
     configuration = OPTIONS.configuration
     kinds = resources_of(enabled_frameworks(configuration, all_frameworks()))
-    asked = (rights_at_start(configuration, NAMESPACE), rights_to_follow(kinds), rights_to_change(kinds))
+    asked = (startup_permissions(configuration, NAMESPACE), watch_permissions(kinds), patch_permissions(kinds))
     rights = [right for group in asked for right in group]
     answers = installed.may(MANAGER, GROUPS, rights)
     assert [str(right) for right, allowed in zip(rights, answers, strict=True) if not allowed] == []

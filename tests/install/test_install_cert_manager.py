@@ -23,7 +23,7 @@ from kohort.install.options import Issuer, OptionalManifest, Options, OptionsErr
 from kohort.kube.certificates import CertificateAuthority
 from kohort.kube.clock import VirtualClock
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
-from kohort.manager.permissions import RequiredPermission, rights_at_start, rights_to_change, rights_to_follow
+from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.certificates import CertificateError
 from kohort.webhooks.configurations import AtUrl, InCluster, ManagerEndpoint, configuration
@@ -144,7 +144,7 @@ def grants(role: Json, right: RequiredPermission) -> bool:
 def test_the_manager_has_the_rights_that_it_asks_for() -> None:
     settings = OPTIONS.configuration
     kinds = resources_of(enabled_frameworks(settings, all_frameworks()))
-    asked = [*rights_at_start(settings, HOME), *rights_to_follow(kinds), *rights_to_change(kinds)]
+    asked = [*startup_permissions(settings, HOME), *watch_permissions(kinds), *patch_permissions(kinds)]
     assert missing(OPTIONS, asked) == []
 
 

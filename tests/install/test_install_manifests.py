@@ -19,7 +19,7 @@ from kohort.install.options import OptionalManifest, Options, OptionsError, defa
 from kohort.install.permissions import IN_OWN_NAMESPACE, MANAGER, Permission
 from kohort.install.roles import user_roles
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
-from kohort.manager.permissions import RequiredPermission, rights_at_start, rights_to_change, rights_to_follow
+from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
 
 Json = Any
 
@@ -159,9 +159,9 @@ def test_the_managers_roles_have_everything_that_it_asks_for_at_its_start() -> N
     configuration = Options().configuration
     kinds = resources_of(enabled_frameworks(configuration, all_frameworks()))
     wanted = [
-        *rights_at_start(configuration, "kueue-system"),
-        *rights_to_follow(kinds),
-        *rights_to_change(kinds),
+        *startup_permissions(configuration, "kueue-system"),
+        *watch_permissions(kinds),
+        *patch_permissions(kinds),
     ]
     missing = [
         str(right)

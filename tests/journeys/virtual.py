@@ -57,14 +57,14 @@ class Replica:
     task: asyncio.Task[None]
 
     @property
-    def world(self) -> ControllerContext:
-        assert self.manager.world is not None
-        return self.manager.world
+    def context(self) -> ControllerContext:
+        assert self.manager.context is not None
+        return self.manager.context
 
     @property
     def is_at_rest(self) -> bool:
         """Whether it follows the server and asks nothing of it."""
-        world = self.manager.world
+        world = self.manager.context
         if world is None or self.wire.under_way or self.wire.has_stalled:
             return False
         return not world.informers.not_live()
@@ -158,7 +158,7 @@ class Site(House):
         metrics = KueueMetrics(MetricsRegistry(), configuration, gates, manager.leadership.role)
         leading = (running_leader_controllers, lambda world: running_job_reconcilers(world, registry))
         crews = ControllerGroups(always=(running_queue_gauges,), leading=leading)
-        async with manager.leadership.standing():
+        async with manager.leadership.running():
             await LeadershipLoop(manager, client, metrics, crews, lambda world: None).run()
 
     async def kill(self, replica: Replica) -> None:

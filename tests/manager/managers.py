@@ -73,7 +73,7 @@ async def a_manager(
     settings = ManagerSettings(config, namespace=NAMESPACE, identity=name)
     async with running_manager(plane.client(name), settings, options) as manager:
         async with asyncio.timeout(LONG):
-            await manager.warm.wait()
+            await manager.caches_synced.wait()
         await eventually(lambda: registered(plane), lambda found: found)
         yield manager
 

@@ -98,7 +98,7 @@ class Rivals:
 
     def _is_whole(self) -> bool:
         """Whether nobody is held up, and all follow the server."""
-        return not self._held and all(each.manager.world is not None for each in self.here.replicas)
+        return not self._held and all(each.manager.context is not None for each in self.here.replicas)
 
 
 @asynccontextmanager
@@ -117,7 +117,7 @@ async def all_goes_well(load: Rivals) -> None:
     assert load.here.chronicle.wrong == []
     assert set(load.here.chronicle.admissions.values()) == {1}
     for replica in load.here.replicas:
-        engine = replica.world.engine
+        engine = replica.context.engine
         assert not any(queue.holders for queue in engine.queues.values())
         assert not list(wrong_cells(engine))
 

@@ -111,7 +111,7 @@ async def test_when_the_leader_leaves_another_one_goes_on() -> None:
                 assert sorted(await roles(first, second)) == ["follower", "leader"]
                 assert leader.leadership.role() == "leader"
                 for each in (first, second):
-                    assert each.live_engine() is not None, "a follower too can say who waits (API-99)"
+                    assert each.synced_engine() is not None, "a follower too can say who waits (API-99)"
             assert not first.leadership.leads()
             await create(client, workload("after", "lq", namespace="default"))
             await admitted(client, "after")
@@ -123,7 +123,7 @@ async def test_a_leader_that_loses_its_lease_starts_over() -> None:
         await who_leads(manager)
         leases = plane.client("thief").of(Lease)
         key = ObjectKey(NAMESPACE, "c1f6bfd2.kueue.x-k8s.io")
-        world = manager.world
+        world = manager.context
         stolen = {"metadata": {}, "spec": {"holderIdentity": "thief", "leaseDurationSeconds": 1}}
         await leases.patch(key, MergePatch(stolen))
         await eventually(lambda: roles(manager), lambda found: found == ["follower"])
@@ -131,12 +131,12 @@ async def test_a_leader_that_loses_its_lease_starts_over() -> None:
         await create(client, flavor("lf"), cluster_queue("q", "9"), local_queue("lq", "q", "default"))
         await create(client, workload("w", "lq", namespace="default"))
         await admitted(client, "w")
-        assert manager.world is not world
+        assert manager.context is not world
 
 
 async def who_leads(*managers: Manager) -> Manager:
     """The first whose controllers are at work."""
-    waiting = {asyncio.create_task(each.at_work.wait()): each for each in managers}
+    waiting = {asyncio.create_task(each.leading.wait()): each for each in managers}
     done, rest = await asyncio.wait(waiting, timeout=LONG, return_when=asyncio.FIRST_COMPLETED)
     for each in rest:
         each.cancel()
@@ -154,12 +154,12 @@ async def test_a_replica_that_follows_tells_of_queues_too() -> None:
             await create(client, flavor("lf"), cluster_queue("q", "1"), local_queue("lq", "q", "default"))
             line = 'kueue_cluster_queue_status{cluster_queue="q",replica_role="follower",status="active"} 1'
             await eventually(lambda: page_of(follower), lambda found: line in found)
-            assert not follower.at_work.is_set()
+            assert not follower.leading.is_set()
 
 
 async def page_of(manager: Manager) -> str:
     """What Prometheus would be told of queues."""
-    return manager.world.metrics.registry.render().decode() if manager.world is not None else ""
+    return manager.context.metrics.registry.render().decode() if manager.context is not None else ""
 
 
 async def test_a_taken_port_is_told_in_one_line() -> None:
@@ -167,7 +167,7 @@ async def test_a_taken_port_is_told_in_one_line() -> None:
         config = configuration()
         taken = str(manager.addresses["health"])
         health = msgspec.structs.replace(config.health, health_probe_bind_address=taken)
-        with pytest.raises(AddressError, match=f"health: can't listen on {taken}"):
+        with pytest.raises(AddressError, match=f"health: cannot listen on {taken}"):
             async with a_manager(plane, msgspec.structs.replace(config, health=health)):
                 pass
 

@@ -40,7 +40,7 @@ def test_the_help_has_examples() -> None:
         (("--kubeconfig", "/no/such/file"), "no kubeconfig: /no/such/file does not exist"),
         (("--config", "/no/such/file"), "/no/such/file: No such file"),
         (("--feature-gates", "NoSuchGate=true"), "NoSuchGate"),
-        (("--visibility-bind-address", "nowhere"), '--visibility-bind-address: "nowhere" is no address'),
+        (("--visibility-bind-address", "nowhere"), '--visibility-bind-address: "nowhere" is not a valid address'),
     ],
 )
 def test_a_mistake_is_told_in_one_line(
@@ -135,7 +135,7 @@ async def test_it_works_by_kueues_own_file_until_it_is_told_to_stop(plane: Contr
     file.write_text(OF_KUEUE)
     run = await start(plane, "--install-crds", "--config", str(file))
     await run.until("no Workload is created for their jobs: kubeflow.org/mpijob, jobset.x-k8s.io/jobset")
-    await run.until("controllers are at work")
+    await run.until("started controllers")
     client = plane.client("user")
     await create(client, flavor("lf"), cluster_queue("q", "1"), local_queue("lq", "q", "default"))
     await create(client, workload("w", "lq", namespace="default"))
@@ -162,7 +162,7 @@ async def test_without_definitions_it_says_what_to_run(plane: ControlPlane) -> N
     run = await start(plane)
     told = await run.rest()
     assert run.process.returncode == 2
-    assert "kohort: error: the server has no AdmissionCheck" in told.splitlines()[-1]
+    assert "kohort: error: CRDs not found: AdmissionCheck" in told.splitlines()[-1]
 
 
 async def test_without_rights_it_says_which_are_missing(plane: ControlPlane, tmp_path: Path) -> None:
@@ -174,4 +174,4 @@ async def test_without_rights_it_says_which_are_missing(plane: ControlPlane, tmp
     run = await start(plane, kubeconfig=weak)
     told = await run.rest()
     assert run.process.returncode == 2
-    assert "kohort: error: this user may not list admissionchecks.kueue.x-k8s.io" in told.splitlines()[-1]
+    assert "kohort: error: missing permissions: list admissionchecks.kueue.x-k8s.io" in told.splitlines()[-1]

@@ -54,7 +54,7 @@ async def an_outpost(config: Configuration) -> AsyncIterator[Outpost]:
         settings = ManagerSettings(config, namespace=NAMESPACE)
         async with running_manager(Client(wire, clock), settings, options) as manager:
             async with asyncio.timeout(LONG):
-                await manager.at_work.wait()
+                await manager.leading.wait()
             yield Outpost(plane, manager, wire)
 
 

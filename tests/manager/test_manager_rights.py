@@ -8,7 +8,7 @@ from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.loading import default_configuration
 from kohort.install.permissions import IN_OWN_NAMESPACE, MANAGER, Permission
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
-from kohort.manager.permissions import RequiredPermission, rights_at_start, rights_to_change, rights_to_follow
+from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
 
 HOME = "kueue-system"
 
@@ -17,7 +17,7 @@ def asked() -> list[RequiredPermission]:
     every = Integrations(frameworks=tuple(BUILT_IN_FRAMEWORKS))
     configuration = msgspec.structs.replace(default_configuration(), integrations=every)
     kinds = resources_of(enabled_frameworks(configuration, all_frameworks()))
-    return [*rights_at_start(configuration, HOME), *rights_to_follow(kinds), *rights_to_change(kinds)]
+    return [*startup_permissions(configuration, HOME), *watch_permissions(kinds), *patch_permissions(kinds)]
 
 
 def grants(permission: Permission, right: RequiredPermission) -> bool:

@@ -13,11 +13,11 @@ from kohort.api.config.loading import default_configuration
 from kohort.api.crds import WebhookService, definitions
 from kohort.embedded.auth.users import AUTHENTICATED, User
 from kohort.kube.client import Client
-from kohort.manager.crds import NEEDED, WhenMissing, ensure_crds, missing_definitions
+from kohort.manager.crds import REQUIRED_KINDS, WhenMissing, ensure_crds, missing_definitions
 from kohort.manager.errors import StartError
 from kohort.manager.leadership import Leadership
-from kohort.manager.logs import LogFormat, set_up_logs
-from kohort.manager.permissions import RequiredPermission, check_permissions, rights_at_start
+from kohort.manager.logs import LogFormat, configure_logging
+from kohort.manager.permissions import RequiredPermission, check_permissions, startup_permissions
 from manager.managers import LONG, QUICK_ELECTION
 
 SERVICE = "kueue-webhook-service"
@@ -73,7 +73,7 @@ async def test_missing_definitions_are_waited_for_where_that_is_asked_for() -> N
         waiting = asyncio.create_task(ensure_crds(client, "kueue-system", SERVICE, WhenMissing.WAIT))
         await cluster.clock.advance(100.0)
         assert not waiting.done()
-        assert await missing_definitions(client) == list(NEEDED)
+        assert await missing_definitions(client) == list(REQUIRED_KINDS)
         for each in definitions(WebhookService()):
             await cluster.create(dict(each))
         while not waiting.done():
@@ -84,11 +84,11 @@ async def test_missing_rights_are_told_by_verb_and_resource() -> None:
     async with running_cluster() as cluster:
         bob = client_of(cluster, User("bob", (AUTHENTICATED,)))
         with pytest.raises(
-            StartError, match=r"may not list admissionchecks.kueue.x-k8s.io, .* and \d+ more: grant"
+            StartError, match=r"missing permissions: list admissionchecks.kueue.x-k8s.io, .* and \d+ more: grant"
         ) as told:
-            await check_permissions(bob, rights_at_start(default_configuration(), "kueue-system"))
+            await check_permissions(bob, startup_permissions(default_configuration(), "kueue-system"))
         assert "\n" not in str(told.value)
-        with pytest.raises(StartError, match=r"^this user may not patch workloads/status.kueue.x-k8s.io: "):
+        with pytest.raises(StartError, match=r"^missing permissions: patch workloads/status.kueue.x-k8s.io: "):
             await check_permissions(bob, [RequiredPermission("patch", "kueue.x-k8s.io", "workloads", "status")])
         with pytest.raises(StartError, match=r"may not get secrets in namespace kueue-system: "):
             await check_permissions(bob, [RequiredPermission("get", "", "secrets", namespace="kueue-system")])
@@ -96,7 +96,7 @@ async def test_missing_rights_are_told_by_verb_and_resource() -> None:
 
 async def test_an_administrator_has_every_right() -> None:
     async with running_cluster() as cluster:
-        await check_permissions(client_of(cluster), rights_at_start(default_configuration(), "kueue-system"))
+        await check_permissions(client_of(cluster), startup_permissions(default_configuration(), "kueue-system"))
 
 
 async def test_times_of_a_lease_that_make_no_sense_are_told_by_field() -> None:
@@ -112,7 +112,7 @@ def logs(own_logging: None) -> io.StringIO:
 
 
 def test_lines_for_machines(logs: io.StringIO) -> None:
-    set_up_logs(LogFormat.JSON, 0, logs)
+    configure_logging(LogFormat.JSON, 0, logs)
     logging.getLogger("kohort.manager").info("health on %s", ":8081")
     logging.getLogger("kohort.manager").debug("a detail")
     logging.getLogger("aiohttp").info("a library's")
@@ -122,13 +122,13 @@ def test_lines_for_machines(logs: io.StringIO) -> None:
 
 
 def test_lines_for_people(logs: io.StringIO) -> None:
-    set_up_logs(LogFormat.CONSOLE, 1, logs)
+    configure_logging(LogFormat.CONSOLE, 1, logs)
     logging.getLogger("kohort.manager").debug("two\nlines")
     assert logs.getvalue().endswith(" DEBUG   manager: two lines\n")
 
 
 def test_a_traceback_stays_in_one_line_of_json(logs: io.StringIO) -> None:
-    set_up_logs(LogFormat.JSON, 0, logs)
+    configure_logging(LogFormat.JSON, 0, logs)
     try:
         int("odd")
     except ValueError:

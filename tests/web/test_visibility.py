@@ -15,7 +15,7 @@ from kohort.kube.errors import StatusError
 from kohort.kube.reviews import Act
 from kohort.web.visibility import summaries
 from kohort.web.visibility.server import visibility_app
-from kohort.web.visibility.summaries import MOST, USUAL_LIMIT, Window, in_cluster_queue, in_local_queue
+from kohort.web.visibility.summaries import DEFAULT_LIMIT, MAX_LIMIT, Window, in_cluster_queue, in_local_queue
 from web.engines import EngineAtWork, cluster_queue, flavor, local_queue, workload
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden/api/lifecycle-2.json").read_text())
@@ -97,7 +97,7 @@ async def test_a_page_of_any_length_arrives_whole() -> None:
         usual = await (await client.get(f"{ROOT}/v1beta2/clusterqueues/q/pendingworkloads")).json()
     assert [item["metadata"]["name"] for item in whole["items"]] == [f"w{number:04}" for number in range(1500)]
     assert [item["positionInClusterQueue"] for item in whole["items"]] == list(range(1500))
-    assert len(usual["items"]) == USUAL_LIMIT
+    assert len(usual["items"]) == DEFAULT_LIMIT
     assert whole["items"][0]["metadata"]["ownerReferences"] == [
         {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u"}
     ]
@@ -144,24 +144,24 @@ def test_a_local_queue_that_is_only_named_by_workloads_is_unknown(at_work: Engin
 @pytest.mark.parametrize(
     ("limit", "offset", "expected"),
     [
-        (None, None, Window(USUAL_LIMIT, 0)),
-        ("0", "7", Window(USUAL_LIMIT, 7)),
+        (None, None, Window(DEFAULT_LIMIT, 0)),
+        ("0", "7", Window(DEFAULT_LIMIT, 7)),
         ("-1", "-1", Window(0, 0)),
-        (str(MOST + 1), None, Window(MOST, 0)),
+        (str(MAX_LIMIT + 1), None, Window(MAX_LIMIT, 0)),
     ],
 )
 def test_limits_and_offsets(limit: str | None, offset: str | None, expected: Window) -> None:
     assert Window.of(limit, offset) == expected
 
 
-@pytest.mark.parametrize("worth_walking", [0, summaries.WORTH_WALKING], ids=["by position", "by walking"])
+@pytest.mark.parametrize("walk_cost", [0, summaries.WALK_COST], ids=["by position", "by walking"])
 @given(
     waiting=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=12),
     offset=st.integers(0, 13),
     limit=st.integers(0, 5),
 )
 def test_pages_are_parts_of_the_engines_order(
-    waiting: list[tuple[str, int]], offset: int, limit: int, worth_walking: int
+    waiting: list[tuple[str, int]], offset: int, limit: int, walk_cost: int
 ) -> None:
     subject = EngineAtWork()
     subject.namespace("verify")
@@ -176,7 +176,7 @@ def test_pages_are_parts_of_the_engines_order(
     window = Window(limit, offset)
     found = in_cluster_queue(subject.engine, "q", window)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(summaries, "WORTH_WALKING", worth_walking)
+        patch.setattr(summaries, "WALK_COST", walk_cost)
         of_one = in_local_queue(subject.engine, ObjectKey("verify", "a"), window)
     assert [each.workload.metadata.name for each in found] == order[offset : offset + limit]
     assert [each.workload.metadata.name for each in of_one] == own[offset : offset + limit]

@@ -19,8 +19,8 @@ from kohort.kube.reviews import KEPT_SECONDS, MOST_KEPT, Act, Reviews, User
 from kohort.kube.tls import load_key_pair
 from kohort.metrics import MetricsRegistry
 from kohort.web.authorization import AuthorizationFilter, allow_all, errors_as_status
-from kohort.web.front_proxy import NO_PROXY, FrontProxyError, FrontProxyVerifier, front_proxy, trust_in_handshakes
-from kohort.web.listening import Address, listening
+from kohort.web.front_proxy import NO_PROXY, FrontProxyError, FrontProxyVerifier, front_proxy, load_proxy_authorities
+from kohort.web.listening import ListenAddress, listening
 from kohort.web.metrics_page import metrics_app
 
 NOW = datetime.now(UTC)
@@ -80,7 +80,7 @@ def context_of(pair: CertificatePair, purpose: ssl.Purpose, trusted: bytes | Non
 
 @asynccontextmanager
 async def behind_tls(gate: AuthorizationFilter, tls: ssl.SSLContext) -> AsyncIterator[str]:
-    async with listening(guarded(gate), Address("127.0.0.1", 0), "test", tls) as address:
+    async with listening(guarded(gate), ListenAddress("127.0.0.1", 0), "test", tls) as address:
         yield f"https://{address}/"
 
 
@@ -101,8 +101,8 @@ class World:
 
     def server(self, *more: CertificateAuthority) -> ssl.SSLContext:
         context = context_of(self.serving.issue_server("s", ["127.0.0.1"], NOW), ssl.Purpose.CLIENT_AUTH)
-        trust_in_handshakes(context, self.proxy)
-        trust_in_handshakes(context, FrontProxyVerifier(tuple(each.pair.certificate for each in more)))
+        load_proxy_authorities(context, self.proxy)
+        load_proxy_authorities(context, FrontProxyVerifier(tuple(each.pair.certificate for each in more)))
         return context
 
     def client(self, authority: CertificateAuthority, name: str) -> ssl.SSLContext:

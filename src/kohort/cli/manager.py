@@ -25,11 +25,11 @@ from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config
 from kohort.kube.errors import KubeError
 from kohort.kube.event_loop import run
 from kohort.manager.crds import WhenMissing
-from kohort.manager.frameworks import all_frameworks, known_frameworks, managed_names
-from kohort.manager.logs import LogFormat, set_up_logs
-from kohort.manager.options import Exposure, ManagerOptions
+from kohort.manager.frameworks import all_frameworks, framework_names, known_frameworks
+from kohort.manager.logs import LogFormat, configure_logging
+from kohort.manager.options import ManagerOptions, MetricsExposure
 from kohort.manager.startup import running_manager
-from kohort.web.listening import Address
+from kohort.web.listening import ListenAddress
 
 log = logging.getLogger("kohort.cli.manager")
 
@@ -71,7 +71,7 @@ class Overrides:
         return change(changed, visibility_server=self._visibility() or changed.visibility_server)
 
     def _visibility(self) -> VisibilityServer | None:
-        address = Address.parse(self.visibility, "--visibility-bind-address")
+        address = ListenAddress.parse(self.visibility, "--visibility-bind-address")
         return VisibilityServer(bind_address=address.host or None, bind_port=address.port) if address else None
 
 
@@ -104,8 +104,8 @@ class ManagerArguments:
 @click.option(
     "--metrics-plain",
     "metrics",
-    flag_value=Exposure.PLAIN,
-    default=Exposure.GUARDED,
+    flag_value=MetricsExposure.PLAIN,
+    default=MetricsExposure.GUARDED,
     type=click.UNPROCESSED,
     help="Serve metrics over HTTP to everybody, instead of over TLS to those who may read them.",
 )
@@ -151,7 +151,7 @@ def manager(
     namespace: str,
     leader_elect: bool | None,
     metrics_bind_address: str,
-    metrics: Exposure,
+    metrics: MetricsExposure,
     health_probe_bind_address: str,
     webhook_port: int | None,
     webhook_url: str,
@@ -165,7 +165,7 @@ def manager(
 
     Settings come from Kueue's Configuration file; what the command line says goes before it.
     """
-    set_up_logs(LogFormat(log_format) if log_format else _usual_format(), verbosity)
+    configure_logging(LogFormat(log_format) if log_format else _usual_format(), verbosity)
     loaded = load_configuration(config, _surroundings(namespace, feature_gates, compat or ""))
     for warning in loaded.warnings:
         log.warning("%s: %s", config, warning)
@@ -191,7 +191,7 @@ def _usual_format() -> LogFormat:
 def _surroundings(namespace: str, gates: str, compat: str) -> ParsingContext:
     home = namespace or own_namespace(SERVICE_ACCOUNT_NAMESPACE)
     ours = all_frameworks()
-    return ParsingContext(home, known_frameworks(ours), gates, managed_names(ours), compat)
+    return ParsingContext(home, known_frameworks(ours), gates, framework_names(ours), compat)
 
 
 def _settings(loaded: Loaded, overrides: Overrides, namespace: str, options: ManagerOptions) -> ManagerSettings:
@@ -228,6 +228,6 @@ async def _manage(wish: ManagerArguments, client: Client, stopped: asyncio.Event
 
 async def _work(wish: ManagerArguments, client: Client) -> None:
     async with running_manager(client, wish.settings, wish.options) as manager:
-        await manager.warm.wait()
+        await manager.caches_synced.wait()
         freeze_startup_objects()
         await asyncio.get_running_loop().create_future()

@@ -136,10 +136,10 @@ async def running_context(
     client: Client, settings: ManagerSettings, metrics: KueueMetrics, leads: Callable[[], bool] = always
 ) -> AsyncIterator[ControllerContext]:
     """A world whose caches follow the server, for as long as the block lasts; live when it begins."""
-    world = ControllerContext(client, settings, metrics, leads)
-    world.informers.start()
+    context = ControllerContext(client, settings, metrics, leads)
+    context.informers.start()
     try:
-        await world.informers.wait_live()
-        yield world
+        await context.informers.wait_live()
+        yield context
     finally:
-        await world.stop()
+        await context.stop()

@@ -18,42 +18,42 @@ from kohort.controllers.scheduling.scheduler import running_scheduler
 from kohort.controllers.workloads.controller import running_workload_controller
 
 
-def queue_controllers(world: ControllerContext) -> list[QueueReconciler[Any]]:
+def queue_controllers(context: ControllerContext) -> list[QueueReconciler[Any]]:
     """The controllers of queues and Cohorts, which set gauges on every replica (API-143)."""
     tallies = WorkloadCounts()
-    tallies.follow(world.workloads)
-    return [CohortController(world), ClusterQueueController(world, tallies), LocalQueueController(world, tallies)]
+    tallies.follow(context.workloads)
+    return [CohortController(context), ClusterQueueController(context, tallies), LocalQueueController(context, tallies)]
 
 
-def supporting_controllers(world: ControllerContext) -> list[QueueReconciler[Any]]:
+def supporting_controllers(context: ControllerContext) -> list[QueueReconciler[Any]]:
     """The controllers of everything else but Workloads."""
-    return [flavor_guard(world), check_guard(world), topology_guard(world), PriorityClassController(world)]
+    return [flavor_guard(context), check_guard(context), topology_guard(context), PriorityClassController(context)]
 
 
 @asynccontextmanager
-async def running_core_controllers(world: ControllerContext) -> AsyncIterator[None]:
+async def running_core_controllers(context: ControllerContext) -> AsyncIterator[None]:
     """Core controllers at work for as long as the block lasts."""
-    async with running_leader_controllers(world), running_queue_gauges(world):
+    async with running_leader_controllers(context), running_queue_gauges(context):
         yield
 
 
 @asynccontextmanager
-async def running_leader_controllers(world: ControllerContext) -> AsyncIterator[None]:
+async def running_leader_controllers(context: ControllerContext) -> AsyncIterator[None]:
     """What only a leader needs, at work for as long as the block lasts; who followed so far is told that he leads."""
-    world.lead()
+    context.lead()
     async with (
-        running_claim_controller(world),
-        running_scheduler(world),
-        running_workload_controller(world),
-        _keeping(supporting_controllers(world)),
+        running_claim_controller(context),
+        running_scheduler(context),
+        running_workload_controller(context),
+        _keeping(supporting_controllers(context)),
     ):
         yield
 
 
 @asynccontextmanager
-async def running_queue_gauges(world: ControllerContext) -> AsyncIterator[None]:
+async def running_queue_gauges(context: ControllerContext) -> AsyncIterator[None]:
     """Gauges of queues and Cohorts for as long as the block lasts, and while this replica leads their status too."""
-    async with _keeping(queue_controllers(world)):
+    async with _keeping(queue_controllers(context)):
         yield
 
 

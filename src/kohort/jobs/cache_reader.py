@@ -30,11 +30,11 @@ def _default(priority_class: PriorityClass) -> Iterable[bool]:
 class CacheReader:
     """Caches, settings and the time."""
 
-    def __init__(self, world: ControllerContext, expectations: UidExpectations) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext, expectations: UidExpectations) -> None:
+        self._context = context
         self._expectations = expectations
-        self._mapping = RestMapper(world.client)
-        self._pod_classes: Informer[PriorityClass] = world.informers.of(PriorityClass)
+        self._mapping = RestMapper(context.client)
+        self._pod_classes: Informer[PriorityClass] = context.informers.of(PriorityClass)
         self._pod_classes.index(DEFAULT_CLASS, _default)
         self.known: dict[Resource, ObjectAssumeCache] = {}
 
@@ -48,29 +48,29 @@ class CacheReader:
 
     def _know(self, resource: Resource) -> ObjectAssumeCache:
         if resource not in self.known:
-            self.known[resource] = ObjectAssumeCache(self._world.informers, resource)
+            self.known[resource] = ObjectAssumeCache(self._context.informers, resource)
         return self.known[resource]
 
     def is_live(self, framework: Framework) -> bool:
         """Whether all that a framework's passes read follows the server now."""
         resources = (framework.resource, *(watch.resource for watch in framework.watches))
         caches = (self.known[resource].informer.synced for resource in resources)
-        return self._world.feed.is_live and self._pod_classes.synced and all(caches)
+        return self._context.feed.is_live and self._pod_classes.synced and all(caches)
 
     @property
     def configuration(self) -> Configuration:
         """The settings of the manager."""
-        return self._world.settings.configuration
+        return self._context.settings.configuration
 
     @property
     def gates(self) -> FeatureGates:
         """Which behaviours are on."""
-        return self._world.settings.gates
+        return self._context.settings.gates
 
     @property
     def now(self) -> datetime:
         """The time."""
-        return self._world.now()
+        return self._context.now()
 
     def resource(self, api_version: str, kind: str) -> Resource:
         """The resource of an object that came from here."""
@@ -90,15 +90,15 @@ class CacheReader:
 
     def workload(self, key: ObjectKey) -> Workload | None:
         """A Workload."""
-        return self._world.known.get(key)
+        return self._context.known.get(key)
 
     def owned_workloads(self, namespace: str, api_version: str, kind: str, name: str) -> Sequence[Workload]:
         """Workloads with an owner of that kind and name, oldest first."""
-        return self._world.known.owned_by(namespace, api_version, kind, name)
+        return self._context.known.owned_by(namespace, api_version, kind, name)
 
     def check_controller(self, check: str) -> str:
         """Name of the controller of an AdmissionCheck."""
-        found = self._world.checks.cache.get(("", check))
+        found = self._context.checks.cache.get(("", check))
         return found.spec.controller_name if found is not None and found.spec is not None else ""
 
     def is_settled(self, expectation: str) -> bool:
@@ -107,16 +107,16 @@ class CacheReader:
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
         """The labels of a namespace."""
-        found = self._world.namespaces.cache.get(("", name))
+        found = self._context.namespaces.cache.get(("", name))
         return found.metadata.labels if found is not None else None
 
     def flavor(self, name: str) -> ResourceFlavor | None:
         """A ResourceFlavor."""
-        return self._world.flavors.cache.get(("", name))
+        return self._context.flavors.cache.get(("", name))
 
     def workload_priority_class(self, name: str) -> WorkloadPriorityClass | None:
         """A WorkloadPriorityClass."""
-        return self._world.priority_classes.cache.get(("", name))
+        return self._context.priority_classes.cache.get(("", name))
 
     def priority_class(self, name: str) -> PriorityClass | None:
         """A PriorityClass."""
@@ -132,7 +132,7 @@ class CacheReader:
 
     async def live_workloads(self, namespace: str, job_uid: str) -> Sequence[Workload]:
         """The Workloads of a job as the server has them now, for answers that must not depend on a cache's lag."""
-        listed = await self._world.client.of(Workload).list(ListScope(namespace, labels=f"{JOB_UID_LABEL}={job_uid}"))
+        listed = await self._context.client.of(Workload).list(ListScope(namespace, labels=f"{JOB_UID_LABEL}={job_uid}"))
         return listed.items
 
     async def fetch(self, api_version: str, kind: str, namespace: str, name: str, uid: str) -> JsonObject | None:
@@ -142,7 +142,7 @@ class CacheReader:
         if cached is not None and cached["metadata"].get("uid") == uid:
             return cached
         try:
-            return await self._world.client.of(resource).get((namespace if resource.namespaced else "", name))
+            return await self._context.client.of(resource).get((namespace if resource.namespaced else "", name))
         except StatusError as error:
             if error.is_not_found:
                 return None

@@ -55,7 +55,7 @@ def merge_patch(effect: PatchObject, version: str) -> MergePatch | None:
 class EffectExecutor:
     """Carries out the effects of one pass."""
 
-    world: ControllerContext
+    context: ControllerContext
     reads: CacheReader
     recorder: EventRecorder
     manager: str
@@ -67,7 +67,7 @@ class EffectExecutor:
         """Do it; raises what goes wrong."""
         match effect:
             case GateOpened():
-                time_opening(self.world.metrics, effect.gate, effect.workload, self.world.now())
+                time_opening(self.context.metrics, effect.gate, effect.workload, self.context.now())
             case RecordEvent():
                 self.recorder.record(effect.about, effect.note)
             case PatchObject():
@@ -79,7 +79,7 @@ class EffectExecutor:
             case PatchWorkload():
                 await self._patch_workload(effect)
             case DeleteWorkload():
-                await self.world.known.delete(effect.workload)
+                await self.context.known.delete(effect.workload)
 
     async def _patch_object(self, effect: PatchObject) -> None:
         identity = uid(effect.before)
@@ -108,24 +108,24 @@ class EffectExecutor:
     async def _create(self, effect: CreateWorkload) -> None:
         self._check(effect.workload)
         try:
-            await self.world.known.create(effect.workload, self.manager)
+            await self.context.known.create(effect.workload, self.manager)
         except StatusError as error:
             if not error.is_already_exists:
                 raise
             self._complain(effect, workload_key(effect.workload))
             raise WorkloadNameConflictError(f"Workload {workload_key(effect.workload)} exists already") from error
-        time_creation(self.world.metrics, effect.owner, self.world.now())
+        time_creation(self.context.metrics, effect.owner, self.context.now())
 
     def _check(self, workload: Workload) -> None:
         """Refuse what a webhook would refuse: API servers do not show us what we create ourselves (API-95)."""
-        errors = workload_create_errors(workload, self.world.settings.gates)
+        errors = workload_create_errors(workload, self.context.settings.gates)
         if errors:
             resource = workload.info.resource
             raise invalid(ErrorSubject(resource.plural, resource.group, workload.metadata.name, resource.kind), errors)
 
     def _complain(self, effect: CreateWorkload, key: ObjectKey) -> None:
         """Tell the user where the name is another job's, which nothing but he can change (DEV-7)."""
-        present = self.world.known.get(key)
+        present = self.context.known.get(key)
         controller = (
             next((own for own in present.metadata.owner_references if own.controller), None) if present else None
         )
@@ -137,7 +137,9 @@ class EffectExecutor:
 
     async def _patch_workload(self, effect: PatchWorkload) -> None:
         before, after = (self._latest(each) for each in (effect.before, effect.after))
-        write = self.world.known.write_status if effect.part is WriteTarget.STATUS else self.world.known.write_object
+        write = (
+            self.context.known.write_status if effect.part is WriteTarget.STATUS else self.context.known.write_object
+        )
         try:
             written = await write(before, after, effect.manager)
         except StatusError as error:
@@ -154,4 +156,4 @@ class EffectExecutor:
         return replace(workload, metadata=replace(workload.metadata, resource_version=version))
 
     def _objects(self, obj: JsonObject) -> ResourceClient[JsonObject]:
-        return self.world.client.of(self.reads.resource(obj["apiVersion"], obj["kind"]))
+        return self.context.client.of(self.reads.resource(obj["apiVersion"], obj["kind"]))

@@ -75,14 +75,14 @@ def failed_status(pod: JsonObject, now: datetime) -> dict[str, Any] | None:
 class FailureRecovery:
     """Ends pods on nodes that nobody reaches."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._recorder = world.recorder(CONTROLLER)
-        self._pods = ObjectAssumeCache(world.informers, Pod.resource)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._recorder = context.recorder(CONTROLLER)
+        self._pods = ObjectAssumeCache(context.informers, Pod.resource)
         self._pods.index(ENDING, ending_on)
-        self._nodes: Informer[Node] = world.informers.of(Node)
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "failure-recovery", RETRIES)
-        self._controller = Controller("failure-recovery", self._queue, self._reconcile, world.clock)
+        self._nodes: Informer[Node] = context.informers.of(Node)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "failure-recovery", RETRIES)
+        self._controller = Controller("failure-recovery", self._queue, self._reconcile, context.clock)
 
     def start(self) -> None:
         """Begin to look."""
@@ -105,14 +105,14 @@ class FailureRecovery:
                 self._queue.add(key)
 
     async def _reconcile(self, key: ObjectKey) -> RequeueAfter | None:
-        if not self._world.leads():
+        if not self._context.leads():
             return None
         if not (self._pods.informer.synced and self._nodes.synced):
             return RequeueAfter(NOT_LIVE)
         pod = self._pods.get(key)
         if pod is None or not is_eligible(pod):
             return None
-        left = (due_at(pod) - self._world.now()).total_seconds()
+        left = (due_at(pod) - self._context.now()).total_seconds()
         if left > 0:
             return RequeueAfter(left)
         node = self._nodes.cache.get(("", _node_of(pod)))
@@ -122,8 +122,8 @@ class FailureRecovery:
 
     async def _end(self, pod: JsonObject) -> None:
         """Fail the pod, so that its job counts it, and delete it; a crash in between is caught up with."""
-        key, pods = key_of(pod), self._world.client.of(Pod.resource)
-        changed = failed_status(pod, self._world.now())
+        key, pods = key_of(pod), self._context.client.of(Pod.resource)
+        changed = failed_status(pod, self._context.now())
         try:
             if changed is not None:
                 version = {"resourceVersion": metadata(pod).get("resourceVersion", "")}
@@ -147,12 +147,12 @@ def _is_unreachable(node: Node) -> bool:
 
 
 @asynccontextmanager
-async def recovering(world: ControllerContext) -> AsyncIterator[None]:
+async def recovering(context: ControllerContext) -> AsyncIterator[None]:
     """Pods on unreachable nodes are ended for as long as the block lasts, where the gate is on."""
-    if not world.settings.gates.enabled(Gate.FailureRecoveryPolicy):
+    if not context.settings.gates.enabled(Gate.FailureRecoveryPolicy):
         yield
         return
-    recovery = FailureRecovery(world)
+    recovery = FailureRecovery(context)
     recovery.start()
     try:
         yield

@@ -36,16 +36,16 @@ class PlannerReconciler(JobReconciler):
 
     def __init__(
         self,
-        world: ControllerContext,
+        context: ControllerContext,
         registry: FrameworkRegistry,
         planner: Planner,
         reads: CacheReader,
         expectations: UidExpectations,
     ) -> None:
-        super().__init__(world, registry, planner, reads, expectations)
+        super().__init__(context, registry, planner, reads, expectations)
         self._planner = planner
         if planner.follows_workloads:
-            world.known.subscribe(self._workload_changed)
+            context.known.subscribe(self._workload_changed)
 
     def _workload_changed(self, old: Workload | None, new: Workload | None) -> None:
         shown, kind = new or old, (self._planner.resource.group, self._planner.resource.kind)

@@ -37,29 +37,31 @@ class JobReconciler:
 
     def __init__(
         self,
-        world: ControllerContext,
+        context: ControllerContext,
         registry: FrameworkRegistry,
         framework: Framework,
         reads: CacheReader,
         expectations: UidExpectations,
     ) -> None:
-        self._world = world
+        self._context = context
         self._registry = registry
         self._framework = framework
         self._reads = reads
         self._expectations = expectations
         reads.know(framework)
-        self._recorder = world.recorder(f"{framework.name}-kueue-controller")
-        self._queue: WorkQueue[JobKey] = WorkQueue(world.clock, framework.name, metrics=world.client.metrics)
-        self._controller = Controller(framework.name, self._queue, self._reconcile, world.clock, world.client.metrics)
+        self._recorder = context.recorder(f"{framework.name}-kueue-controller")
+        self._queue: WorkQueue[JobKey] = WorkQueue(context.clock, framework.name, metrics=context.client.metrics)
+        self._controller = Controller(
+            framework.name, self._queue, self._reconcile, context.clock, context.client.metrics
+        )
         triggers = JobEventMapper(framework, reads, expectations, self._queue.add_after)
         reads.known[framework.resource].informer.subscribe(triggers.object_changed)
-        world.known.subscribe(triggers.workload_changed)
+        context.known.subscribe(triggers.workload_changed)
 
     def start(self) -> None:
         """Begin to look at jobs."""
         resource = self._framework.resource
-        concurrency = self._world.settings.configuration.controller.group_kind_concurrency
+        concurrency = self._context.settings.configuration.controller.group_kind_concurrency
         self._controller.start(concurrency.get(f"{resource.kind}.{resource.group}", WORKERS))
 
     async def stop(self) -> None:
@@ -69,7 +71,7 @@ class JobReconciler:
     async def _reconcile(self, key: JobKey) -> RequeueAfter | None:
         # A pass that writes nothing awaits nothing, and a thousand of them must not block others.
         await asyncio.sleep(0)
-        if not self._world.leads():
+        if not self._context.leads():
             return None
         if not self._reads.is_live(self._framework):
             return RequeueAfter(NOT_LIVE)
@@ -98,7 +100,7 @@ class JobReconciler:
 
     async def _carry(self, plan: PassPlan) -> None:
         manager = f"kueue-{self._framework.resource.kind.lower()}-controller"
-        carrier = EffectExecutor(self._world, self._reads, self._recorder, manager, self._expectations)
+        carrier = EffectExecutor(self._context, self._reads, self._recorder, manager, self._expectations)
         for effect in plan.effects:
             await carrier.carry(effect)
 

@@ -51,7 +51,7 @@ class FrameworkRegistry:
         """The framework of a kind, enabled or not."""
         return next((each for each in self.frameworks.values() if _kind_of(each) == group), None)
 
-    def at_work(self) -> list[Framework]:
+    def active(self) -> list[Framework]:
         """All enabled frameworks, by name."""
         return [self.frameworks[name] for name in sorted(self.enabled)]
 

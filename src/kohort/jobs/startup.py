@@ -27,11 +27,11 @@ ASKING: Final = Backoff(base=1.0, cap=120.0, jitter=0.0)
 
 
 @asynccontextmanager
-async def running_job_reconcilers(world: ControllerContext, registry: FrameworkRegistry) -> AsyncIterator[None]:
+async def running_job_reconcilers(context: ControllerContext, registry: FrameworkRegistry) -> AsyncIterator[None]:
     """Jobs of all enabled frameworks led through their lives, for as long as the block lasts."""
-    crew = _Crew(world, registry)
+    crew = _Crew(context, registry)
     try:
-        async with recovering(world):
+        async with recovering(context):
             yield
     finally:
         await crew.stop()
@@ -40,15 +40,15 @@ async def running_job_reconcilers(world: ControllerContext, registry: FrameworkR
 class _Crew:
     """All that is at work, and who still waits for a kind."""
 
-    def __init__(self, world: ControllerContext, registry: FrameworkRegistry) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext, registry: FrameworkRegistry) -> None:
+        self._context = context
         self._registry = registry
         self._expectations = UidExpectations()
-        self._reads = CacheReader(world, self._expectations)
-        self._ungater = Ungater(world)
+        self._reads = CacheReader(context, self._expectations)
+        self._ungater = Ungater(context)
         self._ungater.start()
         self._working: list[JobReconciler] = []
-        found = [each for framework in registry.at_work() for each in (framework, *framework.planners)]
+        found = [each for framework in registry.active() for each in (framework, *framework.planners)]
         wanted = (each for each in found if each.is_reconciled or isinstance(each, Planner))
         self._waiting = [asyncio.create_task(self._begin(each)) for each in wanted]
 
@@ -61,19 +61,19 @@ class _Crew:
 
     async def _begin(self, framework: Framework) -> None:
         failures = 0
-        while not await is_kind_served(self._world.client, framework.resource):
+        while not await is_kind_served(self._context.client, framework.resource):
             failures += 1
             wait = ASKING.steady(failures)
             log.info("%s waits: the server has no %s; next look in %g s", framework.name, framework.resource.kind, wait)
-            await self._world.clock.sleep(wait)
+            await self._context.clock.sleep(wait)
         reconciler = self._reconciler(framework)
         self._working.append(reconciler)
         reconciler.start()
 
     def _reconciler(self, framework: Framework) -> JobReconciler:
         if isinstance(framework, Planner):
-            return PlannerReconciler(self._world, self._registry, framework, self._reads, self._expectations)
-        return JobReconciler(self._world, self._registry, framework, self._reads, self._expectations)
+            return PlannerReconciler(self._context, self._registry, framework, self._reads, self._expectations)
+        return JobReconciler(self._context, self._registry, framework, self._reads, self._expectations)
 
 
 async def is_kind_served(client: Client, resource: Resource) -> bool:

@@ -49,18 +49,20 @@ def slices_of_pod(pod: JsonObject) -> Iterable[tuple[str, str]]:
 class Ungater:
     """Opens gates of pods, chain by chain."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
         self._expectations = UidExpectations()
         self._pods: ObjectAssumeCache | None = None
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "elastic-jobs", metrics=world.client.metrics)
-        self._controller = Controller("elastic-jobs", self._queue, self._reconcile, world.clock, world.client.metrics)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "elastic-jobs", metrics=context.client.metrics)
+        self._controller = Controller(
+            "elastic-jobs", self._queue, self._reconcile, context.clock, context.client.metrics
+        )
 
     def start(self) -> None:
         """Begin to look, where the gate is on."""
-        if self._world.settings.gates.enabled(Gate.ElasticJobsViaWorkloadSlices):
-            self._world.workloads.index(CHAIN, chains)
-            self._world.known.subscribe(self._workload_changed)
+        if self._context.settings.gates.enabled(Gate.ElasticJobsViaWorkloadSlices):
+            self._context.workloads.index(CHAIN, chains)
+            self._context.known.subscribe(self._workload_changed)
         self._controller.start(WORKERS)
 
     async def stop(self) -> None:
@@ -71,7 +73,7 @@ class Ungater:
         if new is None or not is_slice(new):
             return
         if self._pods is None:
-            self._pods = ObjectAssumeCache(self._world.informers, Pod.resource, STARTED_BY_US)
+            self._pods = ObjectAssumeCache(self._context.informers, Pod.resource, STARTED_BY_US)
             self._pods.index(SLICE, slices_of_pod)
             self._pods.informer.subscribe(self._pod_changed)
         self._queue.add(ObjectKey(new.metadata.namespace, chain_of(new)))
@@ -91,13 +93,13 @@ class Ungater:
 
     def _chain(self, key: ObjectKey) -> ObjectKey:
         """The chain that a pod's annotation leads to: its name, or that of a Workload in it."""
-        workload = self._world.known.get(key)
+        workload = self._context.known.get(key)
         return ObjectKey(key.namespace, chain_of(workload)) if workload is not None else key
 
     async def _reconcile(self, key: ObjectKey) -> RequeueAfter | None:
-        if self._pods is None or not self._world.leads():
+        if self._pods is None or not self._context.leads():
             return None
-        if not (self._pods.informer.synced and self._world.feed.is_live):
+        if not (self._pods.informer.synced and self._context.feed.is_live):
             return RequeueAfter(NOT_LIVE)
         slices = self._slices(key)
         serving = serving_slice(slices)
@@ -105,12 +107,12 @@ class Ungater:
             return None
         for patch in ungate(serving, self._pods_of(key, slices)):
             await self._write(self._pods, str(key), patch)
-            time_opening(self._world.metrics, ELASTIC_GATE, serving, self._world.now())
+            time_opening(self._context.metrics, ELASTIC_GATE, serving, self._context.now())
         return None
 
     def _slices(self, key: ObjectKey) -> list[Workload]:
-        shown = self._world.workloads.cache.find(CHAIN, tuple(key))
-        known = (self._world.known.get(workload_key(each)) for each in shown)
+        shown = self._context.workloads.cache.find(CHAIN, tuple(key))
+        known = (self._context.known.get(workload_key(each)) for each in shown)
         return sorted((each for each in known if each is not None), key=_age)
 
     def _pods_of(self, key: ObjectKey, slices: Iterable[Workload]) -> list[JsonObject]:
@@ -127,7 +129,7 @@ class Ungater:
         self._expectations.expect(chain, (uid(effect.before),))
         try:
             options = WriteOptions(field_manager=MANAGER)
-            written = await self._world.client.of(Pod.resource).patch(key_of(effect.before), patch, options)
+            written = await self._context.client.of(Pod.resource).patch(key_of(effect.before), patch, options)
         except BaseException:
             self._expectations.observe(chain, uid(effect.before))
             raise

@@ -112,7 +112,7 @@ class LocalCluster:
     @property
     def has_queues(self) -> bool:
         """Whether there is a queue to send jobs to, as far as is known here."""
-        world = self.manager.world if self.manager is not None else None
+        world = self.manager.context if self.manager is not None else None
         return world is None or any(True for _ in world.local_queues.cache)
 
 

@@ -55,7 +55,7 @@ def foreground(greeter: StartupReporter) -> tuple[Front, Echo]:
     async def show(cluster: LocalCluster, stopped: asyncio.Event) -> None:
         greeter.greet(cluster, early)
         echo.tell = _say_aside
-        world = cluster.manager.world if cluster.manager is not None else None
+        world = cluster.manager.context if cluster.manager is not None else None
         if world is not None:
             await _look_on(world, greeter.facts(cluster), echo, stopped)
         await stopped.wait()

@@ -30,7 +30,7 @@ from kohort.kube.errors import StatusError
 from kohort.local.bootstrap import apply_object
 from kohort.local.ports import LOCAL
 from kohort.manager.crds import NAMESPACES, WhenMissing
-from kohort.manager.frameworks import all_frameworks, known_frameworks, managed_names
+from kohort.manager.frameworks import all_frameworks, framework_names, known_frameworks
 from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
@@ -80,7 +80,7 @@ class LocalManagerSpec:
 def load(file: Path | None) -> Loaded:
     """Kueue's Configuration from a file, or what `kohort install` would have; raises an ApiError with every problem."""
     ours = all_frameworks()
-    surroundings = ParsingContext(frameworks=known_frameworks(ours), managed=managed_names(ours))
+    surroundings = ParsingContext(frameworks=known_frameworks(ours), managed=framework_names(ours))
     if file is not None:
         return load_configuration(file, surroundings)
     usual = parse_configuration(default_document(), surroundings)
@@ -125,7 +125,7 @@ async def running_local_manager(client: Client, queues: LocalManagerSpec) -> Asy
     await _certify(client, settings)
     async with running_manager(client, settings, queues.options) as manager:
         await _register_visibility(client, settings.namespace, manager)
-        await manager.at_work.wait()
+        await manager.leading.wait()
         while not await _are_called(client, queues.options.webhook_url, manager):
             await client.clock.sleep(_LOOK_AGAIN)
         yield manager

@@ -7,7 +7,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final
 
-from kohort.manager.logs import OURS, ConsoleLines
+from kohort.manager.logs import ROOT_LOGGER, ConsoleFormatter
 
 _FILE_BYTES: Final = 5 * 1024 * 1024
 _FILES: Final = 2
@@ -33,7 +33,7 @@ def logging_to(file: Path | None, echo: Echo | None) -> Iterator[None]:
     handlers: list[logging.Handler] = [] if echo is None else [echo]
     if file is not None:
         handlers.append(_file_handler(file))
-    root, ours = logging.getLogger(), logging.getLogger(OURS)
+    root, ours = logging.getLogger(), logging.getLogger(ROOT_LOGGER)
     before = root.handlers[:], root.level, ours.level
     root.handlers[:] = handlers
     root.setLevel(logging.WARNING)
@@ -51,5 +51,5 @@ def logging_to(file: Path | None, echo: Echo | None) -> Iterator[None]:
 def _file_handler(file: Path) -> logging.Handler:
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handler = RotatingFileHandler(file, maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8")
-    handler.setFormatter(ConsoleLines())
+    handler.setFormatter(ConsoleFormatter())
     return handler

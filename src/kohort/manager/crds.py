@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions that must be there before anything starts: found, waited for, or created."""
+"""Ensures at start-up that the CustomResourceDefinitions exist: checks, waits for or creates them."""
 
 import logging
 from enum import Enum
@@ -17,11 +17,11 @@ from kohort.webhooks.ca_targets import DEFINITIONS
 log = logging.getLogger(__name__)
 
 NAMESPACES: Final = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
-NEEDED: Final = tuple(kind.info.resource.kind for kind in KUEUE_KINDS)
+REQUIRED_KINDS: Final = tuple(kind.info.resource.kind for kind in KUEUE_KINDS)
 
 
 class WhenMissing(Enum):
-    """What to do about definitions that are not there."""
+    """What to do about missing CustomResourceDefinitions."""
 
     FAIL = "fail"
     WAIT = "wait"
@@ -29,28 +29,28 @@ class WhenMissing(Enum):
 
 
 async def missing_definitions(client: Client) -> list[str]:
-    """The needed kinds that the server does not serve."""
+    """The required kinds that the server does not serve."""
     try:
         found: Any = await client.get_json(f"/apis/{V1BETA2}")
     except StatusError as error:
         if not error.is_not_found:
             raise
-        return list(NEEDED)
+        return list(REQUIRED_KINDS)
     served = {each["kind"] for each in found.get("resources", ())}
-    return [kind for kind in NEEDED if kind not in served]
+    return [kind for kind in REQUIRED_KINDS if kind not in served]
 
 
 async def ensure_crds(client: Client, namespace: str, service: str, when_missing: WhenMissing) -> None:
-    """Return when all definitions are served; raises StartError where they are missing and nobody said to wait."""
+    """Return when all definitions are served; raises StartError if some are missing and `when_missing` is FAIL."""
     if when_missing is WhenMissing.INSTALL:
-        # Also where the definitions are there: they may be left over from an installation in another namespace.
+        # Also if the definitions exist: they may be left over from an installation in another namespace.
         await _create_namespace(client, namespace)
     missing = await missing_definitions(client)
     if not missing:
         return
     if when_missing is WhenMissing.FAIL:
         raise StartError(
-            f"the server has no {', '.join(missing)} ({V1BETA2}): "
+            f"CRDs not found: {', '.join(missing)} ({V1BETA2}): "
             "run `kohort crds | kubectl apply --server-side -f -`, or start with --install-crds or --wait-for-crds"
         )
     if when_missing is WhenMissing.INSTALL:
@@ -59,13 +59,13 @@ async def ensure_crds(client: Client, namespace: str, service: str, when_missing
 
 
 async def _create_namespace(client: Client, name: str) -> None:
-    """Create it where it is missing; without the right to, it must be there, which the next step finds out."""
+    """Create a missing namespace; without permission it must exist, which later steps detect."""
     try:
         await _create(client, NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     except StatusError as error:
         if error.code != 403:
             raise
-        log.warning("can't create the namespace: %s", error)
+        log.warning("creating namespace failed: %s", error)
 
 
 async def _install(client: Client, namespace: str, service: str) -> None:
@@ -87,5 +87,5 @@ async def _wait(client: Client) -> None:
     backoff, failures = Backoff(cap=10.0), 0
     while missing := await missing_definitions(client):
         failures += 1
-        log.info("waiting for definitions of %s", ", ".join(missing))
+        log.info("waiting for CRDs: %s", ", ".join(missing))
         await client.clock.sleep(backoff.delay(failures, client.random))

@@ -1,7 +1,7 @@
-"""What keeps a manager from starting: one line, with the remedy in it."""
+"""Errors that prevent a manager from starting."""
 
 from kohort.api.errors import ApiError
 
 
 class StartError(ApiError):
-    """The manager can't start, and would not by trying again: something has to be changed first."""
+    """The manager cannot start and a retry would not help; one line that includes the remedy."""

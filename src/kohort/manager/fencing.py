@@ -1,6 +1,6 @@
-"""No write outlasts the right to write: what is not answered by then is given up, before another replica can lead.
+"""Fencing: a write times out before another replica can become leader.
 
-Otherwise one that was sent in time and held up on the way would arrive when the decision is somebody else's.
+Otherwise a delayed write could arrive after the new leader has decided something else.
 """
 
 from collections.abc import Callable
@@ -12,15 +12,17 @@ from kohort.kube.transport import Request, Response, Transport
 
 @dataclass(frozen=True)
 class FencedTransport:
-    """Another transport, whose writes have no more time than their sender leads for sure."""
+    """A transport whose writes time out with the lease."""
 
     inner: Transport
-    right: Callable[[], float]
-    """Seconds of it that are left."""
+    remaining_lease: Callable[[], float]
+    """Returns the seconds for which the lease is certainly held."""
 
     async def send(self, request: Request, timeout: float) -> Response:
-        """Ask; a write for at most as long as this replica leads."""
-        return await self.inner.send(request, timeout if request.method in READS else min(timeout, self.right()))
+        """Send a request; writes time out with the lease."""
+        return await self.inner.send(
+            request, timeout if request.method in READS else min(timeout, self.remaining_lease())
+        )
 
     async def close(self) -> None:
         """Release the connections below."""

@@ -1,4 +1,4 @@
-"""Follows the ConfigMap in which an API server says who its front proxy is, for the server of the visibility API."""
+"""Watches the ConfigMap with the API server's front proxy settings, for the visibility API."""
 
 import logging
 import ssl
@@ -16,53 +16,53 @@ from kohort.web.front_proxy import (
     FrontProxyError,
     FrontProxyVerifier,
     front_proxy,
-    trust_in_handshakes,
+    load_proxy_authorities,
 )
 
 log = logging.getLogger(__name__)
 
 
 class FrontProxyWatcher:
-    """The front proxy of the moment."""
+    """The current front proxy settings."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._context = context
         self.proxy = NO_PROXY
 
-    def see(self, _old: ConfigMap | None, new: ConfigMap | None) -> None:
-        """Take over what the ConfigMap says; what can't be used is told, and then nobody is believed."""
+    def update(self, _old: ConfigMap | None, new: ConfigMap | None) -> None:
+        """Apply the ConfigMap; invalid settings are logged, and then no front proxy is trusted."""
         try:
             self.proxy = front_proxy(new.data) if new is not None else NO_PROXY
         except FrontProxyError as error:
-            log.warning("%s: the visibility API takes tokens only", error)
+            log.warning("%s: visibility API accepts bearer tokens only", error)
             self.proxy = NO_PROXY
-        trust_in_handshakes(self._context, self.proxy)
+        load_proxy_authorities(self._context, self.proxy)
 
 
 @asynccontextmanager
-async def following_front_proxy(
+async def running_front_proxy_watch(
     client: Client, context: ssl.SSLContext
 ) -> AsyncIterator[Callable[[], FrontProxyVerifier]]:
-    """The front proxy as the API server names it now, for as long as the block lasts."""
-    trust = FrontProxyWatcher(context)
+    """Watches the front proxy settings until the context exits; yields a function that returns them."""
+    watcher = FrontProxyWatcher(context)
     informers = SharedInformerFactory(client)
     if await _may_read(client):
         scope = ListScope(CONFIG_MAP.namespace, fields=f"metadata.name={CONFIG_MAP.name}")
-        informers.of(ConfigMap, scope).subscribe(trust.see)
+        informers.of(ConfigMap, scope).subscribe(watcher.update)
     informers.start()
     try:
-        yield lambda: trust.proxy
+        yield lambda: watcher.proxy
     finally:
         await informers.stop()
 
 
 async def _may_read(client: Client) -> bool:
-    """Without the right, or on a server without aggregation, there is nothing to follow: told once."""
+    """Whether the ConfigMap can be read; without permission, or on a server without aggregation, it is not watched."""
     try:
         await client.of(ConfigMap).get(CONFIG_MAP)
     except StatusError as error:
         if error.code not in (403, 404):
             raise
-        log.warning("no front proxy is known, and the visibility API takes tokens only: %s", error)
+        log.warning("front proxy not configured, visibility API accepts bearer tokens only: %s", error)
         return False
     return True

@@ -1,4 +1,4 @@
-"""Whether this replica leads, and who waits for that to change (configuration `leaderElection`)."""
+"""Whether this replica is the leader, and waiting for a change (configuration `leaderElection`)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from kohort.manager.errors import StartError
 
 
 class Leadership:
-    """The standing of one replica; without an election it always leads."""
+    """The leader election of one replica; without one it always leads."""
 
     def __init__(self, client: Client, settings: Settings, namespace: str, identity: str) -> None:
         self._acquired, self._lost = asyncio.Event(), asyncio.Event()
@@ -26,30 +26,30 @@ class Leadership:
             self._acquire()
 
     def leads(self) -> bool:
-        """Whether this replica leads at this very moment."""
+        """Whether this replica is the leader now."""
         return self._election is None or self._election.is_leader
 
-    def right(self) -> float:
-        """Seconds for which it leads even if it hears nothing more; without an election for ever."""
+    def remaining_lease(self) -> float:
+        """Seconds for which the lease is certainly held; infinite without leader election."""
         return float("inf") if self._election is None else self._election.right
 
     def role(self) -> str:
-        """What metrics call it (API-143)."""
+        """The value of the metrics label `replica_role` (API-143)."""
         if self._election is None:
             return "standalone"
         return "leader" if self._election.is_leader else "follower"
 
     async def acquired(self) -> None:
-        """Return as soon as this replica leads."""
+        """Return once this replica is the leader."""
         await self._acquired.wait()
 
     async def lost(self) -> None:
-        """Return as soon as it does not."""
+        """Return once this replica is not the leader."""
         await self._lost.wait()
 
     @asynccontextmanager
-    async def standing(self) -> AsyncIterator[None]:
-        """Stand for election for as long as the block lasts; then let go of the lease."""
+    async def running(self) -> AsyncIterator[None]:
+        """Runs the leader elector until the context exits, then releases the lease."""
         if self._election is None:
             yield
             return

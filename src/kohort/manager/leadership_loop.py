@@ -1,7 +1,7 @@
-"""The lives of a replica: a world that follows the server, and controllers in it while the replica leads.
+"""Runs controllers: caches in every replica, leader controllers while this replica leads.
 
-Who loses the lease begins a new life with a new world, so that nothing that was under way can come back later; who
-never led just keeps his world warm.
+A replica that loses the lease starts over with a new ControllerContext, so that no operation in flight can take effect
+later; a replica that never leads keeps its caches synced.
 """
 
 import logging
@@ -17,72 +17,72 @@ from kohort.metrics.kueue import KueueMetrics
 
 log = logging.getLogger(__name__)
 
-Crew = Callable[[ControllerContext], AbstractAsyncContextManager[object]]
-"""Controllers that work in a world for as long as a block lasts."""
+ControllerGroup = Callable[[ControllerContext], AbstractAsyncContextManager[object]]
+"""Runs controllers until the context manager exits."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerGroups:
-    """Who works in a world."""
+    """The controllers of a manager."""
 
-    always: Sequence[Crew]
-    """As long as there is one; writes only while the replica leads."""
-    leading: Sequence[Crew]
-    """While the replica leads."""
+    always: Sequence[ControllerGroup]
+    """Run in every replica; they write only while the replica leads."""
+    leading: Sequence[ControllerGroup]
+    """Run while the replica leads."""
 
 
 class LeadershipLoop:
-    """One life after the other."""
+    """Runs controllers, and starts over after each loss of the lease."""
 
     def __init__(
         self,
         manager: Manager,
         client: Client,
         metrics: KueueMetrics,
-        crews: ControllerGroups,
-        on_warm: Callable[[ControllerContext], None],
+        groups: ControllerGroups,
+        on_synced: Callable[[ControllerContext], None],
     ) -> None:
         self._manager = manager
-        self._client = replace(client, transport=FencedTransport(client.transport, manager.leadership.right))
+        self._client = replace(client, transport=FencedTransport(client.transport, manager.leadership.remaining_lease))
         self._metrics = metrics
-        self._crews = crews
-        self._on_warm = on_warm
+        self._groups = groups
+        self._on_synced = on_synced
 
     async def run(self) -> None:
-        """Live until cancelled."""
+        """Run until cancelled."""
         while True:
-            await self._live()
-            log.info("another replica may lead now; starting over as a follower")
+            await self._run_once()
+            log.info("lost leader election, restarting as follower")
 
-    async def _live(self) -> None:
+    async def _run_once(self) -> None:
         manager, leadership = self._manager, self._manager.leadership
-        async with running_context(self._client, manager.settings, self._metrics, leadership.leads) as world:
-            manager.world = world
-            self._on_warm(world)
-            manager.warm.set()
-            log.info("caches are live")
+        async with running_context(self._client, manager.settings, self._metrics, leadership.leads) as context:
+            manager.context = context
+            self._on_synced(context)
+            manager.caches_synced.set()
+            log.info("caches synced")
             try:
-                async with _at_work(world, self._crews.always):
+                async with _running_groups(context, self._groups.always):
                     await leadership.acquired()
-                    await self._lead(world)
+                    await self._lead(context)
             finally:
-                manager.warm.clear()
-                manager.world = None
+                manager.caches_synced.clear()
+                manager.context = None
                 self._metrics.forget_gauges()
 
-    async def _lead(self, world: ControllerContext) -> None:
-        async with _at_work(world, self._crews.leading):
-            self._manager.at_work.set()
-            log.info("controllers are at work")
+    async def _lead(self, context: ControllerContext) -> None:
+        async with _running_groups(context, self._groups.leading):
+            self._manager.leading.set()
+            log.info("started controllers")
             try:
                 await self._manager.leadership.lost()
             finally:
-                self._manager.at_work.clear()
+                self._manager.leading.clear()
 
 
 @asynccontextmanager
-async def _at_work(world: ControllerContext, crews: Sequence[Crew]) -> AsyncIterator[None]:
+async def _running_groups(context: ControllerContext, groups: Sequence[ControllerGroup]) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
-        for crew in crews:
-            await stack.enter_async_context(crew(world))
+        for group in groups:
+            await stack.enter_async_context(group(context))
         yield

@@ -1,4 +1,4 @@
-"""A manager at work, as health checks, tests and the command line see it."""
+"""A running manager, as used by health checks, the command line and tests."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -6,36 +6,36 @@ from dataclasses import dataclass, field
 from kohort.controllers.context import ControllerContext, ManagerSettings
 from kohort.engine.engine import Engine
 from kohort.manager.leadership import Leadership
-from kohort.web.listening import Address
+from kohort.web.listening import ListenAddress
 from kohort.webhooks.startup import ServingCertificates
 
 
 @dataclass
 class Manager:
-    """Where it is reached, and how it fares."""
+    """Addresses and state of a running manager."""
 
     settings: ManagerSettings
     leadership: Leadership
-    world: ControllerContext | None = None
-    """That of the present life, once its caches are live."""
+    context: ControllerContext | None = None
+    """The current context, once its caches are synced."""
     certificates: ServingCertificates | None = None
-    addresses: dict[str, Address] = field(default_factory=dict)
-    """Of its servers, by name; those that are turned off are missing."""
-    at_work: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set while this replica leads and its controllers work."""
-    warm: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set while a world is there whose caches were live."""
+    addresses: dict[str, ListenAddress] = field(default_factory=dict)
+    """Addresses of its enabled servers, by name."""
+    leading: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while this replica leads and its controllers run."""
+    caches_synced: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while there is a context whose caches have synced."""
 
-    def live_engine(self) -> Engine | None:
-        """The engine, while it knows the server as it is now."""
-        return self.world.engine if self.world is not None and self.world.feed.is_live else None
+    def synced_engine(self) -> Engine | None:
+        """The engine while all caches are synced, else None."""
+        return self.context.engine if self.context is not None and self.context.feed.is_live else None
 
     def cache_problem(self) -> str:
-        """What keeps the caches from being live; empty when they are."""
-        if self.world is None:
+        """Why caches are not synced; empty if they are."""
+        if self.context is None:
             return "not listed yet"
-        return "; ".join(f"{kind} is {freshness}" for kind, freshness in self.world.informers.not_live().items())
+        return "; ".join(f"{kind} is {status}" for kind, status in self.context.informers.not_live().items())
 
     def certificate_problem(self) -> str:
-        """What keeps webhooks from being answered; empty when they are."""
-        return "" if self.certificates is not None and self.certificates.is_ready else "there is no certificate yet"
+        """Why webhooks cannot be served; empty if they can."""
+        return "" if self.certificates is not None and self.certificates.is_ready else "no certificate yet"

@@ -1,4 +1,4 @@
-"""What the command line says beyond the Configuration: how this process is reached, and how it starts."""
+"""Options of the command line beyond the Configuration: addresses and start-up behavior."""
 
 import socket
 from dataclasses import dataclass, field
@@ -9,30 +9,30 @@ from uuid import uuid4
 from kohort.manager.crds import WhenMissing
 
 
-class Exposure(Enum):
+class MetricsExposure(Enum):
     """How metrics are served."""
 
     GUARDED = "guarded"
-    """Over TLS, to those whom the API server allows to read them (API-143)."""
+    """TLS, with authentication and authorization by the API server (API-143)."""
     PLAIN = "plain"
-    """Over HTTP, to everybody who can reach them."""
+    """Plain HTTP without authorization."""
 
 
-def own_identity() -> str:
-    """A name that no other replica has."""
+def generate_identity() -> str:
+    """A unique name for this replica."""
     return f"{socket.gethostname()}_{uuid4()}"
 
 
 @dataclass(frozen=True, slots=True)
 class ManagerOptions:
-    """How a manager starts."""
+    """Start-up options of a manager."""
 
     webhook_url: str = ""
-    """Where the API server reaches webhooks of a manager outside the cluster; empty inside, where a Service leads."""
-    metrics: Exposure = Exposure.GUARDED
+    """The URL of the webhooks of a manager outside the cluster; empty inside, where a Service is used."""
+    metrics: MetricsExposure = MetricsExposure.GUARDED
     when_missing: WhenMissing = WhenMissing.FAIL
-    identity: str = field(default_factory=own_identity)
+    identity: str = field(default_factory=generate_identity)
     webhook_client_ca: Path | None = None
-    """Authorities that sign the client certificates of API servers; None where these show none."""
+    """CA of the API servers' client certificates; None if these present none."""
     webhook_socket: socket.socket | None = None
-    """A listening socket for webhooks, in place of the address that the Configuration has."""
+    """A listening socket for webhooks, instead of the address in the Configuration."""

@@ -1,6 +1,6 @@
-"""What the manager must be allowed to do, asked before it starts.
+"""The permissions that the manager requires, checked at start-up.
 
-Without this a missing right shows as a cache that never becomes live, or as a write that fails for ever.
+Otherwise a missing permission would appear as a cache that never syncs, or as a write that always fails.
 """
 
 import asyncio
@@ -43,11 +43,11 @@ KUEUE_KINDS: Final = (
     Workload,
     WorkloadPriorityClass,
 )
-FOLLOW: Final = ("list", "watch")
+WATCH: Final = ("list", "watch")
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-AT_ONCE: Final = 10
-TOLD: Final = 5
-"""How many missing rights a message names."""
+MAX_CONCURRENT_REVIEWS: Final = 10
+MAX_NAMED: Final = 5
+"""The number of missing permissions that a message names."""
 
 WRITES: Final[Mapping[type[CustomObject], tuple[str, ...]]] = {
     Workload: ("create", "patch", "delete"),
@@ -71,11 +71,11 @@ class RequiredPermission:
 
     @classmethod
     def on(cls, resource: Resource, verb: str, subresource: str = "", namespace: str = "") -> "RequiredPermission":
-        """The right to a verb on a kind."""
+        """Permission for a verb on a resource."""
         return cls(verb, resource.group, resource.plural, subresource, namespace)
 
     def attributes(self) -> dict[str, str]:
-        """As a review asks for it."""
+        """The attributes of an access review."""
         members = ("verb", "group", "resource", "subresource", "namespace")
         return {member: value for member in members if (value := getattr(self, member))}
 
@@ -85,80 +85,78 @@ class RequiredPermission:
         return f"{self.verb} {name}" + (f" in namespace {self.namespace}" if self.namespace else "")
 
 
-def rights_on_queues() -> Iterator[RequiredPermission]:
-    """What controllers do with Kueue's own kinds."""
+def queue_permissions() -> Iterator[RequiredPermission]:
+    """Permissions of controllers on Kueue's own kinds."""
     for kind, verbs in WRITES.items():
         yield from (RequiredPermission.on(kind.info.resource, verb) for verb in verbs)
     yield from (RequiredPermission.on(kind.info.resource, "update", "status") for kind in STATUSES)
 
 
-def rights_to_follow(resources: Iterable[Resource]) -> Iterator[RequiredPermission]:
-    """What a cache of each kind needs."""
-    return (RequiredPermission.on(resource, verb) for resource in resources for verb in FOLLOW)
+def watch_permissions(resources: Iterable[Resource]) -> Iterator[RequiredPermission]:
+    """Permissions of an informer of each resource."""
+    return (RequiredPermission.on(resource, verb) for resource in resources for verb in WATCH)
 
 
-def rights_to_change(resources: Iterable[Resource]) -> Iterator[RequiredPermission]:
-    """What job frameworks need: to suspend, start and stop jobs of their kinds."""
+def patch_permissions(resources: Iterable[Resource]) -> Iterator[RequiredPermission]:
+    """Permissions of job frameworks: to suspend, start and stop jobs."""
     return (RequiredPermission.on(resource, "patch") for resource in resources)
 
 
-def rights_on_certificates(namespace: str) -> Iterator[RequiredPermission]:
-    """What a replica needs that makes its certificate itself: to keep it, and to tell of it."""
-    kept = ("get", "create", "update", *FOLLOW)
+def certificate_permissions(namespace: str) -> Iterator[RequiredPermission]:
+    """Permissions for internal certificate management: to store the certificate and to inject its CA."""
+    kept = ("get", "create", "update", *WATCH)
     yield from (RequiredPermission.on(Secret.resource, verb, namespace=namespace) for verb in kept)
-    yield from rights_to_follow((*CONFIGURATIONS.values(), DEFINITIONS, API_SERVICES))
+    yield from watch_permissions((*CONFIGURATIONS.values(), DEFINITIONS, API_SERVICES))
 
 
-def rights_of_a_replica() -> Iterator[RequiredPermission]:
-    """What every replica needs besides: to review those who ask its servers, and to tell what happens."""
+def replica_permissions() -> Iterator[RequiredPermission]:
+    """Permissions of every replica: to authenticate and authorize requests, and to record events."""
     yield RequiredPermission("create", "authorization.k8s.io", "subjectaccessreviews")
     yield RequiredPermission("create", "authentication.k8s.io", "tokenreviews")
     yield RequiredPermission.on(Event.resource, "create")
 
 
-def rights_to_lead(namespace: str) -> Iterator[RequiredPermission]:
-    """What leader election needs."""
+def election_permissions(namespace: str) -> Iterator[RequiredPermission]:
+    """Permissions of leader election."""
     return (RequiredPermission.on(Lease.resource, verb, namespace=namespace) for verb in ("get", "create", "patch"))
 
 
-def rights_at_start(configuration: Configuration, namespace: str) -> Iterator[RequiredPermission]:
-    """Everything that a manager needs under a Configuration, without the kinds of its job frameworks."""
-    yield from rights_to_follow(kind.info.resource for kind in KUEUE_KINDS)
-    yield from rights_to_follow(view.resource for view in (Namespace, LimitRange, RuntimeClass, PriorityClass))
-    yield from rights_on_queues()
-    yield from rights_of_a_replica()
+def startup_permissions(configuration: Configuration, namespace: str) -> Iterator[RequiredPermission]:
+    """All permissions of a manager, except those on resources of job frameworks."""
+    yield from watch_permissions(kind.info.resource for kind in KUEUE_KINDS)
+    yield from watch_permissions(view.resource for view in (Namespace, LimitRange, RuntimeClass, PriorityClass))
+    yield from queue_permissions()
+    yield from replica_permissions()
     if configuration.internal_cert_management.enable:
-        yield from rights_on_certificates(namespace)
+        yield from certificate_permissions(namespace)
     election = configuration.leader_election
     if election.leader_elect:
-        yield from rights_to_lead(election.resource_namespace or namespace)
+        yield from election_permissions(election.resource_namespace or namespace)
 
 
-async def check_permissions(client: Client, rights: Iterable[RequiredPermission]) -> None:
-    """Ask for every right; raises StartError that names those that are missing."""
-    wanted = list(dict.fromkeys(rights))
-    at_once = asyncio.Semaphore(AT_ONCE)
+async def check_permissions(client: Client, permissions: Iterable[RequiredPermission]) -> None:
+    """Review every permission; raises StartError with the missing ones."""
+    wanted = list(dict.fromkeys(permissions))
+    semaphore = asyncio.Semaphore(MAX_CONCURRENT_REVIEWS)
 
-    async def ask(right: RequiredPermission) -> bool:
-        async with at_once:
-            return await _has(client, right)
+    async def check(permission: RequiredPermission) -> bool:
+        async with semaphore:
+            return await _has(client, permission)
 
-    answers = await asyncio.gather(*map(ask, wanted))
-    missing = [right for right, allowed in zip(wanted, answers, strict=True) if not allowed]
+    results = await asyncio.gather(*map(check, wanted))
+    missing = [permission for permission, allowed in zip(wanted, results, strict=True) if not allowed]
     if missing:
-        raise StartError(_told(missing))
+        raise StartError(_message(missing))
 
 
-def _told(missing: Sequence[RequiredPermission]) -> str:
-    named = ", ".join(map(str, missing[:TOLD]))
-    more = f" and {len(missing) - TOLD} more" if len(missing) > TOLD else ""
-    return (
-        f"this user may not {named}{more}: grant it the manager's role (kohort install prints it), or use another user"
-    )
+def _message(missing: Sequence[RequiredPermission]) -> str:
+    named = ", ".join(map(str, missing[:MAX_NAMED]))
+    more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
+    return f"missing permissions: {named}{more}: grant the manager's role (printed by `kohort install`) or use another user"
 
 
-async def _has(client: Client, right: RequiredPermission) -> bool:
-    spec = {"resourceAttributes": right.attributes()}
+async def _has(client: Client, permission: RequiredPermission) -> bool:
+    spec = {"resourceAttributes": permission.attributes()}
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "metadata": {}, "spec": spec}
     request = Request("POST", REVIEWS, headers={"Content-Type": "application/json"}, body=encode(review))
     answer: Any = decode_json(await client.call(request, idempotent=True))

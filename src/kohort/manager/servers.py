@@ -1,4 +1,4 @@
-"""The servers besides webhooks: health, metrics, visibility; each where the Configuration says, or nowhere."""
+"""The servers besides webhooks: health probes, metrics, visibility API; each can be disabled."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -10,13 +10,12 @@ from kohort.api.gates import FeatureGates, Gate
 from kohort.engine.engine import Engine
 from kohort.kube.client import Client
 from kohort.kube.reviews import Reviews
-from kohort.manager.front_proxy import following_front_proxy
-from kohort.manager.options import Exposure
+from kohort.manager.front_proxy import running_front_proxy_watch
+from kohort.manager.options import MetricsExposure
 from kohort.metrics.registry import MetricsRegistry
-from kohort.web.authorization import AuthorizationFilter as Door
-from kohort.web.authorization import allow_all
-from kohort.web.health import Check, health_app
-from kohort.web.listening import Address, listening
+from kohort.web.authorization import AuthorizationFilter, allow_all
+from kohort.web.health import HealthCheck, health_app
+from kohort.web.listening import ListenAddress, listening
 from kohort.web.metrics_page import metrics_app
 from kohort.web.visibility.server import visibility_app
 from kohort.webhooks.startup import ServingCertificates
@@ -26,10 +25,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ServerDependencies:
-    """What servers are made of."""
+    """Dependencies of the servers."""
 
     client: Client
-    """Also a follower's may ask for reviews."""
+    """Not the leader-only client: followers review requests too."""
     configuration: Configuration
     gates: FeatureGates
     certificates: ServingCertificates
@@ -37,11 +36,11 @@ class ServerDependencies:
 
 @asynccontextmanager
 async def running_health_server(
-    configuration: Configuration, checks: Mapping[str, Check]
-) -> AsyncIterator[Address | None]:
-    """Health, for as long as the block lasts."""
+    configuration: Configuration, checks: Mapping[str, HealthCheck]
+) -> AsyncIterator[ListenAddress | None]:
+    """Serves health probes until the context exits."""
     settings = configuration.health
-    address = Address.parse(settings.health_probe_bind_address, "health.healthProbeBindAddress")
+    address = ListenAddress.parse(settings.health_probe_bind_address, "health.healthProbeBindAddress")
     app = health_app(settings.liveness_endpoint_name, settings.readiness_endpoint_name, checks)
     async with AsyncExitStack() as stack:
         yield await stack.enter_async_context(listening(app, address, "health")) if address else None
@@ -49,42 +48,42 @@ async def running_health_server(
 
 @asynccontextmanager
 async def running_metrics_server(
-    backstage: ServerDependencies, registry: MetricsRegistry, exposure: Exposure
-) -> AsyncIterator[Address | None]:
-    """Metrics, for as long as the block lasts."""
-    configuration = backstage.configuration
-    address = Address.parse(configuration.metrics.bind_address, "metrics.bindAddress")
+    dependencies: ServerDependencies, registry: MetricsRegistry, exposure: MetricsExposure
+) -> AsyncIterator[ListenAddress | None]:
+    """Serves metrics until the context exits."""
+    configuration = dependencies.configuration
+    address = ListenAddress.parse(configuration.metrics.bind_address, "metrics.bindAddress")
     async with AsyncExitStack() as stack:
         if address is None:
             yield None
-        elif exposure is Exposure.PLAIN:
+        elif exposure is MetricsExposure.PLAIN:
             yield await stack.enter_async_context(listening(metrics_app(registry, allow_all), address, "metrics"))
         else:
-            app = metrics_app(registry, Door(Reviews(backstage.client)).admit)
-            tls = backstage.certificates.context(configuration.tls)
+            app = metrics_app(registry, AuthorizationFilter(Reviews(dependencies.client)).admit)
+            tls = dependencies.certificates.context(configuration.tls)
             yield await stack.enter_async_context(listening(app, address, "metrics", tls))
 
 
 @asynccontextmanager
 async def running_visibility_server(
-    backstage: ServerDependencies, engine: Callable[[], Engine | None]
-) -> AsyncIterator[Address | None]:
-    """The visibility API, for as long as the block lasts; without a live engine it says so (API-99)."""
-    address = visibility_address(backstage.configuration, backstage.gates)
+    dependencies: ServerDependencies, engine: Callable[[], Engine | None]
+) -> AsyncIterator[ListenAddress | None]:
+    """Serves the visibility API until the context exits; it responds with 503 while caches are not synced (API-99)."""
+    address = visibility_address(dependencies.configuration, dependencies.gates)
     if address is None:
         yield None
         return
-    tls = backstage.certificates.context(backstage.configuration.tls)
-    async with following_front_proxy(backstage.client, tls) as proxy:
-        door = Door(Reviews(backstage.client), proxy)
-        app = visibility_app(engine, door.admit)
+    tls = dependencies.certificates.context(dependencies.configuration.tls)
+    async with running_front_proxy_watch(dependencies.client, tls) as proxy:
+        authorization = AuthorizationFilter(Reviews(dependencies.client), proxy)
+        app = visibility_app(engine, authorization.admit)
         async with listening(app, address, "visibility", tls) as bound:
             yield bound
 
 
-def visibility_address(configuration: Configuration, gates: FeatureGates) -> Address | None:
-    """Where the visibility API is served; nowhere without its gate."""
+def visibility_address(configuration: Configuration, gates: FeatureGates) -> ListenAddress | None:
+    """The address of the visibility API; None if its gate is off."""
     if not gates.enabled(Gate.VisibilityOnDemand):
         return None
     settings = configuration.visibility_server or VisibilityServer()
-    return Address(settings.bind_address or "", settings.bind_port)
+    return ListenAddress(settings.bind_address or "", settings.bind_port)

@@ -1,7 +1,7 @@
-"""All parts at work in one process: what `kohort manager` runs, and tests too.
+"""Starts all parts of a manager in one process, for `kohort manager` and for tests.
 
-Every replica keeps its caches and its engine warm and answers webhooks; controllers work in the one that leads.
-Webhooks are answered before caches are filled: to list objects an API server may need them converted.
+Every replica keeps its caches and its engine in sync and serves webhooks; controllers run in the leader.
+Webhooks are served before caches sync, because an API server may need conversion to list objects.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from kohort.manager.leadership import Leadership
 from kohort.manager.leadership_loop import ControllerGroups, LeadershipLoop
 from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
-from kohort.manager.permissions import check_permissions, rights_at_start, rights_to_change, rights_to_follow
+from kohort.manager.permissions import check_permissions, patch_permissions, startup_permissions, watch_permissions
 from kohort.manager.servers import (
     ServerDependencies,
     running_health_server,
@@ -34,10 +34,9 @@ from kohort.manager.servers import (
 from kohort.metrics.kube import ClientMetrics
 from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import MetricsRegistry
-from kohort.web.listening import Address
+from kohort.web.listening import ListenAddress
 from kohort.webhooks.ca_injector import WebhookWiring
-from kohort.webhooks.configurations import InCluster, Place, at_url
-from kohort.webhooks.configurations import ManagerEndpoint as Reached
+from kohort.webhooks.configurations import InCluster, ManagerEndpoint, Place, at_url
 from kohort.webhooks.jobs import framework_registrations, job_handlers
 from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.registrations import KUEUE, UNSUPPORTED_REGISTRATIONS, AnyRegistration
@@ -49,22 +48,22 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def running_manager(client: Client, settings: ManagerSettings, options: ManagerOptions) -> AsyncIterator[Manager]:
-    """A manager at work for as long as the block lasts; a fault in its work ends the block.
+    """Runs a manager until the context exits; a failure of a controller ends the block.
 
-    Raises ApiError or KubeError, in one line, where it can't start.
+    Raises ApiError or KubeError if it cannot start.
     """
     async with AsyncExitStack() as stack:
         start = _Start(stack, client, settings, options)
         await start.serve_health()
-        await start.look_round()
-        await start.answer_webhooks()
+        await start.check_prerequisites()
+        await start.serve_webhooks()
         await start.serve_others()
-        await start.live()
+        await start.start_controllers()
         yield start.manager
 
 
 class _Start:
-    """The steps of a start, each of which leaves something on the stack that is ended in reverse order."""
+    """The steps of a start; each puts context managers on the stack, which exit in reverse order."""
 
     def __init__(
         self, stack: AsyncExitStack, client: Client, settings: ManagerSettings, options: ManagerOptions
@@ -76,88 +75,90 @@ class _Start:
         self._options = options
         self._configuration = settings.configuration
         self._frameworks = enabled_frameworks(settings.configuration, all_frameworks())
-        self._gatherer: JobContextBuilder | None = None
+        self._job_contexts: JobContextBuilder | None = None
         election = self._configuration.leader_election
         leadership = Leadership(self._client, election, settings.namespace, options.identity)
         self.manager = Manager(settings, leadership)
 
     async def serve_health(self) -> None:
-        """First of all, so that probes see a process that waits for something else."""
+        """Serve health probes first, so that they succeed while the process waits for something else."""
         manager = self.manager
         checks = {"caches": manager.cache_problem, "certificate": manager.certificate_problem}
-        self._note("health", await self._stack.enter_async_context(running_health_server(self._configuration, checks)))
+        self._record_address(
+            "health", await self._stack.enter_async_context(running_health_server(self._configuration, checks))
+        )
 
-    async def look_round(self) -> None:
-        """See that definitions and rights are there, before anything fails for want of them."""
+    async def check_prerequisites(self) -> None:
+        """Check that CRDs and permissions exist."""
         service = self._configuration.internal_cert_management.webhook_service_name
         await ensure_crds(self._client, self._settings.namespace, service, self._options.when_missing)
         kinds = resources_of(self._frameworks)
-        rights = rights_at_start(self._configuration, self._settings.namespace)
-        await check_permissions(self._client, (*rights, *rights_to_follow(kinds), *rights_to_change(kinds)))
+        permissions = startup_permissions(self._configuration, self._settings.namespace)
+        await check_permissions(self._client, (*permissions, *watch_permissions(kinds), *patch_permissions(kinds)))
 
-    async def answer_webhooks(self) -> None:
-        """With a certificate that API servers are told to trust."""
+    async def serve_webhooks(self) -> None:
+        """Serve webhooks, and inject the CA of their certificate into objects of the API server."""
         aggregated = InCluster(self._settings.namespace, VISIBILITY_SERVICE)
-        reached = Reached(self._place(), self._settings.namespace, await own_name(self._client))
-        jobs = framework_registrations(self._frameworks.at_work())
+        endpoint = ManagerEndpoint(self._webhook_location(), self._settings.namespace, await own_name(self._client))
+        jobs = framework_registrations(self._frameworks.active())
         registrations: tuple[AnyRegistration, ...] = (*KUEUE, *jobs, *UNSUPPORTED_REGISTRATIONS)
-        wiring = WebhookWiring(reached, registrations, aggregated)
+        wiring = WebhookWiring(endpoint, registrations, aggregated)
         self._certificates = await self._stack.enter_async_context(
             running_certificates(self._client, self._configuration, wiring)
         )
         self.manager.certificates = self._certificates
-        judges = kueue_handlers(self._settings.gates) | job_handlers(self._frameworks, lambda: self._gatherer)
-        judges |= unsupported_judges(self._frameworks)
+        handlers = kueue_handlers(self._settings.gates) | job_handlers(self._frameworks, lambda: self._job_contexts)
+        handlers |= unsupported_judges(self._frameworks)
         options = self._options
-        answers = running_webhook_server(
-            self._configuration, self._certificates, judges, options.webhook_client_ca, options.webhook_socket
+        results = running_webhook_server(
+            self._configuration, self._certificates, handlers, options.webhook_client_ca, options.webhook_socket
         )
-        server = await self._stack.enter_async_context(answers)
-        self._note("webhooks", Address(self._configuration.webhook.host, server.port))
+        server = await self._stack.enter_async_context(results)
+        self._record_address("webhooks", ListenAddress(self._configuration.webhook.host, server.port))
 
     async def serve_others(self) -> None:
-        """Metrics and the visibility API."""
-        backstage = ServerDependencies(self._client, self._configuration, self._settings.gates, self._certificates)
-        metrics = running_metrics_server(backstage, self._registry, self._options.metrics)
-        self._note("metrics", await self._stack.enter_async_context(metrics))
-        visibility = running_visibility_server(backstage, self.manager.live_engine)
-        self._note("visibility", await self._stack.enter_async_context(visibility))
+        """Serve metrics and the visibility API."""
+        dependencies = ServerDependencies(self._client, self._configuration, self._settings.gates, self._certificates)
+        metrics = running_metrics_server(dependencies, self._registry, self._options.metrics)
+        self._record_address("metrics", await self._stack.enter_async_context(metrics))
+        visibility = running_visibility_server(dependencies, self.manager.synced_engine)
+        self._record_address("visibility", await self._stack.enter_async_context(visibility))
 
-    async def live(self) -> None:
-        """Stand for election, follow the server, and work while leading."""
+    async def start_controllers(self) -> None:
+        """Start leader election, caches and controllers."""
         leadership = self.manager.leadership
-        await self._stack.enter_async_context(leadership.standing())
+        await self._stack.enter_async_context(leadership.running())
         metrics = KueueMetrics(self._registry, self._configuration, self._settings.gates, leadership.role)
         client = replace(self._client, limiter=_limiter(self._client, self._settings))
-        crews = ControllerGroups(always=(running_queue_gauges,), leading=(running_leader_controllers, self._jobs))
-        lives = LeadershipLoop(self.manager, client, metrics, crews, self._warm)
-        await self._stack.enter_async_context(_while_living(lives))
+        groups = ControllerGroups(always=(running_queue_gauges,), leading=(running_leader_controllers, self._jobs))
+        loop = LeadershipLoop(self.manager, client, metrics, groups, self._on_synced)
+        await self._stack.enter_async_context(_running_loop(loop))
 
-    def _jobs(self, world: ControllerContext) -> AbstractAsyncContextManager[None]:
-        return running_job_reconcilers(world, self._frameworks)
+    def _jobs(self, context: ControllerContext) -> AbstractAsyncContextManager[None]:
+        return running_job_reconcilers(context, self._frameworks)
 
-    def _warm(self, world: ControllerContext) -> None:
-        """Webhooks of jobs look round in the newest world: that of the last life until the next one is warm."""
-        # Nothing is expected of these reads: only reconcilers wait to see what they wrote.
-        self._gatherer = JobContextBuilder(world, self._frameworks, CacheReader(world, UidExpectations()))
+    def _on_synced(self, context: ControllerContext) -> None:
+        """Use this context in job webhooks; after a loss of the lease the previous one stays until caches sync again."""
+        # Webhooks write nothing, so they need no expectations.
+        self._job_contexts = JobContextBuilder(context, self._frameworks, CacheReader(context, UidExpectations()))
 
-    def _place(self) -> Place:
+    def _webhook_location(self) -> Place:
         if self._options.webhook_url:
             return at_url(self._options.webhook_url)
         return InCluster(self._settings.namespace, self._configuration.internal_cert_management.webhook_service_name)
 
-    def _note(self, name: str, address: Address | None) -> None:
+    def _record_address(self, name: str, address: ListenAddress | None) -> None:
         if address is not None:
             self.manager.addresses[name] = address
-            log.info("%s on %s", name, address)
+            log.info("serving %s on %s", name, address)
 
 
 @asynccontextmanager
-async def _while_living(lives: LeadershipLoop) -> AsyncIterator[None]:
-    """Live for as long as the block lasts; a fault there ends the block and is raised from it."""
+async def _running_loop(loop: LeadershipLoop) -> AsyncIterator[None]:
+    """Runs the loop until the context exits; a failure there ends the block and is raised from it."""
     try:
         async with asyncio.TaskGroup() as group:
-            task = group.create_task(lives.run(), name="lives")
+            task = group.create_task(loop.run(), name="leadership loop")
             yield
             task.cancel()
     except BaseExceptionGroup as failures:
@@ -165,7 +166,7 @@ async def _while_living(lives: LeadershipLoop) -> AsyncIterator[None]:
 
 
 def _limiter(client: Client, settings: ManagerSettings) -> TokenBucket | None:
-    """What `clientConnection` allows; reviews and the lease are not held back by it."""
+    """The rate limit of `clientConnection`; it does not apply to access reviews and the lease."""
     connection = settings.configuration.client_connection
     if connection.qps <= 0:
         return None

@@ -1,1 +1,1 @@
-"""What the manager serves besides webhooks: its health, its metrics, and who waits where (the visibility API)."""
+"""The manager's servers besides webhooks: health probes, metrics and the visibility API."""

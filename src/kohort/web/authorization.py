@@ -1,4 +1,4 @@
-"""The gate of our own servers: finds out who asks, asks whether he may, and answers errors in Kubernetes' shape."""
+"""Authentication and authorization of requests by the API server, and errors as Kubernetes Status objects."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -12,47 +12,47 @@ from kohort.web.front_proxy import NO_PROXY, FrontProxyVerifier
 
 log = logging.getLogger(__name__)
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Admit = Callable[[web.Request, Act], Awaitable[None]]
-"""Raises a StatusError where somebody may not do what he asks for."""
+"""Raises a StatusError if the request is not authorized."""
 
 
 async def allow_all(_request: web.Request, _act: Act) -> None:
-    """For a server that tells all who can reach it."""
+    """Authorize every request."""
 
 
 def no_front_proxy() -> FrontProxyVerifier:
-    """For servers that no front proxy stands before."""
+    """For servers without a front proxy."""
     return NO_PROXY
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationFilter:
-    """Lets those pass whom the API server lets."""
+    """Admits requests that the API server authorizes."""
 
     reviews: Reviews
     proxy: Callable[[], FrontProxyVerifier] = no_front_proxy
 
     async def admit(self, request: web.Request, act: Act) -> None:
-        """Raise a 401 or 403 unless whoever asks may do that (API-104)."""
+        """Raise a 401 or 403 unless the user is authorized (API-104)."""
         user = await self._user(request)
         if not await self.reviews.allows(user, act):
             raise StatusError(403, "Forbidden", f'User "{user.name}" cannot {act}')
 
     async def _user(self, request: web.Request) -> User:
-        user = self._behind_proxy(request) or await self._by_token(request)
+        user = self._user_by_front_proxy(request) or await self._user_by_token(request)
         if user is None:
             raise StatusError(401, "Unauthorized", "Unauthorized")
         return user
 
-    def _behind_proxy(self, request: web.Request) -> User | None:
-        """Headers of the front proxy count only behind its certificate: anybody can write headers."""
+    def _user_by_front_proxy(self, request: web.Request) -> User | None:
+        """The user from the front proxy's headers, which are trusted only with the proxy's client certificate."""
         connection = request.transport.get_extra_info("ssl_object") if request.transport else None
         certificate = connection.getpeercert(binary_form=True) if connection else None
         proxy = self.proxy()
         return proxy.user_in(request.headers) if certificate and proxy.trusts(certificate) else None
 
-    async def _by_token(self, request: web.Request) -> User | None:
+    async def _user_by_token(self, request: web.Request) -> User | None:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             return None
@@ -60,8 +60,8 @@ class AuthorizationFilter:
 
 
 @web.middleware
-async def errors_as_status(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer every error as a Kubernetes Status; what nobody foresaw is logged and tells the client no details."""
+async def errors_as_status(request: web.Request, handler: _Handler) -> web.StreamResponse:
+    """Return every error as a Kubernetes Status; unexpected ones are logged and hide details from the client."""
     try:
         return await handler(request)
     except StatusError as error:
@@ -73,11 +73,11 @@ async def errors_as_status(request: web.Request, handler: Handler) -> web.Stream
     except web.HTTPException as error:
         return _status(StatusError(error.status, error.reason.replace(" ", ""), error.reason))
     except ConnectionError:
-        # Whoever asked has gone; nobody is there to read what is said now.
-        return _status(StatusError(499, "ClientClosedRequest", "the client has gone"))
+        # The client closed the connection; no response can be delivered.
+        return _status(StatusError(499, "ClientClosedRequest", "the client closed the connection"))
     except Exception:
         log.exception("%s %s failed", request.method, request.path)
-        return _status(StatusError(500, "InternalError", "an error of the server's; its log has the rest"))
+        return _status(StatusError(500, "InternalError", "internal server error, see the server's log"))
 
 
 def _status(error: StatusError) -> web.Response:

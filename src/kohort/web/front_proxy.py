@@ -1,7 +1,7 @@
-"""Who a front proxy says is asking: headers count only behind a client certificate of the proxy's own authority.
+"""Verifies front proxy requests: headers count only with a client certificate signed by the proxy's CA.
 
-The API server publishes that authority, and the names of the headers, in a ConfigMap; it is followed, so that a rotated
-authority is trusted, and a withdrawn one no longer.
+The API server publishes that CA and the header names in a ConfigMap, which is watched, so that a rotated CA is trusted
+and a withdrawn one is not.
 """
 
 import logging
@@ -29,22 +29,22 @@ _NAMES = msgspec.json.Decoder(list[str])
 
 
 class FrontProxyError(ApiError):
-    """The ConfigMap of the API server can't be used."""
+    """The ConfigMap of the API server is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrontProxyVerifier:
-    """Whom to believe, and which headers he sends."""
+    """The front proxy's CAs and header names."""
 
     authorities: tuple[x509.Certificate, ...]
     allowed_names: tuple[str, ...] = ()
-    """Common names of certificates that count; empty for all."""
+    """Allowed common names of client certificates; empty allows all."""
     user_headers: tuple[str, ...] = ("X-Remote-User",)
     group_headers: tuple[str, ...] = ("X-Remote-Group",)
     extra_prefixes: tuple[str, ...] = ("X-Remote-Extra-",)
 
     def trusts(self, certificate: bytes) -> bool:
-        """Whether the certificate of a client (in DER) is the proxy's."""
+        """Whether a client certificate (in DER) is the proxy's."""
         found = x509.load_der_x509_certificate(certificate)
         if not any(_issued(found, authority) for authority in self.authorities):
             return False
@@ -52,7 +52,7 @@ class FrontProxyVerifier:
         return not self.allowed_names or bool(names & set(self.allowed_names))
 
     def user_in(self, headers: CIMultiDictProxy[str]) -> User | None:
-        """Who is asking, if the headers say so."""
+        """The user in the headers, or None."""
         name = next((value for header in self.user_headers if (value := headers.get(header))), "")
         if not name:
             return None
@@ -80,7 +80,7 @@ def _issued(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
 
 
 def front_proxy(data: Mapping[str, str]) -> FrontProxyVerifier:
-    """What the ConfigMap says; raises FrontProxyError."""
+    """Parse the ConfigMap; raises FrontProxyError."""
     bundle = data.get("requestheader-client-ca-file", "")
     if not bundle:
         raise FrontProxyError(f"ConfigMap {CONFIG_MAP} has no requestheader-client-ca-file")
@@ -93,15 +93,15 @@ def front_proxy(data: Mapping[str, str]) -> FrontProxyVerifier:
             _listed(data, "requestheader-extra-headers-prefix"),
         )
     except (ValueError, msgspec.DecodeError) as error:
-        raise FrontProxyError(f"ConfigMap {CONFIG_MAP} can't be read: {error}") from None
+        raise FrontProxyError(f"cannot read ConfigMap {CONFIG_MAP}: {error}") from None
 
 
 def _listed(data: Mapping[str, str], key: str) -> tuple[str, ...]:
     return tuple(_NAMES.decode(data.get(key) or "[]"))
 
 
-def trust_in_handshakes(context: ssl.SSLContext, proxy: FrontProxyVerifier) -> None:
-    """Let a server's context take certificates of these authorities; `FrontProxy.trusts` decides who still counts."""
+def load_proxy_authorities(context: ssl.SSLContext, proxy: FrontProxyVerifier) -> None:
+    """Accept client certificates of these CAs in TLS handshakes; `FrontProxyVerifier.trusts` decides."""
     context.verify_mode = ssl.CERT_OPTIONAL
     for authority in proxy.authorities:
         context.load_verify_locations(cadata=authority.public_bytes(Encoding.DER))

@@ -1,19 +1,19 @@
-"""Whether the manager lives and is ready, as probes and people ask (`/healthz`, `/readyz`).
+"""Health probes of the manager: `/healthz` and `/readyz`.
 
-Ready means that its caches are live and its webhooks have a certificate; alive only that its event loop still turns: a
-manager that waits for its API server must not be restarted for it.
+Ready means that caches are synced and webhooks have a certificate; healthy only that the event loop runs: a manager
+that waits for its API server must not be restarted.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
 
-Check = Callable[[], str]
-"""Empty when all is well, else what is wrong."""
+HealthCheck = Callable[[], str]
+"""Returns a problem, or an empty string."""
 
 
-def health_app(liveness: str, readiness: str, checks: Mapping[str, Check]) -> web.Application:
-    """Answers under the two names that a Configuration gives; each check is also a path below readiness."""
+def health_app(liveness: str, readiness: str, checks: Mapping[str, HealthCheck]) -> web.Application:
+    """An application with the two endpoints of the Configuration; each check is also a path below readiness."""
     app = web.Application()
     for name in dict.fromkeys((liveness, "healthz", "livez")):
         app.router.add_get(f"/{name}", _alive)
@@ -28,8 +28,8 @@ async def _alive(_: web.Request) -> web.Response:
     return web.Response(text="ok")
 
 
-def _ready(checks: Mapping[str, Check]) -> Callable[[web.Request], Awaitable[web.Response]]:
-    async def answer(request: web.Request) -> web.Response:
+def _ready(checks: Mapping[str, HealthCheck]) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def respond(request: web.Request) -> web.Response:
         found = {name: check() for name, check in checks.items()}
         is_ready = not any(found.values())
         if is_ready and "verbose" not in request.query:
@@ -38,4 +38,4 @@ def _ready(checks: Mapping[str, Check]) -> Callable[[web.Request], Awaitable[web
         lines.append("check passed" if is_ready else "check failed")
         return web.Response(text="\n".join(lines) + "\n", status=200 if is_ready else 503)
 
-    return answer
+    return respond

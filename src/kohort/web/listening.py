@@ -1,4 +1,4 @@
-"""Where a server of ours listens, and for how long: as Go's addresses say it, and no longer than its block lasts."""
+"""Listen addresses in Go's notation, and serving an application on one."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -12,28 +12,30 @@ from kohort.api.errors import ApiError
 from kohort.kube.http_server import close_connections, transports
 
 GRACE_SECONDS: Final = 5.0
-"""How long requests that are under way may take to end when the server stops."""
+"""Seconds that requests in flight have to finish when the server stops."""
 
 
 class AddressError(ApiError):
-    """An address that can't be listened on; says which and what to write."""
+    """An address is invalid or cannot be bound."""
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """Host and port; an empty host stands for all interfaces, port 0 for any free one."""
+class ListenAddress:
+    """Host and port; an empty host means all interfaces, port 0 any free port."""
 
     host: str
     port: int
 
     @classmethod
     def parse(cls, text: str, field: str) -> "Address | None":
-        """From `host:port` as a Configuration has it; None where "0" or nothing turns the server off."""
+        """Parse `host:port`; None if the server is disabled by "0" or an empty string."""
         if text in ("", "0"):
             return None
         host, colon, port = text.rpartition(":")
         if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-            raise AddressError(f'{field}: "{text}" is no address: write host:port, such as :8443 or 127.0.0.1:8443')
+            raise AddressError(
+                f'{field}: "{text}" is not a valid address: use host:port, such as :8443 or 127.0.0.1:8443'
+            )
         return cls(host.strip("[]"), int(port))
 
     def __str__(self) -> str:
@@ -42,9 +44,9 @@ class Address:
 
 @asynccontextmanager
 async def listening(
-    app: web.Application, address: Address, name: str, tls: ssl.SSLContext | None = None
-) -> AsyncIterator[Address]:
-    """Serve an application; gives the address with the port that it got. Raises AddressError."""
+    app: web.Application, address: ListenAddress, name: str, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[ListenAddress]:
+    """Serves an application until the context exits; yields its address with the actual port. Raises AddressError."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
     try:
@@ -52,12 +54,12 @@ async def listening(
         try:
             await site.start()
         except OSError as error:
-            raise AddressError(f"{name}: can't listen on {address}: {error.strerror or error}") from None
-        yield Address(address.host, _port(runner))
+            raise AddressError(f"{name}: cannot listen on {address}: {error.strerror or error}") from None
+        yield ListenAddress(address.host, _port(runner))
     finally:
-        lines = transports(runner.server) if runner.server else []
+        open_connections = transports(runner.server) if runner.server else []
         await runner.cleanup()
-        await close_connections(lines)
+        await close_connections(open_connections)
 
 
 def _port(runner: web.AppRunner) -> int:

@@ -1,6 +1,6 @@
 """`/metrics` for Prometheus (API-143).
 
-With a thousand queues the page has hundreds of thousands of lines: it is written in pieces, and others get their turn.
+With a thousand queues the page has hundreds of thousands of lines: it is written in chunks to keep the loop responsive.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ from kohort.metrics.registry import CONTENT_TYPE, MetricsRegistry
 from kohort.web.authorization import Admit, errors_as_status
 
 PATH: Final = "/metrics"
-PIECE: Final = 2**18
-"""Characters that are written before others may go on."""
+CHUNK: Final = 2**18
+"""Characters written before other tasks may run."""
 
 
 def metrics_app(registry: MetricsRegistry, admit: Admit) -> web.Application:
-    """Serves the page to those who may read it."""
+    """An application that serves the page to authorized clients."""
 
     async def page(request: web.Request) -> web.StreamResponse:
         await admit(request, Act("get", path=PATH))
@@ -38,7 +38,7 @@ async def _write(response: web.StreamResponse, registry: MetricsRegistry) -> Non
     for part in registry.pages():
         waiting.append(part)
         size += len(part)
-        if size > PIECE:
+        if size > CHUNK:
             await response.write("".join(waiting).encode())
             await asyncio.sleep(0)
             waiting, size = [], 0

@@ -53,21 +53,21 @@ class ClaimInputs(NamedTuple):
 class DeviceClaimController:
     """Counts the claims of Workloads that wait."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._gates = world.settings.gates
-        self._mapped = DeviceResources.of(world.settings.configuration)
-        self._surroundings = ReconcileContextBuilder(world)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._gates = context.settings.gates
+        self._mapped = DeviceResources.of(context.settings.configuration)
+        self._surroundings = ReconcileContextBuilder(context)
         self._counted: dict[ObjectKey, ClaimInputs] = {}
         """Those who wait and whose claims the engine may be told."""
         self._looks: dict[ObjectKey, int] = {}
         """How often templates were looked for in vain."""
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "claims", RETRIES)
-        self._controller = Controller("claims", self._queue, self._count, world.clock)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "claims", RETRIES)
+        self._controller = Controller("claims", self._queue, self._count, context.clock)
 
     def start(self) -> None:
         """Begin to count, with those that wait already."""
-        self._world.known.follow(self._see)
+        self._context.known.follow(self._see)
         self._controller.start(WORKERS)
 
     async def stop(self) -> None:
@@ -90,13 +90,13 @@ class DeviceClaimController:
             self._hide(key)
 
     def _hide(self, key: ObjectKey) -> None:
-        self._world.feed.tell(ObjectDeleted("Workload", ObjectKey(*key)))
+        self._context.feed.tell(ObjectDeleted("Workload", ObjectKey(*key)))
 
     async def _count(self, key: ObjectKey) -> RequeueAfter | None:
-        workload = self._world.known.get(key)
-        if workload is None or not _waits(workload) or not self._world.leads():
+        workload = self._context.known.get(key)
+        if workload is None or not _waits(workload) or not self._context.leads():
             return None
-        if not self._world.feed.is_live:
+        if not self._context.feed.is_live:
             return RequeueAfter(NOT_LIVE)
         try:
             devices = count(workload, await self._read(workload), self._mapped)
@@ -115,7 +115,7 @@ class DeviceClaimController:
 
     async def _read_one(self, namespace: str, name: str) -> Spec | str:
         try:
-            found = await self._world.client.of(TEMPLATES).get((namespace, name))
+            found = await self._context.client.of(TEMPLATES).get((namespace, name))
         except StatusError as error:
             if error.code not in UNREADABLE:
                 raise
@@ -125,10 +125,10 @@ class DeviceClaimController:
 
     async def _tell(self, workload: Workload, problem: str) -> Workload:
         """Write down what is wrong with the claims, or that nothing is any more; the Workload as it is then."""
-        facts, now = replace(self._surroundings.facts(workload), claims_problem=problem), self._world.now()
+        facts, now = replace(self._surroundings.facts(workload), claims_problem=problem), self._context.now()
         told = requeue_when_allowed(hold_uncountable(workload, facts, now), facts, now)
         told = explain_waiting(told, facts, now).workload if told is not workload else told
-        return await self._world.known.write_status(workload, told, MANAGER)
+        return await self._context.known.write_status(workload, told, MANAGER)
 
     def _look_later(self, key: ObjectKey) -> RequeueAfter:
         self._looks[key] = self._looks.get(key, 0) + 1
@@ -136,15 +136,15 @@ class DeviceClaimController:
 
     def _show(self, key: ObjectKey, counted: Workload, devices: dict[str, dict[str, int]]) -> None:
         """Let the engine see a Workload with its devices, if it still is the one whose claims were counted."""
-        known = self._world.known.get(key)
+        known = self._context.known.get(key)
         if known is None or not _waits(known) or _state(known) != _state(counted):
             return
         self._counted[key] = _state(known)
         self._looks.pop(key, None)
         if not becomes_parent(known, self._surroundings.cluster_queue_of(known), self._gates):
-            self._world.feed.tell(ObjectUpserted(known))
+            self._context.feed.tell(ObjectUpserted(known))
         claimed = tuple((name, tuple(sorted(amounts.items()))) for name, amounts in devices.items())
-        self._world.feed.tell(DeviceClaimsCounted(ObjectKey(*key), claimed))
+        self._context.feed.tell(DeviceClaimsCounted(ObjectKey(*key), claimed))
 
 
 def _state(workload: Workload) -> ClaimInputs:
@@ -156,9 +156,9 @@ def _waits(workload: Workload) -> bool:
 
 
 @asynccontextmanager
-async def running_claim_controller(world: ControllerContext) -> AsyncIterator[None]:
+async def running_claim_controller(context: ControllerContext) -> AsyncIterator[None]:
     """Claims are counted for as long as the block lasts; begins before anything is scheduled."""
-    claimants = DeviceClaimController(world)
+    claimants = DeviceClaimController(context)
     claimants.start()
     try:
         yield

@@ -38,10 +38,10 @@ T = TypeVar("T")
 class ClusterQueueController(QueueReconciler[ClusterQueue]):
     """Tells of every ClusterQueue whether it admits and what it holds."""
 
-    def __init__(self, world: ControllerContext, tallies: WorkloadCounts) -> None:
-        super().__init__(world, world.cluster_queues, world.topologies)
-        self._gauges = ClusterQueueGauges(world, tallies)
-        self._surveys = PeriodicGauges(world, self._gauges.survey)
+    def __init__(self, context: ControllerContext, tallies: WorkloadCounts) -> None:
+        super().__init__(context, context.cluster_queues, context.topologies)
+        self._gauges = ClusterQueueGauges(context, tallies)
+        self._surveys = PeriodicGauges(context, self._gauges.survey)
 
     def start(self) -> None:
         """Begin to look, and to walk over queues now and then."""
@@ -55,29 +55,29 @@ class ClusterQueueController(QueueReconciler[ClusterQueue]):
 
     def subscribe(self) -> None:
         """API-111."""
-        world = self.world
+        context = self.context
         self.informer.index(references.FLAVOR, references.flavors_of)
         self.informer.index(references.CHECK, references.checks_of)
-        world.flavors.index(references.TOPOLOGY, references.topologies_of)
-        world.local_queues.index(references.CLUSTER_QUEUE, references.cluster_queues_of)
+        context.flavors.index(references.TOPOLOGY, references.topologies_of)
+        context.local_queues.index(references.CLUSTER_QUEUE, references.cluster_queues_of)
         self.informer.subscribe(self.wake_itself)
         self.informer.subscribe(self._quota_changed)
-        world.workloads.subscribe(self._workload_changed)
-        world.local_queues.subscribe(self._local_queue_changed)
-        world.flavors.subscribe(self._flavor_changed)
-        world.checks.subscribe(self._check_changed)
-        world.topologies.subscribe(self._topology_changed)
-        world.cohorts.subscribe(self._cohort_changed)
+        context.workloads.subscribe(self._workload_changed)
+        context.local_queues.subscribe(self._local_queue_changed)
+        context.flavors.subscribe(self._flavor_changed)
+        context.checks.subscribe(self._check_changed)
+        context.topologies.subscribe(self._topology_changed)
+        context.cohorts.subscribe(self._cohort_changed)
 
     # What wakes them
 
     def _quota_changed(self, old: ClusterQueue | None, new: ClusterQueue | None) -> None:
         """With fair sharing, quota that comes or goes changes the shares of all in the tree (API-110)."""
-        if self.world.engine.settings.fair is None or (old is not None and new is not None and old.spec == new.spec):
+        if self.context.engine.settings.fair is None or (old is not None and new is not None and old.spec == new.spec):
             return
         for each in (old, new):
             if each is not None:
-                self.wake_soon(map(key, queues_in_tree(self.world.engine, each.spec.cohort_name)))
+                self.wake_soon(map(key, queues_in_tree(self.context.engine, each.spec.cohort_name)))
 
     def _workload_changed(self, old: Workload | None, new: Workload | None) -> None:
         self.wake_soon({key(name) for each in (old, new) if each is not None for name in self._queues_of(each)})
@@ -86,7 +86,7 @@ class ClusterQueueController(QueueReconciler[ClusterQueue]):
         """The queue that a Workload waits in, and the one whose quota it holds."""
         if workload.status.admission is not None:
             yield workload.status.admission.cluster_queue
-        local_queue = self.world.local_queues.cache.get((workload.metadata.namespace, workload.spec.queue_name or ""))
+        local_queue = self.context.local_queues.cache.get((workload.metadata.namespace, workload.spec.queue_name or ""))
         if local_queue is not None and local_queue.spec.cluster_queue:
             yield local_queue.spec.cluster_queue
 
@@ -106,7 +106,7 @@ class ClusterQueueController(QueueReconciler[ClusterQueue]):
     def _topology_changed(self, old: Topology | None, new: Topology | None) -> None:
         found = new or old
         if found is not None and (old is None or new is None):
-            for flavor in self.world.flavors.cache.find(references.TOPOLOGY, found.metadata.name):
+            for flavor in self.context.flavors.cache.find(references.TOPOLOGY, found.metadata.name):
                 self._wake_named(references.FLAVOR, flavor)
 
     def _wake_named(self, index: str, found: ResourceFlavor | AdmissionCheck | None) -> None:
@@ -129,30 +129,30 @@ class ClusterQueueController(QueueReconciler[ClusterQueue]):
 
     def judge(self, found: ClusterQueue) -> ClusterQueue:
         """The ClusterQueue with finalizers and status as they should be."""
-        active = with_cluster_queue_activity(found, self._surroundings(found), self.world.now())
+        active = with_cluster_queue_activity(found, self._surroundings(found), self.context.now())
         reported = replace(active, status=replace(self._figures(found), conditions=active.status.conditions))
         self._gauges.show(reported)
         holders = self._record(found).holders
         self._surveys.book(
-            key(found.metadata.name), len(holders) + sum(self.world.engine.pending[found.metadata.name].counts)
+            key(found.metadata.name), len(holders) + sum(self.context.engine.pending[found.metadata.name].counts)
         )
         return with_finalizers(reported, in_use=bool(holders))
 
     def _record(self, found: ClusterQueue) -> ClusterQueueInfo:
-        return self.world.engine.queues[found.metadata.name]
+        return self.context.engine.queues[found.metadata.name]
 
     def _figures(self, found: ClusterQueue) -> ClusterQueueStatus:
-        self.world.engine.forest.refresh()
-        return listable(self.world.engine.queue_status(found.metadata.name))
+        self.context.engine.forest.refresh()
+        return listable(self.context.engine.queue_status(found.metadata.name))
 
     def _surroundings(self, found: ClusterQueue) -> QueueReferences:
         """As much of the world as the queue names."""
-        world = self.world
-        flavors = _present(world.flavors, references.flavors_of(found))
-        checks = _present(world.checks, references.checks_of(found))
+        context = self.context
+        flavors = _present(context.flavors, references.flavors_of(found))
+        checks = _present(context.checks, references.checks_of(found))
         topologies = {name for flavor in flavors.values() for name in references.topologies_of(flavor)}
-        there = _present(world.topologies, topologies)
-        return QueueReferences(flavors, checks, there.keys(), cohort_cycle(world.engine, found.metadata.name))
+        there = _present(context.topologies, topologies)
+        return QueueReferences(flavors, checks, there.keys(), cohort_cycle(context.engine, found.metadata.name))
 
     def forget(self, gone: ObjectKey) -> None:
         """API-144."""

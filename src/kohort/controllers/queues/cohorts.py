@@ -15,9 +15,9 @@ from kohort.kube.controller import RequeueAfter
 class CohortController(QueueReconciler[Cohort]):
     """Tells of every Cohort how much it has borrowed; in a circle there is nothing to tell, and nothing is written."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        super().__init__(world, world.cohorts)
-        self._gauges = CohortGauges(world)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, context.cohorts)
+        self._gauges = CohortGauges(context)
         self._deleted: set[ObjectKey] = set()
         """Cohorts whose series are still to be dropped because the object was deleted."""
 
@@ -26,7 +26,7 @@ class CohortController(QueueReconciler[Cohort]):
         self.informer.subscribe(self._note_deletion)
         self.informer.subscribe(self.wake_itself)
         self.informer.subscribe(self._cohort_changed)
-        self.world.cluster_queues.subscribe(self._queue_changed)
+        self.context.cluster_queues.subscribe(self._queue_changed)
 
     def _note_deletion(self, old: Cohort | None, new: Cohort | None) -> None:
         if new is not None:
@@ -43,7 +43,7 @@ class CohortController(QueueReconciler[Cohort]):
     def _queue_changed(self, old: ClusterQueue | None, new: ClusterQueue | None) -> None:
         """Whatever a queue reports is reported of those above it as well."""
         for name in {each.spec.cohort_name for each in (old, new) if each is not None and each.spec.cohort_name}:
-            self.wake_soon(map(key, {name, *cohorts_above(self.world.engine, name)}))
+            self.wake_soon(map(key, {name, *cohorts_above(self.context.engine, name)}))
 
     async def keep(self, found: Cohort, wanted: Cohort) -> RequeueAfter | None:
         """Write the share if it is another one."""
@@ -52,7 +52,7 @@ class CohortController(QueueReconciler[Cohort]):
 
     def judge(self, found: Cohort) -> Cohort:
         """The Cohort with its share; as it was where its parents run in a circle (API-119)."""
-        engine = self.world.engine
+        engine = self.context.engine
         node = engine.forest.cohorts[found.metadata.name]
         if node.is_cyclic:
             return found
@@ -66,10 +66,10 @@ class CohortController(QueueReconciler[Cohort]):
 
         The same holds for one that never was an object and that nobody names any more (API-118, API-144).
         """
-        node = self.world.engine.forest.cohorts.get(gone.name)
+        node = self.context.engine.forest.cohorts.get(gone.name)
         if gone in self._deleted or node is None or node.is_cyclic:
             self._deleted.discard(gone)
             self._gauges.forget(gone.name)
         else:
-            self.world.engine.forest.refresh()
+            self.context.engine.forest.refresh()
             self._gauges.show_tree(node)

@@ -37,9 +37,9 @@ Labels = dict[str, str]
 class ClusterQueueGauges:
     """What is told of ClusterQueues."""
 
-    def __init__(self, world: ControllerContext, tallies: WorkloadCounts) -> None:
-        self._world = world
-        self._metrics = world.metrics
+    def __init__(self, context: ControllerContext, tallies: WorkloadCounts) -> None:
+        self._context = context
+        self._metrics = context.metrics
         self._tallies = tallies
 
     def show(self, queue: ClusterQueue) -> None:
@@ -50,7 +50,7 @@ class ClusterQueueGauges:
         _choose(self._metrics.cluster_queue_status, QUEUE_STATUSES, status_of(queue), "status", labels)
         _show_holding(self._metrics, queue, labels)
         if not self._metrics.has_workload_labels:
-            counts = self._world.engine.pending[name].counts
+            counts = self._context.engine.pending[name].counts
             places = {PENDING: counts.active + counts.in_flight, PARKED: counts.inadmissible}
             _show_counts(self._metrics.pending_workloads, self._admissible(name, places), labels)
         self._show_standings(name, labels)
@@ -62,11 +62,11 @@ class ClusterQueueGauges:
         self._metrics.drop_cluster_queue(name)
 
     def _local_queues(self, name: str) -> list[LocalQueue]:
-        return self._world.local_queues.cache.find(CLUSTER_QUEUE, name)
+        return self._context.local_queues.cache.find(CLUSTER_QUEUE, name)
 
     def survey(self, name: str) -> None:
         """Set the gauges that take a walk over all who wait, those of LocalQueues among them."""
-        engine, metrics, labels = self._world.engine, self._metrics, {"cluster_queue": name}
+        engine, metrics, labels = self._context.engine, self._metrics, {"cluster_queue": name}
         queue = engine.pending.get(name)
         if queue is None:
             return
@@ -79,7 +79,7 @@ class ClusterQueueGauges:
                 _show_counts(metrics.local_queue.pending_workloads, counts, _labels_of(place))
             waiting.join(mine)
         if metrics.has_workload_labels:
-            show_by_labels(self._world, name, [_place(each) for each in self._local_queues(name)])
+            show_by_labels(self._context, name, [_place(each) for each in self._local_queues(name)])
         for status in STATUSES:
             metrics.pending_scheduling_hashes.set(len(waiting.kinds[status]), status=status, **labels)
         metrics.cluster_queue_resource_pending.forget(name)
@@ -89,7 +89,7 @@ class ClusterQueueGauges:
 
     def _admissible(self, name: str, places: Mapping[str, int]) -> Mapping[str, int]:
         """Counts by status; all are inadmissible in a ClusterQueue that is not active (API-143)."""
-        if self._world.engine.queues[name].is_active:
+        if self._context.engine.queues[name].is_active:
             return places
         return {PARKED: sum(places.values())}
 
@@ -103,13 +103,13 @@ class ClusterQueueGauges:
         _show_unadmitted(self._metrics.unadmitted_workloads, unadmitted, labels)
 
     def _show_place(self, name: str, labels: Labels) -> None:
-        node = self._world.engine.queues[name].node
+        node = self._context.engine.queues[name].node
         self._metrics.cluster_queue_info.forget(name)
         self._metrics.cluster_queue_info.set(1, **_tree_labels(node), **labels)
 
     def _show_quota(self, queue: ClusterQueue, labels: Labels) -> None:
         metrics, name = self._metrics, queue.metadata.name
-        node = self._world.engine.queues[name].node
+        node = self._context.engine.queues[name].node
         labels = {**labels, "cohort": queue.spec.cohort_name or ""}
         for family, usage in (
             (metrics.cluster_queue_resource_reservation, queue.status.flavors_reservation),
@@ -135,9 +135,9 @@ class ClusterQueueGauges:
 class LocalQueueGauges:
     """What is told of LocalQueues, where that is asked for."""
 
-    def __init__(self, world: ControllerContext, tallies: WorkloadCounts) -> None:
-        self._world = world
-        self._metrics = world.metrics
+    def __init__(self, context: ControllerContext, tallies: WorkloadCounts) -> None:
+        self._context = context
+        self._metrics = context.metrics
         self._tallies = tallies
 
     def show(self, queue: LocalQueue) -> None:
@@ -158,7 +158,7 @@ class LocalQueueGauges:
 
     def _show_unadmitted(self, queue: LocalQueue, labels: Labels) -> None:
         metrics, place, behind = self._metrics.local_queue, _place(queue), queue.spec.cluster_queue or ""
-        if behind not in self._world.engine.queues:
+        if behind not in self._context.engine.queues:
             metrics.pending_workloads.forget(place.name, place.namespace)
             if not self._metrics.has_workload_labels:
                 _show_counts(metrics.pending_workloads, {}, labels)
@@ -174,7 +174,7 @@ class LocalQueueGauges:
         ):
             family.forget(place.name, place.namespace)
             _show_usage(family, usage, labels)
-        history = self._world.engine.history
+        history = self._context.engine.history
         if history is not None and queue.status.fair_sharing is not None:
             usage_now = history.usage_of(ObjectKey(*place))
             metrics.admission_fair_sharing_usage.set(usage_now, cluster_queue=queue.spec.cluster_queue or "", **labels)
@@ -183,9 +183,9 @@ class LocalQueueGauges:
 class CohortGauges:
     """What is told of Cohorts."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._metrics = world.metrics
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._metrics = context.metrics
 
     def show(self, cohort: Cohort, node: CohortNode) -> None:
         """Set the gauges of a Cohort to what its subtree has now."""
@@ -219,7 +219,7 @@ class CohortGauges:
             ):
                 if amount > 0:
                     gauge.set(in_units(fr.resource, amount), **labels)
-        shown = (self._world.cluster_queues.cache.get(key(queue.name)) for queue in queues)
+        shown = (self._context.cluster_queues.cache.get(key(queue.name)) for queue in queues)
         admitted = sum(each.status.admitted_workloads or 0 for each in shown if each is not None)
         metrics.subtree_admitted_active_workloads.set(admitted, cohort=node.name)
 

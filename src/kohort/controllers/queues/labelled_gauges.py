@@ -19,36 +19,36 @@ Labels = tuple[tuple[str, str], ...]
 """Names and values."""
 
 
-def show_by_labels(world: ControllerContext, name: str, places: Iterable[ObjectKey]) -> None:
+def show_by_labels(context: ControllerContext, name: str, places: Iterable[ObjectKey]) -> None:
     """Set the gauges of a ClusterQueue and of the LocalQueues before it, by labels of their Workloads."""
-    engine, pending, waiting = world.engine, world.engine.pending[name], Counter[Labels]()
+    engine, pending, waiting = context.engine, context.engine.pending[name], Counter[Labels]()
     for place in places:
         workloads = engine.local_queues[ObjectKey(*place)].workloads.values()
-        mine = Counter(_waiting(world, workloads, pending))
+        mine = Counter(_waiting(context, workloads, pending))
         waiting += mine
-        series, owner = world.metrics.local_queue, {"name": place.name, "namespace": place.namespace}
+        series, owner = context.metrics.local_queue, {"name": place.name, "namespace": place.namespace}
         _set(series.pending_workloads, mine, owner)
-        _show_admitted(world, series, (each for each in workloads if each.has_quota), owner)
-    _set(world.metrics.pending_workloads, waiting, {"cluster_queue": name})
-    _show_admitted(world, world.metrics, engine.queues[name].holders.values(), {"cluster_queue": name})
+        _show_admitted(context, series, (each for each in workloads if each.has_quota), owner)
+    _set(context.metrics.pending_workloads, waiting, {"cluster_queue": name})
+    _show_admitted(context, context.metrics, engine.queues[name].holders.values(), {"cluster_queue": name})
 
 
-def _waiting(world: ControllerContext, workloads: Iterable[WorkloadInfo], queue: PendingQueue) -> Iterator[Labels]:
+def _waiting(context: ControllerContext, workloads: Iterable[WorkloadInfo], queue: PendingQueue) -> Iterator[Labels]:
     for each in workloads:
         place = queue.place_of(each)
         if place is not None:
-            yield (("status", status_of(place)), *_custom(world, each))
+            yield (("status", status_of(place)), *_custom(context, each))
 
 
 def _show_admitted(
-    world: ControllerContext, series: WorkloadSeries, holders: Iterable[WorkloadInfo], owner: dict[str, str]
+    context: ControllerContext, series: WorkloadSeries, holders: Iterable[WorkloadInfo], owner: dict[str, str]
 ) -> None:
-    admitted = Counter(_custom(world, each) for each in holders if each.is_admitted)
+    admitted = Counter(_custom(context, each) for each in holders if each.is_admitted)
     _set(series.admitted_active_workloads, admitted, owner)
 
 
-def _custom(world: ControllerContext, workload: WorkloadInfo) -> Labels:
-    return tuple(world.metrics.labels_of(workload.object).items()) if workload.object is not None else ()
+def _custom(context: ControllerContext, workload: WorkloadInfo) -> Labels:
+    return tuple(context.metrics.labels_of(workload.object).items()) if workload.object is not None else ()
 
 
 def _set(gauge: Gauge, counts: Counter[Labels], owner: dict[str, str]) -> None:

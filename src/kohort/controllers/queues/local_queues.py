@@ -27,16 +27,16 @@ from kohort.kube.controller import RequeueAfter
 class LocalQueueController(QueueReconciler[LocalQueue]):
     """Tells of every LocalQueue whether it takes work and what its Workloads hold."""
 
-    def __init__(self, world: ControllerContext, tallies: WorkloadCounts) -> None:
-        super().__init__(world, world.local_queues)
-        self._gauges = LocalQueueGauges(world, tallies)
+    def __init__(self, context: ControllerContext, tallies: WorkloadCounts) -> None:
+        super().__init__(context, context.local_queues)
+        self._gauges = LocalQueueGauges(context, tallies)
 
     def subscribe(self) -> None:
         """API-114."""
         self.informer.index(references.CLUSTER_QUEUE, references.cluster_queues_of)
         self.informer.subscribe(self.wake_itself)
-        self.world.workloads.subscribe(self._workload_changed)
-        self.world.cluster_queues.subscribe(self._cluster_queue_changed)
+        self.context.workloads.subscribe(self._workload_changed)
+        self.context.cluster_queues.subscribe(self._cluster_queue_changed)
 
     def _workload_changed(self, old: Workload | None, new: Workload | None) -> None:
         named = {key(each.spec.queue_name or "", each.metadata.namespace) for each in (old, new) if each is not None}
@@ -57,46 +57,46 @@ class LocalQueueController(QueueReconciler[LocalQueue]):
 
     def judge(self, found: LocalQueue) -> LocalQueue:
         """The LocalQueue with its status as it should be."""
-        now = self.world.now()
-        if self.world.leads():
+        now = self.context.now()
+        if self.context.leads():
             self._sample(found, now)
-        behind = self.world.cluster_queues.cache.get(key(found.spec.cluster_queue or ""))
+        behind = self.context.cluster_queues.cache.get(key(found.spec.cluster_queue or ""))
         active = with_local_queue_activity(found, behind, now)
         reported = replace(active, status=replace(self._figures(found), conditions=active.status.conditions))
         self._gauges.show(reported)
         return reported
 
     def _record(self, found: LocalQueue) -> Record:
-        return self.world.engine.local_queues[_place(found)]
+        return self.context.engine.local_queues[_place(found)]
 
     def _figures(self, found: LocalQueue) -> LocalQueueStatus:
         """Where there is no ClusterQueue, nobody waits in the engine, but those who would are told (API-112)."""
-        figures = listable(self.world.engine.local_queue_status(_place(found)))
-        if found.spec.stop_policy != "None" or (found.spec.cluster_queue or "") in self.world.engine.queues:
+        figures = listable(self.context.engine.local_queue_status(_place(found)))
+        if found.spec.stop_policy != "None" or (found.spec.cluster_queue or "") in self.context.engine.queues:
             return figures
         things = [each.object for each in self._record(found).workloads.values() if each.object is not None]
-        gates = self.world.settings.gates
+        gates = self.context.settings.gates
         waiting = sum(is_admissible(thing, conditions_of(thing), gates) for thing in things)
         return replace(figures, pending_workloads=waiting)
 
     def _sample(self, found: LocalQueue, now: datetime) -> None:
         """Bring past usage up to date, unless the engine does so itself because somebody waits for a turn (API-115)."""
-        engine, place = self.world.engine, _place(found)
+        engine, place = self.context.engine, _place(found)
         if engine.history is not None and self._is_sampled(found) and not self._is_sampled_by_engine(found):
             engine.history.sample(place, engine.admitted_by(place), now)
 
     def _is_sampled(self, found: LocalQueue) -> bool:
         """Whatever the ClusterQueue's admissionScope is, usage is sampled while both queues are active."""
-        queue = self.world.engine.queues.get(found.spec.cluster_queue or "")
+        queue = self.context.engine.queues.get(found.spec.cluster_queue or "")
         return queue is not None and queue.is_active and found.spec.stop_policy == "None"
 
     def _is_sampled_by_engine(self, found: LocalQueue) -> bool:
-        name, engine = found.spec.cluster_queue or "", self.world.engine
+        name, engine = found.spec.cluster_queue or "", self.context.engine
         is_opened = engine.history is not None and engine.history.due_at(_place(found)) is not None
         return is_opened and engine.queues[name].orders_by_usage and bool(engine.pending[name].counts.active)
 
     def _next_sample(self, found: LocalQueue) -> RequeueAfter | None:
-        history = self.world.engine.history
+        history = self.context.engine.history
         if history is None or not self._is_sampled(found):
             return None
         return RequeueAfter(max(INTERVAL, history.rules.interval / SECOND))

@@ -27,11 +27,11 @@ def interval_of(workloads: int) -> float:
 class PeriodicGauges:
     """Lets queues be walked over, each in its time."""
 
-    def __init__(self, world: ControllerContext, walk: Callable[[str], None]) -> None:
+    def __init__(self, context: ControllerContext, walk: Callable[[str], None]) -> None:
         self._walk = walk
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "surveys")
-        self._pace = UpdateThrottle(self._queue, world.clock, ServerLoad())
-        self._controller = Controller("surveys", self._queue, self._look, world.clock)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "surveys")
+        self._pace = UpdateThrottle(self._queue, context.clock, ServerLoad())
+        self._controller = Controller("surveys", self._queue, self._look, context.clock)
 
     def start(self) -> None:
         """Begin to walk."""

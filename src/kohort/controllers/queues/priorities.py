@@ -20,12 +20,12 @@ AT_ONCE: Final = 20
 class PriorityClassController(QueueReconciler[WorkloadPriorityClass]):
     """Hands a new value on to the Workloads that refer to the class; a deletion changes nothing."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        super().__init__(world, world.priority_classes)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, context.priority_classes)
 
     def subscribe(self) -> None:
         """Classes that are new or have another value."""
-        self.world.workloads.index(PRIORITY_CLASS, priority_classes_of)
+        self.context.workloads.index(PRIORITY_CLASS, priority_classes_of)
         self.informer.subscribe(self._changed)
 
     def _changed(self, old: WorkloadPriorityClass | None, new: WorkloadPriorityClass | None) -> None:
@@ -34,7 +34,7 @@ class PriorityClassController(QueueReconciler[WorkloadPriorityClass]):
 
     async def keep(self, found: WorkloadPriorityClass, wanted: WorkloadPriorityClass) -> RequeueAfter | None:
         """Write the value where it differs; whatever fails is tried again by the next look at the class."""
-        concerned = self.world.workloads.cache.find(PRIORITY_CLASS, found.metadata.name)
+        concerned = self.context.workloads.cache.find(PRIORITY_CLASS, found.metadata.name)
         failures: list[BaseException] = []
         for start in range(0, len(concerned), AT_ONCE):
             following = (self._follow(each, wanted.value) for each in concerned[start : start + AT_ONCE])
@@ -45,12 +45,12 @@ class PriorityClassController(QueueReconciler[WorkloadPriorityClass]):
         return None
 
     async def _follow(self, shown: Workload, value: int) -> None:
-        known = self.world.known.get((shown.metadata.namespace, shown.metadata.name))
+        known = self.context.known.get((shown.metadata.namespace, shown.metadata.name))
         if known is None or known.spec.priority == value:
             return
         after = replace(known, spec=replace(known.spec, priority=value))
         try:
-            await self.world.known.write_object(known, after, MANAGER.format("workloadpriorityclass"))
+            await self.context.known.write_object(known, after, MANAGER.format("workloadpriorityclass"))
         except StatusError as error:
             if not error.is_not_found:
                 raise

@@ -25,13 +25,13 @@ class InUseProtection(QueueReconciler[T], Generic[T, U]):
 
     def __init__(
         self,
-        world: ControllerContext,
+        context: ControllerContext,
         guarded: Informer[T],
         users: Informer[U],
         index: str,
         named_by: Callable[[U], Iterable[str]],
     ) -> None:
-        super().__init__(world, guarded, users)
+        super().__init__(context, guarded, users)
         self._users = users
         self._index = index
         self._named_by = named_by
@@ -59,16 +59,16 @@ class InUseProtection(QueueReconciler[T], Generic[T, U]):
         return with_finalizers(found, in_use=in_use)
 
 
-def flavor_guard(world: ControllerContext) -> InUseProtection[ResourceFlavor, ClusterQueue]:
+def flavor_guard(context: ControllerContext) -> InUseProtection[ResourceFlavor, ClusterQueue]:
     """ResourceFlavors stay while a ClusterQueue lists them (API-116)."""
-    return InUseProtection(world, world.flavors, world.cluster_queues, references.FLAVOR, references.flavors_of)
+    return InUseProtection(context, context.flavors, context.cluster_queues, references.FLAVOR, references.flavors_of)
 
 
-def check_guard(world: ControllerContext) -> InUseProtection[AdmissionCheck, ClusterQueue]:
+def check_guard(context: ControllerContext) -> InUseProtection[AdmissionCheck, ClusterQueue]:
     """AdmissionChecks stay while a ClusterQueue lists them; who answers one sets its Active (API-117, API-42)."""
-    return InUseProtection(world, world.checks, world.cluster_queues, references.CHECK, references.checks_of)
+    return InUseProtection(context, context.checks, context.cluster_queues, references.CHECK, references.checks_of)
 
 
-def topology_guard(world: ControllerContext) -> InUseProtection[Topology, ResourceFlavor]:
+def topology_guard(context: ControllerContext) -> InUseProtection[Topology, ResourceFlavor]:
     """Topologies stay while a flavor names them (API-46)."""
-    return InUseProtection(world, world.topologies, world.flavors, references.TOPOLOGY, references.topologies_of)
+    return InUseProtection(context, context.topologies, context.flavors, references.TOPOLOGY, references.topologies_of)

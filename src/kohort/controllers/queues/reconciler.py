@@ -33,15 +33,15 @@ def key(name: str, namespace: str = "") -> ObjectKey:
 class QueueReconciler(ABC, Generic[T]):
     """Keeps the objects of one kind as they should be."""
 
-    def __init__(self, world: ControllerContext, informer: Informer[T], *sources: Informer[Any]) -> None:
+    def __init__(self, context: ControllerContext, informer: Informer[T], *sources: Informer[Any]) -> None:
         """The sources are what `keep` goes by besides the object itself and what the engine is told."""
-        self.world = world
+        self.context = context
         self.informer = informer
         self._sources = (informer, *sources)
         name = informer.objects.kind.resource.kind.lower()
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, name, metrics=world.client.metrics)
-        self._pace = UpdateThrottle(self._queue, world.clock, world.strain)
-        self._controller = Controller(name, self._queue, self._look, world.clock, world.client.metrics)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, name, metrics=context.client.metrics)
+        self._pace = UpdateThrottle(self._queue, context.clock, context.strain)
+        self._controller = Controller(name, self._queue, self._look, context.clock, context.client.metrics)
 
     @abstractmethod
     def subscribe(self) -> None:
@@ -61,7 +61,7 @@ class QueueReconciler(ABC, Generic[T]):
     def start(self) -> None:
         """Begin to look."""
         self.subscribe()
-        self.world.when_leading(self._take_over)
+        self.context.when_leading(self._take_over)
         self._controller.start(WORKERS)
 
     def _take_over(self) -> None:
@@ -79,7 +79,7 @@ class QueueReconciler(ABC, Generic[T]):
 
     def wake_soon(self, keys: Iterable[ObjectKey]) -> None:
         """Look at these in their time: what moved them moves again soon."""
-        interval = INTERVAL if self.world.leads() else FOLLOWING
+        interval = INTERVAL if self.context.leads() else FOLLOWING
         for each in keys:
             self._pace.book(each, interval)
 
@@ -102,7 +102,7 @@ class QueueReconciler(ABC, Generic[T]):
             self.forget(place)
             return None
         wanted = self.judge(found)
-        if not self.world.leads():
+        if not self.context.leads():
             return None
         if not self._sees_all():
             return RequeueAfter(INTERVAL)
@@ -115,7 +115,7 @@ class QueueReconciler(ABC, Generic[T]):
 
     def _sees_all(self) -> bool:
         """Whether nothing is looked at that may be long out of date."""
-        return self.world.feed.is_live and all(source.synced for source in self._sources)
+        return self.context.feed.is_live and all(source.synced for source in self._sources)
 
 
 def _only_status_changed(old: CustomObject, new: CustomObject) -> bool:

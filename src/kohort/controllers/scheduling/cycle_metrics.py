@@ -15,9 +15,9 @@ from kohort.engine.decisions import Decision, KeepPending, RequeueReason, Reserv
 class CycleMetrics:
     """Turns cycles into Kueue's series."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        self._metrics = world.metrics
-        self._engine = world.engine
+    def __init__(self, context: ControllerContext) -> None:
+        self._metrics = context.metrics
+        self._engine = context.engine
         self._skipped: set[str] = set()
         """Queues whose preemptions were put off when they were last looked at."""
 

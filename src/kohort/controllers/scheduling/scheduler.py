@@ -34,36 +34,36 @@ NOT_LEADING: Final = 1.0
 class QueueScheduler:
     """Gives the engine its turns."""
 
-    def __init__(self, world: ControllerContext, writer: DecisionWriter) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext, writer: DecisionWriter) -> None:
+        self._context = context
         self._writer = writer
-        self._measures = CycleMetrics(world)
+        self._measures = CycleMetrics(context)
         self._spent = 0.0
         """Seconds of deciding since the last rest."""
         self._stirred = asyncio.Event()
         self._stirred.set()
-        world.feed.listen(self._stirred.set)
+        context.feed.listen(self._stirred.set)
 
     async def run(self) -> None:
         """Turn after turn, until cancelled."""
         while True:
             await self._wait()
-            await self._world.feed.wait_live()
-            if self._world.leads():
+            await self._context.feed.wait_live()
+            if self._context.leads():
                 self._stirred.clear()
                 await self._turn()
                 await self._rest()
             else:
-                await self._world.clock.sleep(NOT_LEADING)
+                await self._context.clock.sleep(NOT_LEADING)
 
     async def _wait(self) -> None:
         """Until something happened, or the engine wants to look by itself."""
         if self._stirred.is_set():
             return
-        due = self._world.engine.wake_at()
-        seconds = LONGEST_WAIT if due is None else (due - self._world.now()).total_seconds()
+        due = self._context.engine.wake_at()
+        seconds = LONGEST_WAIT if due is None else (due - self._context.now()).total_seconds()
         try:
-            await within(self._world.clock, min(max(seconds, 0.0), LONGEST_WAIT), self._wait_stirred())
+            await within(self._context.clock, min(max(seconds, 0.0), LONGEST_WAIT), self._wait_stirred())
         except TimeoutError:
             return
 
@@ -74,12 +74,12 @@ class QueueScheduler:
         """Under load most of what a turn costs is looking at heads that can't move; fewer turns move as much."""
         spent, self._spent = self._spent, 0.0
         if spent > 0:
-            await self._world.clock.sleep(min(spent * REST, LONGEST_REST))
+            await self._context.clock.sleep(min(spent * REST, LONGEST_REST))
 
     async def _turn(self) -> None:
         """Run cycles until none is left to run (SCH-302); other tasks run between slices of them."""
-        run = self._world.engine.cycles(self._world.now)
-        while self._world.leads() and self._world.feed.is_live:
+        run = self._context.engine.cycles(self._context.now)
+        while self._context.leads() and self._context.feed.is_live:
             if not self._slice(run):
                 return
             await asyncio.sleep(0)
@@ -87,14 +87,14 @@ class QueueScheduler:
 
     def _slice(self, run: Iterator[SchedulingCycle]) -> bool:
         """Run some cycles, for a short while; whether the run may have more."""
-        end = self._world.clock.now() + SLICE
+        end = self._context.clock.now() + SLICE
         for _ in range(MOST_CYCLES):
-            started = self._world.clock.now()
+            started = self._context.clock.now()
             cycle = next(run, None)
             decisions = cycle.decisions if cycle else []
             for decision in decisions:
                 self._take(decision)
-            now = self._world.clock.now()
+            now = self._context.clock.now()
             self._spent += now - started
             self._measures.note(decisions, now - started)
             if cycle is None or now >= end:
@@ -105,21 +105,21 @@ class QueueScheduler:
         if not isinstance(decision, KeepUnplaced):
             self._writer.take(decision)
             return
-        workload = self._world.known.get(decision.workload)
+        workload = self._context.known.get(decision.workload)
         if workload is not None:
             record_workload_events(
-                self._world.recorder(MANAGER), workload, [warning("SecondPassFailed", decision.message)]
+                self._context.recorder(MANAGER), workload, [warning("SecondPassFailed", decision.message)]
             )
 
 
 @asynccontextmanager
 async def running_scheduler(
-    world: ControllerContext, pace: WriterSettings = USUAL_PACE
+    context: ControllerContext, pace: WriterSettings = USUAL_PACE
 ) -> AsyncIterator[DecisionWriter]:
     """A scheduler at work for as long as the block lasts."""
-    writer = DecisionWriter(world, pace)
+    writer = DecisionWriter(context, pace)
     writer.start()
-    task = asyncio.create_task(QueueScheduler(world, writer).run())
+    task = asyncio.create_task(QueueScheduler(context, writer).run())
     try:
         yield writer
     finally:

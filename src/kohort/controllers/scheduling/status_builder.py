@@ -28,27 +28,27 @@ from kohort.engine.requests import resource_requests
 class StatusBuilder:
     """Knows what a decision means for a Workload's status."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._gates = world.settings.gates
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._gates = context.settings.gates
 
     def change(self, decision: ToWrite, workload: Workload) -> WorkloadChange:
         """What is to be written, and the events that tell of it."""
-        now = self._world.now()
+        now = self._context.now()
         match decision:
             case Reserve():
                 return self._reserve(decision, workload)
             case Evict():
                 return preempt(workload, self.preemption(decision, workload), now)
             case Migrate():
-                successor = self._world.known.get(decision.successor)
+                successor = self._context.known.get(decision.successor)
                 return evict(workload, for_better_flavor(successor.metadata.uid if successor else ""), now)
             case EvictForFailedNodes():
                 return evict(workload, without_replacement(decision.nodes), now)
             case KeepPending():
                 return self._refuse(decision, workload)
             case EndSlice():
-                successor = self._world.known.get(decision.successor)
+                successor = self._context.known.get(decision.successor)
                 return end_replaced(workload, successor, now) if successor else WorkloadChange(workload)
 
     def is_told(self, decision: KeepPending, workload: Workload) -> bool:
@@ -60,7 +60,7 @@ class StatusBuilder:
 
     def preemption(self, decision: Evict, victim: Workload) -> PreemptionRecord:
         """Who gives way to whom."""
-        preemptor = self._world.known.get(decision.preemptor)
+        preemptor = self._context.known.get(decision.preemptor)
         return PreemptionRecord(
             cast("PreemptionReason", decision.reason),
             self._side(preemptor, decision.preemptor_path)
@@ -75,12 +75,12 @@ class StatusBuilder:
         return PreemptionParty(workload.metadata.uid, job_uid, path, workload.spec.priority or 0, boost or 0)
 
     def _reserve(self, decision: Reserve, workload: Workload) -> WorkloadChange:
-        now, admission = self._world.now(), decision.admission
-        queue = self._world.cluster_queues.cache.get(("", admission.cluster_queue))
+        now, admission = self._context.now(), decision.admission
+        queue = self._context.cluster_queues.cache.get(("", admission.cluster_queue))
         facts = cluster_queue_facts(queue) if queue else None
         required = required_checks(facts.checks, facts.flavors, admission) if facts else frozenset[str]()
         change = reserve(workload, Reservation(admission, required, decision.considered), self._gates, now)
-        replaced = self._world.known.get(decision.replaces) if decision.replaces else None
+        replaced = self._context.known.get(decision.replaces) if decision.replaces else None
         reserved = take_over(change.workload, replaced) if replaced else change.workload
         if facts is None:
             return WorkloadChange(reserved, change.events)
@@ -88,10 +88,10 @@ class StatusBuilder:
         return WorkloadChange(admitted.workload, (*change.events, *admitted.events))
 
     def _refuse(self, decision: KeepPending, workload: Workload) -> WorkloadChange:
-        record = self._world.engine.workloads.get(decision.workload)
+        record = self._context.engine.workloads.get(decision.workload)
         requests = resource_requests(record.pod_sets) if record else ()
         refusal = NotAdmitted(decision.reason, decision.message, requests)
-        change = refuse(workload, refusal, self._gates, self._world.now())
+        change = refuse(workload, refusal, self._gates, self._context.now())
         if decision.requeue is not RequeueReason.PREEMPTION_GATED:
             return change
-        return WorkloadChange(block_on_gates(change.workload, self._world.now()), change.events)
+        return WorkloadChange(block_on_gates(change.workload, self._context.now()), change.events)

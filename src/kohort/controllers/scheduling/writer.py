@@ -53,17 +53,17 @@ USUAL_PACE: Final = WriterSettings()
 class DecisionWriter:
     """Writes what was decided."""
 
-    def __init__(self, world: ControllerContext, pace: WriterSettings = USUAL_PACE) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext, pace: WriterSettings = USUAL_PACE) -> None:
+        self._context = context
         self._pace = pace
-        self._scribe = StatusBuilder(world)
-        self._recorder = world.recorder(MANAGER)
+        self._scribe = StatusBuilder(context)
+        self._recorder = context.recorder(MANAGER)
         self._intents = PendingWrites()
         self._aside: set[ObjectKey] = set()
         """Workloads that the engine does not see for a while, because their admission is refused."""
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "scheduler", RETRIES)
-        self._controller = Controller("scheduler", self._queue, self._work, world.clock)
-        world.known.subscribe(self._look_again)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "scheduler", RETRIES)
+        self._controller = Controller("scheduler", self._queue, self._work, context.clock)
+        context.known.subscribe(self._look_again)
 
     def __len__(self) -> int:
         """How many Workloads have something to be written."""
@@ -79,7 +79,7 @@ class DecisionWriter:
 
     def take(self, decision: ToWrite) -> None:
         """Have a decision written; returns at once."""
-        record = self._world.engine.workloads.get(decision.workload)
+        record = self._context.engine.workloads.get(decision.workload)
         if record is None or record.object is None:
             return
         intent = PendingWrite(decision, record.object, self._preemptor_version(decision))
@@ -92,16 +92,16 @@ class DecisionWriter:
             self._queue.add_after(decision.workload, self._patience(decision, record.object))
 
     def _preemptor_version(self, decision: ToWrite) -> str:
-        preemptor = self._world.known.get(decision.preemptor) if isinstance(decision, Evict) else None
+        preemptor = self._context.known.get(decision.preemptor) if isinstance(decision, Evict) else None
         return preemptor.metadata.resource_version if preemptor is not None else ""
 
     def _patience(self, decision: KeepPending, workload: Workload) -> float:
         """Words are for people, who do not read ten a second; admissions go first."""
         written = condition(workload, QUOTA_RESERVED)
         is_told = written is not None and written.reason == scheduler_reason(
-            decision.reason, self._world.settings.gates
+            decision.reason, self._context.settings.gates
         )
-        return (self._pace.next_word if is_told else self._pace.first_word) * self._world.strain.factor
+        return (self._pace.next_word if is_told else self._pace.first_word) * self._context.strain.factor
 
     def _look_again(self, old: Workload | None, new: Workload | None) -> None:
         """A write that waits for the watch need not wait for its time."""
@@ -116,10 +116,10 @@ class DecisionWriter:
     async def _work(self, key: ObjectKey) -> RequeueAfter | None:
         self._bring_back(key)
         while (intent := self._intents.first(key)) is not None:
-            workload = self._world.known.get(key)
-            if workload is None or not still_applies(intent, workload, self._world.settings.gates):
+            workload = self._context.known.get(key)
+            if workload is None or not still_applies(intent, workload, self._context.settings.gates):
                 self._let_go(intent, workload)
-            elif not self._world.leads():
+            elif not self._context.leads():
                 self._withdraw(intent)
             elif pause := await self._write(intent, workload):
                 return pause
@@ -131,7 +131,7 @@ class DecisionWriter:
             raise intent.refusal
         change = self._scribe.change(intent.decision, workload)
         try:
-            written = await self._world.known.write_status(workload, change.workload, MANAGER)
+            written = await self._context.known.write_status(workload, change.workload, MANAGER)
         except StatusError as error:
             if error.is_conflict or error.is_not_found:
                 intent.outdated, intent.refusal = workload.metadata.resource_version, error
@@ -149,15 +149,15 @@ class DecisionWriter:
             self.take(EndSlice(decision.replaces, decision.workload))
         elif isinstance(decision, EndSlice) and before.status.admission is not None:
             queue = before.status.admission.cluster_queue
-            self._world.metrics.replaced_workload_slices_total.inc(cluster_queue=queue)
+            self._context.metrics.replaced_workload_slices_total.inc(cluster_queue=queue)
         elif isinstance(decision, Evict) and change.events:
             self._tell_preemptor(decision, before, intent.preemptor_version)
 
     def _tell_preemptor(self, decision: Evict, victim: Workload, series: str) -> None:
         """SCH-652, and whose preemption it was; one event with a series for the victims of one decision."""
-        preemptor = self._world.known.get(decision.preemptor)
+        preemptor = self._context.known.get(decision.preemptor)
         queue = decision.preemptor_path.rpartition("/")[2]
-        self._world.metrics.preempted_workloads_total.inc(preempting_cluster_queue=queue, reason=decision.reason)
+        self._context.metrics.preempted_workloads_total.inc(preempting_cluster_queue=queue, reason=decision.reason)
         if preemptor is not None and victim.status.admission is not None:
             preemption = self._scribe.preemption(decision, victim)
             event = preemptor_event(victim, preemption, victim.status.admission.cluster_queue)
@@ -175,14 +175,14 @@ class DecisionWriter:
         """Tell the engine that a decision came to nothing (SCH-352, SCH-654)."""
         self._intents.drop(intent)
         key = intent.decision.workload
-        workload, record = self._world.known.get(key), self._world.engine.workloads.get(key)
+        workload, record = self._context.known.get(key), self._context.engine.workloads.get(key)
         if record is None or record.uid != intent.seen.metadata.uid:
             return
         if isinstance(intent.decision, Reserve):
             if workload is None or is_reserved(workload) == is_reserved(intent.seen):
-                self._world.feed.tell(ReservationFailed(key))
+                self._context.feed.tell(ReservationFailed(key))
         elif not isinstance(intent.decision, KeepPending | EndSlice):
-            self._world.feed.tell(EvictionFailed(key))
+            self._context.feed.tell(EvictionFailed(key))
 
     def _refused(self, intent: PendingWrite, error: StatusError) -> RequeueAfter | None:
         """The server will not have it: an admission gives its quota back and stays away for a while."""
@@ -193,13 +193,13 @@ class DecisionWriter:
         if isinstance(intent.decision, Reserve):
             key = intent.decision.workload
             self._withdraw(intent)
-            self._world.feed.tell(ObjectDeleted("Workload", key))
+            self._context.feed.tell(ObjectDeleted("Workload", key))
             self._aside.add(key)
         return RequeueAfter(self._pace.after_refusal)
 
     def _bring_back(self, key: ObjectKey) -> None:
         if key in self._aside:
             self._aside.discard(key)
-            workload = self._world.known.get(key)
+            workload = self._context.known.get(key)
             if workload is not None:
-                self._world.feed.tell(ObjectUpserted(workload))
+                self._context.feed.tell(ObjectUpserted(workload))

@@ -22,10 +22,10 @@ MOST_READ: Final = 10_000
 class ReconcileContextBuilder:
     """Answers what the life of a Workload depends on."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._gates = world.settings.gates
-        self._policies = policies_of(world.settings.configuration, self._gates)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._gates = context.settings.gates
+        self._policies = policies_of(context.settings.configuration, self._gates)
         self._read: dict[str, tuple[ClusterQueue, ClusterQueueContext]] = {}
 
     def facts(self, workload: Workload) -> ReconcileContext:
@@ -41,20 +41,20 @@ class ReconcileContextBuilder:
             bypass_reason=bypass,
             policies=self._policies,
             gates=self._gates,
-            jitter=self._world.client.random.random(),
+            jitter=self._context.client.random.random(),
         )
 
     def local_queue_of(self, workload: Workload) -> LocalQueue | None:
         """The LocalQueue that it names."""
-        return self._world.local_queues.cache.get((workload.metadata.namespace, workload.spec.queue_name or ""))
+        return self._context.local_queues.cache.get((workload.metadata.namespace, workload.spec.queue_name or ""))
 
     def cluster_queue_of(self, workload: Workload) -> ClusterQueue | None:
         """The ClusterQueue that holds its reservation, else the one behind its LocalQueue."""
         if workload.status.admission is not None:
-            return self._world.cluster_queues.cache.get(("", workload.status.admission.cluster_queue))
+            return self._context.cluster_queues.cache.get(("", workload.status.admission.cluster_queue))
         local_queue = self.local_queue_of(workload)
         name = local_queue.spec.cluster_queue if local_queue else None
-        return self._world.cluster_queues.cache.get(("", name)) if name else None
+        return self._context.cluster_queues.cache.get(("", name)) if name else None
 
     def _facts_of(self, queue: ClusterQueue) -> ClusterQueueContext:
         """Read once for all Workloads of a queue."""
@@ -67,7 +67,7 @@ class ReconcileContextBuilder:
 
     def _words_of_the_queue(self, workload: Workload) -> tuple[str, str]:
         """Why it does not belong into the queue that it waits in (SCH-124), and for which equal one it stands back."""
-        engine = self._world.engine
+        engine = self._context.engine
         record = engine.workloads.get(ObjectKey(workload.metadata.namespace, workload.metadata.name))
         queue = record.queue if record is not None and not record.has_quota else None
         if record is None or queue is None:

@@ -46,18 +46,18 @@ BEHIND: Final = "cluster queue"
 class WorkloadController:
     """Looks at Workloads when they, or what surrounds them, changed."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._surroundings = ReconcileContextBuilder(world)
-        self._relatives = RelatedWorkloads(world, self._surroundings)
-        self._recorder = world.recorder(CONTROLLER)
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "workload", RETRIES)
-        self._controller = Controller("workload", self._queue, self._reconcile, world.clock)
-        world.local_queues.index(BEHIND, _queue_behind)
-        world.known.subscribe(self._workload_changed)
-        world.local_queues.subscribe(self._local_queue_changed)
-        world.cluster_queues.subscribe(self._cluster_queue_changed)
-        world.namespaces.subscribe(self._namespace_changed)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._surroundings = ReconcileContextBuilder(context)
+        self._relatives = RelatedWorkloads(context, self._surroundings)
+        self._recorder = context.recorder(CONTROLLER)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "workload", RETRIES)
+        self._controller = Controller("workload", self._queue, self._reconcile, context.clock)
+        context.local_queues.index(BEHIND, _queue_behind)
+        context.known.subscribe(self._workload_changed)
+        context.local_queues.subscribe(self._local_queue_changed)
+        context.cluster_queues.subscribe(self._cluster_queue_changed)
+        context.namespaces.subscribe(self._namespace_changed)
 
     def start(self) -> None:
         """Begin to look at Workloads."""
@@ -89,9 +89,9 @@ class WorkloadController:
         if before == after or shown is None:
             return
         name = shown.metadata.name
-        for local_queue in self._world.local_queues.cache.find(BEHIND, name):
+        for local_queue in self._context.local_queues.cache.find(BEHIND, name):
             self._look_at_queue(ObjectKey(local_queue.metadata.namespace, local_queue.metadata.name))
-        queue = self._world.engine.queues.get(name)
+        queue = self._context.engine.queues.get(name)
         if queue is not None:
             self._look_at(ObjectKey(*key) for key in queue.holders)
 
@@ -99,12 +99,12 @@ class WorkloadController:
         """Other labels may make Workloads belong into their ClusterQueue, or not (SCH-124)."""
         if old is None or new is None or old.metadata.labels == new.metadata.labels:
             return
-        for key in list(self._world.engine.local_queues):
+        for key in list(self._context.engine.local_queues):
             if key.namespace == new.metadata.name:
                 self._look_at_queue(key)
 
     def _look_at_queue(self, key: ObjectKey) -> None:
-        local_queue = self._world.engine.local_queues.get(key)
+        local_queue = self._context.engine.local_queues.get(key)
         if local_queue is not None:
             self._look_at(ObjectKey(*each) for each in local_queue.workloads)
 
@@ -118,15 +118,15 @@ class WorkloadController:
         await asyncio.sleep(
             0
         )  # A look that writes nothing awaits nothing, and a thousand of them must not block others.
-        workload = self._world.known.get(key)
-        if workload is None or not self._world.leads():
+        workload = self._context.known.get(key)
+        if workload is None or not self._context.leads():
             return None
-        if not self._world.feed.is_live:
+        if not self._context.feed.is_live:
             return RequeueAfter(NOT_LIVE)
         if self._relatives.becomes_parent(workload):
-            await self._world.known.write_object(workload, as_parent(workload), MANAGER)
+            await self._context.known.write_object(workload, as_parent(workload), MANAGER)
             return None
-        now = self._world.now()
+        now = self._context.now()
         outcome = reconcile(workload, self._surroundings.facts(workload), now)
         for write in outcome.writes:
             workload = await self._write(workload, write)
@@ -138,11 +138,11 @@ class WorkloadController:
         """One write; the Workload as it is then."""
         match write.part:
             case WriteTarget.STATUS:
-                written = await self._world.known.write_status(before, write.workload, MANAGER)
+                written = await self._context.known.write_status(before, write.workload, MANAGER)
             case WriteTarget.OBJECT:
-                written = await self._world.known.write_object(before, write.workload, MANAGER)
+                written = await self._context.known.write_object(before, write.workload, MANAGER)
             case WriteTarget.DELETION:
-                await self._world.known.delete(before)
+                await self._context.known.delete(before)
                 written = before
         record_workload_events(self._recorder, written, write.events)
         return written
@@ -155,14 +155,14 @@ class WorkloadController:
         for each in settlement.stale:
             await self._delete_variant(key, each)
         for write in settlement.writes:
-            before = self._world.known.get(key_of(write.workload))
+            before = self._context.known.get(key_of(write.workload))
             if before is not None:
                 await self._write(before, write)
         return settlement.wake_at
 
     async def _make_variant(self, parent: ObjectKey, variant: Workload) -> None:
         try:
-            await self._world.known.create(variant, MANAGER)
+            await self._context.known.create(variant, MANAGER)
         except StatusError as error:
             if not error.is_already_exists:
                 raise
@@ -170,12 +170,12 @@ class WorkloadController:
         self._tell(parent, normal("CreatedVariant", f'Variant Workload "{key_of(variant)}" created'))
 
     async def _delete_variant(self, parent: ObjectKey, variant: Workload) -> None:
-        await self._world.known.delete(variant)
+        await self._context.known.delete(variant)
         why = f'flavor "{flavor_of(variant)}" no longer in ClusterQueue'
         self._tell(parent, normal("DeletedVariant", f'Variant Workload "{key_of(variant)}" deleted; {why}'))
 
     def _tell(self, key: ObjectKey, event: WorkloadEvent) -> None:
-        workload = self._world.known.get(key)
+        workload = self._context.known.get(key)
         if workload is not None:
             record_workload_events(self._recorder, workload, [event])
 
@@ -189,11 +189,11 @@ def _requeue(moment: datetime, now: datetime) -> RequeueAfter:
 
 
 @asynccontextmanager
-async def running_workload_controller(world: ControllerContext) -> AsyncIterator[WorkloadController]:
+async def running_workload_controller(context: ControllerContext) -> AsyncIterator[WorkloadController]:
     """A Workload controller at work for as long as the block lasts."""
-    counting = WorkloadMetrics(world)
-    controller = WorkloadController(world)
-    world.known.subscribe(counting.see)
+    counting = WorkloadMetrics(context)
+    controller = WorkloadController(context)
+    context.known.subscribe(counting.see)
     controller.start()
     try:
         yield controller

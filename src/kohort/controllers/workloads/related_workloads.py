@@ -39,10 +39,10 @@ NOTHING = RelatedWrites()
 class RelatedWorkloads:
     """Knows which Workloads belong together."""
 
-    def __init__(self, world: ControllerContext, surroundings: ReconcileContextBuilder) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext, surroundings: ReconcileContextBuilder) -> None:
+        self._context = context
         self._surroundings = surroundings
-        self._gates = world.settings.gates
+        self._gates = context.settings.gates
         self._has_variants = self._gates.enabled(Gate.ConcurrentAdmission)
         self._has_slices = self._gates.enabled(Gate.ElasticJobsViaWorkloadSlices)
 
@@ -57,7 +57,7 @@ class RelatedWorkloads:
 
     def settle(self, key: ObjectKey) -> RelatedWrites:
         """Bring a Workload and its relatives in line."""
-        workload = self._world.known.get(key)
+        workload = self._context.known.get(key)
         if workload is None:
             return NOTHING
         if self._has_variants and record_builders.is_parent(workload):
@@ -69,7 +69,7 @@ class RelatedWorkloads:
             return None
         namespace = workload.metadata.namespace
         owners = (each for each in workload.metadata.owner_references if each.kind == "Workload")
-        found = (self._world.known.get((namespace, each.name)) for each in owners)
+        found = (self._context.known.get((namespace, each.name)) for each in owners)
         return next((each for each in found if each is not None), None)
 
     def _settle_family(self, parent: Workload) -> RelatedWrites:
@@ -77,20 +77,20 @@ class RelatedWorkloads:
         if queue is None:
             return NOTHING
         rules = migration_rules(queue)
-        family = self._world.known.owned_by_uid(parent.metadata.uid)
+        family = self._context.known.owned_by_uid(parent.metadata.uid)
         stale = stale_variants(family, rules.flavors)
         variants = [each for each in family if each not in stale]
         missing = () if is_finished(parent) else missing_variants(parent, variants, rules.flavors)
-        outcome = settle_family(parent, variants, rules, self._gates, self._world.now())
+        outcome = settle_family(parent, variants, rules, self._gates, self._context.now())
         return RelatedWrites(outcome.writes, outcome.wake_at, tuple(missing), tuple(stale))
 
     def _end_replaced(self, successor: Workload) -> RelatedWrites:
         """SCH-1104: a slice ends once the admission of its successor is written, whoever was there to see it."""
         key = record_builders.replaced_slice(successor, self._gates)
-        replaced = self._world.known.get(key) if key is not None else None
+        replaced = self._context.known.get(key) if key is not None else None
         if replaced is None or is_finished(replaced) or not _holds(successor) or not is_reserved(replaced):
             return NOTHING
-        change = end_replaced(replaced, successor, self._world.now())
+        change = end_replaced(replaced, successor, self._context.now())
         return RelatedWrites((WorkloadWrite(WriteTarget.STATUS, change.workload, change.events),))
 
 

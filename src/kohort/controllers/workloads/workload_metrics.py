@@ -31,13 +31,13 @@ Labels = dict[str, str]
 class WorkloadMetrics:
     """Turns changes of Workloads into Kueue's series (docs/spec/api-config-metrics.md, section 11)."""
 
-    def __init__(self, world: ControllerContext) -> None:
-        self._world = world
-        self._metrics = world.metrics
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._metrics = context.metrics
 
     def see(self, old: Workload | None, new: Workload | None) -> None:
         """A Workload changed."""
-        if old is None or new is None or old.status is new.status or not self._world.leads():
+        if old is None or new is None or old.status is new.status or not self._context.leads():
             return
         for type_, count in (
             (QUOTA_RESERVED, self._count_reservation),
@@ -53,14 +53,14 @@ class WorkloadMetrics:
             self._count_release(old, new)
 
     def _count_reservation(self, workload: Workload) -> None:
-        waited = _seconds(queued_since(workload, self._world.now()), _since(workload, QUOTA_RESERVED))
+        waited = _seconds(queued_since(workload, self._context.now()), _since(workload, QUOTA_RESERVED))
         for series, labels in self._series(workload):
             series.quota_reserved_workloads_total.inc(**labels)
             series.quota_reserved_wait_time_seconds.observe(waited, **labels)
 
     def _count_admission(self, workload: Workload) -> None:
         admitted = _since(workload, ADMITTED)
-        waited = _seconds(queued_since(workload, self._world.now()), admitted)
+        waited = _seconds(queued_since(workload, self._context.now()), admitted)
         checked = _seconds(_since(workload, QUOTA_RESERVED), admitted)
         custom = self._metrics.labels_of(workload)
         for series, labels in self._series(workload):
@@ -74,7 +74,7 @@ class WorkloadMetrics:
     def _count_readiness(self, workload: Workload) -> None:
         ready = _since(workload, PODS_READY)
         for series, labels in self._series(workload):
-            queued = queued_since(workload, self._world.now())
+            queued = queued_since(workload, self._context.now())
             series.ready_wait_time_seconds.observe(_seconds(queued, ready), **labels)
             admitted = _seconds(_since(workload, ADMITTED), ready)
             series.admitted_until_ready_wait_time_seconds.observe(admitted, **labels)
@@ -126,12 +126,12 @@ class WorkloadMetrics:
         if finished is None or finished.reason != WORKLOAD_SLICE_REPLACED or not is_evicted(workload):
             return ""
         place = ObjectKey(workload.metadata.namespace, workload.spec.queue_name or "")
-        local_queue = self._world.engine.local_queues.get(place)
+        local_queue = self._context.engine.local_queues.get(place)
         return local_queue.cluster_queue if local_queue is not None else ""
 
     def _cohorts_of(self, workload: Workload) -> Iterator[str]:
         admission = workload.status.admission
-        queue = self._world.engine.queues.get(admission.cluster_queue) if admission else None
+        queue = self._context.engine.queues.get(admission.cluster_queue) if admission else None
         if queue is not None and not queue.node.is_cyclic:
             yield from (cohort.name for cohort in queue.node.ancestors())
 

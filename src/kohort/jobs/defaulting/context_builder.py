@@ -27,11 +27,11 @@ from kohort.kube.reviews import Reviews
 class JobContextBuilder:
     """Knows the surroundings of every job."""
 
-    def __init__(self, world: ControllerContext, registry: FrameworkRegistry, reads: CacheReader) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext, registry: FrameworkRegistry, reads: CacheReader) -> None:
+        self._context = context
         self._registry = registry
         self._reads = reads
-        self._rights = ControllerRights(Reviews(world.client))
+        self._rights = ControllerRights(Reviews(context.client))
 
     async def gather(self, obj: JsonObject, *, is_new: bool, author: UserInfo | None) -> JobContext:
         """The facts of one request; raises RetryError where an owner can't be found (JOB-3).
@@ -49,8 +49,9 @@ class JobContextBuilder:
             has_managed_owner=asks_owners and await self._has_managed_owner(obj, is_new=is_new),
             has_owner_of_managed_kind=not is_forged and owner_is_managed_kind(obj, self._registry),
             has_forged_controller=is_forged,
-            has_default_queue=self._world.local_queues.cache.get((namespace, DEFAULT_QUEUE)) is not None,
-            has_default_priority_class=self._world.priority_classes.cache.get(("", DEFAULT_PRIORITY_CLASS)) is not None,
+            has_default_queue=self._context.local_queues.cache.get((namespace, DEFAULT_QUEUE)) is not None,
+            has_default_priority_class=self._context.priority_classes.cache.get(("", DEFAULT_PRIORITY_CLASS))
+            is not None,
             dispatches=lambda queue: self._dispatches(namespace, queue),
         )
 
@@ -59,7 +60,7 @@ class JobContextBuilder:
         if known is not None:
             return known
         try:
-            found = await self._world.client.of(Namespace).get(("", name))
+            found = await self._context.client.of(Namespace).get(("", name))
         except StatusError as error:
             if not error.is_not_found:
                 raise
@@ -109,9 +110,9 @@ class JobContextBuilder:
 
     def _dispatches(self, namespace: str, queue: str) -> bool:
         """Whether a check of the ClusterQueue behind a LocalQueue sends jobs to other clusters (JOB-70)."""
-        local = self._world.local_queues.cache.get((namespace, queue))
+        local = self._context.local_queues.cache.get((namespace, queue))
         cluster = (
-            self._world.cluster_queues.cache.get(("", local.spec.cluster_queue or "")) if local is not None else None
+            self._context.cluster_queues.cache.get(("", local.spec.cluster_queue or "")) if local is not None else None
         )
         strategy = cluster.spec.admission_checks_strategy if cluster is not None else None
         names = [each.name for each in strategy.admission_checks] if strategy is not None else []

@@ -45,7 +45,7 @@ _WORDS: Final = {
 async def show_demo(cluster: LocalCluster, folder: DemoFolder, stopped: asyncio.Event) -> None:
     """Play the demonstration and show it; `q` in the view sets `stopped`."""
     assert cluster.manager is not None  # noqa: S101 - the demo asks for queues
-    world = cluster.manager.world
+    world = cluster.manager.context
     assert world is not None  # noqa: S101 - a cluster that is ready has one
     stage = Stage(Lines() if not can_draw(sys.stdout, os.environ) else None)
     world.workloads.subscribe(stage.scene.see)

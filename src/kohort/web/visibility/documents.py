@@ -1,6 +1,6 @@
-"""What the visibility API says of itself: discovery, plain and aggregated, and empty OpenAPI documents (API-99).
+"""Discovery documents of the visibility API, unaggregated and aggregated, and empty OpenAPI documents (API-99).
 
-API servers ask for all of them; without OpenAPI documents they would complain in their logs for ever.
+API servers request all of them; without OpenAPI documents they would log errors permanently.
 """
 
 from typing import Any, Final
@@ -9,7 +9,7 @@ from kohort.web.visibility.summaries import GROUP, KIND, VERSIONS
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 QUEUES: Final = (("clusterqueues", "clusterqueue", False), ("localqueues", "localqueue", True))
-"""Plural, singular, whether in namespaces."""
+"""Plural, singular, whether namespaced."""
 SUBRESOURCE: Final = "pendingworkloads"
 
 
@@ -29,7 +29,7 @@ def group() -> dict[str, Any]:
 
 
 def resources(version: str) -> dict[str, Any]:
-    """What a version serves: the queues themselves have no verbs, their pending workloads can be read."""
+    """The resources of a version: queues have no verbs, their pending workloads can be read."""
     listed: list[dict[str, Any]] = []
     for plural, singular, namespaced in QUEUES:
         common = {"namespaced": namespaced, "kind": KIND}
@@ -39,7 +39,7 @@ def resources(version: str) -> dict[str, Any]:
 
 
 def aggregated() -> dict[str, Any]:
-    """Everything in one document, as newer API servers ask for it."""
+    """Aggregated discovery, as newer API servers request it."""
     versions = [{"version": version, "resources": _resources(version), "freshness": "Current"} for version in VERSIONS]
     return {
         "kind": "APIGroupDiscoveryList",

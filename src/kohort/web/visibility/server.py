@@ -1,6 +1,6 @@
 """The visibility API over HTTP, behind the API server's front proxy (API-99…104).
 
-A long answer is written in pieces, and others get their turn between them; its order was fixed before the first one.
+A long response is written in chunks, so that other tasks can run; its order is fixed before the first chunk.
 """
 
 import asyncio
@@ -27,16 +27,16 @@ from kohort.web.visibility.summaries import (
     in_local_queue,
 )
 
-PIECE: Final = 500
-"""Workloads that are written before others may go on."""
+CHUNK: Final = 500
+"""Workloads written before other tasks may run."""
 
-LiveEngine = Callable[[], Engine | None]
-"""The engine, while it knows the server as it is now."""
-Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
+EngineProvider = Callable[[], Engine | None]
+"""Returns the engine while caches are synced, else None."""
+RequestHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def visibility_app(engine: LiveEngine, admit: Admit) -> web.Application:
-    """Answers from an engine; with a 503 while there is no live one, since an old order would mislead."""
+def visibility_app(engine: EngineProvider, admit: Admit) -> web.Application:
+    """An application that reads the engine; it responds with 503 while caches are not synced."""
     app = web.Application(middlewares=[errors_as_status])
     queues = _Queues(engine, admit)
     for version in VERSIONS:
@@ -57,47 +57,47 @@ async def _alive(_: web.Request) -> web.Response:
     return web.Response(text="ok")
 
 
-def _document(admit: Admit, content: dict[str, Any]) -> Answering:
+def _document(admit: Admit, content: dict[str, Any]) -> RequestHandler:
     body = encode(content)
 
-    async def answer(request: web.Request) -> web.Response:
+    async def respond(request: web.Request) -> web.Response:
         await admit(request, Act("get", path=request.path))
         return web.Response(body=body, content_type="application/json")
 
-    return answer
+    return respond
 
 
-def _discovery(admit: Admit) -> Answering:
+def _discovery(admit: Admit) -> RequestHandler:
     plain, whole = encode(documents.groups()), encode(documents.aggregated())
 
-    async def answer(request: web.Request) -> web.Response:
+    async def respond(request: web.Request) -> web.Response:
         await admit(request, Act("get", path=request.path))
         if documents.AGGREGATED in request.headers.get("Accept", "").replace(" ", ""):
             return web.Response(body=whole, headers={"Content-Type": documents.AGGREGATED})
         return web.Response(body=plain, content_type="application/json")
 
-    return answer
+    return respond
 
 
 class _Queues:
-    def __init__(self, engine: LiveEngine, admit: Admit) -> None:
+    def __init__(self, engine: EngineProvider, admit: Admit) -> None:
         self._engine = engine
         self._admit = admit
 
     async def of_cluster_queue(self, request: web.Request) -> web.StreamResponse:
         await self._admit(request, _act(request, "clusterqueues"))
-        found = in_cluster_queue(self._live_engine(), request.match_info["name"], _window(request))
-        return await _answer(request, found)
+        found = in_cluster_queue(self._synced_engine(), request.match_info["name"], _window(request))
+        return await _respond(request, found)
 
     async def of_local_queue(self, request: web.Request) -> web.StreamResponse:
         await self._admit(request, _act(request, "localqueues"))
         key = ObjectKey(request.match_info["namespace"], request.match_info["name"])
-        return await _answer(request, in_local_queue(self._live_engine(), key, _window(request)))
+        return await _respond(request, in_local_queue(self._synced_engine(), key, _window(request)))
 
-    def _live_engine(self) -> Engine:
+    def _synced_engine(self) -> Engine:
         engine = self._engine()
         if engine is None:
-            raise StatusError(503, "ServiceUnavailable", "caches are not live yet: ask again in a moment")
+            raise StatusError(503, "ServiceUnavailable", "caches are not synced yet, retry later")
         return engine
 
 
@@ -121,19 +121,19 @@ def _version(request: web.Request) -> str:
     return request.path.split("/")[3]
 
 
-async def _answer(request: web.Request, found: Sequence[PendingPosition]) -> web.StreamResponse:
+async def _respond(request: web.Request, found: Sequence[PendingPosition]) -> web.StreamResponse:
     head = encode({"kind": KIND, "apiVersion": f"{GROUP}/{_version(request)}", "metadata": {}})[:-1] + b',"items":['
-    if len(found) <= PIECE:
-        return web.Response(body=head + _piece(found) + b"]}", content_type="application/json")
+    if len(found) <= CHUNK:
+        return web.Response(body=head + _chunk(found) + b"]}", content_type="application/json")
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
     await response.write(head)
-    for start in range(0, len(found), PIECE):
-        await response.write((b"," if start else b"") + _piece(found[start : start + PIECE]))
+    for start in range(0, len(found), CHUNK):
+        await response.write((b"," if start else b"") + _chunk(found[start : start + CHUNK]))
         await asyncio.sleep(0)
     await response.write_eof(b"]}")
     return response
 
 
-def _piece(found: Sequence[PendingPosition]) -> bytes:
+def _chunk(found: Sequence[PendingPosition]) -> bytes:
     return encode([each.item() for each in found])[1:-1]
