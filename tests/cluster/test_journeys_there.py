@@ -50,7 +50,7 @@ async def a_house(plane: ControlPlane, config: Configuration, folder: Path) -> A
         settings = ManagerSettings(config, namespace=NAMESPACE)
         manager = await stack.enter_async_context(running_manager(admin, settings, options))
         async with asyncio.timeout(LONG):
-            await manager.at_work.wait()
+            await manager.leading.wait()
         yield House(admin, lambda name: a_client(plane.user(name).write(folder / name)))
 
 

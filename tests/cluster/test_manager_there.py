@@ -67,7 +67,7 @@ async def manager(plane: ControlPlane, kubectl: Kubectl) -> AsyncIterator[Manage
     try:
         async with running_manager(client, ManagerSettings(config, namespace=NAMESPACE), options) as found:
             async with asyncio.timeout(60):
-                await found.at_work.wait()
+                await found.leading.wait()
             await asyncio.to_thread(kubectl.apply, *aggregation(found.addresses["visibility"].port))
             yield found
     finally:

@@ -81,7 +81,7 @@ async def a_house(plane: ControlPlane) -> AsyncIterator[tuple[House, Watched]]:
         settings = ManagerSettings(config, namespace=NAMESPACE)
         manager = await stack.enter_async_context(running_manager(client, settings, options))
         async with asyncio.timeout(LONG):
-            await manager.at_work.wait()
+            await manager.leading.wait()
         yield House(admin, lambda _: admin), watched
 
 

@@ -42,7 +42,7 @@ async def client(plane: ControlPlane) -> AsyncIterator[Client]:
     try:
         async with running_manager(found, ManagerSettings(config, namespace=NAMESPACE), options) as manager:
             async with asyncio.timeout(60):
-                await manager.at_work.wait()
+                await manager.leading.wait()
             await called_webhooks(found)
             yield found
     finally:

@@ -26,9 +26,9 @@ from kohort.kube.certificates import AUTHORITY_LIFE
 from kohort.kube.clock import VirtualClock
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
-from kohort.webhooks.certificates import SETTLING, new_certificates, to_secret
+from kohort.webhooks.certificates import TRUST_DELAY, new_certificates, to_secret
 from kohort.webhooks.kueue import kueue_handlers
-from kohort.webhooks.startup import own_name, running_certificates, running_webhook_server
+from kohort.webhooks.startup import own_username, running_certificates, running_webhook_server
 from webhooks.planes import DEFINITIONS, MUTATING, NAMESPACE, VALIDATING, configured, outside, until
 from webhooks.replaying import WRITES, Door, expected, outcome
 
@@ -65,7 +65,7 @@ async def served(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     await asyncio.to_thread(kubectl.apply, space, *definitions(WebhookService()))
     await asyncio.to_thread(kubectl, "wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
-    clock = VirtualClock(datetime.now(UTC) - SETTLING - timedelta(minutes=25))
+    clock = VirtualClock(datetime.now(UTC) - TRUST_DELAY - timedelta(minutes=25))
     await asyncio.to_thread(kubectl.apply, _ageing(clock.wall()))
     manager = kube.Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=plane.kubeconfig))), clock)
     configuration, client, door = configured(), Client(plane.admin), Door()
@@ -73,7 +73,7 @@ async def served(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
     try:
         async with (
             running_certificates(
-                manager, configuration, outside(configuration, await own_name(manager))
+                manager, configuration, outside(configuration, await own_username(manager))
             ) as certificates,
             running_webhook_server(configuration, certificates, door.guarding(kueue_handlers(DEFAULT_GATES))),
         ):

@@ -20,11 +20,11 @@ from kohort.jobs.builtin import built_in_frameworks
 from kohort.jobs.contract import ClusterReader
 from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.registry import FrameworkRegistry
-from kohort.webhooks.conversion import converted
+from kohort.webhooks.conversion import handle_conversion
 from kohort.webhooks.jobs import job_handlers
 from kohort.webhooks.kueue import kueue_handlers
-from kohort.webhooks.reviews import Judge
-from kohort.webhooks.server import admitted
+from kohort.webhooks.reviews import AdmissionHandler
+from kohort.webhooks.server import handle_admission
 
 Json = Any
 ROUNDS = 150
@@ -46,7 +46,7 @@ class FuzzGatherer:
         return replace(JobContext(cast("ClusterReader", FuzzReads())), is_new=is_new)
 
 
-def all_judges() -> dict[str, Judge]:
+def all_judges() -> dict[str, AdmissionHandler]:
     frameworks = {each.name: each for each in built_in_frameworks()}
     registry = FrameworkRegistry(frameworks, frozenset(frameworks), frozenset(frameworks))
     return kueue_handlers(DEFAULT_GATES) | job_handlers(registry, FuzzGatherer)
@@ -174,7 +174,7 @@ async def test_a_malformed_object_is_no_fault_of_the_manager(path: str) -> None:
     for count in rounds(ROUNDS):
         obj = damaged(whole, dice)
         old = dice.choice((None, whole, damaged(whole, dice)))
-        response = json.loads(await admitted(path, JUDGES[path], review(obj, old)))["response"]
+        response = json.loads(await handle_admission(path, JUDGES[path], review(obj, old)))["response"]
         assert response["uid"] == "u-1"
         code = response.get("status", {}).get("code", 200)
         assert code < 500, f"round {count}: {json.dumps(obj)} {json.dumps(old)}"
@@ -183,7 +183,7 @@ async def test_a_malformed_object_is_no_fault_of_the_manager(path: str) -> None:
 def test_the_objects_that_are_damaged_are_accepted_as_they_are() -> None:
     """Otherwise damage would be hidden by an earlier refusal."""
     for path in sorted(JUDGES):
-        response = json.loads(asyncio.run(admitted(path, JUDGES[path], review(valid(path), None))))["response"]
+        response = json.loads(asyncio.run(handle_admission(path, JUDGES[path], review(valid(path), None))))["response"]
         assert response.get("status", {}).get("code") != 400, (path, response)
 
 
@@ -193,6 +193,6 @@ async def test_a_malformed_object_fails_its_conversion(caplog: pytest.LogCapture
     for _ in rounds(ROUNDS):
         request = {"uid": "u-1", "desiredAPIVersion": "kueue.x-k8s.io/v1beta1", "objects": damaged(whole, dice)}
         found = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
-        response = json.loads(await converted(json.dumps(found).encode()))["response"]
+        response = json.loads(await handle_conversion(json.dumps(found).encode()))["response"]
         assert response["result"]["status"] in ("Success", "Failure")
     assert not caplog.records

@@ -13,7 +13,7 @@ from golden.admission import FILES, replay
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kinds import CustomObject, kind_of
 from kohort.api.kueue.admission import ObjectWrite, WriteVerdict, admit, read
-from kohort.webhooks.reviews import ALLOWED, AdmissionRequest, Answer, Judge, in_one_line
+from kohort.webhooks.reviews import ALLOWED, AdmissionHandler, AdmissionRequest, AdmissionResponse, in_one_line
 
 Json = Any
 Ask = Callable[[str, str, Json, dict[str, str]], Awaitable[tuple[int, Json]]]
@@ -36,11 +36,11 @@ class Door:
         self.is_open = False
         self.came = 0
 
-    def guarding(self, judges: dict[str, Judge]) -> dict[str, Judge]:
+    def guarding(self, judges: dict[str, AdmissionHandler]) -> dict[str, AdmissionHandler]:
         return {path: self._guarding(judge) for path, judge in judges.items()}
 
-    def _guarding(self, judge: Judge) -> Judge:
-        def passes(request: AdmissionRequest) -> Answer | Awaitable[Answer]:
+    def _guarding(self, judge: AdmissionHandler) -> AdmissionHandler:
+        def passes(request: AdmissionRequest) -> AdmissionResponse | Awaitable[AdmissionResponse]:
             self.came += 1
             return ALLOWED if self.is_open else judge(request)
 

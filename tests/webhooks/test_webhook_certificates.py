@@ -16,12 +16,12 @@ from kohort.embedded.auth.users import User
 from kohort.kube.certificates import AUTHORITY_LIFE, CertificateAuthority
 from kohort.kube.errors import StatusError
 from kohort.webhooks.certificates import (
-    SETTLING,
+    TRUST_DELAY,
     CertificateError,
     Certificates,
-    due,
     new_certificates,
-    renewed,
+    renew,
+    renewed_from_secret,
     to_secret,
 )
 from kohort.webhooks.sources import MountedSource, SecretSource
@@ -52,12 +52,12 @@ def old_age(found: Certificates) -> datetime:
 
 def test_nothing_is_done_before_it_is_due() -> None:
     found = new_certificates(HOSTS, NOW)
-    assert renewed(found, HOSTS, NOW + 200 * DAY) == found
+    assert renew(found, HOSTS, NOW + 200 * DAY) == found
 
 
 def test_the_serving_certificate_is_renewed_by_the_same_authority() -> None:
     found = new_certificates(HOSTS, NOW)
-    later = renewed(found, HOSTS, NOW + 320 * DAY)
+    later = renew(found, HOSTS, NOW + 320 * DAY)
     assert later.serving != found.serving
     assert later.bundle == found.bundle
     assert later.serving.hosts == set(HOSTS)
@@ -66,11 +66,11 @@ def test_the_serving_certificate_is_renewed_by_the_same_authority() -> None:
 def test_a_new_authority_is_trusted_for_a_while_before_it_signs() -> None:
     found = new_certificates(HOSTS, NOW)
     now = old_age(found)
-    announced = renewed(found, HOSTS, now)
+    announced = renew(found, HOSTS, now)
     assert announced.serving.is_signed_by(found.authority.certificate)
     assert len(announced.trusted) == 2
-    assert renewed(announced, HOSTS, now + SETTLING / 2) == announced
-    signing = renewed(announced, HOSTS, now + SETTLING)
+    assert renew(announced, HOSTS, now + TRUST_DELAY / 2) == announced
+    signing = renew(announced, HOSTS, now + TRUST_DELAY)
     assert announced.successor is not None
     assert signing.serving.is_signed_by(announced.successor.certificate)
     assert found.authority.certificate in signing.trusted
@@ -79,27 +79,27 @@ def test_a_new_authority_is_trusted_for_a_while_before_it_signs() -> None:
 def test_an_old_authority_is_forgotten_when_it_has_expired() -> None:
     found = new_certificates(HOSTS, NOW)
     now = old_age(found)
-    signing = renewed(renewed(found, HOSTS, now), HOSTS, now + SETTLING)
-    assert found.authority.certificate not in renewed(signing, HOSTS, now + 31 * DAY).trusted
+    signing = renew(renew(found, HOSTS, now), HOSTS, now + TRUST_DELAY)
+    assert found.authority.certificate not in renew(signing, HOSTS, now + 31 * DAY).trusted
 
 
 def test_after_too_long_a_sleep_everything_is_new() -> None:
     found = new_certificates(HOSTS, NOW)
-    later = renewed(found, HOSTS, NOW + 2 * AUTHORITY_LIFE)
+    later = renew(found, HOSTS, NOW + 2 * AUTHORITY_LIFE)
     assert later.authority != found.authority
     assert later.serving.is_fresh(NOW + 2 * AUTHORITY_LIFE)
 
 
 def test_replicas_of_different_names_keep_each_others() -> None:
-    found = renewed(new_certificates(["a"], NOW), ["b"], NOW)
+    found = renew(new_certificates(["a"], NOW), ["b"], NOW)
     assert found.serving.hosts == {"a", "b"}
-    assert renewed(found, ["a"], NOW) == found
+    assert renew(found, ["a"], NOW) == found
 
 
 def test_a_secret_gives_back_what_was_put_there() -> None:
     found = new_certificates(HOSTS, NOW)
-    found = renewed(found, HOSTS, old_age(found))
-    again = due(to_secret(found), HOSTS, old_age(found), "Secret x")
+    found = renew(found, HOSTS, old_age(found))
+    again = renewed_from_secret(to_secret(found), HOSTS, old_age(found), "Secret x")
     assert to_secret(again) == to_secret(found)
 
 
@@ -116,12 +116,12 @@ def test_what_is_shown_is_verified_by_who_heard_of_the_last_change_a_while_ago(
     Somebody looks every forty days at least.
     """
     now = NOW
-    found = renewed(new_certificates(HOSTS, now - AUTHORITY_LIFE + 60 * DAY + left), HOSTS, now)
+    found = renew(new_certificates(HOSTS, now - AUTHORITY_LIFE + 60 * DAY + left), HOSTS, now)
     history = [(now, found)]
     for pause in pauses:
         now += pause
-        found = renewed(found, HOSTS, now)
-        history = [(at, each) for at, each in history if now - at < SETTLING] + [(now, found)]
+        found = renew(found, HOSTS, now)
+        history = [(at, each) for at, each in history if now - at < TRUST_DELAY] + [(now, found)]
         for _, each in history:
             assert is_verified(found.serving.certificate, each.bundle, now)
             assert is_verified(each.serving.certificate, found.bundle, now)
@@ -130,16 +130,16 @@ def test_what_is_shown_is_verified_by_who_heard_of_the_last_change_a_while_ago(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"tls.crt": b""}, r"\(no tls.crt\)"),
-        ({"tls.key": b"nonsense"}, r"can't be used \("),
-        ({"ca.crt": b"nonsense"}, r"can't be used \("),
+        ({"tls.crt": b""}, r"invalid certificates: no tls.crt"),
+        ({"tls.key": b"nonsense"}, r"invalid certificates: "),
+        ({"ca.crt": b"nonsense"}, r"invalid certificates: "),
         ({"tls.key": CertificateAuthority.create(NOW).pair.key_pem}, "the key is not that of the certificate"),
     ],
 )
 def test_a_damaged_secret_is_told_in_one_line(change: dict[str, bytes], said: str) -> None:
     data = {**to_secret(new_certificates(HOSTS, NOW)), **change}
     with pytest.raises(CertificateError, match=said) as caught:
-        due(data, HOSTS, NOW, "Secret kueue-system/x")
+        renewed_from_secret(data, HOSTS, NOW, "Secret kueue-system/x")
     assert str(caught.value).startswith("Secret kueue-system/x: ")
     assert "\n" not in str(caught.value)
 
@@ -164,9 +164,9 @@ def test_certificates_that_kueue_made_are_replaced() -> None:
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     key = rsa.generate_private_key(65537, 2048).private_bytes(*form)
     data = {"ca.crt": NUMBERED_0, "ca.key": key, "tls.crt": NUMBERED_0, "tls.key": key}
-    found = due(data, HOSTS, NOW, "Secret x")
+    found = renewed_from_secret(data, HOSTS, NOW, "Secret x")
     assert found.trusted == (found.authority.certificate,)
-    assert to_secret(due(to_secret(found), HOSTS, NOW, "Secret x")) == to_secret(found)
+    assert to_secret(renewed_from_secret(to_secret(found), HOSTS, NOW, "Secret x")) == to_secret(found)
 
 
 # Kept in a Secret, by several replicas

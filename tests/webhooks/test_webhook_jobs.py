@@ -19,7 +19,7 @@ from kohort.jobs.errors import RetryError
 from kohort.jobs.registry import FrameworkRegistry, registry_of
 from kohort.kube.errors import ErrorSubject, KubeError, not_found
 from kohort.webhooks.jobs import JobContextProvider, framework_registrations, job_handlers
-from kohort.webhooks.server import admitted
+from kohort.webhooks.server import handle_admission
 
 Json = Any
 MUTATE, VALIDATE = "/mutate-batch-v1-job", "/validate-batch-v1-job"
@@ -69,7 +69,7 @@ async def asked(path: str, obj: Json, gatherer: JobContextProvider | None, old: 
     request["userInfo"] = {"username": "alice"}
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {**request, "oldObject": old}}
     judge = job_handlers(registry(), lambda: gatherer)[path]
-    return json.loads(await admitted(path, judge, json.dumps(review).encode()))["response"]
+    return json.loads(await handle_admission(path, judge, json.dumps(review).encode()))["response"]
 
 
 def patch_of(response: Json) -> dict[str, Json]:
@@ -134,8 +134,11 @@ async def test_before_the_caches_are_filled_jobs_are_told_to_come_back() -> None
     ("failure", "said"),
     [
         (RetryError("workload owner not found: Job team/x"), "workload owner not found: Job team/x"),
-        (KubeError("no connection"), "the webhook could not ask the API server: no connection"),
-        (not_found(ErrorSubject("pods", name="x")), 'the webhook could not ask the API server: pods "x" not found'),
+        (KubeError("no connection"), "the webhook could not read from the API server: no connection"),
+        (
+            not_found(ErrorSubject("pods", name="x")),
+            'the webhook could not read from the API server: pods "x" not found',
+        ),
     ],
 )
 async def test_what_can_not_be_found_out_is_told_in_one_line(failure: Exception, said: str) -> None:

@@ -21,10 +21,10 @@ from kohort.kube.config.secrets import KeyPair
 from kohort.kube.errors import ConfigError
 from kohort.kube.server_tls import server_context, use_key_pair, verify_clients
 from kohort.webhooks import conversion as conversion_module
-from kohort.webhooks.conversion import converted
+from kohort.webhooks.conversion import handle_conversion
 from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.limits import LARGE, MAX_OBJECTS, WebhookLimits
-from kohort.webhooks.reviews import ALLOWED, AdmissionRequest, Answer, Judge
+from kohort.webhooks.reviews import ALLOWED, AdmissionHandler, AdmissionRequest, AdmissionResponse
 from kohort.webhooks.server import WebhookServer
 
 Json = Any
@@ -88,7 +88,7 @@ async def serving(
     limits: WebhookLimits = PATIENT,
     clients: CertificateAuthority | None = None,
     folder: Path | None = None,
-    **judges: Judge,
+    **judges: AdmissionHandler,
 ) -> AsyncIterator[Served]:
     authority = CertificateAuthority.create(datetime.now(UTC))
     pair = authority.issue_server("test", [HOST], datetime.now(UTC))
@@ -164,7 +164,7 @@ async def test_the_largest_unfinished_body_makes_way_when_too_much_is_buffered()
 async def test_no_more_reviews_are_processed_at_once_than_there_are_slots() -> None:
     gate, running, peak = asyncio.Event(), 0, 0
 
-    async def judge(_request: AdmissionRequest) -> Answer:
+    async def judge(_request: AdmissionRequest) -> AdmissionResponse:
         nonlocal running, peak
         running += 1
         peak = max(peak, running)
@@ -192,7 +192,7 @@ async def test_idle_connections_make_way_for_new_ones() -> None:
 async def test_a_connection_that_waits_for_its_answer_is_kept() -> None:
     gate = asyncio.Event()
 
-    async def judge(_request: AdmissionRequest) -> Answer:
+    async def judge(_request: AdmissionRequest) -> AdmissionResponse:
         await gate.wait()
         return ALLOWED
 
@@ -247,7 +247,7 @@ async def test_many_objects_cost_no_more_memory_than_few(element: bytes) -> None
     body = conversion(b"[" + b",".join([element] * (4 * 2**20 // (len(element) + 1))) + b"]")
     tracemalloc.start()
     try:
-        answer = json.loads(await converted(body))["response"]
+        answer = json.loads(await handle_conversion(body))["response"]
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -259,9 +259,9 @@ async def test_the_number_of_objects_is_bounded() -> None:
     """A page of a list passes, ten thousand objects do not."""
     queue = json.dumps({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "q"}})
     few = conversion(f"[{', '.join([queue] * 500)}]".encode())
-    assert len(json.loads(await converted(few))["response"]["convertedObjects"]) == 500
+    assert len(json.loads(await handle_conversion(few))["response"]["convertedObjects"]) == 500
     many = conversion(f"[{','.join([queue] * (MAX_OBJECTS + 1))}]".encode())
-    assert json.loads(await converted(many))["response"]["result"] == {
+    assert json.loads(await handle_conversion(many))["response"]["result"] == {
         "status": "Failure",
         "message": f"more than {MAX_OBJECTS} objects in one review: list with a limit",
     }
@@ -280,7 +280,7 @@ async def test_the_number_of_objects_is_bounded() -> None:
     ],
 )
 async def test_objects_that_are_none_fail_the_conversion(objects: bytes) -> None:
-    response = json.loads(await converted(conversion(objects)))["response"]
+    response = json.loads(await handle_conversion(conversion(objects)))["response"]
     assert response["result"]["status"] == "Failure"
 
 

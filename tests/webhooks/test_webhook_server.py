@@ -26,8 +26,8 @@ from kohort.kube.errors import ConfigError
 from kohort.kube.server_tls import server_context, use_key_pair
 from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.patching import json_patch
-from kohort.webhooks.reviews import AdmissionRequest, Answer
-from kohort.webhooks.server import WebhookServer, admitted
+from kohort.webhooks.reviews import AdmissionRequest, AdmissionResponse
+from kohort.webhooks.server import WebhookServer, handle_admission
 
 Json = Any
 HOST = "127.0.0.1"
@@ -48,7 +48,7 @@ def conversion(*objects: Json, to: str = "kueue.x-k8s.io/v1beta1") -> Json:
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
 
 
-def broken(_request: AdmissionRequest) -> Answer:
+def broken(_request: AdmissionRequest) -> AdmissionResponse:
     raise RuntimeError("a fault of ours")
 
 
@@ -152,7 +152,7 @@ async def test_a_fault_of_ours_refuses_and_is_logged_but_not_shown(
 ) -> None:
     with caplog.at_level(logging.ERROR):
         response = await server.respond(BROKEN, review(WORKLOAD))
-    assert response["status"] == {"message": "the webhook failed: the manager's log has the reason", "code": 500}
+    assert response["status"] == {"message": "internal error of the webhook, see the manager's log", "code": 500}
     assert [record.getMessage() for record in caplog.records] == ["webhook /broken failed"]
 
 
@@ -251,7 +251,7 @@ def test_nothing_changed_needs_no_patch(obj: Json) -> None:
     body=st.binary(max_size=200) | values.map(lambda value: json.dumps(value).encode()), path=st.sampled_from([*JUDGES])
 )
 def test_every_body_gets_a_well_formed_answer(body: bytes, path: str) -> None:
-    response = json.loads(asyncio.run(admitted(path, JUDGES[path], body)))["response"]
+    response = json.loads(asyncio.run(handle_admission(path, JUDGES[path], body)))["response"]
     assert response["allowed"] is False
     assert response["status"]["code"] in (400, 500)
 
@@ -259,6 +259,6 @@ def test_every_body_gets_a_well_formed_answer(body: bytes, path: str) -> None:
 @given(obj=values, old=values, path=st.sampled_from(sorted(kueue_handlers(DEFAULT_GATES))))
 def test_every_object_gets_a_verdict(obj: Json, old: Json, path: str) -> None:
     asked = json.dumps(review(obj, oldObject=old)).encode()
-    response = json.loads(asyncio.run(admitted(path, JUDGES[path], asked)))["response"]
+    response = json.loads(asyncio.run(handle_admission(path, JUDGES[path], asked)))["response"]
     assert response["uid"] == "u-1"
     assert response.get("status", {}).get("code") != 500

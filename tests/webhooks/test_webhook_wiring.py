@@ -20,13 +20,13 @@ from kohort.kube.certificates import AUTHORITY_LIFE
 from kohort.kube.clock import VirtualClock
 from kohort.kube.errors import ConfigError, KubeError
 from kohort.webhooks.ca_injector import WebhookWiring
-from kohort.webhooks.certificates import SETTLING, new_certificates, to_secret
+from kohort.webhooks.certificates import TRUST_DELAY, new_certificates, to_secret
 from kohort.webhooks.configurations import AtUrl, InCluster, ManagerEndpoint, at_url, configuration
 from kohort.webhooks.registrations import KUEUE, WebhookType, job_registrations
 from kohort.webhooks.startup import (
     VISIBILITY_SERVICE,
     ServingCertificates,
-    own_name,
+    own_username,
     running_certificates,
     running_webhook_server,
 )
@@ -99,7 +99,7 @@ def test_webhooks_of_jobs_spare_the_system_and_the_manager() -> None:
 
 @pytest.mark.parametrize("text", ["http://127.0.0.1:9443", "127.0.0.1:9443", "https://", "https://[", "https://x?y"])
 def test_a_url_that_no_api_server_takes_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="give one like https://"):
+    with pytest.raises(ConfigError, match="use one like https://"):
         at_url(text)
 
 
@@ -228,7 +228,7 @@ async def test_a_webhook_url_that_is_taken_is_told() -> None:
     async with webhooked() as found:
         taken = configured()
         busy: Configuration = replace(taken, webhook=replace(taken.webhook, port=found.server.port))
-        with pytest.raises(ConfigError, match=r"webhooks: can't listen on .* Address already in use: choose another"):
+        with pytest.raises(ConfigError, match=r"webhooks: cannot listen on .* Address already in use: choose another"):
             async with running_webhook_server(busy, found.certificates, {}):
                 pass
 
@@ -291,7 +291,7 @@ async def test_what_a_person_writes_under_the_managers_name_is_checked() -> None
     path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/w/status"
     reserved = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""}
     refused = {"status": {"conditions": [{**reserved, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
-    async with kueue_cluster() as cluster, webhooks_on(cluster, user=await own_name(client_of(cluster))):
+    async with kueue_cluster() as cluster, webhooks_on(cluster, user=await own_username(client_of(cluster))):
         await cluster.create(workload)
         assert (await cluster.merge(path, refused)).status == 403
         assert (await cluster.merge(path, refused, fieldManager="kubectl-edit")).status == 403
@@ -312,7 +312,7 @@ async def handshake(port: int, bundle: str) -> str:
 
 async def test_no_write_is_refused_while_authority_and_certificate_are_replaced() -> None:
     """The clock ends where the machine's is, since TLS goes by that one."""
-    start = datetime.now(UTC) - SETTLING - timedelta(minutes=25)
+    start = datetime.now(UTC) - TRUST_DELAY - timedelta(minutes=25)
     clock = VirtualClock(start)
     ageing = new_certificates(["127.0.0.1"], start - AUTHORITY_LIFE + timedelta(days=50))
     data = {name: b64encode(content).decode() for name, content in to_secret(ageing).items()}

@@ -1,33 +1,56 @@
 """What every HTTP server of ours does alike: read bodies within bounds, and stop without leaving connections behind."""
 
 import asyncio
+from collections.abc import Callable
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 
 from kohort.kube.errors import StatusError, bad_request, too_large
 
 _FAREWELL_SECONDS = 0.05
 
 
-async def read_body(request: web.BaseRequest, limit: int, seconds: float) -> bytes:
-    """The whole body; raises StatusError when it is too large, too slow or damaged."""
+def _ignore(_size: int) -> None:
+    pass
+
+
+async def read_body(
+    request: web.BaseRequest,
+    limit: int,
+    seconds: float,
+    idle_seconds: float | None = None,
+    received: Callable[[int], None] = _ignore,
+) -> bytes:
+    """The whole body; raises StatusError if it is too large, too slow or invalid.
+
+    `idle_seconds` limits the pause between two parts; `received` is called with the size of each part.
+    """
     if (request.content_length or 0) > limit:
         raise too_large(limit)
     if request.content.is_eof() and request.content.total_bytes <= limit:
+        received(request.content.total_bytes)
         return request.content.read_nowait()
     parts, size = [], 0
     try:
         async with asyncio.timeout(seconds):
-            async for part in request.content.iter_any():
+            while part := await _next_part(request.content, idle_seconds):
                 size += len(part)
+                received(len(part))
                 if size > limit:
                     raise too_large(limit)
                 parts.append(part)
     except TimeoutError:
         raise StatusError(408, "Timeout", "the body did not arrive in time") from None
     except ValueError as error:
-        raise bad_request(f"the body can't be read: {type(error).__name__}") from None
+        raise bad_request(f"cannot read the body: {type(error).__name__}") from None
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def _next_part(content: StreamReader, idle_seconds: float | None) -> bytes:
+    if idle_seconds is None:
+        return await content.readany()
+    async with asyncio.timeout(idle_seconds):
+        return await content.readany()
 
 
 async def stop_server(server: asyncio.Server, http: web.Server, seconds: float) -> None:

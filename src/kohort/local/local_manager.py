@@ -35,7 +35,7 @@ from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
 from kohort.webhooks.ca_targets import API_SERVICES
-from kohort.webhooks.configurations import CONFIGURATIONS, service_hosts, trusting
+from kohort.webhooks.configurations import CONFIGURATIONS, service_hosts, with_ca_bundle
 from kohort.webhooks.sources import SecretSource
 from kohort.webhooks.startup import VISIBILITY_SERVICE
 
@@ -149,7 +149,7 @@ async def _certify(client: Client, settings: ManagerSettings) -> None:
 
 async def _are_called(client: Client, url: str, manager: Manager) -> bool:
     """Whether the API server asks our webhooks and trusts them: a job that came before would pass by its queue."""
-    wanted = trusting({}, manager.certificates.bundle if manager.certificates else b"")
+    wanted = with_ca_bundle({}, manager.certificates.bundle if manager.certificates else b"")
     for resource in CONFIGURATIONS.values():
         webhooks = [each for found in (await client.of(resource).list()).items for each in found.get("webhooks", ())]
         places = [each["clientConfig"] for each in webhooks]
@@ -175,7 +175,7 @@ async def _register_visibility(client: Client, namespace: str, manager: Manager)
     await apply_object(client, _SERVICES, {"metadata": metadata, "spec": {"ports": [{"port": 443}]}})
     await apply_object(client, _SLICES, behind)
     for each in api_services(Options(namespace=namespace)):
-        spec = {**trusting(each["spec"], certificates.bundle), "insecureSkipTLSVerify": False}
+        spec = {**with_ca_bundle(each["spec"], certificates.bundle), "insecureSkipTLSVerify": False}
         await apply_object(client, API_SERVICES, {**each, "spec": spec})
 
 

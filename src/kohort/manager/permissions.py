@@ -152,7 +152,8 @@ async def check_permissions(client: Client, permissions: Iterable[RequiredPermis
 def _message(missing: Sequence[RequiredPermission]) -> str:
     named = ", ".join(map(str, missing[:MAX_NAMED]))
     more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
-    return f"missing permissions: {named}{more}: grant the manager's role (printed by `kohort install`) or use another user"
+    remedy = "grant the manager's role (printed by `kohort install`) or use another user"
+    return f"missing permissions: {named}{more}: {remedy}"
 
 
 async def _has(client: Client, permission: RequiredPermission) -> bool:

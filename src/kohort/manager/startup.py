@@ -36,12 +36,12 @@ from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import MetricsRegistry
 from kohort.web.listening import ListenAddress
 from kohort.webhooks.ca_injector import WebhookWiring
-from kohort.webhooks.configurations import InCluster, ManagerEndpoint, Place, at_url
+from kohort.webhooks.configurations import InCluster, ManagerEndpoint, WebhookLocation, at_url
 from kohort.webhooks.jobs import framework_registrations, job_handlers
 from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.registrations import KUEUE, UNSUPPORTED_REGISTRATIONS, AnyRegistration
-from kohort.webhooks.startup import VISIBILITY_SERVICE, own_name, running_certificates, running_webhook_server
-from kohort.webhooks.unsupported import unsupported_judges
+from kohort.webhooks.startup import VISIBILITY_SERVICE, own_username, running_certificates, running_webhook_server
+from kohort.webhooks.unsupported import unsupported_handlers
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class _Start:
     async def serve_webhooks(self) -> None:
         """Serve webhooks, and inject the CA of their certificate into objects of the API server."""
         aggregated = InCluster(self._settings.namespace, VISIBILITY_SERVICE)
-        endpoint = ManagerEndpoint(self._webhook_location(), self._settings.namespace, await own_name(self._client))
+        endpoint = ManagerEndpoint(self._webhook_location(), self._settings.namespace, await own_username(self._client))
         jobs = framework_registrations(self._frameworks.active())
         registrations: tuple[AnyRegistration, ...] = (*KUEUE, *jobs, *UNSUPPORTED_REGISTRATIONS)
         wiring = WebhookWiring(endpoint, registrations, aggregated)
@@ -108,7 +108,7 @@ class _Start:
         )
         self.manager.certificates = self._certificates
         handlers = kueue_handlers(self._settings.gates) | job_handlers(self._frameworks, lambda: self._job_contexts)
-        handlers |= unsupported_judges(self._frameworks)
+        handlers |= unsupported_handlers(self._frameworks)
         options = self._options
         results = running_webhook_server(
             self._configuration, self._certificates, handlers, options.webhook_client_ca, options.webhook_socket
@@ -138,11 +138,11 @@ class _Start:
         return running_job_reconcilers(context, self._frameworks)
 
     def _on_synced(self, context: ControllerContext) -> None:
-        """Use this context in job webhooks; after a loss of the lease the previous one stays until caches sync again."""
+        """Use this context in job webhooks; after a lost lease the previous one stays until caches sync again."""
         # Webhooks write nothing, so they need no expectations.
         self._job_contexts = JobContextBuilder(context, self._frameworks, CacheReader(context, UidExpectations()))
 
-    def _webhook_location(self) -> Place:
+    def _webhook_location(self) -> WebhookLocation:
         if self._options.webhook_url:
             return at_url(self._options.webhook_url)
         return InCluster(self._settings.namespace, self._configuration.internal_cert_management.webhook_service_name)

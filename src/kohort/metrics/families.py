@@ -11,7 +11,7 @@ from math import inf
 from typing import Final, Generic, TypeVar
 
 Values = tuple[str, ...]
-_Value = TypeVar("Value")
+_Value = TypeVar("_Value")
 Pairs = Iterable[tuple[str, str]]
 
 

@@ -27,7 +27,7 @@ class ListenAddress:
     port: int
 
     @classmethod
-    def parse(cls, text: str, field: str) -> "Address | None":
+    def parse(cls, text: str, field: str) -> "ListenAddress | None":
         """Parse `host:port`; None if the server is disabled by "0" or an empty string."""
         if text in ("", "0"):
             return None

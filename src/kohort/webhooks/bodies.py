@@ -1,6 +1,6 @@
-"""Reads the bodies of reviews within bounds on size, time and total buffered bytes.
+"""Limits the bytes of all reviews that are buffered.
 
-When all bodies together become too large, the largest unfinished one is given up: a client that fills the buffer can't
+When all bodies together become too large, the largest incomplete one is dropped: a client that fills the buffer cannot
 keep others from sending small reviews.
 """
 
@@ -8,24 +8,25 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from aiohttp import StreamReader, web
+from aiohttp import web
 
-from kohort.kube.errors import StatusError, bad_request, too_large
+from kohort.kube.errors import StatusError
+from kohort.kube.http_server import read_body
 from kohort.webhooks.limits import WebhookLimits
 
 
 class BodyBuffers:
-    """The bytes of all reviews that are held in memory."""
+    """The bodies of all reviews in memory."""
 
     def __init__(self, limits: WebhookLimits) -> None:
         self._limits = limits
         self._receiving: set[Body] = set()
         self.size = 0
-        """Bytes held now."""
+        """Bytes buffered now."""
 
     @contextmanager
     def body(self) -> Iterator["Body"]:
-        """A body whose bytes count until the block ends."""
+        """A body whose bytes count until the context exits."""
         found = Body(self, self._limits)
         self._receiving.add(found)
         try:
@@ -34,61 +35,43 @@ class BodyBuffers:
             self._receiving.discard(found)
             self.size -= found.size
 
-    def took(self, body: "Body", part: bytes) -> None:
-        """Count a part; gives up the largest unfinished body when there are too many bytes."""
-        body.size += len(part)
-        self.size += len(part)
+    def count(self, size: int) -> None:
+        """Count received bytes; drops the largest incomplete body if there are too many."""
+        self.size += size
         if self.size > self._limits.buffered:
-            max(self._receiving, key=lambda each: each.size).give_up()
+            max(self._receiving, key=lambda each: each.size).drop()
 
     def complete(self, body: "Body") -> None:
-        """The body has arrived, and can't be given up any more."""
+        """Mark a body as complete, so that it is not dropped."""
         self._receiving.discard(body)
 
 
 class Body:
-    """One body on its way in."""
+    """One body that is being received."""
 
     def __init__(self, buffers: BodyBuffers, limits: WebhookLimits) -> None:
         self._buffers = buffers
         self._limits = limits
-        self._deadline: asyncio.Timeout | None = None
-        self._given_up = False
+        self._dropped: asyncio.Timeout | None = None
         self.size = 0
 
     async def read(self, request: web.BaseRequest) -> bytes:
-        """All of it; raises StatusError when it is too large, too slow or damaged, or has to make way for others."""
-        if (request.content_length or 0) > self._limits.review:
-            raise too_large(self._limits.review)
+        """The whole body; raises StatusError if it is too large, too slow or invalid, or was dropped."""
+        limits = self._limits
         try:
-            async with asyncio.timeout(self._limits.body_seconds) as self._deadline:
-                parts = await self._parts(request.content)
+            async with asyncio.timeout(None) as self._dropped:
+                body = await read_body(request, limits.review, limits.body_seconds, limits.idle_seconds, self._count)
         except TimeoutError:
-            raise self._late() from None
-        except ValueError as error:
-            raise bad_request(f"the body can't be read: {type(error).__name__}") from None
+            message = "too many bytes of reviews are buffered: try again later"
+            raise StatusError(429, "TooManyRequests", message) from None
         self._buffers.complete(self)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return body
 
-    def give_up(self) -> None:
-        """End the reading at once."""
-        self._given_up = True
-        if self._deadline is not None and not self._deadline.expired():
-            self._deadline.reschedule(0)
+    def drop(self) -> None:
+        """Stop receiving at once."""
+        if self._dropped is not None and not self._dropped.expired():
+            self._dropped.reschedule(0)
 
-    def _late(self) -> StatusError:
-        if self._given_up:
-            return StatusError(429, "TooManyRequests", "too many bytes of reviews are buffered: try again later")
-        return StatusError(408, "Timeout", "the body did not arrive in time")
-
-    async def _parts(self, content: StreamReader) -> list[bytes]:
-        parts: list[bytes] = []
-        while True:
-            async with asyncio.timeout(self._limits.idle_seconds):
-                part = await content.readany()
-            if not part:
-                return parts
-            self._buffers.took(self, part)
-            if self.size > self._limits.review:
-                raise too_large(self._limits.review)
-            parts.append(part)
+    def _count(self, size: int) -> None:
+        self.size += size
+        self._buffers.count(size)

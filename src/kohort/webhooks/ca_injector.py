@@ -1,6 +1,6 @@
-"""Keeps the trust of API servers up to date: whatever names our servers is told by which authorities to verify them.
+"""Writes the CA bundle into all objects that refer to the manager's servers.
 
-Level-triggered and idempotent, so every replica does it; who comes second changes nothing.
+Level-triggered and idempotent, so every replica does it; a second write changes nothing.
 """
 
 import logging
@@ -18,8 +18,7 @@ from kohort.kube.rate_limiter import TokenBucket
 from kohort.webhooks.ca_targets import (
     API_SERVICES,
     DEFINITIONS,
-    LeanKind,
-    Patch,
+    SchemalessCrdResource,
     WebhookTrust,
     api_service_patch,
     configuration_patch,
@@ -33,14 +32,14 @@ log = logging.getLogger(__name__)
 
 MANAGER = WriteOptions(field_manager="kohort-webhooks")
 _BURST, _RATE = 40, 0.2
-"""Writes at once, and then per second: enough for every step of a renewal, and a bound for quarrels."""
-_QUARREL = "somebody else keeps changing it: let all managers use one webhook URL"
-Mend = Callable[[JsonObject, WebhookTrust], Patch | None]
+"""Burst of writes, and then writes per second: enough for a renewal, and a limit where two clients overwrite each other."""
+_CONTENDED = "another client keeps changing it: use one webhook URL for all managers"
+CaPatch = Callable[[JsonObject, WebhookTrust], JsonObject | None]
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookWiring:
-    """Where our servers are, and what is registered."""
+    """The location of the manager's servers, and the registered webhooks."""
 
     manager: ManagerEndpoint
     registrations: Sequence[AnyRegistration]
@@ -49,31 +48,31 @@ class WebhookWiring:
 
 
 class CaInjector:
-    """Follows everything that may name our servers."""
+    """Patches webhook configurations, CRDs and APIServices that refer to the manager's servers."""
 
     def __init__(self, client: Client, informers: SharedInformerFactory, wiring: WebhookWiring) -> None:
         self._client = client
         self._bucket = TokenBucket(client.clock, _RATE, _BURST)
         self._trust = WebhookTrust(wiring.manager, wiring.registrations, b"")
         self._configurations = {act: informers.of(resource) for act, resource in CONFIGURATIONS.items()}
-        self._followed: list[tuple[Informer[Any], Mend]] = [
+        self._targets: list[tuple[Informer[Any], CaPatch]] = [
             *((informer, _configuration(act)) for act, informer in self._configurations.items()),
-            (informers.of(LeanKind(DEFINITIONS)), definition_patch),
+            (informers.of(SchemalessCrdResource(DEFINITIONS)), definition_patch),
         ]
         if wiring.aggregated is not None:
-            self._followed.append((informers.of(API_SERVICES), _api_service(wiring.aggregated)))
+            self._targets.append((informers.of(API_SERVICES), _api_service(wiring.aggregated)))
 
-    def subscribe(self, wake: Callable[[], None]) -> None:
-        """Have somebody woken whenever there may be something to do."""
-        for informer, _ in self._followed:
-            informer.subscribe(lambda _old, _new: wake())
+    def subscribe(self, enqueue: Callable[[], None]) -> None:
+        """Call a function whenever an object may need a patch."""
+        for informer, _ in self._targets:
+            informer.subscribe(lambda _old, _new: enqueue())
 
     async def inject(self, bundle: bytes) -> None:
-        """Mend what lacks the bundle; raises the first error after having tried all."""
+        """Patch objects that lack the bundle; raises the first error after trying all."""
         trust = replace(self._trust, bundle=bundle)
         failures = [
             failure
-            for failure in [*(await self._create(trust)), *(await self._mend(trust))]
+            for failure in [*(await self._create(trust)), *(await self._patch_all(trust))]
             if not (isinstance(failure, StatusError) and (failure.is_conflict or failure.is_not_found))
         ]
         if failures:
@@ -91,31 +90,31 @@ class CaInjector:
                 failures.append(error)
         return failures
 
-    async def _mend(self, trust: WebhookTrust) -> list[KubeError]:
+    async def _patch_all(self, trust: WebhookTrust) -> list[KubeError]:
         failures: list[KubeError] = []
-        for informer, mend in self._followed:
+        for informer, patch_for in self._targets:
             for found in list(informer.cache):
-                patch = mend(found, trust)
+                patch = patch_for(found, trust)
                 if patch is not None:
                     failures += await self._patched(informer, found, patch)
         return failures
 
-    async def _patched(self, informer: Informer[Any], found: JsonObject, patch: Patch) -> list[KubeError]:
+    async def _patched(self, informer: Informer[Any], found: JsonObject, patch: JsonObject) -> list[KubeError]:
         identity = informer.objects.kind.identity(found)
         if not self._bucket.try_take():
-            return [ConfigError(f"{found['kind']} {identity.key}: {_QUARREL}")]
+            return [ConfigError(f"{found['kind']} {identity.key}: {_CONTENDED}")]
         guarded = {**patch, "metadata": {"resourceVersion": identity.version}}
         try:
             await informer.objects.patch(identity.key, MergePatch(guarded), MANAGER)
         except KubeError as error:
             return [error]
-        log.info("%s %s trusts the webhooks", found["kind"], identity.key)
+        log.info("updated CA bundle of %s %s", found["kind"], identity.key)
         return []
 
 
-def _configuration(act: WebhookType) -> Mend:
+def _configuration(act: WebhookType) -> CaPatch:
     return lambda found, trust: configuration_patch(act, found, trust)
 
 
-def _api_service(service: InCluster) -> Mend:
+def _api_service(service: InCluster) -> CaPatch:
     return lambda found, trust: api_service_patch(found, service, trust.bundle)

@@ -1,6 +1,6 @@
-"""Objects that name our servers, and the change each of them needs to trust our certificates: pure functions.
+"""The patch that each object which refers to the manager's servers needs to trust their certificates: pure functions.
 
-In a cluster only the bundle is ours, the rest is the administrator's. A manager outside owns the whole of its entries.
+In a cluster the manager owns only the CA bundle. A manager outside the cluster owns whole entries.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,10 @@ from kohort.webhooks.configurations import (
     ManagerEndpoint,
     configuration,
     conversion_config,
-    trusting,
     webhooks,
+    with_ca_bundle,
 )
 from kohort.webhooks.registrations import AnyRegistration, WebhookType, acting
-
-Patch = dict[str, Json]
 
 DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
@@ -34,7 +32,7 @@ API_SERVICES = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservic
 
 @dataclass(frozen=True, slots=True)
 class WebhookTrust:
-    """Where our webhooks are, which there are, and by what they are verified."""
+    """The location of the webhooks, their registrations, and the CA bundle."""
 
     manager: ManagerEndpoint
     registrations: Sequence[AnyRegistration]
@@ -42,11 +40,11 @@ class WebhookTrust:
 
 
 @dataclass(frozen=True)
-class LeanKind(UnstructuredResource):
-    """Definitions without their schemas, which are large and none of our concern here."""
+class SchemalessCrdResource(UnstructuredResource):
+    """CustomResourceDefinitions without their schemas, which are large and not needed."""
 
     def read(self, data: Data) -> JsonObject:
-        """Keep what tells how objects are converted."""
+        """Keep the fields that concern conversion."""
         found = super().read(data)
         metadata = {name: value for name, value in found.get("metadata", {}).items() if name != "managedFields"}
         spec = found.get("spec", {})
@@ -54,41 +52,41 @@ class LeanKind(UnstructuredResource):
         return {**found, "metadata": metadata, "spec": kept, "status": {}}
 
 
-def configuration_patch(act: WebhookType, found: JsonObject, trust: WebhookTrust) -> Patch | None:
-    """What a webhook configuration lacks; None where nothing."""
+def configuration_patch(act: WebhookType, found: JsonObject, trust: WebhookTrust) -> JsonObject | None:
+    """The patch for a webhook configuration, or None."""
     entries = found.get("webhooks") or []
-    place = trust.manager.place
-    if isinstance(place, AtUrl):
+    location = trust.manager.location
+    if isinstance(location, AtUrl):
         ours = webhooks(acting(trust.registrations, act), trust.manager, trust.bundle)
         is_ours = found["metadata"]["name"] == NAMES[act]
-        return {"webhooks": ours} if is_ours and not _states(entries, ours) else None
-    mended = [_mended(each, place, trust.bundle) for each in entries]
-    return {"webhooks": mended} if mended != entries else None
+        return {"webhooks": ours} if is_ours and not _contains(entries, ours) else None
+    patched = [_with_bundle(each, location, trust.bundle) for each in entries]
+    return {"webhooks": patched} if patched != entries else None
 
 
-def _states(found: Sequence[JsonObject], wanted: Sequence[JsonObject]) -> bool:
-    """Whether the entries say what they should; what a server added as a default is no matter."""
+def _contains(found: Sequence[JsonObject], wanted: Sequence[JsonObject]) -> bool:
+    """Whether the entries have the wanted fields; defaults added by a server are ignored."""
     by_name = {each.get("name"): each for each in found}
     if len(by_name) != len(wanted):
         return False
     return all({**by_name.get(each["name"], {}), **each} == by_name.get(each["name"]) for each in wanted)
 
 
-def _mended(entry: JsonObject, place: InCluster, bundle: bytes) -> JsonObject:
+def _with_bundle(entry: JsonObject, location: InCluster, bundle: bytes) -> JsonObject:
     client_config = entry.get("clientConfig") or {}
-    if not _leads_to(client_config, place):
+    if not _refers_to(client_config, location):
         return entry
-    return {**entry, "clientConfig": trusting(client_config, bundle)}
+    return {**entry, "clientConfig": with_ca_bundle(client_config, bundle)}
 
 
-def _leads_to(holder: JsonObject, place: InCluster) -> bool:
+def _refers_to(holder: JsonObject, location: InCluster) -> bool:
     service = holder.get("service") or {}
-    return (service.get("namespace"), service.get("name")) == (place.namespace, place.name)
+    return (service.get("namespace"), service.get("name")) == (location.namespace, location.name)
 
 
 def missing_configurations(names: frozenset[str], trust: WebhookTrust) -> list[tuple[WebhookType, JsonObject]]:
-    """The configurations that a manager outside has to create, given those that are there."""
-    if not isinstance(trust.manager.place, AtUrl):
+    """The missing configurations, which a manager outside the cluster creates."""
+    if not isinstance(trust.manager.location, AtUrl):
         return []
     return [
         (act, configuration(act, trust.registrations, trust.manager, trust.bundle))
@@ -97,37 +95,37 @@ def missing_configurations(names: frozenset[str], trust: WebhookTrust) -> list[t
     ]
 
 
-def definition_patch(found: JsonObject, trust: WebhookTrust) -> Patch | None:
-    """What the conversion of a definition lacks; None where nothing."""
+def definition_patch(found: JsonObject, trust: WebhookTrust) -> JsonObject | None:
+    """The patch for the conversion of a CRD, or None."""
     conversion = found["spec"].get("conversion") or {}
     client_config = (conversion.get("webhook") or {}).get("clientConfig") or {}
-    place = trust.manager.place
-    if isinstance(place, AtUrl):
-        return _pointed_patch(found, client_config, conversion_config(place, trust.bundle))
-    if not _leads_to(client_config, place):
+    location = trust.manager.location
+    if isinstance(location, AtUrl):
+        return _url_patch(found, client_config, conversion_config(location, trust.bundle))
+    if not _refers_to(client_config, location):
         return None
-    wanted = trusting(client_config, trust.bundle)
+    wanted = with_ca_bundle(client_config, trust.bundle)
     return _conversion(wanted) if wanted != client_config else None
 
 
-def _pointed_patch(found: JsonObject, client_config: JsonObject, wanted: Json) -> Patch | None:
+def _url_patch(found: JsonObject, client_config: JsonObject, wanted: Json) -> JsonObject | None:
     spec = found["spec"]
     converts = spec.get("group") == GROUP and converts_by_webhook((spec.get("names") or {}).get("kind", ""))
     if not converts or client_config == wanted:
         return None
-    # A server refuses a place that is both a service and a URL.
+    # API servers reject a client config with both a service and a URL.
     return _conversion({"service": None, **wanted})
 
 
-def _conversion(client_config: Json) -> Patch:
+def _conversion(client_config: Json) -> JsonObject:
     webhook = {"conversionReviewVersions": ["v1"], "clientConfig": client_config}
     return {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
 
 
-def api_service_patch(found: JsonObject, service: InCluster, bundle: bytes) -> Patch | None:
-    """What an aggregated API of ours lacks; one that is not to be verified is left alone."""
+def api_service_patch(found: JsonObject, service: InCluster, bundle: bytes) -> JsonObject | None:
+    """The patch for an APIService of the manager, or None; one with insecureSkipTLSVerify is left unchanged."""
     spec = found.get("spec") or {}
-    if not _leads_to(spec, service) or spec.get("insecureSkipTLSVerify"):
+    if not _refers_to(spec, service) or spec.get("insecureSkipTLSVerify"):
         return None
-    wanted = trusting(spec, bundle)
+    wanted = with_ca_bundle(spec, bundle)
     return {"spec": {"caBundle": wanted["caBundle"]}} if wanted != spec else None

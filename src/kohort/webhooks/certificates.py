@@ -1,7 +1,7 @@
-"""The certificates of the manager's servers, as a value that renews itself in steps (a pure state machine).
+"""The certificates of the manager's servers and their stepwise renewal, as a pure state machine.
 
-Nobody is ever shown a certificate that he can't verify yet: a new authority is trusted for a while before it signs, and
-an old one is trusted for as long as it lives.
+No client receives a certificate that it cannot verify yet: a new CA is distributed for a while before it signs, and an
+old one is trusted until it expires.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,8 +21,8 @@ from kohort.kube.certificates import (
 from kohort.kube.config.secrets import KeyPair, from_base64
 from kohort.kube.errors import ConfigError
 
-SETTLING = timedelta(minutes=30)
-"""How long a new authority is trusted before it signs: every API server has heard of it by then."""
+TRUST_DELAY = timedelta(minutes=30)
+"""How long a new CA is distributed before it signs, so that every API server has it by then."""
 _MAX_HOSTS = 64
 _COMMON_NAME = "kohort-webhooks"
 
@@ -35,12 +35,12 @@ SecretData = Mapping[str, bytes]
 
 
 class CertificateError(ConfigError):
-    """Certificates that can't be used; names their place and the remedy."""
+    """Certificates are invalid; the message names their origin and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """What the replicas share: who signs, who will sign, who has signed, and what is served."""
+    """Shared by all replicas: the signing CA, its successor, former CAs, and the serving certificate."""
 
     authority: CertificatePair
     serving: CertificatePair
@@ -49,29 +49,29 @@ class Certificates:
 
     @property
     def trusted(self) -> tuple[x509.Certificate, ...]:
-        """Every authority that a client should trust, the one that signs first."""
+        """Every CA that clients should trust, the signing one first."""
         successors = (self.successor.certificate,) if self.successor else ()
         return (self.authority.certificate, *successors, *self.former)
 
     @property
     def bundle(self) -> bytes:
-        """The same in PEM, for webhook configurations and the like."""
+        """The CA bundle in PEM."""
         return b"".join(map(certificate_pem, self.trusted))
 
     @property
     def key_pair(self) -> KeyPair:
-        """What a server shows."""
+        """The serving certificate and its key."""
         return KeyPair(self.serving.certificate_pem, self.serving.key_pem)
 
 
 def new_certificates(hosts: Iterable[str], now: datetime) -> Certificates:
-    """A new authority and what it signs; clients that trust only former ones can't verify it."""
+    """A new CA and serving certificate; clients that trust only former CAs cannot verify it."""
     authority = CertificateAuthority.create(now)
     return Certificates(authority.pair, authority.issue_server(_COMMON_NAME, sorted(set(hosts)), now))
 
 
-def renewed(found: Certificates, hosts: Iterable[str], now: datetime) -> Certificates:
-    """The certificates after whatever step is due; equal to what was found when none is."""
+def renew(found: Certificates, hosts: Iterable[str], now: datetime) -> Certificates:
+    """The certificates after the next due step; unchanged if none is due."""
     if found.authority.certificate.not_valid_after_utc <= now:
         return new_certificates(hosts, now)
     found = replace(found, former=tuple(each for each in found.former if now < each.not_valid_after_utc))
@@ -83,7 +83,7 @@ def renewed(found: Certificates, hosts: Iterable[str], now: datetime) -> Certifi
 
 def _succeeded(found: Certificates, now: datetime) -> Certificates:
     successor = found.successor
-    if successor is None or now < successor.certificate.not_valid_after_utc - AUTHORITY_LIFE + SETTLING:
+    if successor is None or now < successor.certificate.not_valid_after_utc - AUTHORITY_LIFE + TRUST_DELAY:
         return found
     former = (found.authority.certificate, *found.former)
     return replace(found, authority=successor, successor=None, former=former)
@@ -93,7 +93,7 @@ def _serving(found: Certificates, hosts: frozenset[str], now: datetime) -> Certi
     serving = found.serving
     if serving.is_fresh(now) and serving.is_signed_by(found.authority.certificate) and hosts <= serving.hosts:
         return found
-    # Replicas may go by different names while they are replaced: each keeps those of the others.
+    # Replicas may have different hosts during an update: each keeps those of the others.
     names = hosts | serving.hosts
     issued = CertificateAuthority(found.authority).issue_server(
         _COMMON_NAME, sorted(names if len(names) <= _MAX_HOSTS else hosts), now
@@ -105,7 +105,7 @@ def _serving(found: Certificates, hosts: frozenset[str], now: datetime) -> Certi
 
 
 def to_secret(found: Certificates) -> dict[str, bytes]:
-    """The content of the Secret that keeps them; the names are those that ingress and cert-manager use."""
+    """The content of the Secret; the keys are those that ingress and cert-manager use."""
     data = {
         CERTIFICATE: found.serving.certificate_pem,
         KEY: found.serving.key_pem,
@@ -117,27 +117,27 @@ def to_secret(found: Certificates) -> dict[str, bytes]:
     return {**data, SUCCESSOR: found.successor.certificate_pem, SUCCESSOR_KEY: found.successor.key_pem}
 
 
-def due(data: SecretData, hosts: Iterable[str], now: datetime, origin: str) -> Certificates:
-    """The certificates that a Secret should keep now, judged by what it keeps; raises CertificateError.
+def renewed_from_secret(data: SecretData, hosts: Iterable[str], now: datetime, origin: str) -> Certificates:
+    """The certificates that a Secret should contain now, given its content; raises CertificateError.
 
-    Those that Kueue made are replaced: its manager has gone when ours comes.
+    Certificates created by Kueue are replaced: its manager does not run beside Kohort's.
     """
     if not any(data.get(name) for name in (CERTIFICATE, KEY, TRUSTED, AUTHORITY_KEY)):
         return new_certificates(hosts, now)
     try:
-        return renewed(_read(data), hosts, now)
+        return renew(_read(data), hosts, now)
     except ForeignKeyError:
         return new_certificates(hosts, now)
     except ValueError as error:
         remedy = "empty the Secret to get new ones, or set internalCertManagement.enable=false"
-        raise CertificateError(f"{origin}: its certificates can't be used ({error}): {remedy}") from None
+        raise CertificateError(f"{origin}: invalid certificates: {error}: {remedy}") from None
 
 
 def _read(data: SecretData) -> Certificates:
     missing = [name for name in (CERTIFICATE, KEY, TRUSTED, AUTHORITY_KEY) if not data.get(name)]
     if missing:
         raise ValueError(f"no {missing[0]}")
-    # The key first, by which Kueue's are known: the library objects to its authority, whose serial number is 0.
+    # The key first, which identifies Kueue's: the library rejects its CA, whose serial number is 0.
     read_key(data[AUTHORITY_KEY])
     trusted = x509.load_pem_x509_certificates(data[TRUSTED])
     authority = CertificatePair.from_pem(certificate_pem(trusted[0]), data[AUTHORITY_KEY])
@@ -147,6 +147,6 @@ def _read(data: SecretData) -> Certificates:
     return Certificates(authority, serving, successor, tuple(each for each in trusted if each not in known))
 
 
-def decoded(data: Mapping[str, str], origin: str) -> dict[str, bytes]:
+def decode_secret(data: Mapping[str, str], origin: str) -> dict[str, bytes]:
     """The content of a Secret as it comes from an API server; raises ConfigError."""
     return {name: from_base64(text, f"{origin}: {name}") for name, text in data.items()}

@@ -1,4 +1,4 @@
-"""Which writes an API server need not show to a webhook: expressions in CEL that it evaluates by itself.
+"""Match conditions (CEL) with which API servers skip webhook calls that cannot change or reject anything.
 
 A call costs both sides a millisecond, an expression some microseconds, and most writes are of Workloads.
 """
@@ -17,13 +17,13 @@ from kohort.webhooks.registrations import CREATE, AnyRegistration, UnsupportedRe
 _OF_STATUS = 'has(request.subResource) && request.subResource == "status"'
 _CREATION = f"request.operation == {dumps(CREATE)}"
 _MANY = 16
-"""Containers, or amounts of one, that are looked at here; expressions must not cost more than an API server allows."""
+"""Containers, or amounts of one, that an expression examines: API servers limit the cost of expressions."""
 
 
 def match_conditions(registration: AnyRegistration, user: str) -> list[Json]:
-    """What must hold for a write to be shown; `user` is the manager's name to the server, empty if nobody knows.
+    """The match conditions of a webhook; `user` is the manager's user name, or empty if unknown.
 
-    One condition for all: an API server evaluates every one of them, and within one it stops at the first answer.
+    One condition only: an API server evaluates all of them, but short-circuits within one.
     """
     if isinstance(registration, UnsupportedRegistration):
         return [{"name": "is-queueing", "expression": _is_queueing()}]
@@ -37,7 +37,7 @@ def match_conditions(registration: AnyRegistration, user: str) -> list[Json]:
 
 
 def _is_queueing() -> str:
-    """Keep back jobs that name no queue: what is not supported matters to them least of all."""
+    """Skip jobs without a queue name, for which unsupported features do not matter."""
     named = (
         f"(has(object.metadata.{table}) && {dumps(QUEUE_NAME_LABEL)} in object.metadata.{table})"
         for table in ("labels", "annotations")
@@ -46,9 +46,9 @@ def _is_queueing() -> str:
 
 
 def _has_what_is_dropped() -> str:
-    """Let a new Workload pass that says nothing of partial admission: there is nothing in it to change (API-55).
+    """Skip new Workloads without partial admission: there is nothing to change (API-55).
 
-    What has not the form of a Workload is shown, since an expression that fails would refuse it without a reason.
+    Malformed Workloads match, because a failing expression would reject them without a reason.
     """
     parts = (
         "has(object.spec)",
@@ -61,9 +61,9 @@ def _has_what_is_dropped() -> str:
 
 
 def _not_its_own(user: str) -> str:
-    """Keep the manager's statuses and new Workloads from coming back to it: most of all writes, made by the same rules.
+    """Skip the manager's own status writes and new Workloads, which follow the same rules and are most of all writes.
 
-    The field manager tells them from what a person writes under the same name.
+    The field manager distinguishes them from writes of a person with the same user name.
     """
     parts = (
         f"({_OF_STATUS} || {_CREATION})",
@@ -76,7 +76,7 @@ def _not_its_own(user: str) -> str:
 
 
 def _changes_what_is_judged() -> str:
-    """Let a status pass that has what the rules look at as it was before, such as that of a job that has finished."""
+    """Skip status writes that leave the validated fields unchanged, such as that of a finished job."""
     parts = (
         f"!({_OF_STATUS})",
         "!has(object.status)",
@@ -94,9 +94,9 @@ def _is_reserved(name: str) -> str:
 
 
 def _creates_what_is_judged() -> str:
-    """Let a new Workload pass in which the rules have nothing to look at, whatever the gates say (API-56 to API-65).
+    """Skip new Workloads without any validated field, for all feature gates (API-56 to API-65).
 
-    Its form is not in question: the API server has held it against the schema before it asks.
+    The API server has already validated it against the schema.
     """
     parts = (
         _CREATION,
@@ -110,7 +110,7 @@ def _creates_what_is_judged() -> str:
 
 
 def _is_plain(pod_set: str) -> str:
-    """A pod set without labels, annotations, topology and smallest count, whose amounts are sound."""
+    """A pod set without labels, annotations, topology and minimum count, with valid amounts."""
     metadata, spec = f"{pod_set}.template.metadata", f"{pod_set}.template.spec"
     parts = (
         _lacks(pod_set, (DROPPED_MEMBER, "topologyRequest")),
@@ -124,7 +124,7 @@ def _is_plain(pod_set: str) -> str:
 
 
 def _ask_for_sound_amounts(containers: str) -> str:
-    """Containers with no amount below zero, and none of the resource that counts pods (API-57)."""
+    """Containers without negative amounts and without the resource that counts pods (API-57)."""
     sound = _each_part("container.resources", ("requests", "limits"), "part", _are_sound)
     return _few(containers, "container", f"!has(container.resources) || {sound}")
 
@@ -136,7 +136,7 @@ def _are_sound(amounts: str) -> str:
 
 
 def _each_part(value: str, names: tuple[str, ...], variable: str, holds: Callable[[str], str]) -> str:
-    """Whichever of these members a map has, something holds of it."""
+    """A condition that holds for each of these members that a map has."""
     return f"{_list(names)}.all({variable}, !({variable} in {value}) || {holds(f'{value}[{variable}]')})"
 
 

@@ -1,6 +1,6 @@
-"""What tells an API server about the webhooks: two webhook configurations, and the conversion of definitions.
+"""The registration of webhooks: two webhook configurations, and the conversion of CRDs.
 
-A manager in the cluster is reached by its Service; one outside by a URL. `install` writes the same objects.
+A manager in the cluster is reached by its Service, one outside by a URL. `install` prints the same objects.
 """
 
 from base64 import b64encode
@@ -40,12 +40,12 @@ class InCluster:
     name: str
 
     def client_config(self, path: str) -> Json:
-        """How an API server reaches a path."""
+        """The client config for a path."""
         return {"service": {"namespace": self.namespace, "name": self.name, "path": path, "port": _PORT}}
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The names that the certificate must bear."""
+        """The hosts that the certificate must include."""
         return service_hosts(self.namespace, self.name)
 
 
@@ -56,47 +56,49 @@ class AtUrl:
     base: str
 
     def client_config(self, path: str) -> Json:
-        """How an API server reaches a path."""
+        """The client config for a path."""
         return {"url": f"{self.base}{path}"}
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The name or address that the certificate must bear."""
+        """The host that the certificate must include."""
         return (str(urlsplit(self.base).hostname),)
 
 
-Place = InCluster | AtUrl
+WebhookLocation = InCluster | AtUrl
 
 
 @dataclass(frozen=True, slots=True)
 class ManagerEndpoint:
-    """Where the manager is reached, where it lives, and as whom it writes."""
+    """The location of the manager's webhooks, its namespace and its user name."""
 
-    place: Place
+    location: WebhookLocation
     namespace: str
     user: str = ""
-    """Its name to the API server, whose own status writes need no second look; empty has them all checked."""
+    """Its user name, for skipping webhook calls for its own writes; empty skips none."""
 
 
 def at_url(text: str) -> AtUrl:
-    """The place that a user names; raises ConfigError."""
+    """Parse a webhook URL; raises ConfigError."""
     try:
         parts = urlsplit(text)
         usable = parts.scheme == "https" and parts.hostname and not (parts.query or parts.fragment or parts.username)
     except ValueError:
         usable = False
     if not usable:
-        raise ConfigError(f"webhook URL {text!r}: give one like https://192.0.2.7:9443 that the API server can reach")
+        raise ConfigError(
+            f"invalid webhook URL {text!r}: use one like https://192.0.2.7:9443 that the API server can reach"
+        )
     return AtUrl(text.rstrip("/"))
 
 
 def service_hosts(namespace: str, name: str) -> tuple[str, ...]:
-    """The names under which a Service is known in its cluster."""
+    """The DNS names of a Service."""
     return (f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local")
 
 
-def trusting(client_config: Json, bundle: bytes) -> Json:
-    """The same place, verified by these authorities; without any where something else fills them in."""
+def with_ca_bundle(client_config: Json, bundle: bytes) -> Json:
+    """The client config with a CA bundle; unchanged if the bundle is empty, because something else injects it."""
     return {**client_config, "caBundle": b64encode(bundle).decode()} if bundle else client_config
 
 
@@ -116,7 +118,7 @@ def configuration(
 def webhooks(
     registrations: Sequence[AnyRegistration], manager: ManagerEndpoint, bundle: bytes = b""
 ) -> list[dict[str, Json]]:
-    """The entries of a configuration; every default that a server would fill in is said, but those of selectors."""
+    """The entries of a configuration, with all defaults of the server except those of selectors."""
     return [_webhook(each, manager, bundle) for each in registrations]
 
 
@@ -124,7 +126,7 @@ def _webhook(registration: AnyRegistration, manager: ManagerEndpoint, bundle: by
     conditions = match_conditions(registration, manager.user)
     return {
         "name": registration.name,
-        "clientConfig": trusting(manager.place.client_config(registration.path), bundle),
+        "clientConfig": with_ca_bundle(manager.location.client_config(registration.path), bundle),
         "rules": registration.rules,
         "admissionReviewVersions": ["v1"],
         "failurePolicy": registration.failure_policy,
@@ -137,11 +139,11 @@ def _webhook(registration: AnyRegistration, manager: ManagerEndpoint, bundle: by
 
 
 def _all_but_system(namespace: str) -> Json:
-    """Jobs of the system, and the manager's own pods, must start without the manager (API-96, JOB-76)."""
+    """Excludes system jobs and the manager's own pods, which must start without the manager (API-96, JOB-76)."""
     values = [SYSTEM_NAMESPACE, namespace]
     return {"matchExpressions": [{"key": NAMESPACE_NAME_LABEL, "operator": "NotIn", "values": values}]}
 
 
-def conversion_config(place: Place, bundle: bytes = b"") -> Json:
-    """How an API server reaches the conversion webhook."""
-    return trusting(place.client_config(CONVERSION_PATH), bundle)
+def conversion_config(location: WebhookLocation, bundle: bytes = b"") -> Json:
+    """The client config of the conversion webhook."""
+    return with_ca_bundle(location.client_config(CONVERSION_PATH), bundle)

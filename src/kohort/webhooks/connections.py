@@ -1,7 +1,7 @@
 """Bounds the number of open connections.
 
-A connection that waits for its client (idle, or in the middle of a request) can be closed to make place for a new one,
-the longest waiting first. So clients that open connections and send nothing can't lock out an API server.
+A connection that waits for its client (idle, or in the middle of a request) can be closed in favor of a new one,
+the longest waiting first. So clients that open connections and send nothing cannot lock out an API server.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ class BoundedServer(web.Server):
         """Connections that wait for their client, the longest waiting first."""
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Admit a connection, and close another one when there are too many."""
+        """Accept a connection, and close another one if there are too many."""
         super().connection_made(handler, transport)
-        self.waits(handler)
+        self.mark_waiting(handler)
         if len(self.connections) > self._limit:
             self._close_longest_waiting()
 
@@ -31,13 +31,13 @@ class BoundedServer(web.Server):
         self._waiting.pop(handler, None)
         super().connection_lost(handler, exc)
 
-    def waits(self, handler: web.RequestHandler) -> None:
-        """The connection waits for its client from now on."""
+    def mark_waiting(self, handler: web.RequestHandler) -> None:
+        """Mark a connection as waiting for its client, so that it may be closed."""
         self._waiting.pop(handler, None)
         self._waiting[handler] = None
 
-    def works(self, handler: web.RequestHandler) -> None:
-        """The client waits for us: the connection is not closed to make place."""
+    def mark_busy(self, handler: web.RequestHandler) -> None:
+        """Mark a connection as busy with a request, so that it is not closed."""
         self._waiting.pop(handler, None)
 
     def _close_longest_waiting(self) -> None:

@@ -1,4 +1,4 @@
-"""The webhooks of job frameworks: the rules of `jobs`, with the facts of the moment round each job (API-96)."""
+"""The webhooks of job frameworks: the rules of `jobs` with the current context of each job (API-96)."""
 
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -17,23 +17,31 @@ from kohort.jobs.validation import validate_job
 from kohort.kube.errors import KubeError
 from kohort.webhooks.patching import json_patch
 from kohort.webhooks.registrations import ON_CREATE, ON_WRITE, WebhookRegistration, WebhookType, job_registrations
-from kohort.webhooks.reviews import ALLOWED, AdmissionRequest, Allowed, Answer, Denied, Judge, validation_response
+from kohort.webhooks.reviews import (
+    ALLOWED,
+    AdmissionHandler,
+    AdmissionRequest,
+    AdmissionResponse,
+    Allowed,
+    Denied,
+    validation_response,
+)
 from kohort.webhooks.shapes import check_shape
 
 
 class JobContextProvider(Protocol):
-    """What knows the surroundings of a job."""
+    """Builds the context of a job."""
 
     async def gather(self, obj: JsonObject, *, is_new: bool, author: UserInfo | None) -> JobContext:
-        """The facts of one request; raises ApiError or KubeError."""
+        """The context of one request; raises ApiError or KubeError."""
 
 
-Gatherers = Callable[[], JobContextProvider | None]
-"""The one of the moment; None while the caches are not filled."""
+JobContexts = Callable[[], JobContextProvider | None]
+"""Returns the current builder, or None before caches sync."""
 
 _UNSET_TIME = b'"creationTimestamp":null'
-"""What API servers write into every new object and its templates; no rule looks at it."""
-STARTING = Denied("the manager is starting and can't judge jobs yet: try again in a moment", code=503)
+"""Set by API servers in every new object and its templates; ignored by all rules."""
+NOT_SYNCED = Denied("the manager's caches are not synced yet, retry later", code=503)
 
 
 def framework_registrations(frameworks: Iterable[Framework]) -> tuple[WebhookRegistration, ...]:
@@ -47,54 +55,54 @@ def framework_registrations(frameworks: Iterable[Framework]) -> tuple[WebhookReg
     )
 
 
-def job_handlers(registry: FrameworkRegistry, gatherers: Gatherers) -> dict[str, Judge]:
-    """What answers at the paths of all frameworks; those that are not enabled let everything pass (JOB-75)."""
+def job_handlers(registry: FrameworkRegistry, contexts: JobContexts) -> dict[str, AdmissionHandler]:
+    """The handlers of all frameworks by path; those of disabled frameworks allow everything (JOB-75)."""
     return {
-        registration.path: _judge(framework, registration.act, gatherers) if name in registry.enabled else _pass
+        registration.path: _handler(framework, registration.act, contexts) if name in registry.enabled else _allow
         for name, framework in registry.frameworks.items()
         for registration in framework_registrations([framework])
     }
 
 
-def _pass(_request: AdmissionRequest) -> Answer:
+def _allow(_request: AdmissionRequest) -> AdmissionResponse:
     return ALLOWED
 
 
-def _judge(framework: Framework, act: WebhookType, gatherers: Gatherers) -> Judge:
+def _handler(framework: Framework, act: WebhookType, contexts: JobContexts) -> AdmissionHandler:
     decide = _defaulted if act is WebhookType.MUTATE else _validated
 
-    async def judge(request: AdmissionRequest) -> Answer:
-        gatherer = gatherers()
-        if gatherer is None:
-            return STARTING
+    async def handler(request: AdmissionRequest) -> AdmissionResponse:
+        builder = contexts()
+        if builder is None:
+            return NOT_SYNCED
         try:
-            return await decide(framework, request, gatherer)
+            return await decide(framework, request, builder)
         except (ApiError, KubeError):
             raise
         except Exception:
             check_shape(request, framework.resource)
             raise
 
-    return judge
+    return handler
 
 
-async def _defaulted(framework: Framework, request: AdmissionRequest, gatherer: JobContextProvider) -> Answer:
+async def _defaulted(framework: Framework, request: AdmissionRequest, builder: JobContextProvider) -> AdmissionResponse:
     job = _object(request.object, request)
     old = None if request.old is None else _object(request.old, request)
-    facts = await gatherer.gather(job, is_new=old is None, author=_author(job, old, request))
+    facts = await builder.gather(job, is_new=old is None, author=_author(job, old, request))
     defaulted, warnings = default_job(framework, job, facts)
     return Allowed(json_patch(job, defaulted), warnings)
 
 
-async def _validated(framework: Framework, request: AdmissionRequest, gatherer: JobContextProvider) -> Answer:
+async def _validated(framework: Framework, request: AdmissionRequest, builder: JobContextProvider) -> AdmissionResponse:
     job = _object(request.object, request)
     old = None if request.old is None else _object(request.old, request)
-    facts = await gatherer.gather(job, is_new=old is None, author=_author(job, old, request))
+    facts = await builder.gather(job, is_new=old is None, author=_author(job, old, request))
     return validation_response(*validate_job(framework, job, old, facts))
 
 
 def _author(job: JsonObject, old: JsonObject | None, request: AdmissionRequest) -> UserInfo | None:
-    """The user who sets the controller of the job; None where the request leaves it as it was."""
+    """The user that sets the controller of the job; None if the request leaves it unchanged."""
     controller = controller_owner(job)
     if controller is None or (old is not None and controller_owner(old) == controller):
         return None
@@ -102,7 +110,7 @@ def _author(job: JsonObject, old: JsonObject | None, request: AdmissionRequest) 
 
 
 def _object(data: msgspec.Raw, request: AdmissionRequest) -> JsonObject:
-    """The job, which knows its namespace even where it was not written down; a null counts as absent."""
+    """The job with its namespace and without null values."""
     found = decode_json(data)
     if bytes(data).count(b"null") > bytes(data).count(_UNSET_TIME):
         found = without_nulls(found)

@@ -1,4 +1,4 @@
-"""The webhooks of Kueue's own kinds: the functions of `api`, fed from the bytes of a review (API-95)."""
+"""The webhooks of Kueue's own kinds: the rules of `api`, applied to the objects of a review (API-95)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,22 +15,30 @@ from kohort.api.schema import schema_of
 from kohort.api.structural import validate
 from kohort.webhooks.patching import json_patch
 from kohort.webhooks.registrations import KUEUE, WebhookRegistration, WebhookType
-from kohort.webhooks.reviews import AdmissionRequest, Allowed, Answer, Denied, Judge, in_one_line, validation_response
+from kohort.webhooks.reviews import (
+    AdmissionHandler,
+    AdmissionRequest,
+    AdmissionResponse,
+    Allowed,
+    Denied,
+    in_one_line,
+    validation_response,
+)
 from kohort.webhooks.unsupported import new_warnings
 
 _WITHOUT_AMOUNTS = frozenset({"Workload"})
-"""Kinds without amounts among the fields that their struct knows: what it can read has the right form throughout."""
+"""Kinds whose struct has no quantities: an object that decodes has valid types throughout."""
 
 
-def kueue_handlers(gates: FeatureGates) -> dict[str, Judge]:
-    """What answers at each path of Kueue's own webhooks."""
-    return {each.path: _MAKERS[each.act](each, gates) for each in KUEUE}
+def kueue_handlers(gates: FeatureGates) -> dict[str, AdmissionHandler]:
+    """The handlers of Kueue's own webhooks by path."""
+    return {each.path: _FACTORIES[each.act](each, gates) for each in KUEUE}
 
 
-def _mutating(registration: WebhookRegistration, gates: FeatureGates) -> Judge:
+def _mutating(registration: WebhookRegistration, gates: FeatureGates) -> AdmissionHandler:
     kind = _kind(registration)
 
-    def mutate(request: AdmissionRequest) -> Answer:
+    def mutate(request: AdmissionRequest) -> AdmissionResponse:
         value = decode_json(request.object)
         if not isinstance(value, dict) or value.get("kind") != kind.info.resource.kind:
             raise DecodeError(f"expected a {kind.info.resource.kind}")
@@ -42,7 +50,7 @@ def _mutating(registration: WebhookRegistration, gates: FeatureGates) -> Judge:
 
 
 def _is_readable(request: AdmissionRequest, kind: type[CustomObject]) -> bool:
-    """Whether a quick look tells that every value has its type; there are too many Workloads for a thorough one."""
+    """Whether decoding alone proves that all types are valid; Workloads are too many for a full validation."""
     if kind.info.resource.kind not in _WITHOUT_AMOUNTS:
         return False
     try:
@@ -53,32 +61,32 @@ def _is_readable(request: AdmissionRequest, kind: type[CustomObject]) -> bool:
 
 
 def _unreadable(value: Json, kind: type[CustomObject]) -> list[FieldError]:
-    """What has not the form of its type; all else that is wrong is left for the schema to refuse (API-9)."""
+    """Type errors only; other errors are left to schema validation (API-9)."""
     return [error for error in validate(value, schema_of(kind)) if is_undecodable(error)]
 
 
 def _kind(registration: WebhookRegistration) -> type[CustomObject]:
     found = kind_of(V1BETA2, registration.resource.kind)
     if found is None:
-        raise DecodeError(f"{registration.resource.kind} is no kind of {V1BETA2}")
+        raise DecodeError(f"{registration.resource.kind} is not a kind of {V1BETA2}")
     return found
 
 
-def _validating(registration: WebhookRegistration, gates: FeatureGates) -> Judge:
+def _validating(registration: WebhookRegistration, gates: FeatureGates) -> AdmissionHandler:
     struct, check = VALIDATING[registration.resource.kind]
-    # There are too many writes of Workloads to decode them once more, and what they request is fixed.
+    # Workload writes are too many to decode them again, and their requests are immutable.
     is_fixed = registration.resource.kind == "Workload"
 
-    def judge(request: AdmissionRequest) -> Answer:
+    def handler(request: AdmissionRequest) -> AdmissionResponse:
         old = request.old
         former: Any = None if old is None else decode(old, struct)
         errors = check(decode(request.object, struct), former, gates)
         return validation_response(errors, new_warnings(request) if old is None or not is_fixed else ())
 
-    return judge
+    return handler
 
 
-_MAKERS: dict[WebhookType, Callable[[WebhookRegistration, FeatureGates], Judge]] = {
+_FACTORIES: dict[WebhookType, Callable[[WebhookRegistration, FeatureGates], AdmissionHandler]] = {
     WebhookType.MUTATE: _mutating,
     WebhookType.VALIDATE: _validating,
 }

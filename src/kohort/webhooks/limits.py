@@ -1,4 +1,4 @@
-"""What clients of the webhook port may use: bytes of a review, time to send it, buffers, processing slots, connections.
+"""Limits of the webhook server: size of a review, time to send it, buffers, processing slots, connections.
 
 The numbers follow from what an API server sends. It takes requests of up to 3 MiB and stores objects of up to 1.5 MiB,
 so an AdmissionReview, which has the old and the new object, stays below 8 MiB. It converts objects one by one as it
@@ -27,7 +27,7 @@ class WebhookLimits:
     idle_seconds: float = 2.0
     """Longest pause between two parts of a body."""
     body_seconds: float = 10.0
-    """Longest time to send a body: the timeout of the admission webhooks. The API server has given up by then."""
+    """Longest time to send a body: the timeout of the admission webhooks, after which API servers do not wait."""
     handshake_seconds: float = 5.0
     """Longest time for a TLS handshake."""
     large_at_once: int = 2
@@ -38,4 +38,4 @@ class WebhookLimits:
     """Open connections; above it, the one that has waited longest for its client is closed."""
 
 
-USUAL_LIMITS: Final = WebhookLimits()
+DEFAULT_LIMITS: Final = WebhookLimits()

@@ -1,6 +1,6 @@
 """JSON Patch (RFC 6902) from one object to another: members one by one, lists as wholes.
 
-A list is replaced whole because the patch meets the very object that the webhook was shown.
+A list is replaced as a whole, because the patch applies to exactly the object that the webhook received.
 """
 
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kohort.api.codec import Json, encode
 from kohort.api.pointer import format_pointer
 
-Place = tuple[str, ...]
+_Path = tuple[str, ...]
 
 
 def json_patch(before: Json, after: Json) -> list[Json]:
@@ -16,20 +16,20 @@ def json_patch(before: Json, after: Json) -> list[Json]:
     return list(_operations(before, after, ()))
 
 
-def _operations(before: Json, after: Json, place: Place) -> Iterator[Json]:
+def _operations(before: Json, after: Json, path: _Path) -> Iterator[Json]:
     if isinstance(before, dict) and isinstance(after, dict):
-        yield from _members(before, after, place)
+        yield from _members(before, after, path)
     elif encode(before) != encode(after):
         # Compared as text, because Python holds True for 1.
-        yield {"op": "replace", "path": format_pointer(place), "value": after}
+        yield {"op": "replace", "path": format_pointer(path), "value": after}
 
 
-def _members(before: dict[str, Json], after: dict[str, Json], place: Place) -> Iterator[Json]:
+def _members(before: dict[str, Json], after: dict[str, Json], path: _Path) -> Iterator[Json]:
     for name in before:
         if name not in after:
-            yield {"op": "remove", "path": format_pointer((*place, name))}
+            yield {"op": "remove", "path": format_pointer((*path, name))}
     for name, value in after.items():
         if name in before:
-            yield from _operations(before[name], value, (*place, name))
+            yield from _operations(before[name], value, (*path, name))
         else:
-            yield {"op": "add", "path": format_pointer((*place, name)), "value": value}
+            yield {"op": "add", "path": format_pointer((*path, name)), "value": value}

@@ -1,7 +1,7 @@
-"""Which writes an API server shows to which webhook, as data (docs/spec/api.md, section 5).
+"""The registered webhooks and their rules, as data (docs/spec/api.md, section 5).
 
-Names and paths are Kueue's, so that whatever refers to them goes on to work. One more webhook only warns of what this
-version does not support: no write fails because it can't be called.
+Names and paths are Kueue's, so that references to them keep working. One more webhook only warns of unsupported kinds;
+no write fails because it cannot be called.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ ON_WRITE = (CREATE, UPDATE)
 
 
 class WebhookType(Enum):
-    """What a webhook does; the value is how its path begins."""
+    """The type of a webhook; the value is the prefix of its path."""
 
     MUTATE = "mutate"
     VALIDATE = "validate"
@@ -29,13 +29,13 @@ class WebhookType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WebhookRegistration:
-    """One webhook, as an API server knows it."""
+    """One webhook of a webhook configuration."""
 
     act: WebhookType
     resource: Resource
     operations: tuple[str, ...]
     subresources: tuple[str, ...] = ()
-    """Parts of the object whose writes are shown too."""
+    """Subresources whose writes match too."""
     framework: str = ""
     """The job framework it belongs to; empty for Kueue's own kinds."""
 
@@ -62,13 +62,13 @@ class WebhookRegistration:
 
     @property
     def failure_policy(self) -> str:
-        """What becomes of a write when the webhook can't be called."""
+        """What happens to a write if the webhook cannot be called."""
         return "Fail"
 
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedRegistration:
-    """The webhook that warns of kinds which nothing here manages yet; it refuses nothing, and may be out of reach."""
+    """The webhook that warns of unsupported kinds; it rejects nothing, and its failures are ignored."""
 
     act: WebhookType = WebhookType.VALIDATE
     framework: str = ""
@@ -134,9 +134,9 @@ def job_registrations(framework: str, resource: Resource, mutated: tuple[str, ..
 UNSUPPORTED_REGISTRATIONS: tuple[UnsupportedRegistration, ...] = (
     (UnsupportedRegistration(),) if UnsupportedRegistration().rules else ()
 )
-"""Empty once everything is supported: a webhook without rules would be refused."""
+"""Empty if all kinds are supported: API servers reject a webhook without rules."""
 
 
 def acting(registrations: Iterable[AnyRegistration], act: WebhookType) -> list[AnyRegistration]:
-    """Those that do one thing, by name."""
+    """The registrations of one type, sorted by name."""
     return sorted((each for each in registrations if each.act is act), key=lambda each: each.name)

@@ -1,6 +1,6 @@
-"""AdmissionReview on the wire: what a webhook is asked, and how it answers.
+"""AdmissionReview: decoding requests and encoding responses.
 
-Objects stay bytes until a rule wants them typed: a status write passes here each time, so nothing is decoded twice.
+Objects stay bytes until a rule needs them typed, so that nothing is decoded twice.
 """
 
 from base64 import b64encode
@@ -21,7 +21,7 @@ _NULLS = (b"", b"null")
 
 
 class AdmissionRequest(View):
-    """A write that an API server is about to carry out."""
+    """A write that an API server is about to perform."""
 
     uid: str = ""
     operation: str = ""
@@ -35,7 +35,7 @@ class AdmissionRequest(View):
 
     @property
     def old(self) -> msgspec.Raw | None:
-        """The object as it is stored; None where there is none yet."""
+        """The stored object; None on creation."""
         return None if bytes(self.old_object) in _NULLS else self.old_object
 
 
@@ -47,7 +47,7 @@ class _Review(View):
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The write may go on, changed by a JSON patch where there is one."""
+    """The write is allowed, optionally changed by a JSON patch."""
 
     patch: Sequence[Json] = ()
     warnings: Sequence[str] = ()
@@ -55,7 +55,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The write may not go on; the message is one line for the user."""
+    """The write is denied; the message is one line for the user."""
 
     message: str
     code: int = 403
@@ -63,35 +63,35 @@ class Denied:
     warnings: Sequence[str] = ()
 
 
-Answer = Allowed | Denied
-Judge = Callable[[AdmissionRequest], Answer | Awaitable[Answer]]
-"""What a webhook does; only rules that look at other objects may have to wait."""
+AdmissionResponse = Allowed | Denied
+AdmissionHandler = Callable[[AdmissionRequest], AdmissionResponse | Awaitable[AdmissionResponse]]
+"""Handles an admission request; only rules that read other objects are asynchronous."""
 
 ALLOWED = Allowed()
 
 
 def read_review(body: bytes) -> AdmissionRequest:
-    """The request of a review; raises DecodeError in words for the operator of the API server."""
+    """The request of a review; raises DecodeError with a message for the operator of the API server."""
     review = decode(body, _Review)
     if (review.api_version, review.kind) != (API_VERSION, KIND):
-        said = f"{review.api_version or 'nothing'}, Kind={review.kind or 'nothing'}"
-        raise DecodeError(f"expected {API_VERSION}, Kind={KIND}, got {said}: register with admissionReviewVersions v1")
+        got = f"{review.api_version or 'nothing'}, Kind={review.kind or 'nothing'}"
+        raise DecodeError(f"expected {API_VERSION}, Kind={KIND}, got {got}: register with admissionReviewVersions v1")
     if review.request is None or not review.request.uid:
         raise DecodeError("the review has no request with a uid")
     return review.request
 
 
-def answered(uid: str, answer: Answer) -> bytes:
-    """The review that carries an answer."""
-    response: dict[str, Json] = {"uid": uid, "allowed": isinstance(answer, Allowed)}
-    if isinstance(answer, Denied):
-        response["status"] = _status(answer)
-    elif answer.patch:
-        response["patchType"] = "JSONPatch"
-        response["patch"] = b64encode(encode(answer.patch)).decode()
-    if answer.warnings:
-        response["warnings"] = list(answer.warnings)
-    return encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})
+def encode_response(uid: str, response: AdmissionResponse) -> bytes:
+    """The encoded review with a response."""
+    encoded: dict[str, Json] = {"uid": uid, "allowed": isinstance(response, Allowed)}
+    if isinstance(response, Denied):
+        encoded["status"] = _status(response)
+    elif response.patch:
+        encoded["patchType"] = "JSONPatch"
+        encoded["patch"] = b64encode(encode(response.patch)).decode()
+    if response.warnings:
+        encoded["warnings"] = list(response.warnings)
+    return encode({"apiVersion": API_VERSION, "kind": KIND, "response": encoded})
 
 
 def _status(denied: Denied) -> Json:
@@ -99,19 +99,19 @@ def _status(denied: Denied) -> Json:
     return {**status, "reason": denied.reason} if denied.reason else status
 
 
-def validation_response(errors: Sequence[FieldError], warnings: Sequence[str] = ()) -> Answer:
-    """The answer of a validating webhook, with every problem in one line."""
+def validation_response(errors: Sequence[FieldError], warnings: Sequence[str] = ()) -> AdmissionResponse:
+    """The response of a validating webhook, with all errors in one line."""
     if not errors:
         return Allowed(warnings=warnings) if warnings else ALLOWED
     return Denied(in_one_line(errors), reason="Forbidden", warnings=warnings)
 
 
 def in_one_line(errors: Sequence[FieldError]) -> str:
-    """Several problems as Kubernetes lists them."""
+    """Several errors in Kubernetes' format."""
     texts = [str(error) for error in errors]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def undecodable(error: DecodeError) -> Denied:
-    """The object does not have the shape of its kind (API-9)."""
+    """The response to an object that cannot be decoded (API-9)."""
     return Denied(str(error), code=400)

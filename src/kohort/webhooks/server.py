@@ -1,6 +1,6 @@
-"""HTTPS in front of the webhooks: aiohttp's low-level server, a table of paths, HTTP/1.1 as API servers ask for it.
+"""The HTTPS server of the webhooks: aiohttp's low-level server, HTTP/1.1, and a table of paths.
 
-Whatever is sent, the asker gets an answer in one line; what a request may cost in memory and time is bounded.
+Every request gets a response with a one-line message on errors; its memory and time are bounded.
 """
 
 import asyncio
@@ -30,24 +30,32 @@ from kohort.kube.errors import (
 from kohort.kube.http_server import stop_server
 from kohort.webhooks.bodies import BodyBuffers
 from kohort.webhooks.connections import BoundedServer
-from kohort.webhooks.conversion import converted
-from kohort.webhooks.limits import LARGE, USUAL_LIMITS, WebhookLimits
-from kohort.webhooks.reviews import AdmissionRequest, Answer, Denied, Judge, answered, read_review, undecodable
+from kohort.webhooks.conversion import handle_conversion
+from kohort.webhooks.limits import DEFAULT_LIMITS, LARGE, WebhookLimits
+from kohort.webhooks.reviews import (
+    AdmissionHandler,
+    AdmissionRequest,
+    AdmissionResponse,
+    Denied,
+    encode_response,
+    read_review,
+    undecodable,
+)
 
 log = logging.getLogger(__name__)
 
 _STOP_SECONDS = 5.0
 _IDLE_SECONDS = 120.0
-"""Longer than API servers keep a connection that they don't use: who sends on one finds it open."""
-_TLS_READS = 16 * 1024
-"""Bytes that a connection reads at once: a TLS record. asyncio sets aside 256 KiB for each, used or not."""
+"""Longer than API servers keep idle connections, so that they never reuse one that is being closed."""
+_TLS_READ_BYTES = 16 * 1024
+"""Bytes that a connection reads at once: a TLS record. asyncio would allocate 256 KiB for each."""
 
 
 class WebhookServer:
-    """Answers reviews at the paths of a table."""
+    """Serves reviews at the paths of a table."""
 
-    def __init__(self, judges: Mapping[str, Judge], limits: WebhookLimits = USUAL_LIMITS) -> None:
-        self._judges = judges
+    def __init__(self, handlers: Mapping[str, AdmissionHandler], limits: WebhookLimits = DEFAULT_LIMITS) -> None:
+        self._handlers = handlers
         self._limits = limits
         self._buffers = BodyBuffers(limits)
         self._large = asyncio.Semaphore(limits.large_at_once)
@@ -59,9 +67,9 @@ class WebhookServer:
             keepalive_timeout=_IDLE_SECONDS,
             access_log=None,
         )
-        self._asks_for_certificate = False
+        self._requires_certificate = False
         self.port = 0
-        """Where it listens, once it does."""
+        """The port, once the server listens."""
 
     @property
     def buffered(self) -> int:
@@ -70,21 +78,21 @@ class WebhookServer:
 
     @property
     def connections(self) -> int:
-        """How many clients are connected."""
+        """The number of open connections."""
         return len(self._http.connections)
 
     @asynccontextmanager
     async def listening(
         self, host: str, port: int, context: ssl.SSLContext, bound: socket.socket | None = None
     ) -> AsyncIterator["WebhookServer"]:
-        """Serve for as long as the block lasts, on a bound socket or an address; port 0 is any. Raises ConfigError.
+        """Serves until the context exits, on a bound socket or an address; port 0 means any. Raises ConfigError.
 
-        With a context that verifies clients, admission reviews are answered only to clients with a certificate.
-        Conversions are answered to all: API servers have no setting for a certificate there.
+        With a context that verifies clients, admission reviews require a client certificate.
+        Conversions do not: API servers cannot present a certificate there.
         """
         loop = asyncio.get_running_loop()
-        SSLProtocol.max_size = _TLS_READS
-        self._asks_for_certificate = context.verify_mode is not ssl.CERT_NONE
+        SSLProtocol.max_size = _TLS_READ_BYTES
+        self._requires_certificate = context.verify_mode is not ssl.CERT_NONE
         address: dict[str, Any] = {"host": host or None, "port": port, "reuse_address": True}
         try:
             server = await loop.create_server(
@@ -95,7 +103,7 @@ class WebhookServer:
             )
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else str(error)
-            raise ConfigError(f"webhooks: can't listen on {host}:{port}: {why}: choose another webhook.port") from None
+            raise ConfigError(f"webhooks: cannot listen on {host}:{port}: {why}: choose another webhook.port") from None
         self.port = int(server.sockets[0].getsockname()[1])
         try:
             yield self
@@ -104,64 +112,64 @@ class WebhookServer:
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
-        self._http.waits(connection)
+        self._http.mark_waiting(connection)
         try:
-            return _json(200, await self._answer(request))
+            return _json(200, await self._respond(request))
         except StatusError as error:
             response = _json(error.code, encode(error.to_status()))
-            # What is left of the body would be taken for the next request.
+            # The unread part of the body would be parsed as the next request.
             response.force_close()
             return response
         finally:
             if connection.transport is not None:
-                self._http.waits(connection)
+                self._http.mark_waiting(connection)
 
-    async def _answer(self, request: web.BaseRequest) -> bytes:
+    async def _respond(self, request: web.BaseRequest) -> bytes:
         path = request.rel_url.raw_path
-        judge = self._judges.get(path)
-        if judge is None and path != CONVERSION_PATH:
+        handler = self._handlers.get(path)
+        if handler is None and path != CONVERSION_PATH:
             raise not_found(ErrorSubject("webhooks", name=path))
         if request.method != "POST":
             raise method_not_allowed(ErrorSubject("webhooks", name=path), request.method)
-        if judge is not None and self._asks_for_certificate and not _has_certificate(request):
-            raise StatusError(401, "Unauthorized", "admission reviews need the API server's client certificate")
+        if handler is not None and self._requires_certificate and not _has_certificate(request):
+            raise StatusError(401, "Unauthorized", "admission reviews require the API server's client certificate")
         with self._buffers.body() as incoming:
             body = await incoming.read(request)
-            self._http.works(request.protocol)
+            self._http.mark_busy(request.protocol)
             async with self._large if len(body) > LARGE else self._small:
-                return await converted(body) if judge is None else await admitted(path, judge, body)
+                return await handle_conversion(body) if handler is None else await handle_admission(path, handler, body)
 
 
 def _has_certificate(request: web.BaseRequest) -> bool:
-    """Whether the client showed a certificate; the handshake has verified it."""
+    """Whether the client presented a certificate, which the handshake has verified."""
     return request.transport is not None and bool(request.transport.get_extra_info("peercert"))
 
 
-async def admitted(path: str, judge: Judge, body: bytes) -> bytes:
-    """The answer to an AdmissionReview, whatever is wrong with it or with the rule."""
+async def handle_admission(path: str, handler: AdmissionHandler, body: bytes) -> bytes:
+    """The response to an AdmissionReview; errors become part of it."""
     uid = ""
     try:
         request = read_review(body)
         uid = request.uid
-        return answered(uid, await _judged(judge, request, len(body)))
+        return encode_response(uid, await _call(handler, request, len(body)))
     except DecodeError as error:
-        return answered(uid, undecodable(error))
+        return encode_response(uid, undecodable(error))
     except ApiError as error:
-        return answered(uid, Denied(" ".join(str(error).split())))
+        return encode_response(uid, Denied(" ".join(str(error).split())))
     except KubeError as error:
-        return answered(uid, Denied(f"the webhook could not ask the API server: {error}", code=500))
+        return encode_response(uid, Denied(f"the webhook could not read from the API server: {error}", code=500))
     except Exception:
-        # A fault of ours must not pass for the user's; it is refused, because the webhook promises to check.
+        # An internal error is not the user's fault; the write is denied, because it was not validated.
         log.exception("webhook %s failed", path)
-        return answered(uid, Denied("the webhook failed: the manager's log has the reason", code=500))
+        return encode_response(uid, Denied("internal error of the webhook, see the manager's log", code=500))
 
 
-async def _judged(judge: Judge, request: AdmissionRequest, size: int) -> Answer:
-    """The answer of a judge; a large object goes through rules that wait for nothing in a thread."""
-    if size > LARGE and not inspect.iscoroutinefunction(judge):
-        found = await asyncio.to_thread(judge, request)
+async def _call(handler: AdmissionHandler, request: AdmissionRequest, size: int) -> AdmissionResponse:
+    """Call a handler; synchronous rules process large objects in a thread."""
+    if size > LARGE and not inspect.iscoroutinefunction(handler):
+        found = await asyncio.to_thread(handler, request)
     else:
-        found = judge(request)
+        found = handler(request)
     return await found if isinstance(found, Awaitable) else found
 
 

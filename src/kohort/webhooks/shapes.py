@@ -1,6 +1,6 @@
-"""Whether an object has the types of its kind, looked at only after a rule of `jobs` has failed on it.
+"""Checks the types of a job on which a rule of `jobs` has raised.
 
-API servers check built-in kinds before they ask a webhook; everybody else can send anything.
+API servers validate built-in kinds before they call a webhook; other clients can send anything.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ _SHAPES: dict[tuple[str, str], tuple[type[ObjectView], tuple[str, ...]]] = {
     ("batch", "CronJob"): (CronJob, ("spec", "jobTemplate", "spec", "template", "spec")),
     ("batch", "Job"): (Job, ("spec", "template", "spec")),
 }
-"""The view of each kind, and the place of its pods' spec, which must be there."""
+"""The view of each kind, and the path of its pod spec, which is required."""
 
 
 def check_shape(request: AdmissionRequest, resource: Resource) -> None:
-    """Look at the types of the new and the old object; raises DecodeError for the first that is wrong."""
+    """Check the types of the new and the old object; raises DecodeError for the first error."""
     shape, pods = _SHAPES.get((resource.group, resource.kind), (ObjectView, ()))
     for each in (request.object, request.old):
         if each is not None:
@@ -34,8 +34,8 @@ def check_shape(request: AdmissionRequest, resource: Resource) -> None:
             _find(decode_json(each), pods)
 
 
-def _find(value: Json, place: Sequence[str]) -> None:
-    for index, name in enumerate(place):
+def _find(value: Json, path: Sequence[str]) -> None:
+    for index, name in enumerate(path):
         value = value.get(name)
         if value is None:
-            raise DecodeError(f"{'.'.join(place[: index + 1])} is required")
+            raise DecodeError(f"{'.'.join(path[: index + 1])} is required")

@@ -1,4 +1,4 @@
-"""Where the serving certificate comes from: a Secret that the manager keeps, or files that somebody mounts."""
+"""Sources of the serving certificate: a Secret managed by the manager, or mounted files."""
 
 import asyncio
 from base64 import b64encode
@@ -14,37 +14,44 @@ from kohort.kube.client import Client
 from kohort.kube.config.credential_files import RotatingFile
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.errors import ConfigError, StatusError
-from kohort.webhooks.certificates import CERTIFICATE, KEY, CertificateError, decoded, due, to_secret
+from kohort.webhooks.certificates import (
+    CERTIFICATE,
+    KEY,
+    CertificateError,
+    decode_secret,
+    renewed_from_secret,
+    to_secret,
+)
 
-_TRIES = 5
+_MAX_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ServedCertificate:
-    """What servers show, and what clients verify it by."""
+    """The serving certificate, and the CA bundle that verifies it."""
 
     key_pair: KeyPair
     bundle: bytes = b""
-    """Empty where somebody else tells clients whom to trust."""
+    """Empty if the CA bundle is injected by something else."""
 
 
 class CertificateSource(Protocol):
-    """What knows the certificate of the moment."""
+    """Provides the current certificate."""
 
     @property
     def origin(self) -> str:
-        """Its place, for messages."""
+        """The origin, for messages."""
 
     @property
     def pause(self) -> float:
-        """Seconds after which to ask again, at the latest."""
+        """Seconds after which to refresh."""
 
     async def current(self) -> ServedCertificate:
-        """The certificate; made or renewed where that is due. Raises KubeError."""
+        """The certificate, created or renewed if due. Raises KubeError."""
 
 
 class SecretSource:
-    """Certificates made here and kept in a Secret, which all replicas share (`internalCertManagement`)."""
+    """Certificates created by the manager and stored in a Secret, which all replicas share (`internalCertManagement`)."""
 
     pause = 600.0
 
@@ -56,19 +63,19 @@ class SecretSource:
 
     @property
     def origin(self) -> str:
-        """Which Secret."""
+        """The name of the Secret."""
         return f"Secret {self.key}"
 
     async def current(self) -> ServedCertificate:
-        """What the Secret keeps, after whatever step is due; whoever writes first, all serve the same."""
-        for _ in range(_TRIES):
+        """The Secret's certificates after the next due step; all replicas serve what the first of them wrote."""
+        for _ in range(_MAX_ATTEMPTS):
             found = await self._found()
-            kept = decoded(found.get("data") or {}, self.origin)
-            wanted = due(kept, self._hosts, self._clock.wall(), self.origin)
+            kept = decode_secret(found.get("data") or {}, self.origin)
+            wanted = renewed_from_secret(kept, self._hosts, self._clock.wall(), self.origin)
             data = to_secret(wanted)
-            if data == kept or await self._wrote(found, data):
+            if data == kept or await self._write(found, data):
                 return ServedCertificate(wanted.key_pair, wanted.bundle)
-        raise CertificateError(f"{self.origin}: others change it all the time: see who writes it")
+        raise CertificateError(f"{self.origin}: too many conflicting writes: check which other client writes it")
 
     async def _found(self) -> dict[str, Any]:
         try:
@@ -78,8 +85,8 @@ class SecretSource:
                 raise
             return {}
 
-    async def _wrote(self, found: dict[str, Any], data: dict[str, bytes]) -> bool:
-        """Whether nobody else was first."""
+    async def _write(self, found: dict[str, Any], data: dict[str, bytes]) -> bool:
+        """Write the Secret; returns False on a conflict."""
         encoded: Json = {name: b64encode(content).decode() for name, content in data.items()}
         try:
             if found:
@@ -97,7 +104,7 @@ class SecretSource:
 
 
 class MountedSource:
-    """A key pair in files, as cert-manager and kubelet put and replace them."""
+    """A key pair in files, mounted and rotated by the kubelet."""
 
     pause = 10.0
 
@@ -108,11 +115,11 @@ class MountedSource:
 
     @property
     def origin(self) -> str:
-        """Which directory."""
+        """The directory."""
         return str(self._directory)
 
     async def current(self) -> ServedCertificate:
-        """What the files hold now."""
+        """The current content of the files."""
         try:
             return await asyncio.to_thread(self._read)
         except ConfigError as error:

@@ -1,6 +1,6 @@
-"""Webhooks at work: certificates that are kept, shown and trusted, and a server that answers.
+"""Runs certificates with CA injection, and the webhook server.
 
-The manager starts `certified` first, since its other servers show the same certificate, then `answering`.
+The manager starts `running_certificates` first, because its other servers use the same certificate.
 """
 
 import socket
@@ -24,29 +24,29 @@ from kohort.kube.server_tls import server_context, use_key_pair, verify_clients
 from kohort.kube.workqueue import WorkQueue
 from kohort.webhooks.ca_injector import CaInjector, WebhookWiring
 from kohort.webhooks.configurations import AtUrl, InCluster
-from kohort.webhooks.reviews import Judge
+from kohort.webhooks.reviews import AdmissionHandler
 from kohort.webhooks.server import WebhookServer
 from kohort.webhooks.sources import CertificateSource, MountedSource, SecretSource, ServedCertificate
 
 VISIBILITY_SERVICE = "kueue-visibility-server"
 METRICS_SERVICE = "kueue-controller-manager-metrics-service"
-_ONLY = "certificates"
-"""The one key of the controller: everything is looked at together."""
+_KEY = "certificates"
+"""The only key of the controller."""
 
 
-async def own_name(client: Client) -> str:
-    """As whom the API server knows us; empty where it does not say."""
+async def own_username(client: Client) -> str:
+    """The user name of this client; empty if the API server does not provide it."""
     try:
-        answer = await client.of(SelfSubjectReview).create(SelfSubjectReview())
+        response = await client.of(SelfSubjectReview).create(SelfSubjectReview())
     except StatusError as error:
         if error.code in (403, 404):
             return ""
         raise
-    return answer.status.user_info.username
+    return response.status.user_info.username
 
 
 class ServingCertificates:
-    """The certificate of the moment, in every context that shows it."""
+    """The current serving certificate, loaded into the TLS contexts of all servers."""
 
     def __init__(self, source: CertificateSource) -> None:
         self._source = source
@@ -55,16 +55,16 @@ class ServingCertificates:
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is a certificate to show."""
+        """Whether there is a certificate."""
         return self._served is not None
 
     @property
     def bundle(self) -> bytes:
-        """By what clients verify it; empty where somebody else tells them."""
+        """The CA bundle; empty if something else injects it."""
         return self._served.bundle if self._served else b""
 
     def context(self, tls: Tls) -> ssl.SSLContext:
-        """A new context that shows the certificate of the moment, whichever it will be; raises ConfigError."""
+        """A new TLS context that always has the current certificate; raises ConfigError."""
         context = server_context(tls)
         if self._served is not None:
             use_key_pair(context, self._served.key_pair, self._source.origin)
@@ -72,7 +72,7 @@ class ServingCertificates:
         return context
 
     async def refresh(self) -> None:
-        """Show what the source has now; raises KubeError, and then goes on to show what it had."""
+        """Load the source's certificate; raises KubeError and then keeps the previous one."""
         served = await self._source.current()
         if self._served is None or served.key_pair != self._served.key_pair:
             for context in (server_context(Tls()), *self._contexts):
@@ -84,7 +84,7 @@ class ServingCertificates:
 async def running_certificates(
     client: Client, configuration: Configuration, wiring: WebhookWiring
 ) -> AsyncIterator[ServingCertificates]:
-    """Certificates for as long as the block lasts: made, kept and renewed, and told to who has to trust them."""
+    """Creates and renews certificates and injects their CA until the context exits."""
     informers = SharedInformerFactory(client)
     source = _source(client, configuration, wiring)
     found = ServingCertificates(source)
@@ -99,12 +99,12 @@ async def running_certificates(
         return RequeueAfter(source.pause)
 
     if injector is not None:
-        injector.subscribe(lambda: queue.add(_ONLY))
+        injector.subscribe(lambda: queue.add(_KEY))
     if isinstance(source, SecretSource):
         scope = ListScope(source.key.namespace, fields=f"metadata.name={source.key.name}")
-        informers.of(typed_resource(Secret), scope).subscribe(lambda _old, _new: queue.add(_ONLY))
+        informers.of(typed_resource(Secret), scope).subscribe(lambda _old, _new: queue.add(_KEY))
     controller = Controller("webhook-certificates", queue, reconcile, client.clock)
-    queue.add(_ONLY)
+    queue.add(_KEY)
     controller.start()
     informers.start()
     try:
@@ -123,28 +123,28 @@ def _source(client: Client, configuration: Configuration, wiring: WebhookWiring)
 
 
 def _hosts(wiring: WebhookWiring) -> tuple[str, ...]:
-    """Every name under which a server of the manager is known: they all show one certificate."""
-    place, namespace = wiring.manager.place, wiring.manager.namespace
+    """The hosts of all servers of the manager, which share one certificate."""
+    location, namespace = wiring.manager.location, wiring.manager.namespace
     others = [InCluster(namespace, METRICS_SERVICE), *([wiring.aggregated] if wiring.aggregated else [])]
-    inside = () if isinstance(place, AtUrl) else (host for each in others for host in each.hosts)
-    return (*place.hosts, *inside)
+    inside = () if isinstance(location, AtUrl) else (host for each in others for host in each.hosts)
+    return (*location.hosts, *inside)
 
 
 @asynccontextmanager
 async def running_webhook_server(
     configuration: Configuration,
     certificates: ServingCertificates,
-    judges: Mapping[str, Judge],
+    handlers: Mapping[str, AdmissionHandler],
     client_authorities: Path | None = None,
     bound: socket.socket | None = None,
 ) -> AsyncIterator[WebhookServer]:
-    """The webhook server, for as long as the block lasts, on a bound socket if there is one; raises ConfigError.
+    """Runs the webhook server until the context exits, on a bound socket if given; raises ConfigError.
 
-    Where authorities of clients are given, admission reviews need a certificate that one of them signed.
+    With `client_authorities`, admission reviews require a client certificate signed by one of them.
     """
-    place = configuration.webhook
+    location = configuration.webhook
     context = certificates.context(configuration.tls)
     if client_authorities is not None:
         verify_clients(context, client_authorities)
-    async with WebhookServer(judges).listening(place.host, place.port, context, bound) as server:
+    async with WebhookServer(handlers).listening(location.host, location.port, context, bound) as server:
         yield server

@@ -1,16 +1,16 @@
-"""Warnings at creation about what this version of Kohort does not support; nothing is refused for it."""
+"""Warnings about objects and fields that this version does not support; nothing is rejected."""
 
 from kohort.api.codec import Json, decode_json
 from kohort.api.unsupported import group_kind, notices
 from kohort.jobs.registry import FrameworkRegistry, GroupKind
 from kohort.webhooks.registrations import UNSUPPORTED_REGISTRATIONS
-from kohort.webhooks.reviews import ALLOWED, AdmissionRequest, Allowed, Answer, Judge
+from kohort.webhooks.reviews import ALLOWED, AdmissionHandler, AdmissionRequest, AdmissionResponse, Allowed
 
 
-def unsupported_judges(registry: FrameworkRegistry) -> dict[str, Judge]:
-    """The handler of the webhook that only warns; kinds which the registry has a framework for are let pass."""
+def unsupported_handlers(registry: FrameworkRegistry) -> dict[str, AdmissionHandler]:
+    """The handler of the webhook that only warns; kinds with a framework in the registry are allowed silently."""
 
-    def warn(request: AdmissionRequest) -> Answer:
+    def warn(request: AdmissionRequest) -> AdmissionResponse:
         value = decode_json(request.object)
         if not isinstance(value, dict) or _is_managed(group_kind(value), registry):
             return ALLOWED

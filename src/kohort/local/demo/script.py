@@ -98,7 +98,7 @@ class Script:
             ) from None
 
     def _are_queues_active(self) -> bool:
-        known = [each for each in self.context.cluster_queues.cache if is_true(each.status.conditions, "Active")]
+        known = [each for each in self.world.cluster_queues.cache if is_true(each.status.conditions, "Active")]
         return len(known) == len(TEAMS)
 
     def _jobs(self, team: Team) -> Iterator[tuple[Resource, JsonObject]]:
@@ -117,7 +117,7 @@ class Script:
         return [each for each in self._of(team) if _is_over(each)]
 
     def _of(self, team: Team) -> list[Workload]:
-        return [each for each in self.context.workloads.cache if each.metadata.namespace == team.name]
+        return [each for each in self.world.workloads.cache if each.metadata.namespace == team.name]
 
     def _refuse_failures(self) -> None:
         for team in TEAMS:
