@@ -125,7 +125,7 @@ async def test_whatever_names_our_services_gets_our_bundle() -> None:
         async with inside(cluster) as found:
             bundle = b64encode(found.bundle).decode()
 
-            async def is_told() -> bool:
+            async def is_logged() -> bool:
                 hooks = [(await cluster.get(path))["items"][0] for path in (MUTATING, VALIDATING)]
                 queue = await cluster.get(f"{DEFINITIONS}/clusterqueues.kueue.x-k8s.io")
                 served = await cluster.get(API_SERVICE)
@@ -133,7 +133,7 @@ async def test_whatever_names_our_services_gets_our_bundle() -> None:
                 told = set().union(*map(bundles, hooks)) | {each.get("caBundle") for each in configs}
                 return told == {bundle}
 
-            await until(is_told)
+            await until(is_logged)
 
 
 async def test_what_belongs_to_others_is_left_alone() -> None:
@@ -152,11 +152,11 @@ async def test_what_belongs_to_others_is_left_alone() -> None:
         await cluster.create(definitions(WebhookService())[1])
         async with inside(cluster):
 
-            async def is_told() -> bool:
+            async def is_logged() -> bool:
                 found = await cluster.get(f"{DEFINITIONS}/clusterqueues.kueue.x-k8s.io")
                 return "caBundle" in found["spec"]["conversion"]["webhook"]["clientConfig"]
 
-            await until(is_told)
+            await until(is_logged)
             assert await cluster.get(f"{VALIDATING}/theirs") == before
             kept = await cluster.get(f"{DEFINITIONS}/widgets.example.com")
             assert "caBundle" not in kept["spec"]["conversion"]["webhook"]["clientConfig"]
@@ -250,17 +250,17 @@ async def test_mounted_certificates_that_do_not_match_are_told_in_one_line(tmp_p
     assert str(caught.value) == f"{tmp_path}: tls.crt and tls.key are no matching PEM pair: replace both"
 
 
-async def test_managers_that_quarrel_about_a_url_do_so_within_bounds(caplog: pytest.LogCaptureFixture) -> None:
+async def test_managers_with_different_urls_overwrite_each_other_within_limits(caplog: pytest.LogCaptureFixture) -> None:
     name = "kueue-mutating-webhook-configuration"
     async with bare_cluster() as cluster, AsyncExitStack() as stack:
         for _ in range(2):
             settings = configured()
             await stack.enter_async_context(running_certificates(client_of(cluster), settings, outside(settings)))
 
-        async def is_told() -> bool:
-            return "somebody else keeps changing it: let all managers use one webhook URL" in caplog.text
+        async def is_logged() -> bool:
+            return "another client keeps changing it: use one webhook URL for all managers" in caplog.text
 
-        await until(is_told)
+        await until(is_logged)
         assert (await cluster.get(f"{MUTATING}/{name}"))["metadata"]["generation"] < 100
 
 
