@@ -22,7 +22,7 @@ from kohort.api.kueue.group import GROUP
 from kohort.api.kueue.webhooks import MUTATED_ON_CREATE, mutate_on_create, webhook_errors
 from kohort.api.schema import schema_of
 from kohort.api.structural import default, validate
-from kohort.controllers.context import ControllerContext, ManagerSettings, always, running_context
+from kohort.controllers.context import ControllerContext, ManagerSettings, always_leads, running_context
 from kohort.controllers.startup import running_core_controllers
 from kohort.embedded.admission.attributes import AdmissionAttributes, NoopPlugin
 from kohort.embedded.auth.jwt import Signer
@@ -199,7 +199,7 @@ def is_active(status: str, reason: str) -> Callable[[Object], bool]:
 
 @asynccontextmanager
 async def house(
-    settings: ManagerSettings = USUAL, leads: Callable[[], bool] = always, crew: Crew = running_core_controllers
+    settings: ManagerSettings = USUAL, leads: Callable[[], bool] = always_leads, crew: Crew = running_core_controllers
 ) -> AsyncIterator[House]:
     """A fresh cluster with all core controllers at work, or some of them."""
     async with kueue_cluster(settings.gates) as cluster, AsyncExitStack() as stack:

@@ -14,7 +14,7 @@ from embedded.server.clusters import ADMIN, Cluster, Object
 from kohort.api.codec import decode_json, from_json, to_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.merge import difference
-from kohort.controllers.context import ControllerContext, ManagerSettings, always, running_context
+from kohort.controllers.context import ControllerContext, ManagerSettings, always_leads, running_context
 from kohort.controllers.scheduling.scheduler import running_scheduler
 from kohort.controllers.scheduling.writer import DecisionWriter
 from kohort.controllers.workloads.controller import running_workload_controller
@@ -84,7 +84,7 @@ class Stage(House):
 
     managers: list[Manager]
 
-    async def start(self, settings: ManagerSettings = USUAL, leads: Callable[[], bool] = always) -> Manager:
+    async def start(self, settings: ManagerSettings = USUAL, leads: Callable[[], bool] = always_leads) -> Manager:
         """Another replica, or the next life of one."""
         wire = Wire(self.cluster.core.transport(ADMIN), self.clock)
         stack = AsyncExitStack()

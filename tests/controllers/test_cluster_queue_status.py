@@ -156,7 +156,7 @@ async def test_only_the_leader_writes_and_a_new_one_catches_up() -> None:
         await home.later(30)
         assert home.revision == before + 2
         leading = True
-        home.world.lead()
+        home.world.start_leading()
         await home.until(is_active("True", "Ready"), "ClusterQueue", "q")
 
 

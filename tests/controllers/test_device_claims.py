@@ -172,7 +172,7 @@ async def test_a_workload_that_is_to_have_variants_is_not_admitted_itself() -> N
         home.meddler.refuse("PATCH", "/workloads/w", *[500] * 6)
         await home.create(claimant("w", "gpu"))
         await home.until(says(Admitted="True"), "Workload", "w")
-        held = [each for each in home.world.known if each.status.admission is not None]
+        held = [each for each in home.world.workload_cache if each.status.admission is not None]
         assert len(held) == 2, "the parent runs by one variant"
         assert figures(await home.get("ClusterQueue", "q"))[1] == 1
 

@@ -81,7 +81,7 @@ def test_what_is_known_never_goes_back_and_ends_as_the_watch_does(
         if how == "shown":
             informer.show(state)
         else:
-            known._put_ahead(state.workload)
+            known.assume(state.workload)
         assert not told or told[-1] == known.get(KEY), "followers know what readers know"
     versions = [int(each.metadata.resource_version) for each in told if each is not None]
     assert versions == sorted(set(versions)), "each state at most once, and none after a later one"

@@ -13,8 +13,9 @@ from embedded.server.clusters import ADMIN, Cluster, Object
 from kohort.api.codec import from_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey, OwnerReference
-from kohort.controllers.workloads.assume_cache import LONGEST_AHEAD, WorkloadAssumeCache, key_of
+from kohort.controllers.workloads.assume_cache import WorkloadAssumeCache, key_of
 from kohort.engine.lifecycle.finishing import finish
+from kohort.kube.assume_cache import MAX_ASSUMED_SECONDS
 from kohort.kube.client import Client
 from kohort.kube.clock import settle
 from kohort.kube.errors import StatusError
@@ -201,7 +202,7 @@ async def test_a_write_that_no_watch_ever_shows_is_forgotten() -> None:
     async with watching() as watcher:
         watcher.hand.hold("workloads")
         created = await watcher.add("w")
-        await watcher.cluster.clock.advance(LONGEST_AHEAD - 1)
+        await watcher.cluster.clock.advance(MAX_ASSUMED_SECONDS - 1)
         assert watcher.known.get(key_of(created)) == created
         await watcher.cluster.clock.advance(2)
         assert watcher.known.get(key_of(created)) is None

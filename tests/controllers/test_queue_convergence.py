@@ -95,14 +95,14 @@ async def test_in_the_end_every_status_says_what_is(steps: list[Step], hurried: 
         await home.later(15)
         for keeper in (*queue_controllers(home.world), *supporting_controllers(home.world)):
             for found in keeper.informer.cache:
-                assert keeper.judge(found) == found
+                assert keeper.desired(found) == found
 
 
 async def test_nothing_is_let_go_by_caches_that_are_not_live() -> None:
     async with house(crew=running_leader_controllers) as home:
         await home.create(flavor("f"))
         await home.later(3)
-        feed, stale = home.world.feed, SimpleNamespace(is_live=False)
+        feed, stale = home.world.feed, SimpleNamespace(is_synced=False)
         home.world.feed = stale  # type: ignore[assignment]
         await home.delete("ResourceFlavor", "f")
         await home.later(10)

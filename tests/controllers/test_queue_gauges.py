@@ -229,13 +229,13 @@ async def test_who_is_gone_has_no_series() -> None:
 
 async def test_a_replica_that_follows_sets_gauges_too_but_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[str] = []
-    judge = ClusterQueueController.judge
+    judge = ClusterQueueController.desired
 
     def looking(self: ClusterQueueController, found: ClusterQueue) -> ClusterQueue:
         looks.append(found.metadata.name)
         return judge(self, found)
 
-    monkeypatch.setattr(ClusterQueueController, "judge", looking)
+    monkeypatch.setattr(ClusterQueueController, "desired", looking)
     async with house(EVERYTHING, leads=lambda: False, crew=running_queue_gauges) as home:
         await home.create(flavor(), cluster_queue("q"), local_queue("l", "q"))
         for number in range(40):

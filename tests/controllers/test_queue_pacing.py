@@ -5,8 +5,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.controllers.queues.throttle import FEW, INTERVAL, LONGEST, MOMENT, UpdateThrottle
-from kohort.controllers.server_load import AT_EASE, MOST, ServerLoad
+from kohort.controllers.queues.throttle import (
+    BATCH_SECONDS,
+    INTERVAL,
+    MAX_SLOWDOWN,
+    UNTHROTTLED_OBJECTS,
+    UpdateThrottle,
+)
+from kohort.controllers.server_load import IDLE_SECONDS, MAX_FACTOR, ServerLoad
 from kohort.kube.clock import VirtualClock
 from kohort.kube.workqueue import WorkQueue
 
@@ -22,13 +28,13 @@ async def looks_at(events: list[float], strain: ServerLoad | None = None) -> lis
         while clock.now() < until:
             await clock.advance(min(0.05, until - clock.now()))
             while len(queue):
-                pace.begin(await queue.get())
+                pace.started(await queue.get())
                 looks.append(clock.now())
                 queue.done("q")
 
     for moment in events:
         await pass_time(moment)
-        pace.book("q")
+        pace.schedule("q")
     await pass_time(clock.now() + 3 * INTERVAL)
     queue.shut_down()
     return looks
@@ -36,7 +42,7 @@ async def looks_at(events: list[float], strain: ServerLoad | None = None) -> lis
 
 async def test_the_first_event_is_told_within_a_moment() -> None:
     (look,) = await looks_at([5.0])
-    assert look - 5.0 < MOMENT + 0.06
+    assert look - 5.0 < BATCH_SECONDS + 0.06
 
 
 async def test_many_events_make_one_look_a_second() -> None:
@@ -48,12 +54,12 @@ def strained(seconds: float) -> ServerLoad:
     """As after many writes that took so long."""
     strain = ServerLoad()
     for _ in range(100):
-        strain.note(seconds)
+        strain.observe(seconds)
     return strain
 
 
 async def test_a_busy_server_is_told_less_often() -> None:
-    looks = await looks_at([number / 100 for number in range(900)], strained(1.5 * AT_EASE))
+    looks = await looks_at([number / 100 for number in range(900)], strained(1.5 * IDLE_SECONDS))
     assert all(later - earlier > 2.25 * INTERVAL - 0.1 for earlier, later in pairwise(looks))
     assert len(looks) >= 3
 
@@ -65,10 +71,10 @@ async def looks_at_many(number: int, strain: ServerLoad, seconds: int) -> list[f
     pace, last, distances = UpdateThrottle(queue, clock, strain), dict.fromkeys(range(number), 0.0), []
     for _ in range(seconds * 10):
         for each in range(number):
-            pace.book(each)
+            pace.schedule(each)
         await clock.advance(0.1)
         while len(queue):
-            pace.begin(found := await queue.get())
+            pace.started(found := await queue.get())
             queue.done(found)
             distances.append(clock.now() - last[found])
             last[found] = clock.now()
@@ -77,8 +83,8 @@ async def looks_at_many(number: int, strain: ServerLoad, seconds: int) -> list[f
 
 
 async def test_the_more_objects_move_the_less_often_a_busy_server_is_told_of_each() -> None:
-    busy = strained(1.5 * AT_EASE)
-    few, many = [await looks_at_many(number, busy, 60) for number in (FEW, 4 * FEW)]
+    busy = strained(1.5 * IDLE_SECONDS)
+    few, many = [await looks_at_many(number, busy, 60) for number in (UNTHROTTLED_OBJECTS, 4 * UNTHROTTLED_OBJECTS)]
     assert max(few) < 2.25 * INTERVAL + 0.3
     assert min(many) > 2.25 * INTERVAL - 0.1
     assert len(many) < 1.75 * len(few)
@@ -89,17 +95,17 @@ async def test_however_many_move_a_server_at_ease_is_told_of_each_within_a_secon
 
 
 async def test_nobody_waits_for_longer_than_a_minute() -> None:
-    assert 0 < max(await looks_at_many(300, strained(10), 150)) < LONGEST * INTERVAL + 0.3
+    assert 0 < max(await looks_at_many(300, strained(10), 150)) < MAX_SLOWDOWN * INTERVAL + 0.3
 
 
 @given(st.lists(st.floats(0, 100), max_size=50))
 def test_strain_stays_within_bounds_and_passes(answers: list[float]) -> None:
     strain = ServerLoad()
     for seconds in answers:
-        strain.note(seconds)
-        assert 1 <= strain.factor <= MOST
+        strain.observe(seconds)
+        assert 1 <= strain.factor <= MAX_FACTOR
     for _ in range(200):
-        strain.note(0.0)
+        strain.observe(0.0)
     assert strain.factor == 1
 
 

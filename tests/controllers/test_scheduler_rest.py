@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kohort.controllers.scheduling.scheduler import LONGEST_REST, REST, QueueScheduler
+from kohort.controllers.scheduling.scheduler import MAX_PAUSE, PAUSE_FACTOR, QueueScheduler
 
 
 class Watched:
@@ -38,14 +38,16 @@ def world_of(clock: Watched) -> Any:
     async def live() -> None:
         return
 
-    feed = SimpleNamespace(is_live=True, wait_live=live, listen=lambda listener: None)
+    feed = SimpleNamespace(is_synced=True, wait_synced=live, subscribe_changes=lambda listener: None)
     engine = SimpleNamespace(cycles=cycles, wake_at=lambda: datetime(2026, 1, 1, tzinfo=UTC))
     now = datetime(2026, 1, 1, tzinfo=UTC)
     parts = {"clock": clock, "feed": feed, "engine": engine, "metrics": SimpleNamespace()}
     return SimpleNamespace(**parts, leads=lambda: True, now=lambda: now)
 
 
-@pytest.mark.parametrize(("cycle", "rest"), [(0.001, 0.001 * REST), (0.01, 0.01 * REST), (1.0, LONGEST_REST)])
+@pytest.mark.parametrize(
+    ("cycle", "rest"), [(0.001, 0.001 * PAUSE_FACTOR), (0.01, 0.01 * PAUSE_FACTOR), (1.0, MAX_PAUSE)]
+)
 async def test_after_a_turn_comes_a_rest_that_fits_it(cycle: float, rest: float) -> None:
     clock = Watched(cycle)
     turns = asyncio.create_task(QueueScheduler(world_of(clock), SimpleNamespace()).run())  # type: ignore[arg-type]

@@ -254,7 +254,7 @@ async def test_a_busy_server_hears_later_why_somebody_waits() -> None:
         manager = await scene.start()
         await opened(scene)
         for _ in range(100):
-            manager.world.strain.note(60.0)
+            manager.world.server_load.observe(60.0)
         await scene.create(workload("w", "lq", "5"))
         await scene.later(8)
         assert not manager.wire.written("w")

@@ -11,7 +11,7 @@ from controllers.houses import House, cluster_queue, flavor, kueue_cluster, loca
 from embedded.collector.worlds import Meddler
 from embedded.controllers.workshops import time_passing
 from embedded.server.clusters import ADMIN, Cluster, Object
-from kohort.controllers.context import ControllerContext, ManagerSettings, always, running_context
+from kohort.controllers.context import ControllerContext, ManagerSettings, always_leads, running_context
 from kohort.controllers.startup import running_core_controllers
 from kohort.jobs.contract import Framework
 from kohort.jobs.frameworks.job import BatchJobFramework
@@ -78,7 +78,7 @@ class JobHouse(House):
     fragile: bool = False
     """Whether each life ends after one write."""
 
-    async def start(self, leads: Callable[[], bool] = always) -> None:
+    async def start(self, leads: Callable[[], bool] = always_leads) -> None:
         """The next life of the manager."""
         settings, stack = self.settings, AsyncExitStack()
         wire = Wire(self.cluster.core.transport(ADMIN), self.clock)

@@ -59,7 +59,7 @@ async def test_an_own_write_is_known_before_the_watch_shows_it_and_not_after() -
         assert found is not None
         found["spec"]["suspend"] = False
         found["metadata"]["resourceVersion"] = "2"
-        known.wrote(found)
+        known.assume(found)
         assert (known.get(KEY) or {})["spec"]["suspend"] is False
         assert known.find("queue", "q")[0]["spec"]["suspend"] is False
 
@@ -71,7 +71,7 @@ async def test_something_later_from_the_watch_replaces_an_own_write() -> None:
         assert found is not None
         seen = asyncio.Event()
         known.informer.subscribe(lambda _old, new: seen.set() if new and new.identity.version == "3" else None)
-        known.wrote({**found, "metadata": {**found["metadata"], "resourceVersion": "2"}, "spec": {"mine": True}})
+        known.assume({**found, "metadata": {**found["metadata"], "resourceVersion": "2"}, "spec": {"mine": True}})
         api.put("jobs", KEY, spec={"n": 2})
         api.put("jobs", KEY, spec={"n": 3})
         await asyncio.wait_for(seen.wait(), 60)
@@ -82,5 +82,5 @@ async def test_an_answer_that_comes_late_is_not_believed() -> None:
     async with known_jobs(an_api()) as known:
         found = known.get(KEY)
         assert found is not None
-        known.wrote({**found, "metadata": {**found["metadata"], "resourceVersion": "0"}, "spec": {"old": True}})
+        known.assume({**found, "metadata": {**found["metadata"], "resourceVersion": "0"}, "spec": {"old": True}})
         assert "old" not in (known.get(KEY) or {})["spec"]

@@ -250,7 +250,9 @@ async def test_mounted_certificates_that_do_not_match_are_told_in_one_line(tmp_p
     assert str(caught.value) == f"{tmp_path}: tls.crt and tls.key are no matching PEM pair: replace both"
 
 
-async def test_managers_with_different_urls_overwrite_each_other_within_limits(caplog: pytest.LogCaptureFixture) -> None:
+async def test_managers_with_different_urls_overwrite_each_other_within_limits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     name = "kueue-mutating-webhook-configuration"
     async with bare_cluster() as cluster, AsyncExitStack() as stack:
         for _ in range(2):

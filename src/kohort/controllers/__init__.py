@@ -1,1 +1,1 @@
-"""The shell round the engine: watches feed events in, decisions go out as writes to the API."""
+"""Controllers around the engine: watch events go in, decisions come out as writes to the API server."""

@@ -1,6 +1,6 @@
-"""What every controller stands on: one client, one cache per kind, one engine, one clock, one set of metrics.
+"""What all controllers share: one client, one informer per kind, one engine, one clock, one set of metrics.
 
-It starts as a whole and is warm in every replica; controllers are added where, and as long as, this one leads.
+It is synced in every replica; most controllers run only while this replica leads.
 """
 
 import asyncio
@@ -38,56 +38,56 @@ from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.workqueue import RetryLimits
 from kohort.metrics.kueue import KueueMetrics
 
-EVENTS: Final = EventLimits(buffer=10_000, writers=16)
-"""A burst of admissions is told in full, if a little later; and in step with them, on a server that is busy."""
-RETRIES: Final = RetryLimits(Backoff(base=0.005, cap=30.0, jitter=0.0), rate=500.0, burst=1000)
-"""How failed keys come back: conflicts are many and cheap, and after an outage nobody is to wait for minutes."""
+EVENT_LIMITS: Final = EventLimits(buffer=10_000, writers=16)
+"""Large enough to record all events of a burst of admissions, with some delay on a busy server."""
+RETRY_LIMITS: Final = RetryLimits(Backoff(base=0.005, cap=30.0, jitter=0.0), rate=500.0, burst=1000)
+"""Retries of failed keys: conflicts are frequent and cheap, and after an outage retries must not take minutes."""
 
 
-def always() -> bool:
-    """For a process without rivals: it leads."""
+def always_leads() -> bool:
+    """For a process without leader election."""
     return True
 
 
 @dataclass(frozen=True)
 class ManagerSettings:
-    """What the manager was told to do."""
+    """Configuration, feature gates and identity of a manager."""
 
     configuration: Configuration = field(default_factory=Configuration)
     gates: FeatureGates = DEFAULT_GATES
     namespace: str = "kueue-system"
-    """Where the manager itself lives."""
+    """The namespace of the manager."""
     identity: str = "kohort"
-    """The name of this replica, as events tell it."""
+    """The name of this replica in events."""
 
 
 class ControllerContext:
     """Everything that controllers share."""
 
     def __init__(
-        self, client: Client, settings: ManagerSettings, metrics: KueueMetrics, leads: Callable[[], bool] = always
+        self, client: Client, settings: ManagerSettings, metrics: KueueMetrics, leads: Callable[[], bool] = always_leads
     ) -> None:
-        self.strain = ServerLoad()
+        self.server_load = ServerLoad()
         self.clock: Clock = client.clock
-        transport = LeaderOnlyTransport(client.transport, leads, self.clock, self.strain)
+        transport = LeaderOnlyTransport(client.transport, leads, self.clock, self.server_load)
         self.client = replace(client, transport=transport)
-        """Writes nothing while another replica leads."""
+        """A client that rejects writes while another replica leads."""
         self.settings = settings
         self.metrics = metrics
         self.leads = leads
         self.informers = SharedInformerFactory(self.client)
-        self._take_up_informers()
+        self._create_informers()
         self.engine = Engine(EngineSettings.of(settings.configuration, settings.gates))
-        self.known = WorkloadAssumeCache(self.workloads)
-        self.feed = EngineFeed(self.engine, self.informers, self.known, self.clock)
-        self._heirs: list[Callable[[], None]] = []
+        self.workload_cache = WorkloadAssumeCache(self.workloads)
+        self.feed = EngineFeed(self.engine, self.informers, self.workload_cache, self.clock)
+        self._leading_callbacks: list[Callable[[], None]] = []
         self._recorders: dict[str, EventRecorder] = {}
-        self._writing: list[asyncio.Task[None]] = []
+        self._recorder_tasks: list[asyncio.Task[None]] = []
 
-    def _take_up_informers(self) -> None:
-        """One for each kind; asked for so often that a lookup each time would tell."""
+    def _create_informers(self) -> None:
+        """Create one informer per kind, as attributes: a lookup for each use would be too slow."""
         self.workloads: Informer[Workload] = self.informers.of(Workload)
-        """What the watch shows; `known` has what we wrote ourselves as well."""
+        """Workloads as shown by the watch; `workload_cache` includes own writes."""
         self.cluster_queues: Informer[ClusterQueue] = self.informers.of(ClusterQueue)
         self.local_queues: Informer[LocalQueue] = self.informers.of(LocalQueue)
         self.cohorts: Informer[Cohort] = self.informers.of(Cohort)
@@ -100,42 +100,42 @@ class ControllerContext:
         self.runtime_classes: Informer[RuntimeClass] = self.informers.of(RuntimeClass)
 
     def now(self) -> datetime:
-        """The time of day, in UTC."""
+        """The current time in UTC."""
         return self.clock.wall()
 
-    def when_leading(self, begin: Callable[[], None]) -> None:
-        """Have somebody called when this replica comes to lead who was at work before."""
-        self._heirs.append(begin)
+    def on_started_leading(self, begin: Callable[[], None]) -> None:
+        """Call a function of a running controller when this replica becomes the leader."""
+        self._leading_callbacks.append(begin)
 
-    def lead(self) -> None:
-        """This replica leads from now on; who only looked on takes over."""
-        for begin in self._heirs:
+    def start_leading(self) -> None:
+        """Call all functions registered with `on_started_leading`."""
+        for begin in self._leading_callbacks:
             begin()
 
     def recorder(self, controller: str) -> EventRecorder:
-        """The recorder of events that are told in the name of a controller; one for each name."""
+        """The event recorder of a controller; one per name."""
         recorder = self._recorders.get(controller)
         if recorder is None:
-            recorder = EventRecorder(self.client, controller, f"{controller}-{self.settings.identity}", EVENTS)
+            recorder = EventRecorder(self.client, controller, f"{controller}-{self.settings.identity}", EVENT_LIMITS)
             self._recorders[controller] = recorder
-            self._writing.append(asyncio.create_task(recorder.run()))
+            self._recorder_tasks.append(asyncio.create_task(recorder.run()))
         return recorder
 
     async def stop(self) -> None:
-        """End the watches, and write the events that wait to be written."""
+        """Stop the informers and flush buffered events."""
         await self.informers.stop()
-        for task in self._writing:
+        for task in self._recorder_tasks:
             task.cancel()
-        await asyncio.gather(*self._writing, return_exceptions=True)
+        await asyncio.gather(*self._recorder_tasks, return_exceptions=True)
         if self.leads():
             await asyncio.gather(*(recorder.flush() for recorder in self._recorders.values()))
 
 
 @asynccontextmanager
 async def running_context(
-    client: Client, settings: ManagerSettings, metrics: KueueMetrics, leads: Callable[[], bool] = always
+    client: Client, settings: ManagerSettings, metrics: KueueMetrics, leads: Callable[[], bool] = always_leads
 ) -> AsyncIterator[ControllerContext]:
-    """A world whose caches follow the server, for as long as the block lasts; live when it begins."""
+    """Runs the informers of a context until the block exits; yields it once they are synced."""
     context = ControllerContext(client, settings, metrics, leads)
     context.informers.start()
     try:

@@ -1,7 +1,7 @@
-"""What is known, told to the engine: in every replica, so that whoever comes to lead has it warm.
+"""Feeds objects into the engine, in every replica, so that a new leader is up to date.
 
-Of Workloads the engine knows what we wrote ourselves as soon as that is answered, so that it never decides on less than
-its own controllers know.
+Own writes of Workloads reach the engine with their response, so that it never decides on older state than its own
+controllers.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from kohort.kube.clock import Clock
 from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.notifying_store import Handler
 
-FED: tuple[type[Any], ...] = (
+FED_KINDS: tuple[type[Any], ...] = (
     Namespace,
     RuntimeClass,
     LimitRange,
@@ -39,11 +39,11 @@ FED: tuple[type[Any], ...] = (
     ClusterQueue,
     LocalQueue,
 )
-"""What decisions depend on besides Workloads; an engine takes it in any order."""
+"""Kinds besides Workload that decisions depend on; the engine accepts them in any order."""
 
 
 class EngineFeed:
-    """The way of objects into an engine, and who wants to know that something came."""
+    """Applies watch events to the engine and notifies subscribers."""
 
     def __init__(
         self, engine: Engine, informers: SharedInformerFactory, known: WorkloadAssumeCache, clock: Clock
@@ -53,42 +53,42 @@ class EngineFeed:
         self._listeners: list[Callable[[], None]] = []
         self._local_queues = informers.of(LocalQueue)
         self._cluster_queues = informers.of(ClusterQueue)
-        self._informers = [informers.of(Workload), *(informers.of(kind) for kind in FED)]
-        for kind in FED:
+        self._informers = [informers.of(Workload), *(informers.of(kind) for kind in FED_KINDS)]
+        for kind in FED_KINDS:
             informers.of(kind).subscribe(self._handler(kind.__name__))
-        known.follow(self._take_workload)
+        known.follow(self._apply_workload)
 
     @property
-    def is_live(self) -> bool:
-        """Whether the engine knows the server as it is now; decisions on anything less may be wrong."""
+    def is_synced(self) -> bool:
+        """Whether all informers are synced; decisions on stale state may be wrong."""
         return all(informer.synced for informer in self._informers)
 
-    async def wait_live(self) -> None:
-        """Return when all watches are open at once."""
-        while not self.is_live:
+    async def wait_synced(self) -> None:
+        """Return when all informers are synced at the same time."""
+        while not self.is_synced:
             for informer in self._informers:
                 await informer.wait_live()
 
-    def listen(self, listener: Callable[[], None]) -> None:
-        """Have a function called whenever the engine was told something; quick, since it is called often."""
+    def subscribe_changes(self, listener: Callable[[], None]) -> None:
+        """Call a function after each event; it must be cheap, because it is called often."""
         self._listeners.append(listener)
 
-    def tell(self, event: Event) -> None:
-        """Let the engine know of something."""
+    def apply(self, event: Event) -> None:
+        """Apply an event to the engine."""
         self._engine.apply(event, self._clock.wall())
         for listener in self._listeners:
             listener()
 
-    def _take_workload(self, key: ObjectKey, workload: Workload | None) -> None:
-        """Tell of a Workload, unless there is nothing to decide about it any more, or yet.
+    def _apply_workload(self, key: ObjectKey, workload: Workload | None) -> None:
+        """Apply a Workload, or its deletion if there is nothing to decide about it.
 
-        One that has finished may be kept for long, and figures must not cost more for all that was. One that is about
-        to become a parent must not be admitted before it says so (SCH-1110).
+        A finished Workload may be kept for long and must not slow down status computation. One about to become a
+        parent must not be admitted before it has its label (SCH-1110).
         """
         if workload is None or is_finished(workload) or self._becomes_parent(workload):
-            self.tell(ObjectDeleted("Workload", ObjectKey(*key)))
+            self.apply(ObjectDeleted("Workload", ObjectKey(*key)))
         else:
-            self.tell(ObjectUpserted(workload))
+            self.apply(ObjectUpserted(workload))
 
     def _becomes_parent(self, workload: Workload) -> bool:
         return becomes_parent(workload, self._queue_of(workload), self._engine.settings.gates)
@@ -98,10 +98,10 @@ class EngineFeed:
         return self._cluster_queues.cache.get(("", local.spec.cluster_queue or "")) if local else None
 
     def _handler(self, kind: str) -> Handler[Any]:
-        def tell(old: EngineObject | None, new: EngineObject | None) -> None:
+        def handle(old: EngineObject | None, new: EngineObject | None) -> None:
             if new is not None:
-                self.tell(ObjectUpserted(new))
+                self.apply(ObjectUpserted(new))
             elif old is not None:
-                self.tell(ObjectDeleted(kind, ObjectKey(old.metadata.namespace, old.metadata.name)))
+                self.apply(ObjectDeleted(kind, ObjectKey(old.metadata.namespace, old.metadata.name)))
 
-        return tell
+        return handle

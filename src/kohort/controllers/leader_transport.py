@@ -1,6 +1,6 @@
-"""Only the leader writes: a transport that lets reads pass, and writes only while this process leads.
+"""A transport that sends writes only while this process leads.
 
-It stands below the client's retries, so that no attempt goes out after the lease is lost, whoever asked for it.
+It is below the client's retries, so that no attempt is sent after the lease is lost.
 """
 
 from collections.abc import Callable
@@ -15,28 +15,28 @@ READS = frozenset({"GET", "HEAD"})
 
 
 class NotLeadingError(KubeError):
-    """A write was asked of a replica that does not lead, and was not sent."""
+    """A write was not sent, because this replica is not the leader."""
 
 
 @dataclass(frozen=True)
 class LeaderOnlyTransport:
-    """Another transport, shut for writes while somebody else leads."""
+    """A transport that rejects writes while another replica leads."""
 
     inner: Transport
     leads: Callable[[], bool]
     clock: Clock
-    strain: ServerLoad
-    """Is told how long writes take."""
+    server_load: ServerLoad
+    """Records the duration of writes."""
 
     async def send(self, request: Request, timeout: float) -> Response:
-        """Ask, unless it is not ours to ask for; raises NotLeadingError then."""
+        """Send a request; raises NotLeadingError for a write of a follower."""
         if request.method in READS:
             return await self.inner.send(request, timeout)
         if not self.leads():
-            raise NotLeadingError(f"{request.method} {request.path} is left to the leader")
+            raise NotLeadingError(f"{request.method} {request.path} not sent: this replica is not the leader")
         begun = self.clock.now()
         response = await self.inner.send(request, timeout)
-        self.strain.note(self.clock.now() - begun)
+        self.server_load.observe(self.clock.now() - begun)
         return response
 
     async def close(self) -> None:

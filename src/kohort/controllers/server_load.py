@@ -1,29 +1,29 @@
-"""How hard pressed the API server is, told by how long it takes to answer our writes.
+"""The load of the API server, estimated from the duration of writes.
 
-On a busy cluster its CPU runs out first. What is only said for people, such as figures and reasons, is said less often
-then, so that admissions get through.
+On a busy cluster its CPU is the bottleneck. Informational writes, such as status counts and pending reasons, are made
+less often then, so that admissions are not delayed.
 """
 
 from typing import Final
 
-AT_EASE: Final = 0.025
-"""Seconds that a write may take before the server counts as busy."""
-MOST: Final = 10.0
-MEMORY: Final = 0.9
-"""What the writes before weigh beside the last one."""
+IDLE_SECONDS: Final = 0.025
+"""Seconds that a write takes at most on a server that is not busy."""
+MAX_FACTOR: Final = 10.0
+SMOOTHING: Final = 0.9
+"""The weight of earlier writes in the moving average."""
 
 
 class ServerLoad:
-    """A factor by which words may wait: 1 while the server answers at once, more the longer it takes."""
+    """The factor by which informational writes are delayed: 1 on a fast server, more on a slow one."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
 
     @property
     def factor(self) -> float:
-        """From 1 to 10; a server that takes three times as long as at ease has hardly time for words."""
-        return min(max((self._seconds / AT_EASE) ** 2, 1.0), MOST)
+        """From 1 to 10; it grows with the square of the duration of writes."""
+        return min(max((self._seconds / IDLE_SECONDS) ** 2, 1.0), MAX_FACTOR)
 
-    def note(self, seconds: float) -> None:
-        """A write took so long."""
-        self._seconds = MEMORY * self._seconds + (1 - MEMORY) * seconds
+    def observe(self, seconds: float) -> None:
+        """Record the duration of a write."""
+        self._seconds = SMOOTHING * self._seconds + (1 - SMOOTHING) * seconds

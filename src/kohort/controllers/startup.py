@@ -1,4 +1,4 @@
-"""All core controllers at work, started and stopped as one."""
+"""Starts and stops all core controllers."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,56 +9,65 @@ from kohort.controllers.context import ControllerContext
 from kohort.controllers.devices.controller import running_claim_controller
 from kohort.controllers.queues.cluster_queues import ClusterQueueController
 from kohort.controllers.queues.cohorts import CohortController
+from kohort.controllers.queues.gauges.workload_counts import WorkloadCounts
 from kohort.controllers.queues.local_queues import LocalQueueController
 from kohort.controllers.queues.priorities import PriorityClassController
-from kohort.controllers.queues.protection import check_guard, flavor_guard, topology_guard
+from kohort.controllers.queues.protection import check_protection, flavor_protection, topology_protection
 from kohort.controllers.queues.reconciler import QueueReconciler
-from kohort.controllers.queues.workload_counts import WorkloadCounts
 from kohort.controllers.scheduling.scheduler import running_scheduler
 from kohort.controllers.workloads.controller import running_workload_controller
 
 
 def queue_controllers(context: ControllerContext) -> list[QueueReconciler[Any]]:
     """The controllers of queues and Cohorts, which set gauges on every replica (API-143)."""
-    tallies = WorkloadCounts()
-    tallies.follow(context.workloads)
-    return [CohortController(context), ClusterQueueController(context, tallies), LocalQueueController(context, tallies)]
+    workload_counts = WorkloadCounts()
+    workload_counts.follow(context.workloads)
+    return [
+        CohortController(context),
+        ClusterQueueController(context, workload_counts),
+        LocalQueueController(context, workload_counts),
+    ]
 
 
 def supporting_controllers(context: ControllerContext) -> list[QueueReconciler[Any]]:
-    """The controllers of everything else but Workloads."""
-    return [flavor_guard(context), check_guard(context), topology_guard(context), PriorityClassController(context)]
+    """The controllers of all other kinds except Workload."""
+    return [
+        flavor_protection(context),
+        check_protection(context),
+        topology_protection(context),
+        PriorityClassController(context),
+    ]
 
 
 @asynccontextmanager
 async def running_core_controllers(context: ControllerContext) -> AsyncIterator[None]:
-    """Core controllers at work for as long as the block lasts."""
+    """Runs all core controllers until the context exits."""
     async with running_leader_controllers(context), running_queue_gauges(context):
         yield
 
 
 @asynccontextmanager
 async def running_leader_controllers(context: ControllerContext) -> AsyncIterator[None]:
-    """What only a leader needs, at work for as long as the block lasts; who followed so far is told that he leads."""
-    context.lead()
+    """Runs the controllers of the leader until the context exits; notifies those that ran before."""
+    context.start_leading()
     async with (
         running_claim_controller(context),
         running_scheduler(context),
         running_workload_controller(context),
-        _keeping(supporting_controllers(context)),
+        _running_reconcilers(supporting_controllers(context)),
     ):
         yield
 
 
 @asynccontextmanager
 async def running_queue_gauges(context: ControllerContext) -> AsyncIterator[None]:
-    """Gauges of queues and Cohorts for as long as the block lasts, and while this replica leads their status too."""
-    async with _keeping(queue_controllers(context)):
+    """Sets gauges of queues and Cohorts until the context exits; writes their status while this replica leads."""
+    async with _running_reconcilers(queue_controllers(context)):
         yield
 
 
 @asynccontextmanager
-async def _keeping(started: list[QueueReconciler[Any]]) -> AsyncIterator[None]:
+async def _running_reconcilers(started: list[QueueReconciler[Any]]) -> AsyncIterator[None]:
     for each in started:
         each.start()
     try:

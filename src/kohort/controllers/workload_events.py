@@ -1,4 +1,4 @@
-"""What happened to a Workload, told as events (API-105): after the write, never before it."""
+"""Records Kubernetes Events about Workloads (API-105): after the write, never before it."""
 
 from collections.abc import Iterable
 
@@ -11,13 +11,13 @@ from kohort.kube.events import EventRecorder, EventToRecord
 def record_workload_events(
     recorder: EventRecorder, workload: Workload, events: Iterable[WorkloadEvent], series: str = ""
 ) -> None:
-    """Record events about a Workload, in their order; those of a series are counted together."""
+    """Record events about a Workload in order; those with the same series are aggregated."""
     for event in events:
         recorder.record(reference(workload), EventToRecord(event.type, event.reason, event.note, event.action, series))
 
 
 def reference(workload: Workload) -> ObjectReference:
-    """The Workload as events name it."""
+    """The object reference of a Workload."""
     resource, metadata = Workload.info.resource, workload.metadata
     return ObjectReference(
         api_version=resource.api_version,

@@ -19,7 +19,7 @@ from kohort.controllers.devices.claims import (
     claims_problem,
     count,
     has_claims,
-    refusal,
+    rejection,
     templates_of,
 )
 from kohort.engine.engine import Engine
@@ -68,7 +68,7 @@ class DeviceClaims:
         if not _waits(workload) or not has_claims(workload):
             return ()
         if not are_counted(workload, self._gates):
-            if problem := refusal(workload, self._gates):
+            if problem := rejection(workload, self._gates):
                 raise UncountableError(problem)
             return ()
         try:

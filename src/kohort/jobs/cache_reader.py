@@ -51,11 +51,11 @@ class CacheReader:
             self.known[resource] = ObjectAssumeCache(self._context.informers, resource)
         return self.known[resource]
 
-    def is_live(self, framework: Framework) -> bool:
+    def is_synced(self, framework: Framework) -> bool:
         """Whether all that a framework's passes read follows the server now."""
         resources = (framework.resource, *(watch.resource for watch in framework.watches))
         caches = (self.known[resource].informer.synced for resource in resources)
-        return self._context.feed.is_live and self._pod_classes.synced and all(caches)
+        return self._context.feed.is_synced and self._pod_classes.synced and all(caches)
 
     @property
     def configuration(self) -> Configuration:
@@ -76,9 +76,9 @@ class CacheReader:
         """The resource of an object that came from here."""
         return next(each for each in self.known if (each.api_version, each.kind) == (api_version, kind))
 
-    def wrote(self, obj: JsonObject) -> None:
+    def assume(self, obj: JsonObject) -> None:
         """An own write was answered with this."""
-        self.known[self.resource(obj["apiVersion"], obj["kind"])].wrote(obj)
+        self.known[self.resource(obj["apiVersion"], obj["kind"])].assume(obj)
 
     def get(self, resource: Resource, key: ObjectKey) -> JsonObject | None:
         """An object of a framework's kind, or of one that it watches."""
@@ -90,11 +90,11 @@ class CacheReader:
 
     def workload(self, key: ObjectKey) -> Workload | None:
         """A Workload."""
-        return self._context.known.get(key)
+        return self._context.workload_cache.get(key)
 
     def owned_workloads(self, namespace: str, api_version: str, kind: str, name: str) -> Sequence[Workload]:
         """Workloads with an owner of that kind and name, oldest first."""
-        return self._context.known.owned_by(namespace, api_version, kind, name)
+        return self._context.workload_cache.owned_by(namespace, api_version, kind, name)
 
     def check_controller(self, check: str) -> str:
         """Name of the controller of an AdmissionCheck."""

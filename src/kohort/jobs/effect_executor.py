@@ -79,7 +79,7 @@ class EffectExecutor:
             case PatchWorkload():
                 await self._patch_workload(effect)
             case DeleteWorkload():
-                await self.context.known.delete(effect.workload)
+                await self.context.workload_cache.delete(effect.workload)
 
     async def _patch_object(self, effect: PatchObject) -> None:
         identity = uid(effect.before)
@@ -91,7 +91,7 @@ class EffectExecutor:
         options = WriteOptions(field_manager=self.manager)
         written = await self._objects(effect.before).patch(key_of(effect.before), patch, options, subresource)
         self._versions[identity] = metadata(written).get("resourceVersion", "")
-        self.reads.wrote(written)
+        self.reads.assume(written)
 
     async def _delete_object(self, effect: DeleteObject) -> None:
         identity = uid(effect.obj)
@@ -108,7 +108,7 @@ class EffectExecutor:
     async def _create(self, effect: CreateWorkload) -> None:
         self._check(effect.workload)
         try:
-            await self.context.known.create(effect.workload, self.manager)
+            await self.context.workload_cache.create(effect.workload, self.manager)
         except StatusError as error:
             if not error.is_already_exists:
                 raise
@@ -125,7 +125,7 @@ class EffectExecutor:
 
     def _complain(self, effect: CreateWorkload, key: ObjectKey) -> None:
         """Tell the user where the name is another job's, which nothing but he can change (DEV-7)."""
-        present = self.context.known.get(key)
+        present = self.context.workload_cache.get(key)
         controller = (
             next((own for own in present.metadata.owner_references if own.controller), None) if present else None
         )
@@ -138,7 +138,9 @@ class EffectExecutor:
     async def _patch_workload(self, effect: PatchWorkload) -> None:
         before, after = (self._latest(each) for each in (effect.before, effect.after))
         write = (
-            self.context.known.write_status if effect.part is WriteTarget.STATUS else self.context.known.write_object
+            self.context.workload_cache.write_status
+            if effect.part is WriteTarget.STATUS
+            else self.context.workload_cache.write_object
         )
         try:
             written = await write(before, after, effect.manager)

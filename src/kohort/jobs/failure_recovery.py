@@ -14,7 +14,7 @@ from kohort.api.core.pods import Pod
 from kohort.api.gates import Gate
 from kohort.api.meta import ObjectKey
 from kohort.api.times import format_duration, format_time, from_timedelta, parse_time
-from kohort.controllers.context import RETRIES, ControllerContext
+from kohort.controllers.context import RETRY_LIMITS, ControllerContext
 from kohort.jobs.assume_cache import CachedObject, ObjectAssumeCache
 from kohort.jobs.effects import key_of, reference
 from kohort.jobs.objects import annotations, metadata, uid
@@ -81,7 +81,7 @@ class FailureRecovery:
         self._pods = ObjectAssumeCache(context.informers, Pod.resource)
         self._pods.index(ENDING, ending_on)
         self._nodes: Informer[Node] = context.informers.of(Node)
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "failure-recovery", RETRIES)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "failure-recovery", RETRY_LIMITS)
         self._controller = Controller("failure-recovery", self._queue, self._reconcile, context.clock)
 
     def start(self) -> None:
@@ -128,7 +128,7 @@ class FailureRecovery:
             if changed is not None:
                 version = {"resourceVersion": metadata(pod).get("resourceVersion", "")}
                 patch = MergePatch({"metadata": version, "status": changed})
-                self._pods.wrote(await pods.patch(key, patch, WriteOptions(CONTROLLER), "status"))
+                self._pods.assume(await pods.patch(key, patch, WriteOptions(CONTROLLER), "status"))
                 self._recorder.record(
                     reference(pod), EventToRecord("Warning", REASON, message(pod), "ForcefulTermination")
                 )

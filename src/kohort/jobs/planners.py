@@ -45,7 +45,7 @@ class PlannerReconciler(JobReconciler):
         super().__init__(context, registry, planner, reads, expectations)
         self._planner = planner
         if planner.follows_workloads:
-            context.known.subscribe(self._workload_changed)
+            context.workload_cache.subscribe(self._workload_changed)
 
     def _workload_changed(self, old: Workload | None, new: Workload | None) -> None:
         shown, kind = new or old, (self._planner.resource.group, self._planner.resource.kind)

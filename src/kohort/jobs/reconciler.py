@@ -56,7 +56,7 @@ class JobReconciler:
         )
         triggers = JobEventMapper(framework, reads, expectations, self._queue.add_after)
         reads.known[framework.resource].informer.subscribe(triggers.object_changed)
-        context.known.subscribe(triggers.workload_changed)
+        context.workload_cache.subscribe(triggers.workload_changed)
 
     def start(self) -> None:
         """Begin to look at jobs."""
@@ -73,7 +73,7 @@ class JobReconciler:
         await asyncio.sleep(0)
         if not self._context.leads():
             return None
-        if not self._reads.is_live(self._framework):
+        if not self._reads.is_synced(self._framework):
             return RequeueAfter(NOT_LIVE)
         plan = await self._plan(key)
         try:

@@ -62,7 +62,7 @@ class Ungater:
         """Begin to look, where the gate is on."""
         if self._context.settings.gates.enabled(Gate.ElasticJobsViaWorkloadSlices):
             self._context.workloads.index(CHAIN, chains)
-            self._context.known.subscribe(self._workload_changed)
+            self._context.workload_cache.subscribe(self._workload_changed)
         self._controller.start(WORKERS)
 
     async def stop(self) -> None:
@@ -93,13 +93,13 @@ class Ungater:
 
     def _chain(self, key: ObjectKey) -> ObjectKey:
         """The chain that a pod's annotation leads to: its name, or that of a Workload in it."""
-        workload = self._context.known.get(key)
+        workload = self._context.workload_cache.get(key)
         return ObjectKey(key.namespace, chain_of(workload)) if workload is not None else key
 
     async def _reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         if self._pods is None or not self._context.leads():
             return None
-        if not (self._pods.informer.synced and self._context.feed.is_live):
+        if not (self._pods.informer.synced and self._context.feed.is_synced):
             return RequeueAfter(NOT_LIVE)
         slices = self._slices(key)
         serving = serving_slice(slices)
@@ -112,7 +112,7 @@ class Ungater:
 
     def _slices(self, key: ObjectKey) -> list[Workload]:
         shown = self._context.workloads.cache.find(CHAIN, tuple(key))
-        known = (self._context.known.get(workload_key(each)) for each in shown)
+        known = (self._context.workload_cache.get(workload_key(each)) for each in shown)
         return sorted((each for each in known if each is not None), key=_age)
 
     def _pods_of(self, key: ObjectKey, slices: Iterable[Workload]) -> list[JsonObject]:
@@ -133,7 +133,7 @@ class Ungater:
         except BaseException:
             self._expectations.observe(chain, uid(effect.before))
             raise
-        pods.wrote(written)
+        pods.assume(written)
 
 
 def _age(workload: Workload) -> tuple[str, str]:

@@ -28,7 +28,7 @@ class Manager:
 
     def synced_engine(self) -> Engine | None:
         """The engine while all caches are synced, else None."""
-        return self.context.engine if self.context is not None and self.context.feed.is_live else None
+        return self.context.engine if self.context is not None and self.context.feed.is_synced else None
 
     def cache_problem(self) -> str:
         """Why caches are not synced; empty if they are."""

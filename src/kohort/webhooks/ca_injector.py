@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 MANAGER = WriteOptions(field_manager="kohort-webhooks")
 _BURST, _RATE = 40, 0.2
-"""Burst of writes, and then writes per second: enough for a renewal, and a limit where two clients overwrite each other."""
+"""Burst of writes, and then writes per second: enough for a renewal; limits clients that overwrite each other."""
 _CONTENDED = "another client keeps changing it: use one webhook URL for all managers"
 CaPatch = Callable[[JsonObject, WebhookTrust], JsonObject | None]
 

@@ -51,7 +51,7 @@ class CertificateSource(Protocol):
 
 
 class SecretSource:
-    """Certificates created by the manager and stored in a Secret, which all replicas share (`internalCertManagement`)."""
+    """Certificates that the manager creates and stores in a Secret for all replicas (`internalCertManagement`)."""
 
     pause = 600.0
 

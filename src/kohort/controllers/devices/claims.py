@@ -1,6 +1,6 @@
-"""Claims of pods on devices, counted in the resources that the Configuration gives to device classes (API-124).
+"""Device claims of pods, counted as the resources to which the Configuration maps device classes (API-124).
 
-Pure: whoever calls has read the claim templates. What can't be counted is told in Kubernetes' words for fields.
+Pure: the caller has read the claim templates. Problems are reported as Kubernetes field errors.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,34 +20,34 @@ from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.conditions import REQUEUED, condition
 
 TEMPLATES: Final = Resource("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates", namespaced=True)
-INTEGRATION_IS_OFF: Final = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled"
-NAMES_A_CLAIM: Final = "KueueDRAIntegration feature does not support use of resource claims"
+INTEGRATION_DISABLED: Final = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled"
+CLAIMS_UNSUPPORTED: Final = "KueueDRAIntegration feature does not support use of resource claims"
 _CLAIMS: Final = b'"resourceClaims"'
 _REQUESTS: Final = Path("devices") / "requests"
 
 Spec = Mapping[str, Any]
-"""The claim that a template makes for each pod, as the API server gives it."""
+"""The spec of a ResourceClaimTemplate's claim, as JSON."""
 
 
 class UncountableError(Exception):
-    """Claims of a Workload can't be counted; the text is for its condition."""
+    """Claims of a Workload cannot be counted; the message is for its condition."""
 
 
 class ClaimTemplateUnavailableError(UncountableError):
-    """A claim template is not there, or can't be read now: it is worth another look."""
+    """A claim template does not exist or cannot be read now; retrying may help."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceResources:
-    """As which resource of quota the devices of each class count."""
+    """The quota resource for the devices of each class."""
 
     resources: Mapping[str, str]
     measured: frozenset[str]
-    """Classes that count by counters or capacities of their devices, not by the device."""
+    """Classes that are counted by counters or capacities, not by device."""
 
     @staticmethod
     def of(configuration: Configuration) -> "DeviceResources":
-        """Read `resources.deviceClassMappings`; the first mapping that names a class counts."""
+        """Read `resources.deviceClassMappings`; the first mapping of a class applies."""
         mappings = configuration.resources.device_class_mappings if configuration.resources else ()
         named = [(name, mapping) for mapping in mappings for name in mapping.device_class_names]
         resources = {name: mapping.name for name, mapping in reversed(named)}
@@ -55,7 +55,7 @@ class DeviceResources:
 
 
 def has_claims(workload: Workload) -> bool:
-    """Whether pods of the Workload claim devices; asked of every state of every Workload, so bytes are asked first."""
+    """Whether pods of the Workload claim devices; searches bytes first, because it runs for every Workload event."""
     for pod_set in workload.spec.pod_sets:
         if _CLAIMS in bytes(pod_set.template) and any(
             claim.resource_claim_name or claim.resource_claim_template_name for claim in _claimed(pod_set)
@@ -65,46 +65,46 @@ def has_claims(workload: Workload) -> bool:
 
 
 def are_counted(workload: Workload, gates: FeatureGates) -> bool:
-    """Whether the Workload waits for its claims to be counted, because nothing else is wrong with them."""
-    return gates.enabled(Gate.KueueDRAIntegration) and not _named_claim(workload)
+    """Whether the claims of the Workload are to be counted."""
+    return gates.enabled(Gate.KueueDRAIntegration) and not _shared_claim(workload)
 
 
-def refusal(workload: Workload, gates: FeatureGates) -> str:
-    """Why the Workload's claims are refused without a look at them; empty where they are not."""
+def rejection(workload: Workload, gates: FeatureGates) -> str:
+    """Why the claims are rejected without counting; empty if they are not."""
     if not gates.enabled(Gate.KueueDRAIntegration):
-        return INTEGRATION_IS_OFF if gates.enabled(Gate.KueueDRARejectWorkloadsWhenDRADisabled) else ""
-    named = _named_claim(workload)
-    return f"{NAMES_A_CLAIM}: {named}; name a ResourceClaimTemplate instead" if named else ""
+        return INTEGRATION_DISABLED if gates.enabled(Gate.KueueDRARejectWorkloadsWhenDRADisabled) else ""
+    named = _shared_claim(workload)
+    return f"{CLAIMS_UNSUPPORTED}: {named}; name a ResourceClaimTemplate instead" if named else ""
 
 
 def claims_problem(workload: Workload, gates: FeatureGates) -> str:
-    """Why the Workload is kept out of the queue; who counted its claims in vain has written it down there."""
+    """Why the Workload cannot be queued, from its Requeued condition if counting failed; empty if it can."""
     if not has_claims(workload):
         return ""
     if not are_counted(workload, gates):
-        return refusal(workload, gates)
-    told = condition(workload, REQUEUED)
-    is_kept_out = told is not None and told.status == "False" and told.reason == reasons.INADMISSIBLE
-    return told.message if told is not None and is_kept_out else ""
+        return rejection(workload, gates)
+    requeued = condition(workload, REQUEUED)
+    is_kept_out = requeued is not None and requeued.status == "False" and requeued.reason == reasons.INADMISSIBLE
+    return requeued.message if requeued is not None and is_kept_out else ""
 
 
 def templates_of(workload: Workload) -> tuple[str, ...]:
-    """The claim templates that pods of the Workload name."""
+    """The claim templates that pods of the Workload reference."""
     return tuple(dict.fromkeys(name for pod_set in workload.spec.pod_sets for _, name in _templates(pod_set)))
 
 
 def count(
     workload: Workload, templates: Mapping[str, Spec | str], mapped: DeviceResources
 ) -> dict[str, dict[str, int]]:
-    """What one pod of each pod set claims, in internal units; raises UncountableError.
+    """The devices claimed by one pod of each pod set, in internal units; raises UncountableError.
 
-    `templates` has what each template claims, or why it could not be read.
+    `templates` has the claim spec of each template, or why it could not be read.
     """
     counted: dict[str, dict[str, int]] = {}
     for index, pod_set in enumerate(workload.spec.pod_sets):
         path = (Path("spec") / "podSets")[index] / "template" / "spec" / "resourceClaims"
-        for place, name in _templates(pod_set):
-            for resource, amount in _Claim(path[place], pod_set.name, name).count(templates[name], mapped):
+        for index, name in _templates(pod_set):
+            for resource, amount in _Claim(path[index], pod_set.name, name).count(templates[name], mapped):
                 amounts = counted.setdefault(pod_set.name, {})
                 amounts[resource] = add(amounts.get(resource, 0), amount)
     return counted
@@ -119,13 +119,13 @@ class _Claim:
     template: str
 
     @property
-    def _who(self) -> str:
+    def _subject(self) -> str:
         return f"ResourceClaimTemplate {self.template} in podset {self.pod_set}"
 
     def count(self, spec: Spec | str, mapped: DeviceResources) -> Iterator[tuple[str, int]]:
         if isinstance(spec, str):
             raise ClaimTemplateUnavailableError(
-                f"{self.path}: Internal error: failed to get claim spec for {self._who}: {spec}"
+                f"{self.path}: Internal error: failed to get claim spec for {self._subject}: {spec}"
             )
         requests = (spec.get("devices") or {}).get("requests") or ()
         devices = [self._devices(request, index) for index, request in enumerate(requests)]
@@ -144,19 +144,19 @@ class _Claim:
         return exactly.get("deviceClassName") or "", int(exactly.get("count") or 1)
 
     def _resource(self, name: str, mapped: DeviceResources) -> str:
-        place = self.path / "resourceClaimTemplateName"
+        index = self.path / "resourceClaimTemplateName"
         resource = mapped.resources.get(name)
         if resource is None:
             unknown = f"DeviceClass {name} is not mapped in DRA configuration for podset {self.pod_set}"
-            raise UncountableError(f'{place}: Not found: "{unknown}"')
+            raise UncountableError(f'{index}: Not found: "{unknown}"')
         if name in mapped.measured:
-            detail = f"{self._who}: DeviceClass {name} counts by counters or capacities, which is not supported"
-            raise UncountableError(str(forbidden(place, f"{detail}; map it without sources")))
+            detail = f"{self._subject}: DeviceClass {name} counts by counters or capacities, which is not supported"
+            raise UncountableError(str(forbidden(index, f"{detail}; map it without sources")))
         return resource
 
 
 def _request_problem(request: Mapping[str, Any], path: Path) -> FieldError | None:
-    """What is not supported of a request for devices."""
+    """The unsupported part of a device request, or None."""
     exactly = request.get("exactly")
     if request.get("firstAvailable"):
         return invalid(path, None, "FirstAvailable device selection is not supported")
@@ -165,14 +165,14 @@ def _request_problem(request: Mapping[str, Any], path: Path) -> FieldError | Non
     if exactly.get("adminAccess"):
         return invalid(path / "exactly" / "adminAccess", None, "AdminAccess is not supported")
     mode = exactly.get("allocationMode") or "ExactCount"
-    place = path / "exactly" / "allocationMode"
+    index = path / "exactly" / "allocationMode"
     if mode == "All":
-        return invalid(place, mode, "AllocationMode 'All' is not supported")
-    return None if mode == "ExactCount" else invalid(place, mode, f"unsupported allocation mode: {mode}")
+        return invalid(index, mode, "AllocationMode 'All' is not supported")
+    return None if mode == "ExactCount" else invalid(index, mode, f"unsupported allocation mode: {mode}")
 
 
 def _claimed(pod_set: PodSet) -> tuple[PodResourceClaim, ...]:
-    """The claims of a pod; of a template that can't be read none, since that is told as the Workload's obstacle."""
+    """The claims of a pod; none if the pod template is invalid, which is reported elsewhere."""
     try:
         return pod_set.pod_template.spec.resource_claims
     except ApiError:
@@ -180,13 +180,13 @@ def _claimed(pod_set: PodSet) -> tuple[PodResourceClaim, ...]:
 
 
 def _templates(pod_set: PodSet) -> Iterator[tuple[int, str]]:
-    """Places and names of the claim templates of a pod set."""
+    """Indexes and names of the claim templates of a pod set."""
     claims = enumerate(_claimed(pod_set))
-    return ((place, name) for place, each in claims if (name := each.resource_claim_template_name))
+    return ((index, name) for index, each in claims if (name := each.resource_claim_template_name))
 
 
-def _named_claim(workload: Workload) -> str:
-    """The first claim that pods share, and whose; empty where none is named."""
+def _shared_claim(workload: Workload) -> str:
+    """The first ResourceClaim that is referenced directly, with its pod set; empty if there is none."""
     for pod_set in workload.spec.pod_sets:
         for each in _claimed(pod_set):
             if each.resource_claim_name:

@@ -1,7 +1,7 @@
-"""Workloads that claim devices: out of the engine's sight until their claims are counted, or told why they can't be.
+"""Counts device claims: Workloads with claims reach the engine only after their claims are counted.
 
-Templates of claims are read one by one when a Workload names them: they never change, and only few
-clusters have any. One that is not there is looked for again, less and less often.
+Claim templates are read one by one when a Workload references them: they are immutable, and only few
+clusters have any. Missing templates are retried with backoff.
 """
 
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
-from kohort.controllers.context import RETRIES, ControllerContext
+from kohort.controllers.context import RETRY_LIMITS, ControllerContext
 from kohort.controllers.devices.claims import (
     TEMPLATES,
     ClaimTemplateUnavailableError,
@@ -21,11 +21,11 @@ from kohort.controllers.devices.claims import (
     are_counted,
     count,
     has_claims,
-    refusal,
+    rejection,
     templates_of,
 )
 from kohort.controllers.workloads.context_builder import ReconcileContextBuilder
-from kohort.controllers.workloads.controller import MANAGER, NOT_LIVE
+from kohort.controllers.workloads.controller import MANAGER, NOT_SYNCED_DELAY
 from kohort.controllers.workloads.variants import becomes_parent
 from kohort.engine.events import DeviceClaimsCounted, ObjectDeleted, ObjectUpserted
 from kohort.engine.lifecycle.conditions import is_finished, is_on_hold, is_reserved
@@ -38,82 +38,82 @@ from kohort.kube.workqueue import WorkQueue
 
 WORKERS: Final = 4
 UNREADABLE: Final = frozenset({403, 404})
-"""Answers that say something of the template; others are the server's trouble."""
-LOOKING: Final = Backoff(base=1.0, cap=60.0, jitter=0.0)
-"""How patiently a template is looked for that is not there."""
+"""Status codes that concern the template; others are server errors."""
+TEMPLATE_BACKOFF: Final = Backoff(base=1.0, cap=60.0, jitter=0.0)
+"""Retries of missing templates."""
 
 
 class ClaimInputs(NamedTuple):
-    """What the claims of a Workload can depend on."""
+    """The identity of a Workload's spec, on which its claims depend."""
 
     uid: str
     generation: int
 
 
 class DeviceClaimController:
-    """Counts the claims of Workloads that wait."""
+    """Counts the claims of pending Workloads."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._gates = context.settings.gates
         self._mapped = DeviceResources.of(context.settings.configuration)
-        self._surroundings = ReconcileContextBuilder(context)
+        self._context_builder = ReconcileContextBuilder(context)
         self._counted: dict[ObjectKey, ClaimInputs] = {}
-        """Those who wait and whose claims the engine may be told."""
-        self._looks: dict[ObjectKey, int] = {}
-        """How often templates were looked for in vain."""
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "claims", RETRIES)
+        """Pending Workloads whose claims were counted."""
+        self._attempts: dict[ObjectKey, int] = {}
+        """Failed attempts to read templates."""
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "claims", RETRY_LIMITS)
         self._controller = Controller("claims", self._queue, self._count, context.clock)
 
     def start(self) -> None:
-        """Begin to count, with those that wait already."""
-        self._context.known.follow(self._see)
+        """Start counting, also for existing Workloads."""
+        self._context.workload_cache.follow(self._observe)
         self._controller.start(WORKERS)
 
     async def stop(self) -> None:
-        """Come to the end of what has begun."""
+        """Stop after reconciles in flight."""
         await self._controller.stop()
 
-    def _see(self, key: ObjectKey, workload: Workload | None) -> None:
-        """A Workload became known in another state; the engine has just been told it."""
-        if workload is None or not _waits(workload):
+    def _observe(self, key: ObjectKey, workload: Workload | None) -> None:
+        """Handle a new state of a Workload, which the engine already has."""
+        if workload is None or not _is_pending(workload):
             self._counted.pop(key, None)
-            self._looks.pop(key, None)
-        elif self._counted.get(key) != _state(workload) and has_claims(workload):
-            self._take_up(key, workload)
+            self._attempts.pop(key, None)
+        elif self._counted.get(key) != _claim_inputs(workload) and has_claims(workload):
+            self._start_counting(key, workload)
 
-    def _take_up(self, key: ObjectKey, workload: Workload) -> None:
+    def _start_counting(self, key: ObjectKey, workload: Workload) -> None:
         if are_counted(workload, self._gates):
-            self._hide(key)
+            self._remove_from_engine(key)
             self._queue.add(key)
-        elif refusal(workload, self._gates):
-            self._hide(key)
+        elif rejection(workload, self._gates):
+            self._remove_from_engine(key)
 
-    def _hide(self, key: ObjectKey) -> None:
-        self._context.feed.tell(ObjectDeleted("Workload", ObjectKey(*key)))
+    def _remove_from_engine(self, key: ObjectKey) -> None:
+        self._context.feed.apply(ObjectDeleted("Workload", ObjectKey(*key)))
 
     async def _count(self, key: ObjectKey) -> RequeueAfter | None:
-        workload = self._context.known.get(key)
-        if workload is None or not _waits(workload) or not self._context.leads():
+        workload = self._context.workload_cache.get(key)
+        if workload is None or not _is_pending(workload) or not self._context.leads():
             return None
-        if not self._context.feed.is_live:
-            return RequeueAfter(NOT_LIVE)
+        if not self._context.feed.is_synced:
+            return RequeueAfter(NOT_SYNCED_DELAY)
         try:
-            devices = count(workload, await self._read(workload), self._mapped)
+            devices = count(workload, await self._read_templates(workload), self._mapped)
         except ClaimTemplateUnavailableError as error:
-            await self._tell(workload, str(error))
-            return self._look_later(key)
+            await self._record_problem(workload, str(error))
+            return self._retry_later(key)
         except UncountableError as error:
-            await self._tell(workload, str(error))
+            await self._record_problem(workload, str(error))
             return None
-        self._show(key, await self._tell(workload, ""), devices)
+        self._add_to_engine(key, await self._record_problem(workload, ""), devices)
         return None
 
-    async def _read(self, workload: Workload) -> dict[str, Spec | str]:
-        """What each template claims, or why it could not be read."""
-        return {name: await self._read_one(workload.metadata.namespace, name) for name in templates_of(workload)}
+    async def _read_templates(self, workload: Workload) -> dict[str, Spec | str]:
+        """The claim spec of each template, or why it could not be read."""
+        return {name: await self._read_template(workload.metadata.namespace, name) for name in templates_of(workload)}
 
-    async def _read_one(self, namespace: str, name: str) -> Spec | str:
+    async def _read_template(self, namespace: str, name: str) -> Spec | str:
         try:
             found = await self._context.client.of(TEMPLATES).get((namespace, name))
         except StatusError as error:
@@ -123,44 +123,44 @@ class DeviceClaimController:
         spec = (found.get("spec") or {}).get("spec") or {}
         return dict(spec)
 
-    async def _tell(self, workload: Workload, problem: str) -> Workload:
-        """Write down what is wrong with the claims, or that nothing is any more; the Workload as it is then."""
-        facts, now = replace(self._surroundings.facts(workload), claims_problem=problem), self._context.now()
-        told = requeue_when_allowed(hold_uncountable(workload, facts, now), facts, now)
-        told = explain_waiting(told, facts, now).workload if told is not workload else told
-        return await self._context.known.write_status(workload, told, MANAGER)
+    async def _record_problem(self, workload: Workload, problem: str) -> Workload:
+        """Write a problem of the claims, or its removal, into the conditions; returns the new Workload."""
+        context, now = replace(self._context_builder.build(workload), claims_problem=problem), self._context.now()
+        requeued = requeue_when_allowed(hold_uncountable(workload, context, now), context, now)
+        requeued = explain_waiting(requeued, context, now).workload if requeued is not workload else requeued
+        return await self._context.workload_cache.write_status(workload, requeued, MANAGER)
 
-    def _look_later(self, key: ObjectKey) -> RequeueAfter:
-        self._looks[key] = self._looks.get(key, 0) + 1
-        return RequeueAfter(LOOKING.steady(self._looks[key]))
+    def _retry_later(self, key: ObjectKey) -> RequeueAfter:
+        self._attempts[key] = self._attempts.get(key, 0) + 1
+        return RequeueAfter(TEMPLATE_BACKOFF.steady(self._attempts[key]))
 
-    def _show(self, key: ObjectKey, counted: Workload, devices: dict[str, dict[str, int]]) -> None:
-        """Let the engine see a Workload with its devices, if it still is the one whose claims were counted."""
-        known = self._context.known.get(key)
-        if known is None or not _waits(known) or _state(known) != _state(counted):
+    def _add_to_engine(self, key: ObjectKey, counted: Workload, devices: dict[str, dict[str, int]]) -> None:
+        """Add a Workload with its devices to the engine, unless its spec has changed since counting."""
+        known = self._context.workload_cache.get(key)
+        if known is None or not _is_pending(known) or _claim_inputs(known) != _claim_inputs(counted):
             return
-        self._counted[key] = _state(known)
-        self._looks.pop(key, None)
-        if not becomes_parent(known, self._surroundings.cluster_queue_of(known), self._gates):
-            self._context.feed.tell(ObjectUpserted(known))
+        self._counted[key] = _claim_inputs(known)
+        self._attempts.pop(key, None)
+        if not becomes_parent(known, self._context_builder.cluster_queue_of(known), self._gates):
+            self._context.feed.apply(ObjectUpserted(known))
         claimed = tuple((name, tuple(sorted(amounts.items()))) for name, amounts in devices.items())
-        self._context.feed.tell(DeviceClaimsCounted(ObjectKey(*key), claimed))
+        self._context.feed.apply(DeviceClaimsCounted(ObjectKey(*key), claimed))
 
 
-def _state(workload: Workload) -> ClaimInputs:
+def _claim_inputs(workload: Workload) -> ClaimInputs:
     return ClaimInputs(workload.metadata.uid, workload.metadata.generation or 0)
 
 
-def _waits(workload: Workload) -> bool:
+def _is_pending(workload: Workload) -> bool:
     return workload.spec.active and not (is_reserved(workload) or is_finished(workload) or is_on_hold(workload))
 
 
 @asynccontextmanager
 async def running_claim_controller(context: ControllerContext) -> AsyncIterator[None]:
-    """Claims are counted for as long as the block lasts; begins before anything is scheduled."""
-    claimants = DeviceClaimController(context)
-    claimants.start()
+    """Runs the controller until the context exits; must start before the scheduler."""
+    controller = DeviceClaimController(context)
+    controller.start()
     try:
         yield
     finally:
-        await claimants.stop()
+        await controller.stop()

@@ -1,5 +1,5 @@
-"""ClusterQueues, LocalQueues, Cohorts and what they name: finalizers, conditions, figures in status and gauges.
+"""Controllers of queues, Cohorts and objects that they reference: finalizers, conditions, status and gauges.
 
-What is decided is decided in the engine; here it is read off, compared with
-what the server has, and written where it differs.
+The engine decides; these controllers compare its state with the API server's
+and write differences.
 """

@@ -1,4 +1,4 @@
-"""Questions about the trees of Cohorts: who is above, who is in the same tree, do parents run in a circle."""
+"""Queries on cohort trees: ancestors, queues of a tree, cycles."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from kohort.engine.hierarchy import CohortNode, HierarchyNode
 
 
 def cohort_cycle(engine: Engine, queue: str) -> str:
-    """The circle in which the parents above a ClusterQueue run, told to people; empty where there is none (API-79)."""
+    """A message about the cycle of Cohorts above a ClusterQueue; empty if there is none (API-79)."""
     node = engine.queues[queue].node
     if not node.is_cyclic:
         return ""
@@ -22,7 +22,7 @@ def cohort_cycle(engine: Engine, queue: str) -> str:
 
 
 def cohorts_above(engine: Engine, name: str | None) -> Iterator[str]:
-    """A Cohort by name and those above it; nothing in a circle, where there is no above."""
+    """The names of a Cohort and its ancestors; none in a cycle."""
     node = engine.forest.cohorts.get(name or "")
     if node is not None and not node.is_cyclic:
         yield node.name
@@ -30,7 +30,7 @@ def cohorts_above(engine: Engine, name: str | None) -> Iterator[str]:
 
 
 def queues_in_tree(engine: Engine, cohort: str | None) -> Iterator[str]:
-    """All ClusterQueues of the tree that a Cohort belongs to."""
+    """All ClusterQueues of a Cohort's tree."""
     node: HierarchyNode | None = engine.forest.cohorts.get(cohort or "")
     if node is None or node.is_cyclic:
         return

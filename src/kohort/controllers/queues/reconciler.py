@@ -1,6 +1,6 @@
-"""What all controllers of this room share: a queue of names, a pace, and who may write when.
+"""The base of all controllers of this package: a work queue, throttling, and the conditions for writing.
 
-Every replica looks, because gauges are told by all of them; only the leader writes, and only by caches that are live.
+Every replica reconciles, because all set gauges; only the leader writes, and only while its caches are synced.
 """
 
 from abc import ABC, abstractmethod
@@ -20,102 +20,102 @@ from kohort.kube.workqueue import WorkQueue
 T = TypeVar("T", bound=CustomObject)
 
 WORKERS: Final = 4
-"""Objects of one kind that are looked at side by side: their writes wait for the API server, not for each other."""
-FOLLOWING: Final = 15.0
-"""Seconds between two looks of a replica that follows: they are for gauges alone, which Prometheus reads seldom."""
+"""Concurrent reconciles of one kind: writes wait for the API server, not for each other."""
+FOLLOWER_INTERVAL: Final = 15.0
+"""Seconds between two reconciles of an object in a follower, which only sets gauges."""
 
 
-def key(name: str, namespace: str = "") -> ObjectKey:
-    """The place of an object."""
+def object_key(name: str, namespace: str = "") -> ObjectKey:
+    """The key of an object."""
     return ObjectKey(namespace, name)
 
 
 class QueueReconciler(ABC, Generic[T]):
-    """Keeps the objects of one kind as they should be."""
+    """Reconciles the objects of one kind."""
 
     def __init__(self, context: ControllerContext, informer: Informer[T], *sources: Informer[Any]) -> None:
-        """The sources are what `keep` goes by besides the object itself and what the engine is told."""
+        """`sources` are further informers on which writes depend, besides those of the engine."""
         self.context = context
         self.informer = informer
         self._sources = (informer, *sources)
         name = informer.objects.kind.resource.kind.lower()
         self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, name, metrics=context.client.metrics)
-        self._pace = UpdateThrottle(self._queue, context.clock, context.strain)
-        self._controller = Controller(name, self._queue, self._look, context.clock, context.client.metrics)
+        self._throttle = UpdateThrottle(self._queue, context.clock, context.server_load)
+        self._controller = Controller(name, self._queue, self._reconcile, context.clock, context.client.metrics)
 
     @abstractmethod
     def subscribe(self) -> None:
-        """Have the objects looked at that exist, and from now on whenever something happens that matters to them."""
+        """Subscribe to all events that affect objects of this kind, and enqueue existing objects."""
 
     @abstractmethod
-    async def keep(self, found: T, wanted: T) -> RequeueAfter | None:
-        """Write what is not as it should be."""
+    async def write(self, found: T, wanted: T) -> RequeueAfter | None:
+        """Write the differences between the found and the wanted object."""
 
-    def judge(self, found: T) -> T:
-        """The object as it should be, gauges set accordingly; most kinds have no status and no gauges."""
+    def desired(self, found: T) -> T:
+        """The desired object; sets gauges too. By default the object itself."""
         return found
 
     def forget(self, gone: ObjectKey) -> None:
-        """The object is gone, and its gauges go too."""
+        """Remove the gauges of a deleted object."""
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start reconciling."""
         self.subscribe()
-        self.context.when_leading(self._take_over)
+        self.context.on_started_leading(self._enqueue_all)
         self._controller.start(WORKERS)
 
-    def _take_over(self) -> None:
-        """What was looked at for its gauges is looked at anew, to be written."""
-        self.wake(self.informer.cache.all_keys())
+    def _enqueue_all(self) -> None:
+        """Reconcile all objects again as the leader, to write them."""
+        self.enqueue(self.informer.cache.all_keys())
 
     async def stop(self) -> None:
-        """Bring to an end what has begun."""
+        """Stop after reconciles in flight."""
         await self._controller.stop()
 
-    def wake(self, keys: Iterable[ObjectKey]) -> None:
-        """Look at these at once."""
+    def enqueue(self, keys: Iterable[ObjectKey]) -> None:
+        """Enqueue objects at once."""
         for each in keys:
             self._queue.add(each)
 
-    def wake_soon(self, keys: Iterable[ObjectKey]) -> None:
-        """Look at these in their time: what moved them moves again soon."""
-        interval = INTERVAL if self.context.leads() else FOLLOWING
+    def enqueue_throttled(self, keys: Iterable[ObjectKey]) -> None:
+        """Enqueue objects with throttling, for events that come in bursts."""
+        interval = INTERVAL if self.context.leads() else FOLLOWER_INTERVAL
         for each in keys:
-            self._pace.book(each, interval)
+            self._throttle.schedule(each, interval)
 
-    def wake_itself(self, old: T | None, new: T | None) -> None:
-        """The object came, changed or went; where only its status changed, that was probably our own doing."""
+    def enqueue_changed(self, old: T | None, new: T | None) -> None:
+        """Enqueue a created, changed or deleted object; throttled if only its status changed, as by an own write."""
         found = new or old
         if found is None:
             return
-        place = identity_of(found.metadata).key
+        key = identity_of(found.metadata).key
         if old is not None and new is not None and _only_status_changed(old, new):
-            self.wake_soon([place])
+            self.enqueue_throttled([key])
         else:
-            self.wake([place])
+            self.enqueue([key])
 
-    async def _look(self, place: ObjectKey) -> RequeueAfter | None:
-        self._pace.begin(place)
-        found = self.informer.cache.get(place)
+    async def _reconcile(self, key: ObjectKey) -> RequeueAfter | None:
+        self._throttle.started(key)
+        found = self.informer.cache.get(key)
         if found is None:
-            self._pace.forget(place)
-            self.forget(place)
+            self._throttle.forget(key)
+            self.forget(key)
             return None
-        wanted = self.judge(found)
+        wanted = self.desired(found)
         if not self.context.leads():
             return None
-        if not self._sees_all():
+        if not self._caches_synced():
             return RequeueAfter(INTERVAL)
         try:
-            return await self.keep(found, wanted)
+            return await self.write(found, wanted)
         except StatusError as error:
             if error.is_not_found:
                 return None
             raise
 
-    def _sees_all(self) -> bool:
-        """Whether nothing is looked at that may be long out of date."""
-        return self.context.feed.is_live and all(source.synced for source in self._sources)
+    def _caches_synced(self) -> bool:
+        """Whether no source is stale."""
+        return self.context.feed.is_synced and all(source.synced for source in self._sources)
 
 
 def _only_status_changed(old: CustomObject, new: CustomObject) -> bool:

@@ -1,4 +1,4 @@
-"""Which objects name which: the edges along which events wake controllers (API-111, API-114, API-116, API-117)."""
+"""References between objects, along which events enqueue keys (API-111, API-114, API-116, API-117)."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -10,7 +10,7 @@ CHECK: Final = "names check"
 TOPOLOGY: Final = "names topology"
 CLUSTER_QUEUE: Final = "names cluster queue"
 PRIORITY_CLASS: Final = "names priority class"
-"""Names of indices: whom an object names."""
+"""Names of indices: referenced objects."""
 
 
 def flavors_of(queue: ClusterQueue) -> list[str]:
@@ -25,17 +25,17 @@ def checks_of(queue: ClusterQueue) -> list[str]:
 
 
 def topologies_of(flavor: ResourceFlavor) -> Iterable[str]:
-    """The topology that a flavor names, if it does."""
+    """The topology that a flavor references, if any."""
     return [flavor.spec.topology_name] if flavor.spec.topology_name else ()
 
 
 def cluster_queues_of(queue: LocalQueue) -> Iterable[str]:
-    """The ClusterQueue behind a LocalQueue, if it names one."""
+    """The ClusterQueue of a LocalQueue, if any."""
     return [queue.spec.cluster_queue] if queue.spec.cluster_queue else ()
 
 
 def priority_classes_of(workload: Workload) -> Iterable[str]:
-    """The WorkloadPriorityClass that a Workload refers to, if it does."""
+    """The WorkloadPriorityClass of a Workload, if any."""
     reference = workload.spec.priority_class_ref
     is_ours = reference is not None and reference.kind == "WorkloadPriorityClass"
     return [reference.name] if reference is not None and is_ours else ()

@@ -1,7 +1,7 @@
-"""How often an object is looked at: soon after something happened, and then at most once in a while (API-106).
+"""Limits the rate of reconciles per object: soon after an event, then at most once per interval (API-106).
 
-Workloads come in thousands, and each moves the figures of its queues. What happens within a moment is told at once. A
-server that is hard pressed is spared the more, the more objects there are that move.
+Workloads come in thousands, and each changes the status of its queues. Events within a short time are handled
+together; on a busy server the interval grows with the number of changing objects.
 """
 
 from typing import Final, Generic, TypeVar
@@ -12,45 +12,47 @@ from kohort.kube.workqueue import WorkQueue
 
 K = TypeVar("K")
 
-MOMENT: Final = 0.1
-"""Seconds in which what follows from an event, such as an admission, still joins it in one write."""
+BATCH_SECONDS: Final = 0.1
+"""Seconds within which consequences of an event, such as an admission, join it in one write."""
 INTERVAL: Final = 1.0
-"""Seconds between two looks at the same object, while the server is at ease."""
-FEW: Final = 10
-"""Objects that move at the same time without being many for a server that is hard pressed."""
-LONGEST: Final = 60.0
-"""Times the interval that a look may have to wait, however hard pressed the server and however many the objects."""
+"""Seconds between two reconciles of an object while the server is not busy."""
+UNTHROTTLED_OBJECTS: Final = 10
+"""Changing objects up to which the interval does not grow with their number."""
+MAX_SLOWDOWN: Final = 60.0
+"""The maximum factor by which the interval grows."""
 
 
 class UpdateThrottle(Generic[K]):
-    """Puts keys into a queue for their next look, each at most once until then."""
+    """Adds keys to a work queue with a delay, each at most once until it is reconciled."""
 
-    def __init__(self, queue: WorkQueue[K], clock: Clock, strain: ServerLoad) -> None:
+    def __init__(self, queue: WorkQueue[K], clock: Clock, server_load: ServerLoad) -> None:
         self._queue = queue
         self._clock = clock
-        self._strain = strain
-        self._looked: dict[K, float] = {}
-        self._booked: set[K] = set()
+        self._server_load = server_load
+        self._last_started: dict[K, float] = {}
+        self._scheduled: set[K] = set()
 
-    def book(self, key: K, interval: float = INTERVAL) -> None:
-        """Have the key looked at in its time, so many seconds after its last look."""
-        if key in self._booked:
+    def schedule(self, key: K, interval: float = INTERVAL) -> None:
+        """Schedule a key, `interval` seconds after its last reconcile."""
+        if key in self._scheduled:
             return
-        self._booked.add(key)
-        now, interval = self._clock.now(), interval * self._patience()
-        due = max(now + MOMENT, self._looked.get(key, -interval) + interval)
+        self._scheduled.add(key)
+        now, interval = self._clock.now(), interval * self._slowdown()
+        due = max(now + BATCH_SECONDS, self._last_started.get(key, -interval) + interval)
         self._queue.add_after(key, due - now)
 
-    def _patience(self) -> float:
-        """By how much looks are apart: 1 while the server is at ease."""
-        return min(1 + (self._strain.factor - 1) * max(len(self._booked) / FEW, 1), LONGEST)
+    def _slowdown(self) -> float:
+        """The factor by which the interval grows: 1 while the server is not busy."""
+        return min(
+            1 + (self._server_load.factor - 1) * max(len(self._scheduled) / UNTHROTTLED_OBJECTS, 1), MAX_SLOWDOWN
+        )
 
-    def begin(self, key: K) -> None:
-        """The key is being looked at now; what happens from here on needs another look."""
-        self._booked.discard(key)
-        self._looked[key] = self._clock.now()
+    def started(self, key: K) -> None:
+        """Record the start of a reconcile; later events schedule another one."""
+        self._scheduled.discard(key)
+        self._last_started[key] = self._clock.now()
 
     def forget(self, key: K) -> None:
-        """There is no such object any more."""
-        self._booked.discard(key)
-        self._looked.pop(key, None)
+        """Remove a deleted object."""
+        self._scheduled.discard(key)
+        self._last_started.pop(key, None)

@@ -1,6 +1,6 @@
-"""What Prometheus is told of scheduling cycles (docs/spec/api-config-metrics.md, section 11).
+"""Metrics of scheduling cycles (docs/spec/api-config-metrics.md, section 11).
 
-Everything is read off the decisions of a cycle; the engine counts nothing for anybody.
+They are derived from the decisions of a cycle; the engine itself has no metrics.
 """
 
 from collections import Counter
@@ -13,36 +13,36 @@ from kohort.engine.decisions import Decision, KeepPending, RequeueReason, Reserv
 
 
 class CycleMetrics:
-    """Turns cycles into Kueue's series."""
+    """Records cycles in Kueue's series."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._metrics = context.metrics
         self._engine = context.engine
         self._skipped: set[str] = set()
-        """Queues whose preemptions were put off when they were last looked at."""
+        """Queues whose last evaluated heads skipped preemption."""
 
-    def note(self, decisions: list[Decision], seconds: float) -> None:
-        """A cycle is over; one that decided nothing had nobody to look at."""
+    def record(self, decisions: list[Decision], seconds: float) -> None:
+        """Record a finished cycle; one without decisions had no heads."""
         if not decisions:
             return
         result = "success" if any(isinstance(each, Reserve) for each in decisions) else "inadmissible"
         self._metrics.admission_attempts_total.inc(result=result)
         self._metrics.admission_attempt_duration_seconds.observe(seconds, result=result)
-        self._note_skips(decisions)
-        self._note_second_searches(decisions)
+        self._record_skips(decisions)
+        self._record_recomputations(decisions)
 
-    def _note_skips(self, decisions: list[Decision]) -> None:
-        """How many preemptors of each queue gave way to others of the same cycle; 0 when the next ones did not."""
-        skips = Counter(self._queues_of(filter(_is_put_off, decisions)))
+    def _record_skips(self, decisions: list[Decision]) -> None:
+        """Set the number of preemptors per queue that were skipped in favor of others of the same cycle."""
+        skips = Counter(self._queues_of(filter(_is_skipped_preemption, decisions)))
         if not skips and not self._skipped:
             return
-        looked_at = set(self._queues_of(decisions))
-        for name in skips.keys() | (self._skipped & looked_at):
+        evaluated = set(self._queues_of(decisions))
+        for name in skips.keys() | (self._skipped & evaluated):
             self._metrics.admission_cycle_preemption_skips.set(skips[name], cluster_queue=name)
-        self._skipped = ((self._skipped & self._engine.queues.keys()) - looked_at) | skips.keys()
+        self._skipped = ((self._skipped & self._engine.queues.keys()) - evaluated) | skips.keys()
 
-    def _note_second_searches(self, decisions: list[Decision]) -> None:
-        """What came of looking for other victims (SCH-331): some, the room that others make, or nothing."""
+    def _record_recomputations(self, decisions: list[Decision]) -> None:
+        """Count repeated victim searches by result (SCH-331): new targets, a deferred fit, or none."""
         for each in decisions:
             if isinstance(each, KeepPending) and each.assignment is not None and each.assignment.recomputed:
                 for name in self._queues_of((each,)):
@@ -55,8 +55,8 @@ class CycleMetrics:
                 yield record.queue.name
 
 
-def _is_put_off(decision: Decision) -> bool:
-    """Whether a workload had its victims, and somebody else was first to take them or their room (SCH-337, SCH-338)."""
+def _is_skipped_preemption(decision: Decision) -> bool:
+    """Whether another workload of the cycle took the victims or their quota first (SCH-337, SCH-338)."""
     return (
         isinstance(decision, KeepPending)
         and decision.requeue is RequeueReason.FAILED_AFTER_NOMINATION

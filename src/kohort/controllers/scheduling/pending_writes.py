@@ -1,4 +1,4 @@
-"""What was decided and is not written yet: in order per Workload, and nothing that a later decision made needless."""
+"""Decisions that are not written yet: in order per Workload, without those that a later decision superseded."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kohort.kube.errors import StatusError
 
 
 class EndSlice(msgspec.Struct, frozen=True):
-    """The slice whose quota went over to another one is to end (SCH-1104)."""
+    """A slice is to finish because its successor took over its quota (SCH-1104)."""
 
     workload: ObjectKey
     successor: ObjectKey
@@ -22,21 +22,21 @@ ToWrite = Reserve | Evict | Migrate | EvictForFailedNodes | KeepPending | EndSli
 
 @dataclass(slots=True)
 class PendingWrite:
-    """A decision on its way to the API server."""
+    """A decision that is not written yet."""
 
     decision: ToWrite
     seen: Workload
-    """The Workload as it was decided upon."""
+    """The Workload on which the decision is based."""
     preemptor_version: str = ""
-    """The resource version of the preemptor at that time, which all victims of one decision have in common."""
+    """The resourceVersion of the preemptor at that time, common to all victims of one decision."""
     outdated: str = ""
-    """The version of the Workload that a write was refused for, because somebody had written another since."""
-    refusal: StatusError | None = None
-    """In which words."""
+    """The resourceVersion of the Workload for which a write was rejected as outdated."""
+    rejection: StatusError | None = None
+    """The error of that write."""
 
 
 class PendingWrites:
-    """All that is to be written; at most a handful for each Workload."""
+    """Pending writes by Workload; at most a handful each."""
 
     def __init__(self) -> None:
         self._queues: dict[ObjectKey, list[PendingWrite]] = {}
@@ -44,21 +44,21 @@ class PendingWrites:
     def __len__(self) -> int:
         return len(self._queues)
 
-    def add(self, intent: PendingWrite) -> None:
-        """Behind whatever is to be written of the Workload before; why it waited is no longer worth a word."""
-        queue = self._queues.setdefault(intent.decision.workload, [])
+    def add(self, pending: PendingWrite) -> None:
+        """Add a write after earlier ones of the Workload; pending reasons among those are superseded."""
+        queue = self._queues.setdefault(pending.decision.workload, [])
         queue[:] = [each for each in queue if not isinstance(each.decision, KeepPending)]
-        queue.append(intent)
+        queue.append(pending)
 
     def first(self, key: ObjectKey) -> PendingWrite | None:
-        """What is to be written next of a Workload."""
+        """The next write of a Workload."""
         queue = self._queues.get(key)
         return queue[0] if queue else None
 
-    def drop(self, intent: PendingWrite) -> None:
-        """It is written, or need not be any more."""
-        key = intent.decision.workload
-        left = [each for each in self._queues.get(key, ()) if each is not intent]
+    def drop(self, pending: PendingWrite) -> None:
+        """Remove a write that is done or not needed."""
+        key = pending.decision.workload
+        left = [each for each in self._queues.get(key, ()) if each is not pending]
         if left:
             self._queues[key] = left
         else:

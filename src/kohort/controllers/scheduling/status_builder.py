@@ -1,6 +1,6 @@
-"""Decisions put into words: what each of them makes of its Workload, by the functions of `engine.lifecycle`.
+"""Builds the status for each scheduling decision, with the functions of `engine.lifecycle`.
 
-The admission, its checks and, where none is open, Admitted are one write.
+The admission, its checks and, if none is pending, Admitted are one write.
 """
 
 from typing import cast
@@ -26,14 +26,14 @@ from kohort.engine.requests import resource_requests
 
 
 class StatusBuilder:
-    """Knows what a decision means for a Workload's status."""
+    """Builds the status that results from a decision."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._gates = context.settings.gates
 
     def change(self, decision: ToWrite, workload: Workload) -> WorkloadChange:
-        """What is to be written, and the events that tell of it."""
+        """The Workload to be written, and the events to record afterwards."""
         now = self._context.now()
         match decision:
             case Reserve():
@@ -41,35 +41,35 @@ class StatusBuilder:
             case Evict():
                 return preempt(workload, self.preemption(decision, workload), now)
             case Migrate():
-                successor = self._context.known.get(decision.successor)
+                successor = self._context.workload_cache.get(decision.successor)
                 return evict(workload, for_better_flavor(successor.metadata.uid if successor else ""), now)
             case EvictForFailedNodes():
                 return evict(workload, without_replacement(decision.nodes), now)
             case KeepPending():
                 return self._refuse(decision, workload)
             case EndSlice():
-                successor = self._context.known.get(decision.successor)
+                successor = self._context.workload_cache.get(decision.successor)
                 return end_replaced(workload, successor, now) if successor else WorkloadChange(workload)
 
-    def is_told(self, decision: KeepPending, workload: Workload) -> bool:
-        """Whether a Workload says already why it waits; asked at every look at it, so the usual answers come first."""
+    def is_recorded(self, decision: KeepPending, workload: Workload) -> bool:
+        """Whether the Workload's condition already has this reason; compares the message first, which is cheap."""
         written = condition(workload, QUOTA_RESERVED)
         if written is None or written.message != truncate_message(decision.message):
             return False
         return self._refuse(decision, workload).workload is workload
 
     def preemption(self, decision: Evict, victim: Workload) -> PreemptionRecord:
-        """Who gives way to whom."""
-        preemptor = self._context.known.get(decision.preemptor)
+        """Preemptor and victim of a preemption."""
+        preemptor = self._context.workload_cache.get(decision.preemptor)
         return PreemptionRecord(
             cast("PreemptionReason", decision.reason),
-            self._side(preemptor, decision.preemptor_path)
+            self._party(preemptor, decision.preemptor_path)
             if preemptor
             else PreemptionParty(path=decision.preemptor_path),
-            self._side(victim, decision.victim_path),
+            self._party(victim, decision.victim_path),
         )
 
-    def _side(self, workload: Workload, path: str) -> PreemptionParty:
+    def _party(self, workload: Workload, path: str) -> PreemptionParty:
         boost = priority_boost(workload.metadata.annotations) if self._gates.enabled(Gate.PriorityBoost) else None
         job_uid = workload.metadata.labels.get(JOB_UID_LABEL, "")
         return PreemptionParty(workload.metadata.uid, job_uid, path, workload.spec.priority or 0, boost or 0)
@@ -80,7 +80,7 @@ class StatusBuilder:
         facts = cluster_queue_facts(queue) if queue else None
         required = required_checks(facts.checks, facts.flavors, admission) if facts else frozenset[str]()
         change = reserve(workload, Reservation(admission, required, decision.considered), self._gates, now)
-        replaced = self._context.known.get(decision.replaces) if decision.replaces else None
+        replaced = self._context.workload_cache.get(decision.replaces) if decision.replaces else None
         reserved = take_over(change.workload, replaced) if replaced else change.workload
         if facts is None:
             return WorkloadChange(reserved, change.events)
@@ -90,8 +90,8 @@ class StatusBuilder:
     def _refuse(self, decision: KeepPending, workload: Workload) -> WorkloadChange:
         record = self._context.engine.workloads.get(decision.workload)
         requests = resource_requests(record.pod_sets) if record else ()
-        refusal = NotAdmitted(decision.reason, decision.message, requests)
-        change = refuse(workload, refusal, self._gates, self._context.now())
+        rejection = NotAdmitted(decision.reason, decision.message, requests)
+        change = refuse(workload, rejection, self._gates, self._context.now())
         if decision.requeue is not RequeueReason.PREEMPTION_GATED:
             return change
         return WorkloadChange(block_on_gates(change.workload, self._context.now()), change.events)

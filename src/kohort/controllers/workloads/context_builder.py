@@ -1,4 +1,4 @@
-"""What surrounds a Workload, gathered from the caches and the engine for `lifecycle.reconcile`."""
+"""Builds the reconcile context of a Workload from caches and engine."""
 
 from typing import Final
 
@@ -15,27 +15,27 @@ from kohort.engine.lifecycle.reconcile_context import (
     policies_of,
 )
 
-MOST_READ: Final = 10_000
-"""ClusterQueues whose facts are kept at hand."""
+MAX_CACHED_QUEUES: Final = 10_000
+"""ClusterQueues whose contexts are cached."""
 
 
 class ReconcileContextBuilder:
-    """Answers what the life of a Workload depends on."""
+    """Builds what the reconciliation of a Workload depends on."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._gates = context.settings.gates
         self._policies = policies_of(context.settings.configuration, self._gates)
-        self._read: dict[str, tuple[ClusterQueue, ClusterQueueContext]] = {}
+        self._cluster_queues: dict[str, tuple[ClusterQueue, ClusterQueueContext]] = {}
 
-    def facts(self, workload: Workload) -> ReconcileContext:
-        """Everything about it as it is now."""
+    def build(self, workload: Workload) -> ReconcileContext:
+        """The current context of a Workload."""
         local_queue = self.local_queue_of(workload)
         queue = self.cluster_queue_of(workload)
-        problem, bypass = self._words_of_the_queue(workload)
+        problem, bypass = self._queue_problems(workload)
         return ReconcileContext(
             local_queue=local_queue_facts(local_queue) if local_queue else None,
-            cluster_queue=self._facts_of(queue) if queue else None,
+            cluster_queue=self._cluster_queue_context(queue) if queue else None,
             namespace_problem=problem,
             claims_problem=claims_problem(workload, self._gates),
             bypass_reason=bypass,
@@ -45,28 +45,28 @@ class ReconcileContextBuilder:
         )
 
     def local_queue_of(self, workload: Workload) -> LocalQueue | None:
-        """The LocalQueue that it names."""
+        """The LocalQueue of a Workload."""
         return self._context.local_queues.cache.get((workload.metadata.namespace, workload.spec.queue_name or ""))
 
     def cluster_queue_of(self, workload: Workload) -> ClusterQueue | None:
-        """The ClusterQueue that holds its reservation, else the one behind its LocalQueue."""
+        """The ClusterQueue with its reservation, else that of its LocalQueue."""
         if workload.status.admission is not None:
             return self._context.cluster_queues.cache.get(("", workload.status.admission.cluster_queue))
         local_queue = self.local_queue_of(workload)
         name = local_queue.spec.cluster_queue if local_queue else None
         return self._context.cluster_queues.cache.get(("", name)) if name else None
 
-    def _facts_of(self, queue: ClusterQueue) -> ClusterQueueContext:
-        """Read once for all Workloads of a queue."""
-        known = self._read.get(queue.metadata.name)
+    def _cluster_queue_context(self, queue: ClusterQueue) -> ClusterQueueContext:
+        """The context of a ClusterQueue, cached for all its Workloads."""
+        known = self._cluster_queues.get(queue.metadata.name)
         if known is None or known[0] is not queue:
-            known = self._read[queue.metadata.name] = (queue, cluster_queue_facts(queue))
-            if len(self._read) > MOST_READ:
-                del self._read[next(iter(self._read))]
+            known = self._cluster_queues[queue.metadata.name] = (queue, cluster_queue_facts(queue))
+            if len(self._cluster_queues) > MAX_CACHED_QUEUES:
+                del self._cluster_queues[next(iter(self._cluster_queues))]
         return known[1]
 
-    def _words_of_the_queue(self, workload: Workload) -> tuple[str, str]:
-        """Why it does not belong into the queue that it waits in (SCH-124), and for which equal one it stands back."""
+    def _queue_problems(self, workload: Workload) -> tuple[str, str]:
+        """Why its namespace does not match the ClusterQueue (SCH-124), and why it is skipped for an equivalent one."""
         engine = self._context.engine
         record = engine.workloads.get(ObjectKey(workload.metadata.namespace, workload.metadata.name))
         queue = record.queue if record is not None and not record.has_quota else None

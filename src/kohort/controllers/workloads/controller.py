@@ -1,7 +1,7 @@
-"""The Workload controller: leads each Workload through its life, as `lifecycle.reconcile` finds that it should go.
+"""The Workload controller: performs the writes that `lifecycle.reconcile` returns.
 
-Level-triggered: whatever happened, it looks at what is and writes what is missing. Every write starts from the state
-that was looked at, so a look at something outdated changes nothing and is repeated.
+Level-triggered: it compares state, not events. Every write is based on the state that was reconciled, so a reconcile of
+an outdated state changes nothing and is repeated.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from kohort.api.core.namespaces import Namespace
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadStatus
 from kohort.api.meta import ObjectKey
-from kohort.controllers.context import RETRIES, ControllerContext
+from kohort.controllers.context import RETRY_LIMITS, ControllerContext
 from kohort.controllers.workload_events import record_workload_events
 from kohort.controllers.workloads.assume_cache import key_of
 from kohort.controllers.workloads.context_builder import ReconcileContextBuilder
@@ -30,58 +30,58 @@ from kohort.kube.errors import StatusError
 from kohort.kube.workqueue import WorkQueue
 
 CONTROLLER: Final = "kueue-workload-controller"
-"""As whom events are told (docs/spec/api.md, section 8)."""
+"""Source of events (docs/spec/api.md, section 8)."""
 MANAGER: Final = "kueue-admission"
-"""As whom the status is written (docs/spec/api.md, section 6)."""
+"""Field manager of status writes (docs/spec/api.md, section 6)."""
 WORKERS: Final = 32
-"""Workloads that are looked at at once; most of the time each waits for an answer of the server."""
-FRESH: Final = 1.0
-"""Seconds that the scheduler has for a new Workload, before words are written that its admission would replace."""
-NOT_LIVE: Final = 1.0
-"""Seconds between two looks while a watch is down: what surrounds a Workload may not be so any more."""
+"""Concurrent reconciles; most of the time each waits for a response."""
+NEW_WORKLOAD_DELAY: Final = 1.0
+"""Seconds that the scheduler has for a new Workload before its pending condition is written."""
+NOT_SYNCED_DELAY: Final = 1.0
+"""Seconds before a retry while caches are not synced."""
 NO_STATUS: Final = WorkloadStatus()
-BEHIND: Final = "cluster queue"
+CLUSTER_QUEUE: Final = "cluster queue"
 
 
 class WorkloadController:
-    """Looks at Workloads when they, or what surrounds them, changed."""
+    """Reconciles Workloads when they, or objects that they depend on, changed."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
-        self._surroundings = ReconcileContextBuilder(context)
-        self._relatives = RelatedWorkloads(context, self._surroundings)
+        self._context_builder = ReconcileContextBuilder(context)
+        self._related = RelatedWorkloads(context, self._context_builder)
         self._recorder = context.recorder(CONTROLLER)
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "workload", RETRIES)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "workload", RETRY_LIMITS)
         self._controller = Controller("workload", self._queue, self._reconcile, context.clock)
-        context.local_queues.index(BEHIND, _queue_behind)
-        context.known.subscribe(self._workload_changed)
+        context.local_queues.index(CLUSTER_QUEUE, _cluster_queue_of_local_queue)
+        context.workload_cache.subscribe(self._workload_changed)
         context.local_queues.subscribe(self._local_queue_changed)
         context.cluster_queues.subscribe(self._cluster_queue_changed)
         context.namespaces.subscribe(self._namespace_changed)
 
     def start(self) -> None:
-        """Begin to look at Workloads."""
+        """Start reconciling."""
         self._controller.start(WORKERS)
 
     async def stop(self) -> None:
-        """Come to the end of what has begun."""
+        """Stop after reconciles in flight."""
         await self._controller.stop()
 
-    # What makes it look
+    # Events
 
     def _workload_changed(self, old: Workload | None, new: Workload | None) -> None:
         if new is not None:
-            is_for_scheduler = new.status == NO_STATUS and not self._relatives.becomes_parent(new)
-            self._queue.add_after(key_of(new), FRESH if is_for_scheduler else 0.0)
-            self._look_at(self._relatives.keys(new))
+            is_for_scheduler = new.status == NO_STATUS and not self._related.becomes_parent(new)
+            self._queue.add_after(key_of(new), NEW_WORKLOAD_DELAY if is_for_scheduler else 0.0)
+            self._enqueue(self._related.keys(new))
         elif old is not None:
-            self._look_at(self._relatives.keys(old))
+            self._enqueue(self._related.keys(old))
 
     def _local_queue_changed(self, old: LocalQueue | None, new: LocalQueue | None) -> None:
         before, after = (local_queue_facts(each) if each else None for each in (old, new))
         shown = new or old
         if before != after and shown is not None:
-            self._look_at_queue(ObjectKey(shown.metadata.namespace, shown.metadata.name))
+            self._enqueue_queue(ObjectKey(shown.metadata.namespace, shown.metadata.name))
 
     def _cluster_queue_changed(self, old: ClusterQueue | None, new: ClusterQueue | None) -> None:
         before, after = (cluster_queue_facts(each) if each else None for each in (old, new))
@@ -89,98 +89,98 @@ class WorkloadController:
         if before == after or shown is None:
             return
         name = shown.metadata.name
-        for local_queue in self._context.local_queues.cache.find(BEHIND, name):
-            self._look_at_queue(ObjectKey(local_queue.metadata.namespace, local_queue.metadata.name))
+        for local_queue in self._context.local_queues.cache.find(CLUSTER_QUEUE, name):
+            self._enqueue_queue(ObjectKey(local_queue.metadata.namespace, local_queue.metadata.name))
         queue = self._context.engine.queues.get(name)
         if queue is not None:
-            self._look_at(ObjectKey(*key) for key in queue.holders)
+            self._enqueue(ObjectKey(*key) for key in queue.holders)
 
     def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
-        """Other labels may make Workloads belong into their ClusterQueue, or not (SCH-124)."""
+        """Labels of a namespace decide whether its Workloads match their ClusterQueue (SCH-124)."""
         if old is None or new is None or old.metadata.labels == new.metadata.labels:
             return
         for key in list(self._context.engine.local_queues):
             if key.namespace == new.metadata.name:
-                self._look_at_queue(key)
+                self._enqueue_queue(key)
 
-    def _look_at_queue(self, key: ObjectKey) -> None:
+    def _enqueue_queue(self, key: ObjectKey) -> None:
         local_queue = self._context.engine.local_queues.get(key)
         if local_queue is not None:
-            self._look_at(ObjectKey(*each) for each in local_queue.workloads)
+            self._enqueue(ObjectKey(*each) for each in local_queue.workloads)
 
-    def _look_at(self, keys: Iterable[ObjectKey]) -> None:
+    def _enqueue(self, keys: Iterable[ObjectKey]) -> None:
         for key in keys:
             self._queue.add(key)
 
-    # Looking
+    # Reconciling
 
     async def _reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         await asyncio.sleep(
             0
         )  # A look that writes nothing awaits nothing, and a thousand of them must not block others.
-        workload = self._context.known.get(key)
+        workload = self._context.workload_cache.get(key)
         if workload is None or not self._context.leads():
             return None
-        if not self._context.feed.is_live:
-            return RequeueAfter(NOT_LIVE)
-        if self._relatives.becomes_parent(workload):
-            await self._context.known.write_object(workload, as_parent(workload), MANAGER)
+        if not self._context.feed.is_synced:
+            return RequeueAfter(NOT_SYNCED_DELAY)
+        if self._related.becomes_parent(workload):
+            await self._context.workload_cache.write_object(workload, as_parent(workload), MANAGER)
             return None
         now = self._context.now()
-        outcome = reconcile(workload, self._surroundings.facts(workload), now)
+        outcome = reconcile(workload, self._context_builder.build(workload), now)
         for write in outcome.writes:
             workload = await self._write(workload, write)
-        family_wakes = await self._settle(key)
-        moments = [each for each in (outcome.wake_at, family_wakes) if each is not None]
-        return _requeue(min(moments), now) if moments else None
+        related_wake_at = await self._reconcile_related(key)
+        times = [each for each in (outcome.wake_at, related_wake_at) if each is not None]
+        return _requeue(min(times), now) if times else None
 
     async def _write(self, before: Workload, write: WorkloadWrite) -> Workload:
-        """One write; the Workload as it is then."""
+        """Perform a write; returns the new Workload."""
         match write.part:
             case WriteTarget.STATUS:
-                written = await self._context.known.write_status(before, write.workload, MANAGER)
+                written = await self._context.workload_cache.write_status(before, write.workload, MANAGER)
             case WriteTarget.OBJECT:
-                written = await self._context.known.write_object(before, write.workload, MANAGER)
+                written = await self._context.workload_cache.write_object(before, write.workload, MANAGER)
             case WriteTarget.DELETION:
-                await self._context.known.delete(before)
+                await self._context.workload_cache.delete(before)
                 written = before
         record_workload_events(self._recorder, written, write.events)
         return written
 
-    async def _settle(self, key: ObjectKey) -> datetime | None:
-        """Bring Workloads of one job in line with each other."""
-        settlement = self._relatives.settle(key)
-        for each in settlement.missing:
-            await self._make_variant(key, each)
-        for each in settlement.stale:
+    async def _reconcile_related(self, key: ObjectKey) -> datetime | None:
+        """Reconcile Workloads of the same job with each other."""
+        related = self._related.reconcile_related(key)
+        for each in related.missing:
+            await self._create_variant(key, each)
+        for each in related.stale:
             await self._delete_variant(key, each)
-        for write in settlement.writes:
-            before = self._context.known.get(key_of(write.workload))
+        for write in related.writes:
+            before = self._context.workload_cache.get(key_of(write.workload))
             if before is not None:
                 await self._write(before, write)
-        return settlement.wake_at
+        return related.wake_at
 
-    async def _make_variant(self, parent: ObjectKey, variant: Workload) -> None:
+    async def _create_variant(self, parent: ObjectKey, variant: Workload) -> None:
         try:
-            await self._context.known.create(variant, MANAGER)
+            await self._context.workload_cache.create(variant, MANAGER)
         except StatusError as error:
             if not error.is_already_exists:
                 raise
             return
-        self._tell(parent, normal("CreatedVariant", f'Variant Workload "{key_of(variant)}" created'))
+        self._record_event(parent, normal("CreatedVariant", f'Variant Workload "{key_of(variant)}" created'))
 
     async def _delete_variant(self, parent: ObjectKey, variant: Workload) -> None:
-        await self._context.known.delete(variant)
+        await self._context.workload_cache.delete(variant)
         why = f'flavor "{flavor_of(variant)}" no longer in ClusterQueue'
-        self._tell(parent, normal("DeletedVariant", f'Variant Workload "{key_of(variant)}" deleted; {why}'))
+        self._record_event(parent, normal("DeletedVariant", f'Variant Workload "{key_of(variant)}" deleted; {why}'))
 
-    def _tell(self, key: ObjectKey, event: WorkloadEvent) -> None:
-        workload = self._context.known.get(key)
+    def _record_event(self, key: ObjectKey, event: WorkloadEvent) -> None:
+        workload = self._context.workload_cache.get(key)
         if workload is not None:
             record_workload_events(self._recorder, workload, [event])
 
 
-def _queue_behind(local_queue: LocalQueue) -> tuple[str, ...]:
+def _cluster_queue_of_local_queue(local_queue: LocalQueue) -> tuple[str, ...]:
     return (local_queue.spec.cluster_queue,) if local_queue.spec.cluster_queue else ()
 
 
@@ -190,10 +190,10 @@ def _requeue(moment: datetime, now: datetime) -> RequeueAfter:
 
 @asynccontextmanager
 async def running_workload_controller(context: ControllerContext) -> AsyncIterator[WorkloadController]:
-    """A Workload controller at work for as long as the block lasts."""
-    counting = WorkloadMetrics(context)
+    """Runs the Workload controller and its metrics until the context exits."""
+    metrics = WorkloadMetrics(context)
     controller = WorkloadController(context)
-    context.known.subscribe(counting.see)
+    context.workload_cache.subscribe(metrics.observe)
     controller.start()
     try:
         yield controller

@@ -1,6 +1,6 @@
-"""Equal parts of Workloads kept once: thousands ask for the same and are given the same, and all stay in memory.
+"""Interns equal parts of Workloads: thousands have the same pod sets and admissions, and all stay in memory.
 
-Objects are frozen, so nobody can tell a part of one's own from one that others have too.
+Objects are frozen, so sharing is not observable.
 """
 
 from collections.abc import Hashable, Mapping
@@ -16,65 +16,65 @@ from kohort.api.remembering import LONGEST_REMEMBERED
 
 T = TypeVar("T")
 
-_REMEMBERED: Final = 4096
-"""Parts of each kind that are at hand for the next who says the same."""
+_MAX_PARTS: Final = 4096
+"""Parts of each kind that are kept for sharing."""
 
 
-_REMEMBERED_BYTES: Final = 32 * 2**20
-"""Bytes of templates that are at hand: they may be of Workloads that are gone."""
+_MAX_BYTES: Final = 32 * 2**20
+"""Bytes of templates that are kept, also of deleted Workloads."""
 
 
 class StructInterner:
-    """Brings together what is equal in the Workloads that it is shown."""
+    """Replaces parts of Workloads by equal parts of earlier ones."""
 
     def __init__(self) -> None:
         self._pod_sets: _Parts[tuple[PodSet, ...]] = _Parts()
         self._admissions: _Parts[Admission] = _Parts()
-        self._no_notes: dict[str, str] = {}
+        self._empty_labels: dict[str, str] = {}
 
     def share(self, workload: Workload) -> None:
-        """Let a Workload that is to be kept have parts in common with others; it means the same as before."""
+        """Replace parts of a Workload by equal shared ones; its value does not change."""
         metadata, spec, status = workload.metadata, workload.spec, workload.status
         force_setattr(metadata, "namespace", intern(metadata.namespace))
         for name in ("labels", "annotations"):
             if not getattr(metadata, name):
-                force_setattr(metadata, name, self._no_notes)
+                force_setattr(metadata, name, self._empty_labels)
         if spec.queue_name:
             force_setattr(spec, "queue_name", intern(spec.queue_name))
         if not any(each.topology_request for each in spec.pod_sets):
-            asked = tuple(_asked(each) for each in spec.pod_sets)
+            keys = tuple(_pod_set_key(each) for each in spec.pod_sets)
             size = sum(len(bytes(each.template)) for each in spec.pod_sets)
-            force_setattr(spec, "pod_sets", self._pod_sets.one(asked, spec.pod_sets, size))
+            force_setattr(spec, "pod_sets", self._pod_sets.intern_part(keys, spec.pod_sets, size))
         admission = status.admission
         if admission is not None and not any(each.topology_assignment for each in admission.pod_set_assignments):
-            force_setattr(status, "admission", self._admissions.one(_given(admission), admission))
+            force_setattr(status, "admission", self._admissions.intern_part(_admission_key(admission), admission))
 
 
 class _Parts(Generic[T]):
-    """The latest parts of one kind, by what makes others equal to them."""
+    """The latest parts of one kind by a key of their value."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, tuple[T, int]] = {}
+        self._by_key: dict[Hashable, tuple[T, int]] = {}
         self._size = 0
 
-    def one(self, key: Hashable, part: T, size: int = 0) -> T:
-        """The part that is known under a key, or else this one, which keeps so many bytes in memory."""
-        if key not in self._known:
-            self._known[key] = part, size
+    def intern_part(self, key: Hashable, part: T, size: int = 0) -> T:
+        """The part with this key, or else this one, which takes `size` bytes."""
+        if key not in self._by_key:
+            self._by_key[key] = part, size
             self._size += size
-        found = self._known[key][0]
-        while len(self._known) > _REMEMBERED or self._size > _REMEMBERED_BYTES:
-            self._size -= self._known.pop(next(iter(self._known)))[1]
+        found = self._by_key[key][0]
+        while len(self._by_key) > _MAX_PARTS or self._size > _MAX_BYTES:
+            self._size -= self._by_key.pop(next(iter(self._by_key)))[1]
         return found
 
 
-def _asked(pod_set: PodSet) -> Hashable:
+def _pod_set_key(pod_set: PodSet) -> Hashable:
     template = bytes(pod_set.template)
     key = template if len(template) <= LONGEST_REMEMBERED else sha256(template).digest()
     return pod_set.name, pod_set.count, pod_set.min_count, key
 
 
-def _given(admission: Admission) -> Hashable:
+def _admission_key(admission: Admission) -> Hashable:
     return admission.cluster_queue, *(
         (each.name, each.count, each.delayed_topology_request, *_maps(each.flavors, each.resource_usage))
         for each in admission.pod_set_assignments
@@ -82,5 +82,5 @@ def _given(admission: Admission) -> Hashable:
 
 
 def _maps(*maps: Mapping[str, Any]) -> tuple[Hashable, ...]:
-    """Entries with their types: 1 and 1.0 are equal, and are not the same on the wire."""
+    """Entries with their types: 1 and 1.0 are equal, but encoded differently."""
     return tuple(tuple((name, value, type(value)) for name, value in each.items()) for each in maps)

@@ -1,6 +1,6 @@
-"""Workloads of one job among each other: variants of a parent, and a slice whose successor has taken over.
+"""Reconciles Workloads of one job with each other: variants of a parent, and replaced slices.
 
-Both are settled by the functions of `engine.lifecycle`; a crash between two writes is found here at the next look.
+Both use functions of `engine.lifecycle`; a crash between two writes is repaired by the next reconcile.
 """
 
 from collections.abc import Iterable
@@ -23,12 +23,12 @@ from kohort.engine.lifecycle.writes import WorkloadWrite, WriteTarget
 
 @dataclass(frozen=True, slots=True)
 class RelatedWrites:
-    """What relatives need, in the order in which it must be written, and when to look again."""
+    """Writes of related Workloads, in order, and when to reconcile again."""
 
     writes: tuple[WorkloadWrite, ...] = ()
     wake_at: datetime | None = None
     missing: tuple[Workload, ...] = ()
-    """Variants to be made."""
+    """Variants to be created."""
     stale: tuple[Workload, ...] = ()
     """Variants to be deleted."""
 
@@ -37,31 +37,31 @@ NOTHING = RelatedWrites()
 
 
 class RelatedWorkloads:
-    """Knows which Workloads belong together."""
+    """Finds and reconciles related Workloads."""
 
-    def __init__(self, context: ControllerContext, surroundings: ReconcileContextBuilder) -> None:
+    def __init__(self, context: ControllerContext, context_builder: ReconcileContextBuilder) -> None:
         self._context = context
-        self._surroundings = surroundings
+        self._context_builder = context_builder
         self._gates = context.settings.gates
         self._has_variants = self._gates.enabled(Gate.ConcurrentAdmission)
         self._has_slices = self._gates.enabled(Gate.ElasticJobsViaWorkloadSlices)
 
     def keys(self, workload: Workload) -> Iterable[ObjectKey]:
-        """Those to look at when this one changed: its parent, which stands for the family."""
+        """The keys to reconcile when this Workload changed: its parent."""
         parent = self._parent_of(workload)
         return (key_of(parent),) if parent is not None else ()
 
     def becomes_parent(self, workload: Workload) -> bool:
-        """Whether variants are to stand for the Workload, and it does not say so yet (SCH-1110)."""
-        return becomes_parent(workload, self._surroundings.cluster_queue_of(workload), self._gates)
+        """Whether the Workload must become a parent of variants (SCH-1110)."""
+        return becomes_parent(workload, self._context_builder.cluster_queue_of(workload), self._gates)
 
-    def settle(self, key: ObjectKey) -> RelatedWrites:
-        """Bring a Workload and its relatives in line."""
-        workload = self._context.known.get(key)
+    def reconcile_related(self, key: ObjectKey) -> RelatedWrites:
+        """The writes that a Workload and its related ones need."""
+        workload = self._context.workload_cache.get(key)
         if workload is None:
             return NOTHING
         if self._has_variants and record_builders.is_parent(workload):
-            return self._settle_family(workload)
+            return self._reconcile_family(workload)
         return self._end_replaced(workload) if self._has_slices else NOTHING
 
     def _parent_of(self, workload: Workload) -> Workload | None:
@@ -69,15 +69,15 @@ class RelatedWorkloads:
             return None
         namespace = workload.metadata.namespace
         owners = (each for each in workload.metadata.owner_references if each.kind == "Workload")
-        found = (self._context.known.get((namespace, each.name)) for each in owners)
+        found = (self._context.workload_cache.get((namespace, each.name)) for each in owners)
         return next((each for each in found if each is not None), None)
 
-    def _settle_family(self, parent: Workload) -> RelatedWrites:
-        queue = self._surroundings.cluster_queue_of(parent)
+    def _reconcile_family(self, parent: Workload) -> RelatedWrites:
+        queue = self._context_builder.cluster_queue_of(parent)
         if queue is None:
             return NOTHING
         rules = migration_rules(queue)
-        family = self._context.known.owned_by_uid(parent.metadata.uid)
+        family = self._context.workload_cache.owned_by_uid(parent.metadata.uid)
         stale = stale_variants(family, rules.flavors)
         variants = [each for each in family if each not in stale]
         missing = () if is_finished(parent) else missing_variants(parent, variants, rules.flavors)
@@ -85,9 +85,9 @@ class RelatedWorkloads:
         return RelatedWrites(outcome.writes, outcome.wake_at, tuple(missing), tuple(stale))
 
     def _end_replaced(self, successor: Workload) -> RelatedWrites:
-        """SCH-1104: a slice ends once the admission of its successor is written, whoever was there to see it."""
+        """Finish a slice once the admission of its successor is written, also after a restart (SCH-1104)."""
         key = record_builders.replaced_slice(successor, self._gates)
-        replaced = self._context.known.get(key) if key is not None else None
+        replaced = self._context.workload_cache.get(key) if key is not None else None
         if replaced is None or is_finished(replaced) or not _holds(successor) or not is_reserved(replaced):
             return NOTHING
         change = end_replaced(replaced, successor, self._context.now())

@@ -1,6 +1,6 @@
-"""Parents and their variants as objects: who becomes a parent, which variants it lacks, which have no flavor any more.
+"""Parents and variants as objects: which Workload becomes a parent, and which variants are missing or stale.
 
-What becomes of them afterwards is `lifecycle.variants`' business (SCH-1110).
+`lifecycle.variants` reconciles their status (SCH-1110).
 """
 
 import hashlib
@@ -15,46 +15,43 @@ from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
 from kohort.api.kueue.v1beta2.workload import PreemptionGate, WorkloadStatus
 from kohort.api.meta import ObjectMeta, OwnerReference
 from kohort.engine.lifecycle.conditions import is_finished, is_reserved
+from kohort.engine.lifecycle.pods_ready import is_variant
 from kohort.engine.lifecycle.preemption_gates import CONCURRENT_ADMISSION_GATE
 from kohort.engine.record_builders import is_parent
 
-LONGEST_NAME: Final = 63
-HASH: Final = 5
-"""Characters that keep variants of equal beginnings apart."""
+MAX_NAME_LENGTH: Final = 63
+HASH_LENGTH: Final = 5
+"""Characters that make truncated names unique."""
 
 
 def becomes_parent(workload: Workload, queue: ClusterQueue | None, gates: FeatureGates) -> bool:
-    """Whether variants are to stand for a Workload that does not say so yet."""
+    """Whether a Workload without the parent label must become a parent of variants."""
     if not gates.enabled(Gate.ConcurrentAdmission) or queue is None or queue.spec.concurrent_admission_policy is None:
         return False
     settled = is_finished(workload) or is_reserved(workload) or workload.metadata.deletion_timestamp is not None
-    return not (settled or is_parent(workload) or _is_variant(workload))
-
-
-def _is_variant(workload: Workload) -> bool:
-    return any(owner.kind == "Workload" for owner in workload.metadata.owner_references)
+    return not (settled or is_parent(workload) or is_variant(workload))
 
 
 def as_parent(workload: Workload) -> Workload:
-    """The Workload with the label that takes it out of all queues."""
+    """The Workload with the parent label, which removes it from all queues."""
     labels = {**workload.metadata.labels, CONCURRENT_ADMISSION_PARENT_LABEL: "true"}
     return replace(workload, metadata=replace(workload.metadata, labels=labels))
 
 
 def missing_variants(parent: Workload, variants: Iterable[Workload], flavors: Iterable[str]) -> list[Workload]:
-    """One for each flavor that has none, the best flavor first."""
+    """A variant for each flavor without one, in the order of flavors."""
     present = {flavor_of(each) for each in variants}
     return [_variant(parent, flavor) for flavor in flavors if flavor not in present]
 
 
 def stale_variants(variants: Iterable[Workload], flavors: Iterable[str]) -> list[Workload]:
-    """Those whose flavor the queue no longer has."""
+    """Variants whose flavor is no longer in the queue."""
     offered = frozenset(flavors)
     return [each for each in variants if flavor_of(each) not in offered]
 
 
 def flavor_of(variant: Workload) -> str:
-    """The flavor that a variant is bound to."""
+    """The flavor of a variant."""
     return variant.metadata.annotations.get(ALLOWED_FLAVORS_ANNOTATION, "").partition(",")[0].strip()
 
 
@@ -76,10 +73,10 @@ def _variant(parent: Workload, flavor: str) -> Workload:
 
 
 def _name(parent: Workload, flavor: str) -> str:
-    """The same name each time, so that a variant made twice is made once."""
-    told = "\n".join((parent.metadata.name, parent.metadata.uid, flavor)).encode()
-    digest = hashlib.sha256(told).hexdigest()[:HASH]
-    return f"{f'{parent.metadata.name}-variant-{flavor}'[: LONGEST_NAME - HASH - 1].rstrip('-.')}-{digest}"
+    """A deterministic name, so that creating a variant twice fails."""
+    seed = "\n".join((parent.metadata.name, parent.metadata.uid, flavor)).encode()
+    digest = hashlib.sha256(seed).hexdigest()[:HASH_LENGTH]
+    return f"{f'{parent.metadata.name}-variant-{flavor}'[: MAX_NAME_LENGTH - HASH_LENGTH - 1].rstrip('-.')}-{digest}"
 
 
 def _reference(parent: Workload) -> OwnerReference:

@@ -1,6 +1,6 @@
-"""What happens to Workloads, counted and timed as the watch shows it: in one place, whoever wrote it.
+"""Counters and timings of Workloads, from watch events: in one place for all writers.
 
-Only the leader counts, so that a change is counted once, and nothing is counted that was there before it led.
+Only the leader counts, so that a change is counted once; nothing from before it became the leader is counted.
 """
 
 from collections.abc import Iterator
@@ -29,14 +29,14 @@ Labels = dict[str, str]
 
 
 class WorkloadMetrics:
-    """Turns changes of Workloads into Kueue's series (docs/spec/api-config-metrics.md, section 11)."""
+    """Records changes of Workloads in Kueue's series (docs/spec/api-config-metrics.md, section 11)."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._metrics = context.metrics
 
-    def see(self, old: Workload | None, new: Workload | None) -> None:
-        """A Workload changed."""
+    def observe(self, old: Workload | None, new: Workload | None) -> None:
+        """Record a change of a Workload."""
         if old is None or new is None or old.status is new.status or not self._context.leads():
             return
         for type_, count in (
@@ -64,9 +64,9 @@ class WorkloadMetrics:
         checked = _seconds(_since(workload, QUOTA_RESERVED), admitted)
         custom = self._metrics.labels_of(workload)
         for series, labels in self._series(workload):
-            told = {**labels, **{name: custom[name] for name in series.custom.admissions}}
-            series.admitted_workloads_total.inc(**told)
-            series.admission_wait_time_seconds.observe(waited, **told)
+            labels_with_custom = {**labels, **{name: custom[name] for name in series.custom.admissions}}
+            series.admitted_workloads_total.inc(**labels_with_custom)
+            series.admission_wait_time_seconds.observe(waited, **labels_with_custom)
             series.admission_checks_wait_time_seconds.observe(checked, **labels)
         for cohort in self._cohorts_of(workload):
             self._metrics.cohort.subtree_admitted_workloads_total.inc(cohort=cohort, **_by(workload))
@@ -88,7 +88,7 @@ class WorkloadMetrics:
             series.execution_time_seconds.observe(ran, **labels)
 
     def _count_eviction(self, old: Workload, new: Workload) -> None:
-        """API-105: an eviction without admission is not counted; API-94: nor is it the first where it was before."""
+        """Count an eviction with an admission (API-105), and separately the first one for its reason (API-94)."""
         counted = _counted_last(old, new)
         if new.status.admission is None or counted is None:
             return
@@ -111,7 +111,7 @@ class WorkloadMetrics:
         self._metrics.workload_eviction_latency_seconds.observe(took, **labels)
 
     def _series(self, workload: Workload) -> Iterator[tuple[WorkloadSeries, Labels]]:
-        """Both groups of series that speak of the Workload, with the labels that say whose they are."""
+        """The series of the Workload's ClusterQueue and LocalQueue, with their labels."""
         by, namespace, cluster_queue = _by(workload), workload.metadata.namespace, self._cluster_queue_of(workload)
         if cluster_queue:
             yield self._metrics, {"cluster_queue": cluster_queue, **by}
@@ -119,7 +119,7 @@ class WorkloadMetrics:
             yield self._metrics.local_queue, {"name": workload.spec.queue_name, "namespace": namespace, **by}
 
     def _cluster_queue_of(self, workload: Workload) -> str:
-        """The ClusterQueue that admitted the Workload; of a replaced slice also after its eviction took that away."""
+        """The ClusterQueue of the admission; for a replaced and evicted slice that of its LocalQueue."""
         if workload.status.admission is not None:
             return workload.status.admission.cluster_queue
         finished = condition(workload, FINISHED)
@@ -137,7 +137,7 @@ class WorkloadMetrics:
 
 
 def _counted_last(old: Workload, new: Workload) -> EvictionCount | None:
-    """The eviction that was counted between two states."""
+    """The eviction that was added between two states."""
     stats = old.status.scheduling_stats
     before = {(each.reason, each.underlying_cause): each.count for each in stats.evictions} if stats else {}
     after = new.status.scheduling_stats.evictions if new.status.scheduling_stats else ()

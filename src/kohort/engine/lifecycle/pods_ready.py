@@ -79,11 +79,11 @@ def readiness_deadline(workload: Workload, policy: ReadinessPolicy | None) -> De
 
 def _is_watched(workload: Workload) -> bool:
     settled = holds(workload, PODS_READY) or is_leaving(workload) or not workload.spec.active
-    return not settled and not _is_variant(workload)
+    return not settled and not is_variant(workload)
 
 
-def _is_variant(workload: Workload) -> bool:
-    """Whether the Workload is one of several tries of another, which is watched in its place (SCH-1110)."""
+def is_variant(workload: Workload) -> bool:
+    """Whether the Workload is a variant of a parent Workload (SCH-1110)."""
     return any(
         owner.kind == "Workload" and owner.api_version.startswith("kueue.x-k8s.io/")
         for owner in workload.metadata.owner_references

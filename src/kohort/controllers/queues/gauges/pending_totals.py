@@ -1,6 +1,6 @@
-"""Who waits in a queue, for the gauges: how many, of how many kinds, for how much.
+"""Sums over the pending workloads of a queue: number, distinct shapes, requests.
 
-Nobody keeps these sums, so they take a walk over all who wait.
+They are not maintained incrementally, so they need an iteration over all pending workloads.
 """
 
 from collections import Counter
@@ -12,27 +12,27 @@ from kohort.engine.pending import PendingQueue, PendingState
 from kohort.engine.records import WorkloadInfo
 
 ACTIVE: Final = "active"
-PARKED: Final = "inadmissible"
-STATUSES: Final = (ACTIVE, PARKED)
-"""How gauges call it: may be looked at in the next turn, or was found wanting (API-143)."""
+INADMISSIBLE: Final = "inadmissible"
+STATUSES: Final = (ACTIVE, INADMISSIBLE)
+"""Values of the label `status` (API-143)."""
 
 
-def status_of(place: PendingState) -> str:
-    """One of the two words for where a workload waits."""
-    return PARKED if place is PendingState.POOL else ACTIVE
+def status_of(state: PendingState) -> str:
+    """The label value for the state of a pending workload."""
+    return INADMISSIBLE if state is PendingState.POOL else ACTIVE
 
 
 @dataclass(slots=True)
 class PendingTotals:
-    """Sums over workloads that wait."""
+    """Sums over pending workloads."""
 
     counts: Counter[str] = field(default_factory=Counter)
     kinds: dict[str, set[str]] = field(default_factory=lambda: {status: set() for status in STATUSES})
     amounts: Counter[str] = field(default_factory=Counter)
 
-    def add(self, workload: WorkloadInfo, place: PendingState) -> None:
-        """One more."""
-        status = status_of(place)
+    def add(self, workload: WorkloadInfo, state: PendingState) -> None:
+        """Add a workload."""
+        status = status_of(state)
         self.counts[status] += 1
         self.kinds[status].add(workload.equivalence)
         for pod_set in workload.pod_sets:
@@ -40,7 +40,7 @@ class PendingTotals:
                 self.amounts[resource] += amount
 
     def join(self, other: "PendingTotals") -> None:
-        """All of another queue."""
+        """Add the sums of another queue."""
         self.counts.update(other.counts)
         self.amounts.update(other.amounts)
         for status in STATUSES:
@@ -48,10 +48,10 @@ class PendingTotals:
 
 
 def pending_totals(workloads: Iterable[WorkloadInfo], queue: PendingQueue) -> PendingTotals:
-    """Those who wait in a ClusterQueue, out of these."""
-    waiting = PendingTotals()
+    """The sums over those of these workloads that are pending in a ClusterQueue."""
+    pending = PendingTotals()
     for workload in workloads:
-        place = queue.place_of(workload)
-        if place is not None:
-            waiting.add(workload, place)
-    return waiting
+        state = queue.place_of(workload)
+        if state is not None:
+            pending.add(workload, state)
+    return pending

@@ -1,7 +1,7 @@
-"""The gauges of queues and cohorts: what their status says, for Prometheus (API-143 to API-145).
+"""The gauges of queues and Cohorts, from their status (API-143 to API-145).
 
-They are set with each look at an object, on every replica. Series with flavors are set anew as a whole, so that none
-stays behind when a flavor leaves a queue.
+They are set with each reconcile, on every replica. Series with flavors are replaced as a whole, so that none remains
+when a flavor is removed from a queue.
 """
 
 from collections import Counter
@@ -15,12 +15,12 @@ from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, LocalQueue
 from kohort.api.kueue.v1beta2.queues import FlavorUsage, LocalQueueFlavorUsage
 from kohort.api.meta import ObjectKey
 from kohort.controllers.context import ControllerContext
-from kohort.controllers.queues.labelled_gauges import show_by_labels
-from kohort.controllers.queues.pending_totals import ACTIVE as PENDING
-from kohort.controllers.queues.pending_totals import PARKED, STATUSES, PendingTotals, pending_totals
-from kohort.controllers.queues.reconciler import key
+from kohort.controllers.queues.gauges.pending_totals import ACTIVE as PENDING
+from kohort.controllers.queues.gauges.pending_totals import INADMISSIBLE, STATUSES, PendingTotals, pending_totals
+from kohort.controllers.queues.gauges.workload_counts import UnadmittedReason, WorkloadCounts
+from kohort.controllers.queues.gauges.workload_labels import update_by_labels
+from kohort.controllers.queues.reconciler import object_key
 from kohort.controllers.queues.references import CLUSTER_QUEUE
-from kohort.controllers.queues.workload_counts import UnadmittedReason, WorkloadCounts
 from kohort.engine.drs import share_of
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.lifecycle.conditions import ACTIVE
@@ -35,79 +35,79 @@ Labels = dict[str, str]
 
 
 class ClusterQueueGauges:
-    """What is told of ClusterQueues."""
+    """Gauges of ClusterQueues."""
 
-    def __init__(self, context: ControllerContext, tallies: WorkloadCounts) -> None:
+    def __init__(self, context: ControllerContext, workload_counts: WorkloadCounts) -> None:
         self._context = context
         self._metrics = context.metrics
-        self._tallies = tallies
+        self._workload_counts = workload_counts
 
-    def show(self, queue: ClusterQueue) -> None:
-        """Set the gauges to what the queue's status says now."""
+    def update(self, queue: ClusterQueue) -> None:
+        """Set the gauges from the queue's status."""
         name = queue.metadata.name
         labels = {"cluster_queue": name}
         self._metrics.update_cluster_queue(name, queue.metadata.labels, queue.metadata.annotations)
-        _choose(self._metrics.cluster_queue_status, QUEUE_STATUSES, status_of(queue), "status", labels)
-        _show_holding(self._metrics, queue, labels)
+        _set_one_of(self._metrics.cluster_queue_status, QUEUE_STATUSES, status_of(queue), "status", labels)
+        _set_active_counts(self._metrics, queue, labels)
         if not self._metrics.has_workload_labels:
             counts = self._context.engine.pending[name].counts
-            places = {PENDING: counts.active + counts.in_flight, PARKED: counts.inadmissible}
-            _show_counts(self._metrics.pending_workloads, self._admissible(name, places), labels)
-        self._show_standings(name, labels)
-        self._show_place(name, labels)
-        self._show_quota(queue, labels)
+            by_status = {PENDING: counts.active + counts.in_flight, INADMISSIBLE: counts.inadmissible}
+            _set_counts(self._metrics.pending_workloads, self._admissible(name, by_status), labels)
+        self._set_workload_counts(name, labels)
+        self._set_tree(name, labels)
+        self._set_quota(queue, labels)
 
     def forget(self, name: str) -> None:
-        """The queue is gone."""
+        """Drop the series of a deleted queue."""
         self._metrics.drop_cluster_queue(name)
 
     def _local_queues(self, name: str) -> list[LocalQueue]:
         return self._context.local_queues.cache.find(CLUSTER_QUEUE, name)
 
-    def survey(self, name: str) -> None:
-        """Set the gauges that take a walk over all who wait, those of LocalQueues among them."""
+    def update_pending(self, name: str) -> None:
+        """Set the gauges that need an iteration over all pending workloads, also those of LocalQueues."""
         engine, metrics, labels = self._context.engine, self._metrics, {"cluster_queue": name}
         queue = engine.pending.get(name)
         if queue is None:
             return
-        waiting = PendingTotals()
+        pending = PendingTotals()
         for each in self._local_queues(name):
-            place = _place(each)
-            mine = pending_totals(engine.local_queues[ObjectKey(*place)].workloads.values(), queue)
+            key = _key_of(each)
+            own = pending_totals(engine.local_queues[ObjectKey(*key)].workloads.values(), queue)
             if not metrics.has_workload_labels:
-                counts = self._admissible(name, mine.counts)
-                _show_counts(metrics.local_queue.pending_workloads, counts, _labels_of(place))
-            waiting.join(mine)
+                counts = self._admissible(name, own.counts)
+                _set_counts(metrics.local_queue.pending_workloads, counts, _labels_of(key))
+            pending.join(own)
         if metrics.has_workload_labels:
-            show_by_labels(self._context, name, [_place(each) for each in self._local_queues(name)])
+            update_by_labels(self._context, name, [_key_of(each) for each in self._local_queues(name)])
         for status in STATUSES:
-            metrics.pending_scheduling_hashes.set(len(waiting.kinds[status]), status=status, **labels)
+            metrics.pending_scheduling_hashes.set(len(pending.kinds[status]), status=status, **labels)
         metrics.cluster_queue_resource_pending.forget(name)
-        amounts = {**dict.fromkeys(engine.queues[name].group_of, 0), **waiting.amounts}
+        amounts = {**dict.fromkeys(engine.queues[name].group_of, 0), **pending.amounts}
         for resource, amount in amounts.items():
             metrics.cluster_queue_resource_pending.set(in_units(resource, amount), resource=resource, **labels)
 
-    def _admissible(self, name: str, places: Mapping[str, int]) -> Mapping[str, int]:
+    def _admissible(self, name: str, by_status: Mapping[str, int]) -> Mapping[str, int]:
         """Counts by status; all are inadmissible in a ClusterQueue that is not active (API-143)."""
         if self._context.engine.queues[name].is_active:
-            return places
-        return {PARKED: sum(places.values())}
+            return by_status
+        return {INADMISSIBLE: sum(by_status.values())}
 
-    def _show_standings(self, name: str, labels: Labels) -> None:
-        places = [_place(each) for each in self._local_queues(name)]
-        self._metrics.finished_workloads.set(sum(map(self._tallies.finished, places)), **labels)
+    def _set_workload_counts(self, name: str, labels: Labels) -> None:
+        keys = [_key_of(each) for each in self._local_queues(name)]
+        self._metrics.finished_workloads.set(sum(map(self._workload_counts.finished, keys)), **labels)
         unadmitted: Counter[UnadmittedReason] = Counter()
-        for place in places:
-            unadmitted += self._tallies.unadmitted(place)
+        for key in keys:
+            unadmitted += self._workload_counts.unadmitted(key)
         self._metrics.unadmitted_workloads.forget(name)
-        _show_unadmitted(self._metrics.unadmitted_workloads, unadmitted, labels)
+        _set_unadmitted(self._metrics.unadmitted_workloads, unadmitted, labels)
 
-    def _show_place(self, name: str, labels: Labels) -> None:
+    def _set_tree(self, name: str, labels: Labels) -> None:
         node = self._context.engine.queues[name].node
         self._metrics.cluster_queue_info.forget(name)
         self._metrics.cluster_queue_info.set(1, **_tree_labels(node), **labels)
 
-    def _show_quota(self, queue: ClusterQueue, labels: Labels) -> None:
+    def _set_quota(self, queue: ClusterQueue, labels: Labels) -> None:
         metrics, name = self._metrics, queue.metadata.name
         node = self._context.engine.queues[name].node
         labels = {**labels, "cohort": queue.spec.cohort_name or ""}
@@ -116,7 +116,7 @@ class ClusterQueueGauges:
             (metrics.cluster_queue_resource_usage, queue.status.flavors_usage),
         ):
             family.forget(name)
-            _show_usage(family, usage, labels)
+            _set_usage(family, usage, labels)
         limits = (
             metrics.cluster_queue_nominal_quota,
             metrics.cluster_queue_borrowing_limit,
@@ -133,80 +133,80 @@ class ClusterQueueGauges:
 
 
 class LocalQueueGauges:
-    """What is told of LocalQueues, where that is asked for."""
+    """Gauges of LocalQueues, if enabled."""
 
-    def __init__(self, context: ControllerContext, tallies: WorkloadCounts) -> None:
+    def __init__(self, context: ControllerContext, workload_counts: WorkloadCounts) -> None:
         self._context = context
         self._metrics = context.metrics
-        self._tallies = tallies
+        self._workload_counts = workload_counts
 
-    def show(self, queue: LocalQueue) -> None:
-        """Set the gauges to what the queue's status says now."""
-        place, metrics = _place(queue), self._metrics.local_queue
-        labels = _labels_of(place)
-        self._metrics.update_local_queue(*place, queue.metadata.labels, queue.metadata.annotations)
+    def update(self, queue: LocalQueue) -> None:
+        """Set the gauges from the queue's status."""
+        key, metrics = _key_of(queue), self._metrics.local_queue
+        labels = _labels_of(key)
+        self._metrics.update_local_queue(*key, queue.metadata.labels, queue.metadata.annotations)
         active = find(queue.status.conditions, ACTIVE)
-        _choose(metrics.status, TRUTHS, active.status if active else "Unknown", "active", labels)
-        _show_holding(metrics, queue, labels)
-        metrics.finished_workloads.set(self._tallies.finished(place), **labels)
-        self._show_unadmitted(queue, labels)
-        self._show_usage(queue, labels)
+        _set_one_of(metrics.status, TRUTHS, active.status if active else "Unknown", "active", labels)
+        _set_active_counts(metrics, queue, labels)
+        metrics.finished_workloads.set(self._workload_counts.finished(key), **labels)
+        self._set_unadmitted(queue, labels)
+        self._set_usage(queue, labels)
 
-    def forget(self, place: ObjectKey) -> None:
-        """The queue is gone."""
-        self._metrics.drop_local_queue(*place)
+    def forget(self, key: ObjectKey) -> None:
+        """Drop the series of a deleted queue."""
+        self._metrics.drop_local_queue(*key)
 
-    def _show_unadmitted(self, queue: LocalQueue, labels: Labels) -> None:
-        metrics, place, behind = self._metrics.local_queue, _place(queue), queue.spec.cluster_queue or ""
-        if behind not in self._context.engine.queues:
-            metrics.pending_workloads.forget(place.name, place.namespace)
+    def _set_unadmitted(self, queue: LocalQueue, labels: Labels) -> None:
+        metrics, key, cluster_queue = self._metrics.local_queue, _key_of(queue), queue.spec.cluster_queue or ""
+        if cluster_queue not in self._context.engine.queues:
+            metrics.pending_workloads.forget(key.name, key.namespace)
             if not self._metrics.has_workload_labels:
-                _show_counts(metrics.pending_workloads, {}, labels)
-        metrics.unadmitted_workloads.forget(place.name, place.namespace)
-        unadmitted = self._tallies.unadmitted(place)
-        _show_unadmitted(metrics.unadmitted_workloads, unadmitted, {**labels, "cluster_queue": behind})
+                _set_counts(metrics.pending_workloads, {}, labels)
+        metrics.unadmitted_workloads.forget(key.name, key.namespace)
+        unadmitted = self._workload_counts.unadmitted(key)
+        _set_unadmitted(metrics.unadmitted_workloads, unadmitted, {**labels, "cluster_queue": cluster_queue})
 
-    def _show_usage(self, queue: LocalQueue, labels: Labels) -> None:
-        metrics, place = self._metrics.local_queue, _place(queue)
+    def _set_usage(self, queue: LocalQueue, labels: Labels) -> None:
+        metrics, key = self._metrics.local_queue, _key_of(queue)
         for family, usage in (
             (metrics.resource_reservation, queue.status.flavors_reservation),
             (metrics.resource_usage, queue.status.flavors_usage),
         ):
-            family.forget(place.name, place.namespace)
-            _show_usage(family, usage, labels)
+            family.forget(key.name, key.namespace)
+            _set_usage(family, usage, labels)
         history = self._context.engine.history
         if history is not None and queue.status.fair_sharing is not None:
-            usage_now = history.usage_of(ObjectKey(*place))
+            usage_now = history.usage_of(ObjectKey(*key))
             metrics.admission_fair_sharing_usage.set(usage_now, cluster_queue=queue.spec.cluster_queue or "", **labels)
 
 
 class CohortGauges:
-    """What is told of Cohorts."""
+    """Gauges of Cohorts."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._metrics = context.metrics
 
-    def show(self, cohort: Cohort, node: CohortNode) -> None:
-        """Set the gauges of a Cohort to what its subtree has now."""
+    def update(self, cohort: Cohort, node: CohortNode) -> None:
+        """Set the gauges of a Cohort from its subtree."""
         self._metrics.update_cohort(node.name, cohort.metadata.labels, cohort.metadata.annotations)
-        self.show_tree(node)
+        self.update_tree(node)
         if cohort.status.fair_sharing is not None:
             self._metrics.cohort.weighted_share.set(_share(node), cohort=node.name)
 
-    def show_tree(self, node: CohortNode) -> None:
-        """The same of one that only others name, and that has no object."""
+    def update_tree(self, node: CohortNode) -> None:
+        """Set the gauges of an implicit Cohort, which has no object."""
         metrics = self._metrics.cohort
         metrics.weighted_share.forget(node.name)
         metrics.info.forget(node.name)
         metrics.info.set(1, cohort=node.name, **_tree_labels(node))
-        self._show_subtree(node)
+        self._set_subtree(node)
 
     def forget(self, name: str) -> None:
-        """The Cohort is gone."""
+        """Drop the series of a deleted Cohort."""
         self._metrics.drop_cohort(name)
 
-    def _show_subtree(self, node: CohortNode) -> None:
+    def _set_subtree(self, node: CohortNode) -> None:
         metrics, queues = self._metrics.cohort, list(node.all_queues())
         metrics.subtree_quota.forget(node.name)
         metrics.subtree_resource_reservations.forget(node.name)
@@ -219,40 +219,40 @@ class CohortGauges:
             ):
                 if amount > 0:
                     gauge.set(in_units(fr.resource, amount), **labels)
-        shown = (self._context.cluster_queues.cache.get(key(queue.name)) for queue in queues)
+        shown = (self._context.cluster_queues.cache.get(object_key(queue.name)) for queue in queues)
         admitted = sum(each.status.admitted_workloads or 0 for each in shown if each is not None)
         metrics.subtree_admitted_active_workloads.set(admitted, cohort=node.name)
 
 
 def status_of(queue: ClusterQueue) -> str:
-    """One word for a ClusterQueue's state."""
+    """The status of a ClusterQueue: pending, active or terminating."""
     if queue.metadata.deletion_timestamp is not None:
         return "terminating"
     return "active" if is_true(queue.status.conditions, ACTIVE) else "pending"
 
 
-def _choose(gauge: Gauge, choices: Iterable[str], chosen: str, label: str, labels: Labels) -> None:
+def _set_one_of(gauge: Gauge, choices: Iterable[str], chosen: str, label: str, labels: Labels) -> None:
     for each in choices:
         gauge.set(float(each == chosen), **{label: each}, **labels)
 
 
-def _show_holding(metrics: WorkloadSeries, queue: ClusterQueue | LocalQueue, labels: Labels) -> None:
+def _set_active_counts(metrics: WorkloadSeries, queue: ClusterQueue | LocalQueue, labels: Labels) -> None:
     metrics.reserving_active_workloads.set(queue.status.reserving_workloads or 0, **labels)
     if not metrics.custom.states:
         metrics.admitted_active_workloads.set(queue.status.admitted_workloads or 0, **labels)
 
 
-def _show_counts(gauge: Gauge, places: Mapping[str, int], labels: Labels) -> None:
+def _set_counts(gauge: Gauge, by_status: Mapping[str, int], labels: Labels) -> None:
     for status in STATUSES:
-        gauge.set(places.get(status, 0), status=status, **labels)
+        gauge.set(by_status.get(status, 0), status=status, **labels)
 
 
-def _show_unadmitted(gauge: Gauge, counts: Counter[UnadmittedReason], labels: Labels) -> None:
-    for standing, count in counts.items():
-        gauge.set(count, reason=standing.reason, underlying_cause=standing.cause, **labels)
+def _set_unadmitted(gauge: Gauge, counts: Counter[UnadmittedReason], labels: Labels) -> None:
+    for reason, count in counts.items():
+        gauge.set(count, reason=reason.reason, underlying_cause=reason.cause, **labels)
 
 
-def _show_usage(gauge: Gauge, usage: Iterable[FlavorUsage | LocalQueueFlavorUsage], labels: Labels) -> None:
+def _set_usage(gauge: Gauge, usage: Iterable[FlavorUsage | LocalQueueFlavorUsage], labels: Labels) -> None:
     for flavor in usage:
         for resource in flavor.resources:
             amount = to_amount(resource.name, resource.total or 0)
@@ -260,7 +260,7 @@ def _show_usage(gauge: Gauge, usage: Iterable[FlavorUsage | LocalQueueFlavorUsag
 
 
 def in_units(resource: str, amount: int) -> float:
-    """An amount as Prometheus is told it: cores, bytes, pieces."""
+    """An amount in base units: cores, bytes, items."""
     return amount / 1000 if resource == CPU else float(amount)
 
 
@@ -269,21 +269,21 @@ def _limit(fr: FlavorResource, amount: int | None) -> float:
 
 
 def _share(node: HierarchyNode) -> float:
-    """The share by weight as a float, where the status has it rounded up (SCH-706)."""
+    """The weighted share as a float; the status has it rounded up (SCH-706)."""
     share = share_of(node)
     return nan if share.is_infinite else share.value
 
 
 def _tree_labels(node: HierarchyNode) -> Labels:
-    """Parent and root: a root Cohort is its own, a queue without a Cohort has none, and neither has a circle."""
+    """Parent and root: a root Cohort is its own root; a queue without a Cohort and a cycle have none."""
     parent = node.parent.name if node.parent is not None else ""
     has_root = not node.is_cyclic and (node.parent is not None or isinstance(node, CohortNode))
     return {"parent_cohort": parent, "root_cohort": node.top().name if has_root else ""}
 
 
-def _labels_of(place: ObjectKey) -> Labels:
-    return {"name": place.name, "namespace": place.namespace}
+def _labels_of(key: ObjectKey) -> Labels:
+    return {"name": key.name, "namespace": key.namespace}
 
 
-def _place(queue: LocalQueue) -> ObjectKey:
-    return key(queue.metadata.name, queue.metadata.namespace)
+def _key_of(queue: LocalQueue) -> ObjectKey:
+    return object_key(queue.metadata.name, queue.metadata.namespace)

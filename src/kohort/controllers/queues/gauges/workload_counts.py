@@ -1,6 +1,6 @@
-"""How many Workloads of each LocalQueue have finished, and how many are not admitted and why.
+"""Counts of finished and unadmitted Workloads per LocalQueue.
 
-Counted as they change, because finished Workloads may be many and are of no other interest to anybody.
+Maintained incrementally, because finished Workloads may be many and are in no other index.
 """
 
 from collections import Counter
@@ -9,30 +9,30 @@ from typing import Final, NamedTuple
 from kohort.api.conditions import find, is_true
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
-from kohort.controllers.queues.reconciler import key
+from kohort.controllers.queues.reconciler import object_key
 from kohort.engine.lifecycle.conditions import ADMITTED, FINISHED, QUOTA_RESERVED
 from kohort.kube.informer import Informer
 
 
 class UnadmittedReason(NamedTuple):
-    """Why a Workload is not admitted, in the words of its conditions (API-143)."""
+    """Why a Workload is not admitted, from its conditions (API-143)."""
 
     reason: str
     cause: str
 
 
-DONE: Final = UnadmittedReason("Finished", "")
-RUNNING: Final = UnadmittedReason("Admitted", "")
+FINISHED_WORKLOAD: Final = UnadmittedReason("Finished", "")
+ADMITTED_WORKLOAD: Final = UnadmittedReason("Admitted", "")
 
 
 def unadmitted_reason(workload: Workload) -> UnadmittedReason:
-    """Where a Workload stands: finished, admitted, or why it is neither."""
+    """Whether a Workload is finished or admitted, or why it is neither."""
     conditions = workload.status.conditions
     if is_true(conditions, FINISHED):
-        return DONE
+        return FINISHED_WORKLOAD
     admitted, reserved = find(conditions, ADMITTED), find(conditions, QUOTA_RESERVED)
     if admitted is not None and admitted.status == "True":
-        return RUNNING
+        return ADMITTED_WORKLOAD
     reason = admitted.reason if admitted is not None else "NoReservation"
     if reserved is None:
         return UnadmittedReason(reason, "PendingEvaluation")
@@ -40,24 +40,24 @@ def unadmitted_reason(workload: Workload) -> UnadmittedReason:
 
 
 class WorkloadCounts:
-    """Standings by LocalQueue, whether it exists or not."""
+    """Counts by LocalQueue, whether it exists or not."""
 
     def __init__(self) -> None:
         self._counts: dict[ObjectKey, Counter[UnadmittedReason]] = {}
 
     def follow(self, workloads: Informer[Workload]) -> None:
-        """Count what is there, and from now on what changes."""
+        """Count existing Workloads and follow their changes."""
         workloads.subscribe(self._changed)
 
     def finished(self, queue: ObjectKey) -> int:
-        """How many have finished and are still there."""
-        return self._of(queue)[DONE]
+        """The number of finished Workloads that still exist."""
+        return self._of(queue)[FINISHED_WORKLOAD]
 
     def unadmitted(self, queue: ObjectKey) -> Counter[UnadmittedReason]:
-        """How many are not admitted, by why."""
+        """The numbers of unadmitted Workloads by reason."""
         counted = Counter(self._of(queue))
-        for standing in (DONE, RUNNING):
-            counted.pop(standing, None)
+        for reason in (FINISHED_WORKLOAD, ADMITTED_WORKLOAD):
+            counted.pop(reason, None)
         return counted
 
     def _of(self, queue: ObjectKey) -> Counter[UnadmittedReason]:
@@ -70,11 +70,11 @@ class WorkloadCounts:
             self._count(new, 1)
 
     def _count(self, workload: Workload, by: int) -> None:
-        queue = key(workload.spec.queue_name or "", workload.metadata.namespace)
+        queue = object_key(workload.spec.queue_name or "", workload.metadata.namespace)
         counts = self._counts.setdefault(queue, Counter())
-        standing = unadmitted_reason(workload)
-        counts[standing] += by
-        if not counts[standing]:
-            del counts[standing]
+        reason = unadmitted_reason(workload)
+        counts[reason] += by
+        if not counts[reason]:
+            del counts[reason]
         if not counts:
             del self._counts[queue]

@@ -1,0 +1,1 @@
+"""Gauges of queues and Cohorts, set on every replica."""
