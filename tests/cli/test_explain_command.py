@@ -87,7 +87,7 @@ async def test_a_job_that_is_not_queued_says_why_and_what_to_do(tmp_path: Path) 
         await cluster.create(batch_job("astray", "taem-a"))
         free, astray = await user.run("explain", "free"), await user.run("explain", "astray")
     assert "It is not queued: it has no label kueue.x-k8s.io/queue-name" in free.out
-    assert "there is team-a" in free.out
+    assert "available: team-a" in free.out
     assert "It names LocalQueue taem-a, but no Workload stands for it." in astray.out
     assert "There is no LocalQueue taem-a in namespace default: did you mean team-a?" in astray.out
 

@@ -166,7 +166,7 @@ def test_a_queue_that_is_not_there_is_told_with_those_that_are() -> None:
     assert not verdict.starts
     assert verdict.hints == (
         "make LocalQueue ql-1 in namespace default, or move it to one that is there",
-        "LocalQueues in namespace default: there is lq",
+        "LocalQueues in namespace default: available: lq",
     )
 
 

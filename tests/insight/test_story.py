@@ -183,7 +183,7 @@ async def test_who_gets_no_turn_is_told_what_to_do() -> None:
     assert hints["held"] == ("let it go on: kohort resume workload/held -n default",)
     assert hints["stuck"] == ("let its queue go on: kohort resume queue/stopped -n default",)
     assert hints["astray"][0].startswith("make LocalQueue lp in namespace default")
-    assert hints["far"] == ("make ClusterQueue nowhere: there is cq",)
+    assert hints["far"] == ("make ClusterQueue nowhere: available: cq",)
 
 
 async def test_an_inactive_queue_says_what_it_lacks() -> None:

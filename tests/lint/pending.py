@@ -16,7 +16,6 @@ PENDING_PACKAGES = frozenset(
         "local",
         "manager",
         "metrics",
-        "terminal",
         "web",
         "webhooks",
     }

@@ -14,6 +14,6 @@ def test_nothing_is_guessed_from_nothing_alike() -> None:
 
 def test_what_to_say_instead() -> None:
     assert did_you_mean("deafult", ["default"]) == "did you mean default?"
-    assert did_you_mean("zzz", ["b", "a"]) == "there is a, b"
-    assert did_you_mean("zzz", []) == "there is none"
+    assert did_you_mean("zzz", ["b", "a"]) == "available: a, b"
+    assert did_you_mean("zzz", []) == "none available"
     assert did_you_mean("zzz", [f"q{i}" for i in range(10)]).endswith("q7 and 2 more")

@@ -8,7 +8,7 @@ from kohort.terminal.screen import Screen
 from kohort.terminal.style import COLOURED, Role, Text, columns
 from kohort.terminal.tables import Column, Drawing, numbers, table
 
-NAME, COUNT, WHY = Column("NAME", least=6), numbers("COUNT"), Column("WHY", least=8)
+NAME, COUNT, WHY = Column("NAME", min_width=6), numbers("COUNT"), Column("WHY", min_width=8)
 ROWS = [["train-llama-7b", "2", "insufficient quota for cpu"], ["b", "100", "ok"]]
 FILE = Screen(glyphs=UNICODE)
 

@@ -194,5 +194,5 @@ def _catalogue(checks: Iterable[Check], output: OutputFormat | None) -> Iterable
             {"id": each.id, "severity": each.severity.value, "title": each.title, "why": each.hurts} for each in checks
         ]
         return [data_text(rows, output)]
-    columns = (Column("ID"), Column("SEVERITY"), Column("WHAT IT FINDS", least=20))
+    columns = (Column("ID"), Column("SEVERITY"), Column("WHAT IT FINDS", min_width=20))
     return table(columns, [(each.id, each.severity.value, each.title) for each in checks], screen())

@@ -12,7 +12,7 @@ from kohort.insight.reasons import short_resource
 from kohort.terminal.ages import age
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, Text
-from kohort.terminal.tables import Cell, Column, numbers, table
+from kohort.terminal.tables import Column, TableCell, numbers, table
 
 if TYPE_CHECKING:
     from kohort.terminal.live import Picture
@@ -61,9 +61,9 @@ def _waiting(lines: Sequence[WorkloadRow], form: QueueTableFormat, now: datetime
         *_head(form, "WAITING"),
         numbers("#"),
         numbers("PRIO"),
-        Column("ASKS", least=8),
+        Column("ASKS", min_width=8),
         numbers("AGE"),
-        Column("WHY", least=12),
+        Column("WHY", min_width=12),
     ]
     rows = [
         [
@@ -83,10 +83,10 @@ def _running(lines: Sequence[WorkloadRow], form: QueueTableFormat, now: datetime
     columns = [
         *_head(form, "RUNNING"),
         numbers("PRIO"),
-        Column("HOLDS", least=8),
-        Column("FLAVOR", least=6),
+        Column("HOLDS", min_width=8),
+        Column("FLAVOR", min_width=6),
         numbers("FOR"),
-        Column("STATE", least=8),
+        Column("STATE", min_width=8),
     ]
     rows = [
         [
@@ -117,15 +117,15 @@ _STATES: Final[Mapping[WorkloadState, str]] = {
 
 
 def _head(form: QueueTableFormat, title: str) -> list[Column]:
-    namespace = [Column("NAMESPACE", least=8)] if form.shows_namespace else []
+    namespace = [Column("NAMESPACE", min_width=8)] if form.shows_namespace else []
     wide = [Column("WORKLOAD"), Column("CLUSTERQUEUE")] if form.is_wide else []
-    return [*namespace, Column("QUEUE", least=8), Column(title, least=20), *wide]
+    return [*namespace, Column("QUEUE", min_width=8), Column(title, min_width=20), *wide]
 
 
-def _first(line: WorkloadRow, form: QueueTableFormat) -> list[Cell]:
-    namespace: list[Cell] = [line.key.namespace] if form.shows_namespace else []
+def _first(line: WorkloadRow, form: QueueTableFormat) -> list[TableCell]:
+    namespace: list[TableCell] = [line.key.namespace] if form.shows_namespace else []
     name = str(line.owner) if form.is_wide and line.owner is not None else line.name
-    wide: list[Cell] = [line.key.name, line.cluster_queue or "-"] if form.is_wide else []
+    wide: list[TableCell] = [line.key.name, line.cluster_queue or "-"] if form.is_wide else []
     return [*namespace, line.local_queue or "-", name, *wide]
 
 

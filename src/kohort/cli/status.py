@@ -13,7 +13,7 @@ from kohort.local.runs import ClusterState, start_command, used_places
 from kohort.terminal.ages import age
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, Text
-from kohort.terminal.tables import Cell, Column, numbers, table
+from kohort.terminal.tables import Column, TableCell, numbers, table
 
 if TYPE_CHECKING:
     from kohort.local.cluster_list import ListedCluster
@@ -28,8 +28,8 @@ _ROLES = {ClusterState.RUNNING: Role.GOOD, ClusterState.CRASHED: Role.BAD, Clust
 _COLUMNS = (
     Column("NAME"),
     Column("STATE"),
-    Column("ADDRESS", least=12),
-    Column("CONTEXT", least=8),
+    Column("ADDRESS", min_width=12),
+    Column("CONTEXT", min_width=8),
     numbers("SINCE"),
     numbers("NODES"),
     numbers("RUNNING"),
@@ -77,7 +77,7 @@ def lines_of(found: "Sequence[ListedCluster]", now: datetime, place: Screen) -> 
     return table(columns, [[*row[:_CONTEXT], *row[_CONTEXT + 1 :]] for row in rows], place)
 
 
-def _row(found: "ListedCluster", now: datetime) -> list[Cell]:
+def _row(found: "ListedCluster", now: datetime) -> list[TableCell]:
     state, run, figures = found.standing.state, found.standing.run, found.figures
     since = (run.ended.at if run.ended and not found.standing.is_alive else run.since) if run else None
     return [

@@ -12,7 +12,7 @@ from kohort.insight.reasons import short_resource
 from kohort.terminal.bars import BarPart, Fill, bar
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, Text, columns
-from kohort.terminal.tables import NARROW_GAP, WIDE_GAP, Cell, Column, Drawing, numbers, table
+from kohort.terminal.tables import NARROW_GAP, WIDE_GAP, Column, Drawing, TableCell, numbers, table
 
 NARROWEST: Final = 8
 COMFORTABLE: Final = 16
@@ -64,7 +64,7 @@ def render_quota(trees: Sequence[QuotaTreeNode], screen: Screen) -> list[str]:
     lines = lines_of(trees, screen)
     if not lines:
         return ["There is no ClusterQueue: see kohort up --starter, or docs/tutorials"]
-    head = [Column("QUEUE", least=12), Column("FLAVOR", least=6), Column("RESOURCE", least=6)]
+    head = [Column("QUEUE", min_width=12), Column("FLAVOR", min_width=6), Column("RESOURCE", min_width=6)]
     is_wide = screen.width is None or screen.width >= ROOMY
     lendable = [numbers("LENDABLE")] if is_wide else []
     tail = [numbers("USED"), numbers("QUOTA"), numbers("BORROWS"), *lendable, numbers("WAITS"), numbers("JOBS")]
@@ -76,7 +76,7 @@ def render_quota(trees: Sequence[QuotaTreeNode], screen: Screen) -> list[str]:
     return table([*head, Column("USE"), *tail], drawn, screen)
 
 
-def _bar_width(rows: Sequence[Sequence[Cell]], given: Sequence[Column], screen: Screen) -> int:
+def _bar_width(rows: Sequence[Sequence[TableCell]], given: Sequence[Column], screen: Screen) -> int:
     """What is left beside the other columns."""
     if screen.width is None:
         return IN_A_FILE
@@ -87,11 +87,11 @@ def _bar_width(rows: Sequence[Sequence[Cell]], given: Sequence[Column], screen: 
     return max(NARROWEST, min(roomy if roomy >= COMFORTABLE else tight, WIDEST))
 
 
-def _plain(cell: Cell) -> str:
+def _plain(cell: TableCell) -> str:
     return cell.text if isinstance(cell, Text) else cell if isinstance(cell, str) else ""
 
 
-def _left(line: TopRow) -> list[Cell]:
+def _left(line: TopRow) -> list[TableCell]:
     branch, figures = line.branch, line.figures
     role = Role.TITLE if branch.kind == "cohort" else Role.PLAIN if branch.is_active else Role.WARN
     name = Text(line.tree + line.name + ("" if branch.is_active or not line.is_first else " (inactive)"), role)
@@ -100,7 +100,7 @@ def _left(line: TopRow) -> list[Cell]:
     return [name, figures.fr.flavor, short_resource(figures.fr.resource)]
 
 
-def _right(line: TopRow) -> list[Cell]:
+def _right(line: TopRow) -> list[TableCell]:
     branch, figures = line.branch, line.figures
     jobs = f"{branch.running}+{branch.waiting}" if line.is_first else ""
     if figures is None:
@@ -113,7 +113,7 @@ def _right(line: TopRow) -> list[Cell]:
     return [shown(figures.used), quota, borrowed, lendable, waits, jobs]
 
 
-def _bar(line: TopRow, width: int, screen: Screen) -> Cell:
+def _bar(line: TopRow, width: int, screen: Screen) -> TableCell:
     figures = line.figures
     if figures is None:
         return ""

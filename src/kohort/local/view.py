@@ -136,7 +136,7 @@ def _bar(use: Use, screen: Screen) -> str:
 
 def _jobs(workloads: Iterable[Workload], now: datetime, screen: Screen) -> list[str]:
     shown = [(job_of(each), each.spec.queue_name or "", _asked(each), _since(each, now)) for each in _some(workloads)]
-    given = [Column("JOB", least=12), Column("QUEUE", least=8), Column("HOLDS", least=10), numbers("FOR")]
+    given = [Column("JOB", min_width=12), Column("QUEUE", min_width=8), Column("HOLDS", min_width=10), numbers("FOR")]
     return _indented(given, shown, screen)
 
 
@@ -145,7 +145,7 @@ def _waiting(workloads: Iterable[Workload], now: datetime, screen: Screen) -> li
         (job_of(each), each.spec.queue_name or "", age(each.metadata.creation_timestamp, now), why_waiting(each))
         for each in _some(workloads)
     ]
-    given = [Column("JOB", least=12), Column("QUEUE", least=8), numbers("FOR"), Column("WHY", least=10)]
+    given = [Column("JOB", min_width=12), Column("QUEUE", min_width=8), numbers("FOR"), Column("WHY", min_width=10)]
     return _indented(given, shown, screen)
 
 
@@ -179,7 +179,7 @@ def _lately(happened: Iterable[ActivityEvent], screen: Screen) -> list[str]:
         (f"{each.at.astimezone():%H:%M:%S}", Text(each.what, each.role), each.job, each.detail)
         for each in islice(newest, 50)
     ]
-    given = [Column("AT"), Column("WHAT"), Column("JOB", least=12), Column("DETAIL", least=10)]
+    given = [Column("AT"), Column("WHAT"), Column("JOB", min_width=12), Column("DETAIL", min_width=10)]
     return _indented(given, rows, screen)
 
 

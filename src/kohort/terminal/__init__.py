@@ -1,1 +1,1 @@
-"""What people see in a terminal: colours by role, tables, bars, ages, live views. Presentation only; knows no kind."""
+"""Terminal output: colours by role, tables, bars, ages and live views; independent of Kubernetes kinds."""

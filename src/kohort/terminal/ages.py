@@ -1,4 +1,4 @@
-"""Ages as kubectl shows them: `5s`, `3m20s`, `2h`, `4d`: at most two units, and ever coarser."""
+"""Ages as kubectl prints them: `5s`, `3m20s`, `2h`, `4d`; at most two units, coarser with growing age."""
 
 from datetime import datetime, timedelta
 
@@ -20,11 +20,11 @@ _STEPS = (
     (2 * _YEAR, _DAY, "d", 0, ""),
     (8 * _YEAR, _YEAR, "y", _DAY, "d"),
 )
-"""Below how many seconds: the unit, its sign, the smaller unit that is told too (0 for none), its sign."""
+"""Upper limit in seconds, unit, its suffix, smaller unit that is printed too (0: none), its suffix."""
 
 
 def duration(length: timedelta) -> str:
-    """A length of time; a clock that is a little behind counts as none."""
+    """Formats a duration; up to a second below zero counts as zero, to tolerate clock skew."""
     seconds = int(length.total_seconds())
     if seconds < -1:
         return INVALID
@@ -37,5 +37,5 @@ def duration(length: timedelta) -> str:
 
 
 def age(since: datetime | None, now: datetime) -> str:
-    """How long ago that was."""
+    """Formats the time since then."""
     return UNKNOWN if since is None else duration(now - since)

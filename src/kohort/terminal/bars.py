@@ -1,4 +1,4 @@
-"""Amounts as bars of a given width: every part that is more than nothing shows, and the bar is never longer."""
+"""Amounts as bars of a fixed width: each amount above zero takes at least one cell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from kohort.terminal.style import Role
 
 
 class Fill(Enum):
-    """How a part of a bar is drawn; names a sign of `Glyphs`."""
+    """How a part of a bar is drawn; the value is the name of a field of `Glyphs`."""
 
     FULL = "full"
     HALF = "half"
@@ -27,7 +27,7 @@ class BarPart:
 
 
 def bar(parts: Sequence[BarPart], scale: float, width: int, screen: Screen) -> str:
-    """The parts side by side, where `scale` is the whole width; what is left is empty."""
+    """Draws the parts side by side; `scale` is the amount that fills the width, and the rest is empty."""
     cells = widths([part.amount for part in parts], scale, width)
     drawn = [
         screen.style.paint(getattr(screen.glyphs, part.fill.value) * cell, part.role)
@@ -38,19 +38,19 @@ def bar(parts: Sequence[BarPart], scale: float, width: int, screen: Screen) -> s
 
 
 def widths(amounts: Sequence[float], scale: float, width: int) -> list[int]:
-    """How many of `width` cells each amount takes: rounded at its end, at least one for anything, never beyond."""
+    """Cells of `width` per amount: rounded at its end, at least one for amounts above zero, at most `width` in all."""
     if scale <= 0 or width <= 0:
         return [0] * len(amounts)
     ends = [round(min(end / scale, 1.0) * width) for end in accumulate(max(amount, 0) for amount in amounts)]
     cells = [end - start for start, end in zip([0, *ends], ends, strict=False)]
     for index, amount in enumerate(amounts):
         if amount > 0 and not cells[index]:
-            _make_room(cells, index, width)
+            _reserve_cell(cells, index, width)
     return cells
 
 
-def _make_room(cells: list[int], index: int, width: int) -> None:
-    """One cell for a small part: a free one, else of the largest part that can spare it."""
+def _reserve_cell(cells: list[int], index: int, width: int) -> None:
+    """Reserves one cell for a small part: a free cell, or one of the largest part if that has several."""
     if sum(cells) >= width:
         largest = max(range(len(cells)), key=cells.__getitem__)
         if cells[largest] < 2:

@@ -1,4 +1,4 @@
-"""Signs beyond letters, each with a stand-in of ASCII for terminals that know no other."""
+"""Symbols beyond letters, each with an ASCII replacement for terminals without Unicode."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TextIO
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """One set of signs."""
+    """One set of symbols."""
 
     full: str
     half: str
@@ -24,7 +24,7 @@ class Glyphs:
     trunk: str
 
     def plain(self, text: str) -> str:
-        """The text with nothing in it that these signs' encoding lacks."""
+        """The text with characters outside the encoding of this set replaced."""
         return text if self is UNICODE else "".join(map(_plain, text))
 
 
@@ -43,7 +43,7 @@ def _plain(character: str) -> str:
 
 
 def glyphs_of(stream: TextIO, environment: Mapping[str, str]) -> Glyphs:
-    """All signs where the stream can carry them, and nobody said by the locale that they are not wanted."""
+    """Unicode symbols if the stream can encode them and the locale does not restrict characters to ASCII."""
     if _locale(environment) in _BARE_LOCALES:
         return ASCII
     try:
@@ -54,5 +54,5 @@ def glyphs_of(stream: TextIO, environment: Mapping[str, str]) -> Glyphs:
 
 
 def _locale(environment: Mapping[str, str]) -> str:
-    """What decides on characters; Python writes UTF-8 in the bare locale too, whatever the terminal knows."""
+    """The locale that decides on characters; Python writes UTF-8 in the C locale too, even if the terminal cannot."""
     return next((found for name in ("LC_ALL", "LC_CTYPE", "LANG") if (found := environment.get(name))), "")

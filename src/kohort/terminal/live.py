@@ -1,6 +1,6 @@
-"""A view that is drawn anew when something changed: on the alternate screen of a terminal, as added lines elsewhere.
+"""A view that is redrawn on changes: on the alternate screen of a terminal, elsewhere as appended lines.
 
-What is shown is a function of the screen, so that a resized terminal gets a picture made for its new size.
+A picture is a function of the screen, so that it is rendered again for the new size of a resized terminal.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from kohort.terminal.screen import Screen, screen_of
 from kohort.terminal.style import Role, can_draw, is_terminal
 
 Picture = Callable[[Screen], Sequence[str]]
-"""The lines that show something on a screen; none longer than it is wide."""
+"""Renders the lines of a view for a screen; none is wider than the screen."""
 
 QUIT: Final = frozenset(b"qQ\x03\x04")
 _ENTER: Final = "\x1b[?1049h\x1b[?25l\x1b[?7l"
@@ -31,77 +31,77 @@ _END: Final = "\x1b[?2026l"
 
 
 class Live(Protocol):
-    """A view that is open."""
+    """An open view."""
 
     def show(self, picture: Picture) -> None:
-        """Have this shown from now on; drawn at once, or when the last drawing is long enough ago."""
+        """Show this picture from now on; it is drawn at once, or when `pause` has passed since the last drawing."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LiveViewSettings:
-    """Where a view is drawn and where keys come from."""
+    """Output and input streams of a view."""
 
     out: TextIO = field(default_factory=lambda: sys.stdout)
     keys: TextIO = field(default_factory=lambda: sys.stdin)
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     pause: float = 0.1
-    """Seconds between two drawings, at least."""
+    """Minimum number of seconds between two drawings."""
 
     def screen(self) -> Screen:
-        """The screen as it is now."""
+        """The current screen."""
         return screen_of(self.out, self.environment)
 
 
 @asynccontextmanager
-async def live(ended: asyncio.Event, place: LiveViewSettings | None = None) -> AsyncIterator[Live]:
-    """A view until the block ends; `q` sets `ended`, and the terminal is as it was whatever happens."""
-    where = place or LiveViewSettings()
-    if not can_draw(where.out, where.environment):
-        yield AppendedView(where)
+async def live(ended: asyncio.Event, settings: LiveViewSettings | None = None) -> AsyncIterator[Live]:
+    """Shows a view until the context exits, and restores the terminal; `q` sets `ended`."""
+    used = settings or LiveViewSettings()
+    if not can_draw(used.out, used.environment):
+        yield AppendedView(used)
         return
-    drawn = ScreenView(where, asyncio.get_running_loop())
-    with _raw_keys(where.keys), _keys(where.keys, ended), drawn.opened():
+    drawn = ScreenView(used, asyncio.get_running_loop())
+    with _raw_keys(used.keys), _keys(used.keys, ended), drawn.opened():
         yield drawn
 
 
 class AppendedView:
-    """A view where nothing can be drawn over: lines that the picture before did not have, one after another."""
+    """A view for output that cannot be redrawn: appends the lines that the previous picture did not have."""
 
-    def __init__(self, place: LiveViewSettings) -> None:
-        self._place = place
+    def __init__(self, settings: LiveViewSettings) -> None:
+        self._settings = settings
         self._last: frozenset[str] = frozenset()
 
     def show(self, picture: Picture) -> None:
-        """Add what is new."""
-        lines = picture(self._place.screen())
+        """Append the new lines."""
+        lines = picture(self._settings.screen())
         for line in lines:
             if line not in self._last:
-                self._place.out.write(line + "\n")
-        self._place.out.flush()
+                self._settings.out.write(line + "\n")
+        self._settings.out.flush()
         self._last = frozenset(lines)
 
 
 class ScreenView:
     """A view on a terminal."""
 
-    def __init__(self, place: LiveViewSettings, loop: asyncio.AbstractEventLoop) -> None:
-        self._place = place
+    def __init__(self, settings: LiveViewSettings, loop: asyncio.AbstractEventLoop) -> None:
+        self._settings = settings
         self._loop = loop
         self._picture: Picture = lambda _screen: ()
         self._due: asyncio.TimerHandle | None = None
-        self._last = -place.pause
+        self._last = -settings.pause
 
     def show(self, picture: Picture) -> None:
-        """Draw this, now or as soon as the pause is over."""
+        """Draw this picture as soon as `pause` has passed since the last drawing."""
         self._picture = picture
         if self._due is None:
-            wait = max(0.0, self._last + self._place.pause - self._loop.time())
+            wait = max(0.0, self._last + self._settings.pause - self._loop.time())
             self._due = self._loop.call_later(wait, self._draw)
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """On the alternate screen, following its size; also when stopped (Ctrl-Z) and continued."""
+        """Uses the alternate screen and follows its size until the context exits; handles Ctrl-Z and continue."""
         followed = {
             signal.SIGWINCH: lambda: self.show(self._picture),
             signal.SIGTSTP: self._suspend,
@@ -130,25 +130,25 @@ class ScreenView:
     def _draw(self) -> None:
         self._due = None
         self._last = self._loop.time()
-        screen = self._place.screen()
+        screen = self._settings.screen()
         self._write(frame(fitting(self._picture(screen), screen), screen))
 
     def _write(self, text: str) -> None:
-        self._place.out.write(text)
-        self._place.out.flush()
+        self._settings.out.write(text)
+        self._settings.out.flush()
 
 
 def frame(lines: Sequence[str], screen: Screen) -> str:
-    """What draws these lines over whatever stood there.
+    """The output that draws these lines over the previous frame.
 
-    A line is emptied before it is written: behind one that fills the screen, the cursor stands on its last character.
+    A line is cleared before it is written: after one that fills the screen, the cursor is still on its last character.
     """
     rest = _REST if len(lines) < (screen.height or 0) else ""
     return _BEGIN + _NEXT.join(_EMPTY + line for line in lines) + rest + _END
 
 
 async def until_worth_drawing(ended: asyncio.Event, changed: asyncio.Event, pause: float, longest: float) -> None:
-    """Wait for a pause and then for a change, but not for longer than ages stay true; the end ends any wait."""
+    """Wait for the pause, then for a change or until displayed ages are outdated (`longest`); `ended` ends the wait."""
     with suppress(TimeoutError):
         await asyncio.wait_for(ended.wait(), pause)
     waits = [asyncio.create_task(ended.wait()), asyncio.create_task(changed.wait())]
@@ -158,7 +158,7 @@ async def until_worth_drawing(ended: asyncio.Event, changed: asyncio.Event, paus
 
 
 def fitting(lines: Sequence[str], screen: Screen) -> Sequence[str]:
-    """As many lines as the screen has, the last one saying how many more there are."""
+    """As many lines as the screen has; the last one counts those left out."""
     height = screen.height or len(lines)
     if len(lines) <= height:
         return lines
@@ -168,7 +168,7 @@ def fitting(lines: Sequence[str], screen: Screen) -> Sequence[str]:
 
 @contextmanager
 def _raw_keys(keys: TextIO) -> Iterator[None]:
-    """Keys as they are pressed and not shown; Ctrl-C stays a signal."""
+    """Reads keys unbuffered and without echo until the context exits; Ctrl-C stays a signal."""
     if not is_terminal(keys):
         yield
         return
@@ -182,7 +182,7 @@ def _raw_keys(keys: TextIO) -> Iterator[None]:
 
 @contextmanager
 def _keys(keys: TextIO, ended: asyncio.Event) -> Iterator[None]:
-    """Listen for the keys that end a view."""
+    """Handles the keys that end a view until the context exits."""
     if not is_terminal(keys):
         yield
         return

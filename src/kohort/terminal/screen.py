@@ -1,4 +1,4 @@
-"""What is known of the place that output goes to: its width, its colours, its signs."""
+"""Properties of the output: width, colours, symbols."""
 
 import os
 from collections.abc import Mapping
@@ -13,21 +13,21 @@ UNKNOWN_SIZE = (80, 24)
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """A place for output."""
+    """An output with its size, style and symbols."""
 
     width: int | None = None
-    """Columns; None where lines may have any length, as in a file."""
+    """Columns; None if lines are not limited, as in a file."""
     height: int | None = None
     style: Style = PLAIN
     glyphs: Glyphs = ASCII
 
     def width_or(self, usual: int) -> int:
-        """The width, for what needs one."""
+        """The width, or this one if lines are not limited."""
         return usual if self.width is None else self.width
 
 
 def screen_of(stream: TextIO, environment: Mapping[str, str]) -> Screen:
-    """The screen behind a stream, as it is now."""
+    """The current screen of a stream."""
     style, glyphs = style_of(stream, environment), glyphs_of(stream, environment)
     if not is_terminal(stream):
         return Screen(None, None, style, glyphs)
@@ -42,7 +42,7 @@ def screen_of(stream: TextIO, environment: Mapping[str, str]) -> Screen:
 
 
 def _size(stream: TextIO) -> tuple[int, int]:
-    """What the terminal itself says, which follows it; zeros where it does not."""
+    """The size that the terminal reports; zeros if it reports none."""
     try:
         size = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):

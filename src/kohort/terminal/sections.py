@@ -1,4 +1,4 @@
-"""Prose for terminals: sections with a heading, wrapped to the screen; whole lines in a file."""
+"""Sections of text with a heading, wrapped to the screen; not wrapped in a file."""
 
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -8,21 +8,21 @@ from typing import Final
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role
 
-WIDEST: Final = 110
-"""Longer lines are hard to read, however wide the terminal is."""
+MAX_WIDTH: Final = 110
+"""Maximum width: longer lines are hard to read."""
 INDENT: Final = "  "
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Lines under a heading; without one they stand alone. Two spaces in a line begin its second column."""
+    """Lines with an optional heading; two spaces in a line start its second column."""
 
     heading: str
     lines: tuple[str, ...]
 
 
 def sections_text(sections: Iterable[Section], screen: Screen) -> Iterator[str]:
-    """The lines of all sections, with an empty one between two."""
+    """The lines of all sections, separated by empty lines."""
     for number, section in enumerate(sections):
         if number:
             yield ""
@@ -45,7 +45,7 @@ def _wrapped(line: str, indent: str, width: int | None) -> list[str]:
     hang = lead + " " * (len(head) + len(gap) if gap else 0)
     return textwrap.wrap(
         line.strip(),
-        max(min(width, WIDEST), len(hang) + 20),
+        max(min(width, MAX_WIDTH), len(hang) + 20),
         initial_indent=lead,
         subsequent_indent=hang,
         break_on_hyphens=False,

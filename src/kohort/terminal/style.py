@@ -1,7 +1,7 @@
-"""Colours by role, on only where a person looks: commands say what a word means, and this module how that shows.
+"""Colours by role, enabled on terminals only: commands set the role of a text, this module its appearance.
 
-Terminals draw the sixteen named colours as their theme has them, and many a yellow can't be read on white. Where 256
-colours are to be had, each role has a shade that stands out on white as well as on black.
+Themes redefine the sixteen named colours, and a yellow is often unreadable on white. With 256 colours each role has a
+shade that is readable on white and on black.
 """
 
 import re
@@ -16,7 +16,7 @@ _PAINT: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Role(Enum):
-    """What a piece of text means to the reader; the value shows it in the colours that every terminal has."""
+    """The meaning of a text; the value is its appearance in the sixteen colours of every terminal."""
 
     PLAIN = ""
     TITLE = "\x1b[1m"
@@ -27,7 +27,7 @@ class Role(Enum):
     ACCENT = "\x1b[36m"
     SECOND = "\x1b[35m"
     THIRD = "\x1b[34m"
-    """The last three tell things of equal rank apart: pods in logs, parts of a bar."""
+    """The last three distinguish items of equal rank: pods in logs, parts of a bar."""
 
 
 SHADES: Final[Mapping[Role, int]] = {
@@ -39,18 +39,18 @@ SHADES: Final[Mapping[Role, int]] = {
     Role.SECOND: 133,
     Role.THIRD: 32,
 }
-"""Of the 256 colours, which no theme changes."""
+"""Shades of the 256-colour palette, which no theme changes."""
 
 
 class Text(NamedTuple):
-    """A piece of text and what it means."""
+    """A text and its role."""
 
     text: str
     role: Role = Role.PLAIN
 
 
 class Colours(Enum):
-    """What a terminal can show."""
+    """The colours that a terminal supports."""
 
     NONE = 0
     NAMED = 16
@@ -59,18 +59,18 @@ class Colours(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How roles show."""
+    """How roles are shown."""
 
     colours: Colours = Colours.NONE
 
     def paint(self, text: str, role: Role) -> str:
-        """The text as its role shows; control characters in it, which may come from anybody, are made harmless."""
+        """The text in the colour of its role; control characters, which may come from any user, are replaced."""
         clean = strip_control_sequences(text)
         code = self._code(role) if clean else ""
         return f"{code}{clean}{_RESET}" if code else clean
 
     def show(self, *parts: str | Text) -> str:
-        """Several pieces, one after another."""
+        """Concatenates texts."""
         return "".join(
             self.paint(part.text, part.role) if isinstance(part, Text) else strip_control_sequences(part)
             for part in parts
@@ -89,7 +89,7 @@ SHADED = Style(Colours.SHADES)
 
 
 def style_of(stream: TextIO, environment: Mapping[str, str]) -> Style:
-    """Colours for a terminal, as many as it has; none for a file, for `TERM=dumb`, or where NO_COLOR is set."""
+    """The colours that the terminal supports; none for a file, for `TERM=dumb`, or if NO_COLOR is set."""
     if environment.get("NO_COLOR") or not can_draw(stream, environment):
         return PLAIN
     return (
@@ -100,17 +100,17 @@ def style_of(stream: TextIO, environment: Mapping[str, str]) -> Style:
 
 
 def can_draw(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether this is a terminal that does more than write one line below another."""
+    """Whether the stream is a terminal with cursor control."""
     return is_terminal(stream) and environment.get("TERM", "dumb") != "dumb"
 
 
 def unpainted(text: str) -> str:
-    """A text that was painted, without its colours."""
+    """The text without colour codes."""
     return _PAINT.sub("", text)
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether a person looks at this stream, as far as one can know."""
+    """Whether the stream is a terminal."""
     try:
         return stream.isatty()
     except ValueError:
@@ -118,7 +118,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def strip_control_sequences(text: str) -> str:
-    """The text without anything that would move the cursor, colour the rest or end the line."""
+    """The text without control characters, which could move the cursor, change colours or end the line."""
     if text.isprintable():
         return text
     return "".join(_harmless(character) for character in text)
@@ -131,7 +131,7 @@ def _harmless(character: str) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal a text takes: two for wide characters, none for marks."""
+    """The width of a text in terminal columns: two for wide characters, none for combining marks."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
@@ -142,13 +142,13 @@ def _columns(character: str) -> int:
 
 
 def cut(text: str, width: int, ellipsis: str) -> str:
-    """The text in at most so many columns, its end replaced where it is longer."""
+    """Truncates a text to that many columns, with the ellipsis at its end."""
     if columns(text) <= width:
         return text
-    room = width - columns(ellipsis)
-    if room < 0:
+    available = width - columns(ellipsis)
+    if available < 0:
         return ellipsis[:width]
-    kept = text[:room]
-    while columns(kept) > room:
+    kept = text[:available]
+    while columns(kept) > available:
         kept = kept[:-1]
     return kept + ellipsis

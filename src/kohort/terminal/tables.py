@@ -1,4 +1,4 @@
-"""Rows to aligned text as kubectl prints it, never wrapped: what does not fit is cut in the columns that may be cut."""
+"""Aligned text tables as kubectl prints them: never wrapped; columns that allow it are truncated to fit."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,21 +10,21 @@ from kohort.terminal.style import PLAIN, Role, Text, columns, cut, strip_control
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A cell that is painted already, such as a bar; never cut."""
+    """A cell that contains colour codes, such as a bar; never truncated."""
 
     width: int
     painted: str
 
 
-Cell = str | Text | Drawing
-Row = Sequence[Cell]
+TableCell = str | Text | Drawing
+Row = Sequence[TableCell]
 
 WIDE_GAP = 3
 NARROW_GAP = 2
 
 
 class Align(Enum):
-    """To which side of its column a cell goes."""
+    """The alignment of a column."""
 
     LEFT = "left"
     RIGHT = "right"
@@ -32,12 +32,12 @@ class Align(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its header, and how far it may be cut."""
+    """A column: its header, alignment and minimum width."""
 
     header: str
     align: Align = Align.LEFT
-    least: int = 0
-    """The width that it may be cut to; 0 for one that is never cut."""
+    min_width: int = 0
+    """Minimum width if the column is truncated; 0: never truncated."""
 
 
 def numbers(header: str) -> Column:
@@ -46,22 +46,22 @@ def numbers(header: str) -> Column:
 
 
 def table(columns_: Sequence[Column], rows: Iterable[Row], screen: Screen) -> list[str]:
-    """The lines of a table with its header, no longer than the screen is wide; full where it has no width."""
-    header: list[Cell] = [Text(column.header, Role.TITLE) for column in columns_]
+    """The lines of a table with its header, truncated to the width of the screen."""
+    header: list[TableCell] = [Text(column.header, Role.TITLE) for column in columns_]
     return _Layout.of(columns_, [header, *([_clean(cell) for cell in row] for row in rows)], screen).lines()
 
 
-def _clean(cell: Cell) -> Cell:
+def _clean(cell: TableCell) -> TableCell:
     if isinstance(cell, str):
         return strip_control_sequences(cell)
     return cell if isinstance(cell, Drawing) else Text(strip_control_sequences(cell.text), cell.role)
 
 
-def _bare(cell: Cell) -> Cell:
+def _bare(cell: TableCell) -> TableCell:
     return Drawing(cell.width, unpainted(cell.painted)) if isinstance(cell, Drawing) else cell
 
 
-def _width(cell: Cell) -> int:
+def _width(cell: TableCell) -> int:
     if isinstance(cell, str):
         return columns(cell)
     return cell.width if isinstance(cell, Drawing) else columns(cell.text)
@@ -74,7 +74,7 @@ class _Layout:
     widths: Sequence[int]
     gap: str
     limit: int | None
-    """Where lines are cut, if all columns are at their least and still too wide together."""
+    """Where lines are cut, if all columns have their minimum width and are still too wide together."""
     screen: Screen
 
     @classmethod
@@ -88,7 +88,7 @@ class _Layout:
             widths = _fitted(given, widths, width - gap * gaps)
         if sum(widths) + gap * gaps <= width:
             return cls(given, rows, widths, " " * gap, None, screen)
-        # A colour that is cut through would colour everything after it.
+        # Cutting through a colour code would colour everything after it.
         bare = [[_bare(cell) for cell in row] for row in rows]
         return cls(given, bare, widths, " " * gap, width, replace(screen, style=PLAIN))
 
@@ -99,7 +99,7 @@ class _Layout:
         line = self.gap.join(self._cell(index, cell) for index, cell in enumerate(row)).rstrip()
         return line if self.limit is None else cut(line, self.limit, self.screen.glyphs.ellipsis)
 
-    def _cell(self, index: int, cell: Cell) -> str:
+    def _cell(self, index: int, cell: TableCell) -> str:
         width, size = self.widths[index], _width(cell)
         if isinstance(cell, Drawing):
             return cell.painted + " " * (width - size)
@@ -108,16 +108,19 @@ class _Layout:
             text = cut(text, width, self.screen.glyphs.ellipsis)
             size = columns(text)
         painted = text if role is Role.PLAIN else self.screen.style.paint(text, role)
-        room = " " * (width - size)
-        return room + painted if self.columns[index].align is Align.RIGHT else painted + room
+        padding = " " * (width - size)
+        return padding + painted if self.columns[index].align is Align.RIGHT else painted + padding
 
 
-def _fitted(given: Sequence[Column], natural: Sequence[int], room: int) -> list[int]:
-    """Widths that fit: the widest of the columns that may be cut gives way first, one step after another."""
+def _fitted(given: Sequence[Column], natural: Sequence[int], available: int) -> list[int]:
+    """Widths that fit: the widest of the columns that may be truncated is reduced first, one cell at a time."""
     widths = list(natural)
-    floors = [min(width, column.least) if column.least else width for column, width in zip(given, natural, strict=True)]
-    for _ in range(sum(widths) - room):
-        cuttable = [index for index, width in enumerate(widths) if width > floors[index]]
+    minimums = [
+        min(width, column.min_width) if column.min_width else width
+        for column, width in zip(given, natural, strict=True)
+    ]
+    for _ in range(sum(widths) - available):
+        cuttable = [index for index, width in enumerate(widths) if width > minimums[index]]
         if not cuttable:
             break
         widths[max(cuttable, key=widths.__getitem__)] -= 1
