@@ -17,8 +17,8 @@ from kohort.engine.requests.usage import PodSetUsage
 from kohort.engine.usage_request import CounterRequest, LimitedCounter
 
 TWO_FLAVORS = [group({"f": [quota(CPU, 10)], "g": [quota(CPU, 10)]})]
-OWN = {"preemption": {"withinClusterQueue": "LowerPriority"}}
-RECLAIM = {"preemption": {"reclaimWithinCohort": "Any"}}
+OWN: dict[str, Any] = {"preemption": {"withinClusterQueue": "LowerPriority"}}
+RECLAIM: dict[str, Any] = {"preemption": {"reclaimWithinCohort": "Any"}}
 
 
 class PodLimits:

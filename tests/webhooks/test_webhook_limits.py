@@ -219,7 +219,7 @@ async def test_rules_see_large_reviews_beside_the_event_loop() -> None:
     """While a large object is examined, small reviews are answered."""
     threads: list[bool] = []
 
-    def judge(_request: AdmissionRequest) -> Answer:
+    def judge(_request: AdmissionRequest) -> AdmissionResponse:
         threads.append(threading.current_thread() is threading.main_thread())
         return ALLOWED
 
@@ -238,7 +238,7 @@ async def test_large_conversions_run_beside_the_event_loop(monkeypatch: pytest.M
 
     monkeypatch.setattr(conversion_module, "convert", convert)
     for size in (0, LARGE):
-        await converted(conversion(json.dumps([{**WORKLOAD, "padding": "x" * size}]).encode()))
+        await handle_conversion(conversion(json.dumps([{**WORKLOAD, "padding": "x" * size}]).encode()))
     assert threads == [True, False]
 
 

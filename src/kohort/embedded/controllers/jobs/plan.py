@@ -139,7 +139,8 @@ def _suspended(job: SeenJob, status: SeenJobStatus, now: datetime) -> tuple[Seen
         return status, ()
     if job.spec.suspend:
         status = _with(status, condition(SUSPENDED, "True", "JobSuspended", "Job suspended", now))
-        return msgspec.structs.replace(status, start_time=None), (EventToRecord("Normal", "Suspended", "Job suspended"))
+        events = (EventToRecord("Normal", "Suspended", "Job suspended"),)
+        return msgspec.structs.replace(status, start_time=None), events
     status = _with(status, condition(SUSPENDED, "False", "JobResumed", "Job resumed", now))
     return msgspec.structs.replace(status, start_time=now), (EventToRecord("Normal", "Resumed", "Job resumed"),)
 
