@@ -17,10 +17,11 @@ from install.chart_cases import CASES, CHART, objects, printed
 from kohort.install.manifests import manager_endpoint, registrations
 from kohort.install.options import Options
 from kohort.install.workload import ACCOUNT
+from kohort.jobs.registry import registry_of
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
-from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
+from kohort.manager.frameworks import all_frameworks, resources_of
 from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.configurations import InCluster
@@ -111,7 +112,7 @@ def test_it_applies_again_and_changes_nothing(installed: Installed) -> None:
 def test_the_manager_may_do_what_it_needs(installed: Installed) -> None:
     """API-151."""
     configuration = OPTIONS.configuration
-    kinds = resources_of(enabled_frameworks(configuration, all_frameworks()))
+    kinds = resources_of(registry_of(configuration, all_frameworks()))
     asked = (startup_permissions(configuration, NAMESPACE), watch_permissions(kinds), patch_permissions(kinds))
     rights = [right for group in asked for right in group]
     answers = installed.may(MANAGER, GROUPS, rights)

@@ -42,7 +42,7 @@ class FuzzReads:
 class FuzzGatherer:
     """Knows that every job is in scope."""
 
-    async def gather(self, obj: Json, *, is_new: bool, author: UserInfo | None) -> JobContext:
+    async def build(self, obj: Json, *, is_new: bool, author: UserInfo | None) -> JobContext:
         return replace(JobContext(cast("ClusterReader", FuzzReads())), is_new=is_new)
 
 

@@ -20,9 +20,10 @@ from kohort.api.gates import DEFAULT_GATES
 from kohort.cli.main import cli
 from kohort.install.manifests import manager_endpoint, manifests, registrations
 from kohort.install.options import Issuer, OptionalManifest, Options, OptionsError, default_document, parse_issuer
+from kohort.jobs.registry import registry_of
 from kohort.kube.certificates import CertificateAuthority
 from kohort.kube.clock import VirtualClock
-from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
+from kohort.manager.frameworks import all_frameworks, resources_of
 from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.certificates import CertificateError
@@ -143,7 +144,7 @@ def grants(role: Json, right: RequiredPermission) -> bool:
 
 def test_the_manager_has_the_rights_that_it_asks_for() -> None:
     settings = OPTIONS.configuration
-    kinds = resources_of(enabled_frameworks(settings, all_frameworks()))
+    kinds = resources_of(registry_of(settings, all_frameworks()))
     asked = [*startup_permissions(settings, HOME), *watch_permissions(kinds), *patch_permissions(kinds)]
     assert missing(OPTIONS, asked) == []
 

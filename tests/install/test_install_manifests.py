@@ -18,7 +18,8 @@ from kohort.install.manifests import manifests
 from kohort.install.options import OptionalManifest, Options, OptionsError, default_document, peers
 from kohort.install.permissions import IN_OWN_NAMESPACE, MANAGER, Permission
 from kohort.install.roles import user_roles
-from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
+from kohort.jobs.registry import registry_of
+from kohort.manager.frameworks import all_frameworks, resources_of
 from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
 
 Json = Any
@@ -157,7 +158,7 @@ def is_granted(right: RequiredPermission, permissions: tuple[Permission, ...]) -
 
 def test_the_managers_roles_have_everything_that_it_asks_for_at_its_start() -> None:
     configuration = Options().configuration
-    kinds = resources_of(enabled_frameworks(configuration, all_frameworks()))
+    kinds = resources_of(registry_of(configuration, all_frameworks()))
     wanted = [
         *startup_permissions(configuration, "kueue-system"),
         *watch_permissions(kinds),

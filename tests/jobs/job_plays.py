@@ -210,7 +210,7 @@ class JobPlay:
     async def _create_job(self, obj: Object) -> Reply:
         # Webhooks go by caches, which the recorder's pace left time to follow.
         await self._farm.later(5 * STEP)
-        facts = await self._gatherer.gather(obj, is_new=True, author=None)
+        facts = await self._gatherer.build(obj, is_new=True, author=None)
         job, _ = default_job(JOB, obj, facts)
         refusal = _refused(job, None, facts)
         if refusal is not None:
@@ -225,7 +225,7 @@ class JobPlay:
         place = f"{JOBS}/{step['name']}"
         old = await self._farm.cluster.get(place)
         new = merge(old, step["patch"])
-        facts = await self._gatherer.gather(new, is_new=False, author=None)
+        facts = await self._gatherer.build(new, is_new=False, author=None)
         return _refused(new, old, facts) or await self._farm.cluster.merge(place, step["patch"])
 
     async def _end_one(self) -> None:

@@ -50,7 +50,7 @@ class Door:
         world = self._house.manager.world
         registry = registry_of(world.settings.configuration, FRAMEWORKS.values())
         gatherer = JobContextBuilder(world, registry, CacheReader(world, UidExpectations()))
-        facts = await gatherer.gather(new, is_new=old is None, author=None)
+        facts = await gatherer.build(new, is_new=old is None, author=None)
         (framework,) = (each for each in FRAMEWORKS.values() if each.resource.kind == new["kind"])
         made, _ = default_job(framework, new, facts)
         errors, _ = validate_job(framework, made, old, facts)

@@ -42,12 +42,12 @@ async def child_of_a_job(house: JobHouse, uid: str = "") -> JsonObject:
 
 async def test_default_queue_and_class_and_the_way_to_other_clusters_are_seen() -> None:
     async with gathering() as (house, gatherer):
-        before = await gatherer.gather(batch_job(), is_new=True, author=None)
+        before = await gatherer.build(batch_job(), is_new=True, author=None)
         assert (before.has_default_queue, before.has_default_priority_class) == (False, False)
         away = check("mk", f"{K}multikueue"), cluster_queue("cq", flavors="", **checked("mk"))
         await house.create(*away, local_queue("default", "cq"), priority_class("default", 7))
         await house.calm()
-        facts = await gatherer.gather(batch_job(), is_new=True, author=None)
+        facts = await gatherer.build(batch_job(), is_new=True, author=None)
         assert (facts.has_default_queue, facts.has_default_priority_class) == (True, True)
         assert facts.dispatches("default")
         assert not facts.dispatches("missing")
@@ -58,15 +58,15 @@ async def test_a_namespace_that_was_made_just_now_is_known() -> None:
         await house.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "young"}})
         young = batch_job()
         young["metadata"]["namespace"] = "young"
-        assert (await gatherer.gather(young, is_new=True, author=None)).in_scope
+        assert (await gatherer.build(young, is_new=True, author=None)).in_scope
         system = batch_job()
         system["metadata"]["namespace"] = "kube-system"
-        assert not (await gatherer.gather(system, is_new=True, author=None)).in_scope
+        assert not (await gatherer.build(system, is_new=True, author=None)).in_scope
 
 
 async def test_an_owner_of_an_earlier_life_does_not_count() -> None:
     async with gathering() as (house, gatherer):
-        facts = await gatherer.gather(await child_of_a_job(house, uid="before"), is_new=True, author=None)
+        facts = await gatherer.build(await child_of_a_job(house, uid="before"), is_new=True, author=None)
         assert not facts.has_managed_owner
 
 
@@ -75,14 +75,14 @@ async def test_a_missing_owner_keeps_a_pod_from_being_made_and_never_from_being_
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "gone", "uid": "u", "controller": True}
         orphan = sent_pod("a", ownerReferences=[owner])
         with pytest.raises(RetryError, match="workload owner not found: Job default/gone"):
-            await gatherer.gather(orphan, is_new=True, author=None)
-        assert not (await gatherer.gather(orphan, is_new=False, author=None)).has_managed_owner
+            await gatherer.build(orphan, is_new=True, author=None)
+        assert not (await gatherer.build(orphan, is_new=False, author=None)).has_managed_owner
         served = {**orphan, "apiVersion": "apps/v1", "kind": "Deployment"}
-        assert not (await gatherer.gather(served, is_new=False, author=None)).has_managed_owner
+        assert not (await gatherer.build(served, is_new=False, author=None)).has_managed_owner
 
 
 async def test_who_owns_a_pod_that_its_parent_holds_is_not_asked() -> None:
     async with gathering() as (house, gatherer):
         held = await child_of_a_job(house)
         held["metadata"]["annotations"] = {f"{K}pod-suspending-parent": "deployment"}
-        assert not (await gatherer.gather(held, is_new=True, author=None)).has_managed_owner
+        assert not (await gatherer.build(held, is_new=True, author=None)).has_managed_owner

@@ -33,11 +33,11 @@ async def test_a_deletion_is_expected_until_the_watch_shows_it() -> None:
         await house.calm()
         world = house.manager.world
         reads = CacheReader(world, expectations)
-        reads.know(BatchJobFramework())
+        reads.add_framework(BatchJobFramework())
         triggers = JobEventMapper(BatchJobFramework(), reads, expectations, lambda _key, _seconds: None)
-        reads.known[BatchJobFramework.resource].informer.subscribe(triggers.object_changed)
+        reads.caches[BatchJobFramework.resource].informer.subscribe(triggers.object_changed)
         carrier = EffectExecutor(world, reads, world.recorder("test"), "test", expectations)
-        await carrier.carry(DeleteObject(await house.job(), expected_by=str(key)))
+        await carrier.execute(DeleteObject(await house.job(), expected_by=str(key)))
         assert not reads.is_settled(str(key))
         await house.calm()
         assert reads.is_settled(str(key))
@@ -48,8 +48,8 @@ async def test_a_deletion_of_what_is_gone_is_not_waited_for() -> None:
     async with job_house() as house:
         world = house.manager.world
         reads = CacheReader(world, expectations)
-        reads.know(BatchJobFramework())
+        reads.add_framework(BatchJobFramework())
         carrier = EffectExecutor(world, reads, world.recorder("test"), "test", expectations)
         gone = {**batch_job(), "metadata": {**batch_job()["metadata"], "uid": "u"}}
-        await carrier.carry(DeleteObject(gone, expected_by="key"))
+        await carrier.execute(DeleteObject(gone, expected_by="key"))
         assert expectations.is_settled("key")

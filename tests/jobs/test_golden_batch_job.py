@@ -17,7 +17,7 @@ from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.jobs.contract import JobKey
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.names import workload_name
-from kohort.jobs.objects import asks_for_slices
+from kohort.jobs.objects import requests_slices
 from kohort.jobs.workload_builder import stored
 
 Json = Any
@@ -96,7 +96,7 @@ def test_pod_sets_are_those_that_the_real_kueue_derived(case: Json) -> None:
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_names_are_those_that_the_real_kueue_gave(case: Json) -> None:
     obj, stage = case["defaulted"], staged(case)
-    extra = JOB.name_extra(obj) if asks_for_slices(obj, stage.gates) else ""
+    extra = JOB.name_extra(obj) if requests_slices(obj, stage.gates) else ""
     metadata = obj["metadata"]
     assert workload_name(JOB.resource, metadata["name"], metadata["uid"], stage.gates, extra) == case["workloadName"]
 

@@ -48,7 +48,7 @@ class Gate:
         self._gatherer = JobContextBuilder(world, self.registry, self.reads)
 
     async def facts(self, obj: JsonObject, author: UserInfo | None, *, is_new: bool = True) -> JobContext:
-        return await self._gatherer.gather(obj, is_new=is_new, author=author)
+        return await self._gatherer.build(obj, is_new=is_new, author=author)
 
     async def is_gated(self, pod: JsonObject, author: UserInfo) -> bool:
         made, _ = default_job(PodFramework(), pod, await self.facts(pod, author))
@@ -159,9 +159,9 @@ async def test_a_cache_that_lags_behind_holds_no_pod_of_an_admitted_job(monkeypa
 async def test_an_owner_with_another_uid_in_the_cache_is_read_from_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     async with gate() as door:
         job = await job_in(door.house)
-        door.reads.know(BatchJobFramework())
+        door.reads.add_framework(BatchJobFramework())
         former = {**job, "metadata": {**job["metadata"], "uid": "before"}}
-        monkeypatch.setattr(door.reads.known[BatchJobFramework.resource], "get", lambda _key: former)
+        monkeypatch.setattr(door.reads.caches[BatchJobFramework.resource], "get", lambda _key: former)
         assert not await door.is_gated(pod_of(job), JOB_CONTROLLER)
         assert await door.is_gated(pod_of(former), JOB_CONTROLLER)
 

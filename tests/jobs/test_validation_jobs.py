@@ -14,7 +14,7 @@ from kohort.jobs.frameworks.deployment import DeploymentFramework
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.frameworks.pods.framework import PodFramework
 from kohort.jobs.validation import validate_job
-from kohort.jobs.validation.topology import TemplatePlace, grouping_errors
+from kohort.jobs.validation.topology import LocatedTemplate, grouping_errors
 
 JOB, PODS = BatchJobFramework(), PodFramework()
 LABEL, NOTE = "metadata.labels", "metadata.annotations"
@@ -223,8 +223,8 @@ def test_layers_of_slices(layers: str, wrong: list[str]) -> None:
     assert found == [f"slice-required-topology-constraints]{place}" for place in wrong]
 
 
-def place(name: str, count: int, **notes: str) -> TemplatePlace:
-    return TemplatePlace(noted(podset_group_name="g", **notes)["annotations"], ROOT / name, count)
+def place(name: str, count: int, **notes: str) -> LocatedTemplate:
+    return LocatedTemplate(noted(podset_group_name="g", **notes)["annotations"], ROOT / name, count)
 
 
 def test_two_pod_sets_stand_together_if_one_has_one_pod_and_both_want_the_same() -> None:

@@ -7,7 +7,8 @@ from kohort.api.config.common import Integrations
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.loading import default_configuration
 from kohort.install.permissions import IN_OWN_NAMESPACE, MANAGER, Permission
-from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
+from kohort.jobs.registry import registry_of
+from kohort.manager.frameworks import all_frameworks, resources_of
 from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
 
 HOME = "kueue-system"
@@ -16,7 +17,7 @@ HOME = "kueue-system"
 def asked() -> list[RequiredPermission]:
     every = Integrations(frameworks=tuple(BUILT_IN_FRAMEWORKS))
     configuration = msgspec.structs.replace(default_configuration(), integrations=every)
-    kinds = resources_of(enabled_frameworks(configuration, all_frameworks()))
+    kinds = resources_of(registry_of(configuration, all_frameworks()))
     return [*startup_permissions(configuration, HOME), *watch_permissions(kinds), *patch_permissions(kinds)]
 
 

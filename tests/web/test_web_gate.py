@@ -20,7 +20,7 @@ from kohort.kube.tls import load_key_pair
 from kohort.metrics import MetricsRegistry
 from kohort.web.authorization import AuthorizationFilter, allow_all, errors_as_status
 from kohort.web.front_proxy import NO_PROXY, FrontProxyError, FrontProxyVerifier, front_proxy, load_proxy_authorities
-from kohort.web.listening import ListenAddress, listening
+from kohort.web.listening import BindAddress, listening
 from kohort.web.metrics_page import metrics_app
 
 NOW = datetime.now(UTC)
@@ -80,7 +80,7 @@ def context_of(pair: CertificatePair, purpose: ssl.Purpose, trusted: bytes | Non
 
 @asynccontextmanager
 async def behind_tls(gate: AuthorizationFilter, tls: ssl.SSLContext) -> AsyncIterator[str]:
-    async with listening(guarded(gate), ListenAddress("127.0.0.1", 0), "test", tls) as address:
+    async with listening(guarded(gate), BindAddress("127.0.0.1", 0), "test", tls) as address:
         yield f"https://{address}/"
 
 

@@ -10,33 +10,33 @@ from aiohttp.test_utils import TestClient, TestServer
 from kohort.kube.reviews import Act
 from kohort.metrics import MetricsRegistry
 from kohort.web.health import health_app
-from kohort.web.listening import AddressError, ListenAddress, listening
+from kohort.web.listening import AddressError, BindAddress, listening
 from kohort.web.metrics_page import metrics_app
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (":8443", ListenAddress("", 8443)),
-        ("127.0.0.1:0", ListenAddress("127.0.0.1", 0)),
-        ("[::1]:80", ListenAddress("::1", 80)),
+        (":8443", BindAddress("", 8443)),
+        ("127.0.0.1:0", BindAddress("127.0.0.1", 0)),
+        ("[::1]:80", BindAddress("::1", 80)),
         ("0", None),
         ("", None),
     ],
 )
-def test_addresses_are_written_as_go_writes_them(text: str, expected: ListenAddress | None) -> None:
-    assert ListenAddress.parse(text, "metrics.bindAddress") == expected
+def test_addresses_are_written_as_go_writes_them(text: str, expected: BindAddress | None) -> None:
+    assert BindAddress.parse(text, "metrics.bindAddress") == expected
 
 
 @pytest.mark.parametrize("text", ["8443", "host", ":x", ":99999", ":²"])
 def test_an_address_that_is_none_is_told_by_field(text: str) -> None:
     with pytest.raises(AddressError, match=r"metrics.bindAddress: .* is not a valid address: use host:port"):
-        ListenAddress.parse(text, "metrics.bindAddress")
+        BindAddress.parse(text, "metrics.bindAddress")
 
 
 async def test_a_port_that_is_taken_is_told_in_one_line() -> None:
     app = health_app("healthz", "readyz", {})
-    async with listening(app, ListenAddress("127.0.0.1", 0), "health") as taken:
+    async with listening(app, BindAddress("127.0.0.1", 0), "health") as taken:
         with pytest.raises(AddressError, match=rf"health: cannot listen on 127.0.0.1:{taken.port}: "):
             async with listening(health_app("healthz", "readyz", {}), taken, "health"):
                 pass
@@ -68,7 +68,7 @@ async def test_a_reader_who_goes_away_is_nobodys_fault(caplog: pytest.LogCapture
         assert request.task is not None
         request.task.add_done_callback(lambda _: ended.set())
 
-    async with listening(metrics_app(registry, admit), ListenAddress("127.0.0.1", 0), "metrics") as address:
+    async with listening(metrics_app(registry, admit), BindAddress("127.0.0.1", 0), "metrics") as address:
         reader, writer = await asyncio.open_connection(address.host, address.port)
         writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
         await reader.readexactly(1000)

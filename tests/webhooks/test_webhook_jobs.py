@@ -45,7 +45,7 @@ class Known:
     asked: tuple[Json, ...] = ()
     authors: tuple[UserInfo | None, ...] = ()
 
-    async def gather(self, obj: Json, *, is_new: bool, author: UserInfo | None) -> JobContext:
+    async def build(self, obj: Json, *, is_new: bool, author: UserInfo | None) -> JobContext:
         self.asked = (*self.asked, obj)
         self.authors = (*self.authors, author)
         if self.failure is not None:

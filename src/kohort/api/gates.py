@@ -170,7 +170,9 @@ class Gate(Enum):
     ManagedJobsNamespaceSelectorAlwaysRespected = _locked(
         "0.19", "Leave jobs outside managedJobsNamespaceSelector alone even if they name a queue."
     )
-    PodIntegrationValidateGroupOwner = _beta("0.18", "Refuse a Workload of another owner for a pod group.")
+    PodIntegrationValidateGroupOwner = _beta(
+        "0.18", "No effect: a Workload of another owner is always refused for a pod group."
+    )
     ShortWorkloadNames = _alpha("0.17", "Keep generated workload names within 63 characters.")
     SkipAncestorCheckForDeletedWorkloads = _beta("0.20", "Let a workload go although its owners can't be found.")
     SparkApplicationIntegration = _alpha("0.17", "Queue SparkApplications.")

@@ -29,7 +29,7 @@ from kohort.manager.frameworks import all_frameworks, framework_names, known_fra
 from kohort.manager.logs import LogFormat, configure_logging
 from kohort.manager.options import ManagerOptions, MetricsExposure
 from kohort.manager.startup import running_manager
-from kohort.web.listening import ListenAddress
+from kohort.web.listening import BindAddress
 
 log = logging.getLogger("kohort.cli.manager")
 
@@ -71,7 +71,7 @@ class Overrides:
         return change(changed, visibility_server=self._visibility() or changed.visibility_server)
 
     def _visibility(self) -> VisibilityServer | None:
-        address = ListenAddress.parse(self.visibility, "--visibility-bind-address")
+        address = BindAddress.parse(self.visibility, "--visibility-bind-address")
         return VisibilityServer(bind_address=address.host or None, bind_port=address.port) if address else None
 
 

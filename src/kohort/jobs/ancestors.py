@@ -1,4 +1,4 @@
-"""The owner that is queued in a job's place: the topmost one on the way up that qualifies (JOB-3)."""
+"""The managed ancestor of a job, which is queued instead: the topmost owner that qualifies (JOB-3)."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -10,19 +10,19 @@ from kohort.jobs.objects import metadata, queue_name, uid
 from kohort.jobs.ownership import claimed_controller, controls
 from kohort.jobs.registry import FrameworkRegistry, group_kind
 
-DEEPEST = 10
+MAX_DEPTH = 10
 
 Fetch = Callable[[str, str, str, str, str], Awaitable[JsonObject | None]]
-"""From apiVersion, kind, namespace, name and UID to the object of that name; None where there is none."""
+"""From apiVersion, kind, namespace, name and UID to the object of that name, or None."""
 
 
 async def managed_ancestor(
     obj: JsonObject, registry: FrameworkRegistry, fetch: Fetch, *, without_queue_name: bool
 ) -> JsonObject | None:
-    """The owner that is queued in the job's place; raises RetryError where that can't be told (JOB-3)."""
+    """The managed ancestor of a job, or None; raises RetryError if it cannot be determined (JOB-3)."""
     found: JsonObject | None = None
     seen, current = {uid(obj)}, obj
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         owner = await _owner(current, registry, fetch)
         if owner is None:
             return found
@@ -34,12 +34,12 @@ async def managed_ancestor(
         current = owner
     if known_controller(current, registry) is None:
         return found
-    why = f"Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {DEEPEST}"
+    why = f"Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {MAX_DEPTH}"
     raise RetryError(why, (record_event(obj, "JobNestingTooDeep", why, "Warning"),))
 
 
 async def _owner(obj: JsonObject, registry: FrameworkRegistry, fetch: Fetch) -> JsonObject | None:
-    """The controller of an object: of a known kind, with the UID of the reference, and really its own (DEV-9)."""
+    """The controller of an object: of a known kind, with the referenced UID, and verified to control it (DEV-9)."""
     reference = known_controller(obj, registry)
     if reference is None:
         return None
@@ -53,7 +53,7 @@ async def _owner(obj: JsonObject, registry: FrameworkRegistry, fetch: Fetch) -> 
 
 
 def known_controller(obj: JsonObject, registry: FrameworkRegistry) -> Mapping[str, Any] | None:
-    """The reference to an object's controller, if the walk would follow it (JOB-3, DEV-9)."""
+    """The reference to an object's controller, if it is of a known kind (JOB-3, DEV-9)."""
     reference = claimed_controller(obj)
     if reference is None or not registry.is_known(group_kind(reference["apiVersion"], reference["kind"])):
         return None
@@ -69,6 +69,6 @@ def _qualifies(owner: JsonObject, registry: FrameworkRegistry, *, without_queue_
 
 
 def owner_is_managed_kind(obj: JsonObject, registry: FrameworkRegistry) -> bool:
-    """Whether the direct owner is of a kind that is queued, whatever its labels (JOB-8)."""
+    """Whether the direct owner is of a managed kind, with any labels (JOB-8)."""
     reference = claimed_controller(obj)
     return reference is not None and registry.is_managed(group_kind(reference["apiVersion"], reference["kind"]))

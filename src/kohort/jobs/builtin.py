@@ -1,4 +1,4 @@
-"""The frameworks that Kohort has itself."""
+"""The built-in frameworks."""
 
 from kohort.jobs.contract import Framework
 from kohort.jobs.frameworks.cronjob import CronJobFramework
@@ -10,7 +10,7 @@ from kohort.jobs.frameworks.statefulset import StatefulSetFramework
 
 
 def built_in_frameworks() -> list[Framework]:
-    """One of each, for `registry_of`."""
+    """One instance of each built-in framework."""
     return [
         BatchJobFramework(),
         CronJobFramework(),

@@ -1,4 +1,4 @@
-"""What passes read, from the caches of a running manager."""
+"""The reader of passes and frameworks, from the caches of a running manager."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -28,7 +28,7 @@ def _default(priority_class: PriorityClass) -> Iterable[bool]:
 
 
 class CacheReader:
-    """Caches, settings and the time."""
+    """Reads caches, settings and the time."""
 
     def __init__(self, context: ControllerContext, expectations: UidExpectations) -> None:
         self._context = context
@@ -36,35 +36,35 @@ class CacheReader:
         self._mapping = RestMapper(context.client)
         self._pod_classes: Informer[PriorityClass] = context.informers.of(PriorityClass)
         self._pod_classes.index(DEFAULT_CLASS, _default)
-        self.known: dict[Resource, ObjectAssumeCache] = {}
+        self.caches: dict[Resource, ObjectAssumeCache] = {}
 
-    def know(self, framework: Framework) -> None:
-        """Follow what a framework reads: its own kind, and what it watches."""
-        own = self._know(framework.resource)
+    def add_framework(self, framework: Framework) -> None:
+        """Create caches of a framework's kind and of the kinds that it watches."""
+        own = self._cache_of(framework.resource)
         for name, values in framework.indexes.items():
             own.index(name, values)
         for watch in framework.watches:
-            self._know(watch.resource)
+            self._cache_of(watch.resource)
 
-    def _know(self, resource: Resource) -> ObjectAssumeCache:
-        if resource not in self.known:
-            self.known[resource] = ObjectAssumeCache(self._context.informers, resource)
-        return self.known[resource]
+    def _cache_of(self, resource: Resource) -> ObjectAssumeCache:
+        if resource not in self.caches:
+            self.caches[resource] = ObjectAssumeCache(self._context.informers, resource)
+        return self.caches[resource]
 
     def is_synced(self, framework: Framework) -> bool:
-        """Whether all that a framework's passes read follows the server now."""
+        """Whether all caches that a framework reads are synced."""
         resources = (framework.resource, *(watch.resource for watch in framework.watches))
-        caches = (self.known[resource].informer.synced for resource in resources)
+        caches = (self.caches[resource].informer.synced for resource in resources)
         return self._context.feed.is_synced and self._pod_classes.synced and all(caches)
 
     @property
     def configuration(self) -> Configuration:
-        """The settings of the manager."""
+        """The manager's Configuration."""
         return self._context.settings.configuration
 
     @property
     def gates(self) -> FeatureGates:
-        """Which behaviours are on."""
+        """The feature gates."""
         return self._context.settings.gates
 
     @property
@@ -73,20 +73,20 @@ class CacheReader:
         return self._context.now()
 
     def resource(self, api_version: str, kind: str) -> Resource:
-        """The resource of an object that came from here."""
-        return next(each for each in self.known if (each.api_version, each.kind) == (api_version, kind))
+        """The resource of a cached object."""
+        return next(each for each in self.caches if (each.api_version, each.kind) == (api_version, kind))
 
     def assume(self, obj: JsonObject) -> None:
-        """An own write was answered with this."""
-        self.known[self.resource(obj["apiVersion"], obj["kind"])].assume(obj)
+        """Use the response to an own write until the watch shows it."""
+        self.caches[self.resource(obj["apiVersion"], obj["kind"])].assume(obj)
 
     def get(self, resource: Resource, key: ObjectKey) -> JsonObject | None:
         """An object of a framework's kind, or of one that it watches."""
-        return self.known[resource].get(key)
+        return self.caches[resource].get(key)
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[JsonObject]:
         """Objects under a value of an index, oldest first."""
-        return self.known[resource].find(index, value)
+        return self.caches[resource].find(index, value)
 
     def workload(self, key: ObjectKey) -> Workload | None:
         """A Workload."""
@@ -102,7 +102,7 @@ class CacheReader:
         return found.spec.controller_name if found is not None and found.spec is not None else ""
 
     def is_settled(self, expectation: str) -> bool:
-        """Whether everything was seen that had been expected under a key."""
+        """Whether all expectations under a key have been observed."""
         return self._expectations.is_settled(expectation)
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
@@ -123,22 +123,22 @@ class CacheReader:
         return self._pod_classes.cache.get(("", name))
 
     def default_priority_classes(self) -> Iterable[PriorityClass]:
-        """The PriorityClasses that are meant for pods that name none."""
+        """The global default PriorityClasses."""
         return self._pod_classes.cache.find(DEFAULT_CLASS, True)  # noqa: FBT003
 
     async def resource_of(self, api_version: str, kind: str) -> Resource:
-        """The resource of a kind, by discovery where it is not a known one."""
+        """The resource of a kind, by discovery if it is not cached."""
         return await self._mapping.resource(api_version, kind)
 
     async def live_workloads(self, namespace: str, job_uid: str) -> Sequence[Workload]:
-        """The Workloads of a job as the server has them now, for answers that must not depend on a cache's lag."""
+        """The Workloads of a job read from the server, for decisions that must not depend on a stale cache."""
         listed = await self._context.client.of(Workload).list(ListScope(namespace, labels=f"{JOB_UID_LABEL}={job_uid}"))
         return listed.items
 
     async def fetch(self, api_version: str, kind: str, namespace: str, name: str, uid: str) -> JsonObject | None:
-        """An owner: from the cache where that has the object with this UID, else from the server (JOB-3)."""
+        """An owner: from the cache if it has the object with this UID, else from the server (JOB-3)."""
         resource = await self._mapping.resource(api_version, kind)
-        cached = self.known[resource].get(ObjectKey(namespace, name)) if resource in self.known else None
+        cached = self.caches[resource].get(ObjectKey(namespace, name)) if resource in self.caches else None
         if cached is not None and cached["metadata"].get("uid") == uid:
             return cached
         try:

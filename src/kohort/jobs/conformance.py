@@ -1,7 +1,7 @@
-"""The conformance kit (JOB-235): what must hold of every framework, tried on objects that its author gives.
+"""The conformance kit (JOB-235): requirements of every framework, checked with sample objects.
 
-A test calls `check_framework(framework, samples, reads)`; what does not hold is raised as one AssertionError that
-names it. Nothing here needs a test library, so that plugins can use it in theirs.
+A test calls `check_framework(framework, samples, reads)`, which raises an AssertionError for the first violated
+requirement. It needs no test library, so that plugins can use it with any.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,29 +16,29 @@ from kohort.jobs.normalising import containers_of, tolerations_of
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, info_of, merge_info
 from kohort.jobs.workload_builder import stored
 
-MOST_POD_SETS = 18
+MAX_POD_SETS = 18
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Objects of one framework in the states of their lives."""
+    """Objects of one framework in four states."""
 
     suspended: JsonObject
-    """Waiting, as a webhook leaves it."""
+    """Suspended by the webhook."""
     running: JsonObject
-    """Told to run, with pods at work."""
+    """Unsuspended, with running pods."""
     succeeded: JsonObject
     failed: JsonObject
 
     def all(self) -> tuple[JsonObject, ...]:
-        """Every one of them."""
+        """All samples."""
         return self.suspended, self.running, self.succeeded, self.failed
 
 
 def check_framework(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
-    """Try all laws; raises AssertionError with the one that does not hold."""
-    for law in LAWS:
-        law(framework, samples, reads)
+    """Check all requirements; raises AssertionError with the first that is violated."""
+    for requirement in REQUIREMENTS:
+        requirement(framework, samples, reads)
 
 
 def _holds(what: str, framework: Framework, *, holds: bool) -> None:
@@ -56,7 +56,7 @@ def _suspending_again_changes_nothing(framework: Framework, samples: Samples, re
         _holds("is_suspended is False after suspend", framework, holds=framework.is_suspended(once))
 
 
-def _samples_are_what_they_say(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
+def _samples_match_their_names(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
     _holds("the suspended sample is not suspended", framework, holds=framework.is_suspended(samples.suspended))
     _holds("the running sample is suspended", framework, holds=not framework.is_suspended(samples.running))
     unfinished = (samples.suspended, samples.running)
@@ -73,14 +73,14 @@ def _pod_sets_are_sound(framework: Framework, samples: Samples, reads: ClusterRe
         found = framework.pod_sets(sample, reads)
         _holds("pod_sets gives another answer each time", framework, holds=found == framework.pod_sets(sample, reads))
         names = [each.name for each in found]
-        _holds(f"1 to {MOST_POD_SETS} pod sets", framework, holds=1 <= len(found) <= MOST_POD_SETS)
+        _holds(f"1 to {MAX_POD_SETS} pod sets", framework, holds=1 <= len(found) <= MAX_POD_SETS)
         _holds("names of pod sets repeat", framework, holds=len(names) == len(set(names)))
         bad = next((name for name in names if check_label(name)), None)
         _holds(f"pod set name {bad!r} is no DNS label", framework, holds=bad is None)
         _holds("a pod set has a negative count", framework, holds=all(each.count >= 0 for each in found))
 
 
-def _nothing_is_changed_by_looking(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
+def _reads_change_nothing(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
     for sample in samples.all():
         before = deepcopy(sample)
         for found in framework.pod_sets(sample, reads):
@@ -98,7 +98,7 @@ def _nothing_is_changed_by_looking(framework: Framework, samples: Samples, reads
 
 
 def _a_stop_undoes_a_start(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
-    """JOB-52; kinds that are deleted to be stopped have nothing to restore."""
+    """Restoring undoes a start (JOB-52); kinds that are stopped by deletion have nothing to restore."""
     obj = deepcopy(samples.suspended)
     before = framework.pod_sets(obj, reads)
     framework.start(obj, _infos(before))
@@ -140,7 +140,7 @@ def _a_wrong_number_of_infos_is_refused(framework: Framework, samples: Samples, 
 def _restore_never_raises(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
     for sample in samples.all():
         before, changed = deepcopy(sample), deepcopy(sample)
-        too_many = [PodSetInfo(f"x{number}") for number in range(MOST_POD_SETS + 1)]
+        too_many = [PodSetInfo(f"x{number}") for number in range(MAX_POD_SETS + 1)]
         _holds("restore takes a wrong number of originals", framework, holds=not framework.restore(changed, too_many))
         _holds("restore changes an object that it refuses", framework, holds=changed == before)
 
@@ -151,7 +151,7 @@ def _stored_pod_sets_are_taken(framework: Framework, samples: Samples, reads: Cl
 
 
 def _infos(pod_sets: Sequence[JobPodSet]) -> list[PodSetInfo]:
-    """What an admission could give: something of each kind."""
+    """Infos with a value in every field."""
     return [
         PodSetInfo(
             each.name,
@@ -166,7 +166,7 @@ def _infos(pod_sets: Sequence[JobPodSet]) -> list[PodSetInfo]:
 
 
 def _meaning(pod_sets: Sequence[JobPodSet]) -> list[object]:
-    """Pod sets as equivalence sees them (JOB-32)."""
+    """Pod sets in the form that equivalence compares (JOB-32)."""
     return [
         (
             each.name,
@@ -180,13 +180,13 @@ def _meaning(pod_sets: Sequence[JobPodSet]) -> list[object]:
     ]
 
 
-Law = Callable[[Framework, Samples, ClusterReader], None]
+FrameworkRequirement = Callable[[Framework, Samples, ClusterReader], None]
 
-LAWS: tuple[Law, ...] = (
-    _samples_are_what_they_say,
+REQUIREMENTS: tuple[FrameworkRequirement, ...] = (
+    _samples_match_their_names,
     _suspending_again_changes_nothing,
     _pod_sets_are_sound,
-    _nothing_is_changed_by_looking,
+    _reads_change_nothing,
     _a_stop_undoes_a_start,
     _a_started_object_has_what_it_was_given,
     _a_wrong_number_of_infos_is_refused,

@@ -1,7 +1,7 @@
-"""The contract of a job framework: an adapter over plain JSON objects that reads, decides and never writes (§21).
+"""The contract of a job framework: an adapter of one job kind that reads, decides and never writes (§21).
 
-What is not overridden has the documented default. A framework gets a private copy where it may change an object
-(`suspend`, `start`, `restore`, `default`); everything else must leave its arguments alone.
+Methods that are not overridden have the documented default. A framework gets a private copy where it may change one
+(`suspend`, `start`, `restore`, `default`); all other methods must not change their arguments.
 """
 
 from abc import ABC, abstractmethod
@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from kohort.api.codec import JsonObject
 from kohort.api.conditions import truncate_note
@@ -20,12 +20,13 @@ from kohort.api.gates import FeatureGates
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import Condition, ObjectKey
 from kohort.api.resource import Resource
+from kohort.jobs.deprecation import deprecated_names
 from kohort.jobs.effects import Effect, PatchObject, key_of, record_event
 from kohort.jobs.podsets import JobPodSet, PodSetInfo
 
 
 class JobKey(NamedTuple):
-    """Which job: an object by its name, or a group of objects by the group's."""
+    """The key of a job: an object's name, or a group's name."""
 
     namespace: str
     name: str
@@ -46,16 +47,16 @@ class StopReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a job is stopped, and what is told about it."""
+    """Why a job is stopped, and the message of the event."""
 
     reason: StopReason
     message: str
     evicted_reason: str = ""
-    """Reason of the eviction behind it, where there is one."""
+    """Reason of the eviction that caused the stop, if any."""
 
     @property
-    def spoken_reason(self) -> str:
-        """The reason as pods are told it (JOB-49)."""
+    def termination_reason(self) -> str:
+        """The reason of the pods' TerminationTarget condition (JOB-49)."""
         if self.reason is StopReason.WORKLOAD_EVICTED and self.evicted_reason:
             return f"{self.reason.value}DueTo{self.evicted_reason}"
         return self.reason.value
@@ -71,30 +72,30 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class ManagedBy:
-    """Where a kind says which controller runs it (JOB-70)."""
+    """The field that names the controller of a job (JOB-70)."""
 
     path: tuple[str, ...]
     native: str
-    """What stands there, or is meant by nothing, where the kind's own controller runs it."""
+    """The value for the kind's own controller, which is also the default."""
 
 
 class ClusterReader(Protocol):
-    """What a framework may look at: caches, settings and the time. Nothing here waits or writes (JOB-218)."""
+    """What a framework may read: caches, settings and the time. Nothing here awaits or writes (JOB-218)."""
 
     @property
     def configuration(self) -> Configuration:
-        """The settings of the manager."""
+        """The manager's Configuration."""
 
     @property
     def gates(self) -> FeatureGates:
-        """Which behaviours are on."""
+        """The feature gates."""
 
     @property
     def now(self) -> datetime:
         """The time of this pass."""
 
     def get(self, resource: Resource, key: ObjectKey) -> JsonObject | None:
-        """An object of a framework's own kind, or of one that some framework's `watches` name."""
+        """An object of a framework's own kind, or of one in some framework's `watches`."""
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[JsonObject]:
         """Objects under a value of an index, oldest first (DEV-2)."""
@@ -106,68 +107,68 @@ class ClusterReader(Protocol):
         """Workloads with an owner of that kind and name, oldest first (JOB-28)."""
 
     def check_controller(self, check: str) -> str:
-        """Name of the controller of an AdmissionCheck; empty where there is no such check."""
+        """Name of the controller of an AdmissionCheck; empty if the check does not exist."""
 
     def is_settled(self, expectation: str) -> bool:
-        """Whether everything was seen that had been expected under a key (JOB-27)."""
+        """Whether all expectations under a key have been observed (JOB-27)."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedKind:
-    """Another kind whose events concern jobs of a framework (JOB-26)."""
+    """Another kind whose events trigger reconciles of a framework's jobs (JOB-26)."""
 
     resource: Resource
     jobs: Callable[[JsonObject, ClusterReader], Iterable[JobKey]]
-    """The jobs to look at again when such an object comes, changes or goes."""
+    """The jobs to reconcile when such an object is created, changed or deleted."""
     delay: float = 0.0
-    """Seconds by which events are gathered."""
+    """Seconds by which reconciles are delayed, to batch events."""
 
 
 IndexValues = Callable[[JsonObject], Iterable[str]]
 
 
 class Framework(ABC):
-    """A kind of job (JOB-221 to JOB-230)."""
+    """The adapter of one job kind (JOB-221 to JOB-230)."""
 
     name: ClassVar[str]
-    """Unique name, as `integrations.frameworks` has it."""
+    """Unique name, as in `integrations.frameworks`."""
     resource: ClassVar[Resource]
     is_reconciled: ClassVar[bool] = True
     """False for kinds without Workloads of their own, which have webhooks only."""
     is_propagator: ClassVar[bool] = False
-    """Whether it only hands labels down: such a kind never is a managed owner (JOB-190)."""
+    """Whether it only propagates labels: such a kind never is a managed owner (JOB-190)."""
     is_top_level: ClassVar[bool] = False
-    """Whether its objects never look for a managed owner in the reconciler (JOB-4)."""
+    """Whether the reconciler never searches a managed owner of its objects (JOB-4)."""
     is_elastic: ClassVar[bool] = False
     """Whether its jobs may change in size while they run (JOB-80)."""
     supports_prebuilt: ClassVar[bool] = False
-    """Whether its jobs may name a Workload that somebody else made (JOB-71)."""
+    """Whether its jobs may name a prebuilt Workload (JOB-71)."""
     defaults_on_update: ClassVar[bool] = False
-    """Whether the mutating webhook sees updates too (JOB-66)."""
+    """Whether the mutating webhook also handles updates (JOB-66)."""
     managed_by: ClassVar[ManagedBy | None] = None
     implies: ClassVar[tuple[str, ...]] = ()
-    """Frameworks that work wherever this one does (JOB-94)."""
+    """Frameworks that are enabled with this one (JOB-94)."""
     follows_owner: ClassVar[bool] = False
-    """Whether a job is looked at again when a Workload of its controller owner changes (JOB-7)."""
+    """Whether a job is reconciled when a Workload of its controller owner changes (JOB-7)."""
     indexes: ClassVar[Mapping[str, IndexValues]] = {}
-    """Further ways to find objects of the kind, for `Reads.find`."""
+    """Indexes of objects of the kind, for `ClusterReader.find`."""
     watches: ClassVar[tuple[WatchedKind, ...]] = ()
     planners: ClassVar[tuple["Framework", ...]] = ()
-    """Further controllers that work where the framework does (JOB-92); see `kohort.jobs.planners`."""
+    """Further controllers of the framework (JOB-92); see `kohort.jobs.planners`."""
 
     @property
     def suspend_field(self) -> str:
-        """Path of the field that suspends a job, as users write it."""
+        """Path of the field that suspends a job, for messages."""
         return "spec.suspend"
 
     # Which object
 
     def key(self, obj: JsonObject) -> JobKey | None:
-        """The job that an object belongs to; None where it is not ours to reconcile."""
+        """The job that an object belongs to; None if it is not to be reconciled."""
         return JobKey(*key_of(obj))
 
     def load(self, key: JobKey, reads: ClusterReader) -> JsonObject | None:
-        """The job; where it consists of several objects, see `Composable`."""
+        """The job; for jobs of several objects see `Composable`."""
         return reads.get(self.resource, ObjectKey(key.namespace, key.name))
 
     def workloads(self, key: JobKey, reads: ClusterReader) -> Sequence[Workload]:
@@ -178,11 +179,11 @@ class Framework(ABC):
 
     @abstractmethod
     def is_suspended(self, obj: JsonObject) -> bool:
-        """Whether the native controller is told to run no pods, and no stop is half done (JOB-222)."""
+        """Whether the job is suspended and no stop is in progress (JOB-222)."""
 
     @abstractmethod
     def suspend(self, obj: JsonObject) -> None:
-        """Tell the native controller to run no pods, in place (JOB-223)."""
+        """Suspend the job, in place (JOB-223)."""
 
     @abstractmethod
     def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
@@ -190,15 +191,15 @@ class Framework(ABC):
 
     @abstractmethod
     def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:
-        """Let the job run with what it was given, in place; raises PermanentError (JOB-225)."""
+        """Unsuspend the job with its pod set infos, in place; raises PermanentError (JOB-225)."""
 
     @abstractmethod
     def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
-        """Undo what `start` added, in place; False where the pod sets do not match (JOB-226)."""
+        """Undo the changes of `start`, in place; returns False if the pod sets do not match (JOB-226)."""
 
     @abstractmethod
     def finished(self, obj: JsonObject) -> Finish | None:
-        """How the job ended; None while it has not (JOB-227)."""
+        """How the job finished; None while it has not (JOB-227)."""
 
     @abstractmethod
     def is_active(self, obj: JsonObject) -> bool:
@@ -213,7 +214,7 @@ class Framework(ABC):
     def stop(
         self, obj: JsonObject, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: ClusterReader
     ) -> tuple[Effect, ...]:
-        """Stop the job, and restore it where its originals are known; ends in an event once it is stopped (JOB-49)."""
+        """Stop the job, and restore it if its originals are known; records an event once it is stopped (JOB-49)."""
         if self.is_suspended(obj):
             return ()
         stopped = deepcopy(obj)
@@ -223,15 +224,15 @@ class Framework(ABC):
         return PatchObject(obj, stopped), stopped_event(obj, stop)
 
     def waits_for_pods(self, obj: JsonObject) -> bool:
-        """Whether a stop can't be finished before pods have gone; Workloads keep the originals until then (JOB-101)."""
+        """Whether a stop must wait until pods are gone; Workloads keep the originals until then (JOB-101)."""
         return False
 
     def is_stopping(self, obj: JsonObject) -> bool:
-        """Whether a stop has begun and is not finished (JOB-98)."""
+        """Whether a stop is in progress (JOB-98)."""
         return False
 
     def reclaimable(self, obj: JsonObject) -> dict[str, int] | None:
-        """Pods per set that no longer need quota; None where the kind can't say (JOB-57)."""
+        """Reclaimable pods per pod set; None if the kind does not support it (JOB-57)."""
         return None
 
     def priority_class(self, obj: JsonObject) -> str | None:
@@ -239,22 +240,22 @@ class Framework(ABC):
         return None
 
     def skips(self, obj: JsonObject) -> bool:
-        """Whether the object is not ours right now (JOB-10)."""
+        """Whether the object is to be ignored now (JOB-10)."""
         return False
 
     def on_hold(self, obj: JsonObject) -> bool:
-        """Whether the job is in a state that a user has to mend first (JOB-18)."""
+        """Whether the job is in a state that a user must fix first (JOB-18)."""
         return False
 
     def claims(self, obj: JsonObject) -> bool:
-        """Whether what the object owns is queued with it (JOB-189)."""
+        """Whether dependents of the object are queued with it (JOB-189)."""
         return True
 
     def gate_templates(self, obj: JsonObject) -> None:  # noqa: B027
         """Gate the pods of an elastic job, in place (JOB-83)."""
 
     def name_extra(self, obj: JsonObject) -> str:
-        """What tells the slices of one elastic job apart in their names (JOB-40)."""
+        """A suffix that makes the names of an elastic job's slices unique (JOB-40)."""
         return str(obj["metadata"].get("generation", 0))
 
     def default(self, obj: JsonObject, reads: ClusterReader) -> None:  # noqa: B027
@@ -282,35 +283,35 @@ class Framework(ABC):
 
 
 def stopped_event(obj: JsonObject, stop: Stop) -> Effect:
-    """The event that tells of a stop (JOB-49)."""
+    """The event of a stop (JOB-49)."""
     return record_event(obj, "Stopped", truncate_note(stop.message))
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What a composable job found among its Workloads (JOB-160)."""
+    """The match of a composable job among its Workloads (JOB-160)."""
 
     workload: Workload | None = None
     extra: tuple[Workload, ...] = ()
-    """Workloads of the job that do not fit it."""
+    """Workloads of the job that do not match it."""
     effects: tuple[Effect, ...] = ()
-    """What is to be done before anything else."""
+    """Effects to execute first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """A Workload to be created for a composable job, without what all Workloads get alike."""
+    """A Workload to be created for a composable job, without the fields that all Workloads get."""
 
     workload: Workload
     effects: tuple[Effect, ...] = field(default=())
-    """What is to be done before it is created."""
+    """Effects to execute before its creation."""
 
 
 class Composable(ABC):
-    """What a framework offers besides whose jobs consist of several objects, as pod groups do.
+    """Additional methods of a framework whose jobs consist of several objects, such as pod groups.
 
-    `load` gives such a job as one object: the head and metadata of its first member, and all of them under `items`.
-    A framework may be composable for some of its jobs only: `is_composed` says.
+    `load` returns such a job as one object: kind and metadata of its first member, and all members under `items`.
+    A framework may be composable for some of its jobs only: see `is_composed`.
     """
 
     @abstractmethod
@@ -319,17 +320,17 @@ class Composable(ABC):
 
     @abstractmethod
     def match(self, obj: JsonObject, workloads: Sequence[Workload], reads: ClusterReader) -> Match:
-        """The Workload that stands for the members; raises UnretryableError where that can't be said (JOB-160)."""
+        """The Workload of the members; raises UnretryableError if it cannot be determined (JOB-160)."""
 
     @abstractmethod
     def compose(self, obj: JsonObject, reads: ClusterReader) -> Composed:
-        """The Workload of the members; raises UnretryableError where there are not enough (JOB-157)."""
+        """A new Workload of the members; raises UnretryableError if there are not enough (JOB-157)."""
 
     @abstractmethod
     def run(
         self, obj: JsonObject, infos: Sequence[PodSetInfo], started: str, reads: ClusterReader
     ) -> tuple[Effect, ...]:
-        """Start members that wait, each with the event `Started` and this message (JOB-163)."""
+        """Start suspended members, each with the event `Started` and this message (JOB-163)."""
 
     @abstractmethod
     def owners(self, obj: JsonObject) -> Sequence[JsonObject]:
@@ -340,3 +341,10 @@ def members(obj: JsonObject) -> list[JsonObject]:
     """The objects of a job, which may be one."""
     items = obj.get("items")
     return list(items) if items is not None else [obj]
+
+
+if not TYPE_CHECKING:
+    # Hidden from type checkers, which would accept any name otherwise.
+    __getattr__ = deprecated_names(
+        __name__, {"Reads": "ClusterReader", "Watch": "WatchedKind", "told_stopped": "stopped_event"}
+    )

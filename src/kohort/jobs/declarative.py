@@ -1,6 +1,6 @@
-"""Frameworks as pure data (JOB-231): a switch, templates at paths, and where the status says how it goes.
+"""Declarative frameworks (JOB-231): paths of the suspend field, of templates and of status fields.
 
-A path is dotted; what is not there counts as absent. A plugin offers `declared_framework(text)` of its YAML.
+Paths are dotted; missing values count as absent. A plugin provides `declared_framework(text)` for its YAML.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ import msgspec
 from kohort.api.codec import JsonObject
 from kohort.api.resource import Resource
 from kohort.jobs.contract import ClusterReader, Finish, Framework, ManagedBy
-from kohort.jobs.podsets import JobPodSet, PodSetInfo, Template, expect_count, merge_info, restore_info
+from kohort.jobs.podsets import JobPodSet, PodSetInfo, expect_count, merge_info, restore_info
 from kohort.jobs.registry import RegistryError
 from kohort.jobs.topology import topology_request
 
@@ -21,66 +21,66 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {">": gt, ">=": ge, "<": l
 
 
 class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of a declaration; its members are spelled as they are here."""
+    """A part of a declaration, with fields in snake case."""
 
 
 class PodSetDeclaration(_Data, frozen=True, kw_only=True):
     """One pod set, or one for each item of a list."""
 
     template: str
-    """Path of the template, from the item where there is a list."""
+    """Path of the template, relative to the item if there is a list."""
     name: str = ""
     name_path: str = ""
-    """Where an item says its name."""
+    """Path of an item's name."""
     count: str | int = 1
-    """A number, or the path of one."""
+    """A number or its path."""
     default_count: int = 1
     foreach: str = ""
     """Path of the list, ending in `[*]`."""
 
 
 class EndDeclaration(_Data, frozen=True, kw_only=True):
-    """One way for a job to end."""
+    """One way for a job to finish."""
 
     condition: str
-    """Type of a condition that is True then."""
+    """Type of the condition that is True then."""
     success: bool
     message_path: str = ""
-    """Member of the condition that says more."""
+    """Member of the condition with the message."""
 
 
 class Comparison(_Data, frozen=True, kw_only=True):
-    """A figure of the status, and what it is held against."""
+    """A status field, and the value to which it is compared."""
 
     path: str
     op: Literal[">", ">=", "<", "<=", "==", "!="]
     value: int | str
-    """A number, a text, or `podsets` for the number of all pods."""
+    """A number, a string, or `podsets` for the number of all pods."""
 
 
 class ManagedByDeclaration(_Data, frozen=True, kw_only=True):
-    """Where the kind says which controller runs it."""
+    """The field that names the controller of a job."""
 
     path: str
     native: str
 
 
 class TopologyDeclaration(_Data, frozen=True, kw_only=True):
-    """Labels of pods that tell their place in their set."""
+    """Labels of pods with their index in the pod set."""
 
     pod_index_label: str
 
 
 class Declaration(_Data, frozen=True, kw_only=True):
-    """A framework in data."""
+    """A declarative framework."""
 
     name: str
     gvk: str
     """`group/version/Kind`."""
     plural: str = ""
-    """Name of the resource; the kind in lower case with an `s` where nothing is said."""
+    """Name of the resource (default: the kind in lower case with an `s`)."""
     suspend: str
-    """Path of the switch; absent means False."""
+    """Path of the suspend field; absent means False."""
     podsets: tuple[PodSetDeclaration, ...]
     finished: tuple[EndDeclaration, ...] = ()
     active: Comparison | None = None
@@ -90,18 +90,18 @@ class Declaration(_Data, frozen=True, kw_only=True):
     tas: TopologyDeclaration | None = None
 
 
-class _Place:
+class _DeclaredPodSet:
     """One pod set of an object: its name, its count and its template."""
 
     def __init__(self, declared: PodSetDeclaration, item: Any) -> None:
         self.name = str(declared.name or value_at(item, declared.name_path) or "").lower()
         count = value_at(item, declared.count) if isinstance(declared.count, str) else declared.count
         self.count = declared.default_count if count is None else int(count)
-        self.template: Template = value_at(item, declared.template) or {}
+        self.template: JsonObject = value_at(item, declared.template) or {}
 
 
 def value_at(value: Any, path: str) -> Any:
-    """What stands at a path; None where nothing does."""
+    """The value at a path, or None."""
     for step in path.split("."):
         if not isinstance(value, dict):
             return None
@@ -109,7 +109,7 @@ def value_at(value: Any, path: str) -> Any:
     return value
 
 
-def _put(obj: JsonObject, path: str, value: Any) -> None:
+def _set_at(obj: JsonObject, path: str, value: Any) -> None:
     *steps, last = path.split(".")
     for step in steps:
         obj = obj.setdefault(step, {})
@@ -117,25 +117,25 @@ def _put(obj: JsonObject, path: str, value: Any) -> None:
 
 
 class DeclaredFramework(Framework):
-    """A framework that does what its declaration says; `declared_framework` makes one."""
+    """A framework defined by a declaration; created by `declared_framework`."""
 
     _declared: ClassVar[Declaration]
 
-    def _places(self, obj: JsonObject) -> list[_Place]:
-        return [_Place(each, item) for each in self._declared.podsets for item in _items(obj, each)]
+    def _declared_pod_sets(self, obj: JsonObject) -> list[_DeclaredPodSet]:
+        return [_DeclaredPodSet(each, item) for each in self._declared.podsets for item in _items(obj, each)]
 
     @property
     def suspend_field(self) -> str:
-        """The path of the switch."""
+        """The path of the suspend field."""
         return self._declared.suspend
 
     def is_suspended(self, obj: JsonObject) -> bool:
-        """Whether the switch says so."""
+        """Whether the suspend field is set."""
         return value_at(obj, self._declared.suspend) is True
 
     def suspend(self, obj: JsonObject) -> None:
-        """Set the switch."""
-        _put(obj, self._declared.suspend, value=True)
+        """Set the suspend field."""
+        _set_at(obj, self._declared.suspend, value=True)
 
     def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
         """The templates at their paths."""
@@ -148,25 +148,25 @@ class DeclaredFramework(Framework):
                 None,
                 topology_request(each.template, reads.gates, label),
             )
-            for each in self._places(obj)
+            for each in self._declared_pod_sets(obj)
         ]
 
     def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:
-        """Clear the switch, and add to each template what it is given."""
-        self._fill(obj)
-        places = self._places(obj)
-        expect_count(infos, len(places))
-        _put(obj, self._declared.suspend, value=False)
-        for place, info in zip(places, infos, strict=True):
-            merge_info(place.template, info)
+        """Clear the suspend field, and merge each info into its template."""
+        self._create_templates(obj)
+        declared = self._declared_pod_sets(obj)
+        expect_count(infos, len(declared))
+        _set_at(obj, self._declared.suspend, value=False)
+        for each, info in zip(declared, infos, strict=True):
+            merge_info(each.template, info)
 
     def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
-        """Put each template back as it was."""
-        places = self._places(obj)
-        if len(places) != len(originals):
+        """Restore each template."""
+        declared = self._declared_pod_sets(obj)
+        if len(declared) != len(originals):
             return False
-        for place, original in zip(places, originals, strict=True):
-            restore_info(place.template, original)
+        for each, original in zip(declared, originals, strict=True):
+            restore_info(each.template, original)
         return True
 
     def finished(self, obj: JsonObject) -> Finish | None:
@@ -181,15 +181,15 @@ class DeclaredFramework(Framework):
         return None
 
     def is_active(self, obj: JsonObject) -> bool:
-        """What the status says; a kind that does not say is never active."""
+        """The declared comparison; without one a job is never active."""
         return self._holds(self._declared.active, obj)
 
     def pods_ready(self, obj: JsonObject, reads: ClusterReader) -> bool:
-        """What the status says."""
+        """The declared comparison."""
         return self._holds(self._declared.ready, obj)
 
     def priority_class(self, obj: JsonObject) -> str | None:
-        """What stands at the path, final even if empty; that of the first template where there is no path."""
+        """The value at the declared path, final even if empty; without a path that of the first template."""
         path = self._declared.priority_class
         return str(value_at(obj, path) or "") if path else None
 
@@ -198,18 +198,18 @@ class DeclaredFramework(Framework):
             return False
         wanted: Any = comparison.value
         if wanted == "podsets":
-            wanted = sum(place.count for place in self._places(obj))
+            wanted = sum(each.count for each in self._declared_pod_sets(obj))
         found = value_at(obj, comparison.path)
         if found is None:
             found = "" if isinstance(wanted, str) else 0
         return type(found) is type(wanted) and _COMPARISONS[comparison.op](found, wanted)
 
-    def _fill(self, obj: JsonObject) -> None:
-        """Give templates a place that have none yet, so that something can be added to them."""
+    def _create_templates(self, obj: JsonObject) -> None:
+        """Create missing templates, so that infos can be merged into them."""
         for each in self._declared.podsets:
             for item in _items(obj, each):
                 if value_at(item, each.template) is None:
-                    _put(item, each.template, {})
+                    _set_at(item, each.template, {})
 
 
 def declared_framework(text: str) -> DeclaredFramework:

@@ -1,6 +1,6 @@
-"""Effects carried out, one after the other: requests with the resourceVersion of what was looked at, and events.
+"""Executes effects one after the other: requests with the resourceVersion of the reconciled state, and events.
 
-The first failure ends it. What had been done stands, and the next pass goes on from there (JOB-27).
+It stops at the first failure; the next pass continues from the resulting state (JOB-27).
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from kohort.jobs.effects import (
     DeleteObject,
     DeleteWorkload,
     Effect,
-    GateOpened,
+    GateRemoved,
     PatchObject,
     PatchWorkload,
     RecordEvent,
@@ -31,7 +31,7 @@ from kohort.jobs.effects import (
 from kohort.jobs.errors import RetryError
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.objects import metadata, uid
-from kohort.jobs.timing import time_creation, time_opening
+from kohort.jobs.timing import time_creation, time_gate_removal
 from kohort.kube.errors import ErrorSubject, StatusError, invalid
 from kohort.kube.events import EventRecorder
 from kohort.kube.options import DeletionOptions, WriteOptions
@@ -40,11 +40,11 @@ from kohort.kube.resource_client import ResourceClient
 
 
 class WorkloadNameConflictError(RetryError):
-    """A Workload of the name exists; mostly it is the last one of the same job, about to go (JOB-36)."""
+    """A Workload of that name exists; usually an earlier one of the same job that is being deleted (JOB-36)."""
 
 
 def merge_patch(effect: PatchObject, version: str) -> MergePatch | None:
-    """What is to be sent, from that version on; None where nothing differs (JOB-54)."""
+    """The patch for that resourceVersion; None if nothing differs (JOB-54)."""
     changed = difference(effect.before, effect.after)
     if not changed:
         return None
@@ -53,7 +53,7 @@ def merge_patch(effect: PatchObject, version: str) -> MergePatch | None:
 
 @dataclass
 class EffectExecutor:
-    """Carries out the effects of one pass."""
+    """Executes the effects of one pass."""
 
     context: ControllerContext
     reads: CacheReader
@@ -61,13 +61,13 @@ class EffectExecutor:
     manager: str
     expectations: UidExpectations
     _versions: dict[str, str] = field(default_factory=dict)
-    """The newest resourceVersion of what this pass wrote, by UID."""
+    """The newest resourceVersion of each object written in this pass, by UID."""
 
-    async def carry(self, effect: Effect) -> None:
-        """Do it; raises what goes wrong."""
+    async def execute(self, effect: Effect) -> None:
+        """Execute an effect; raises errors of the request."""
         match effect:
-            case GateOpened():
-                time_opening(self.context.metrics, effect.gate, effect.workload, self.context.now())
+            case GateRemoved():
+                time_gate_removal(self.context.metrics, effect.gate, effect.workload, self.context.now())
             case RecordEvent():
                 self.recorder.record(effect.about, effect.note)
             case PatchObject():
@@ -112,19 +112,19 @@ class EffectExecutor:
         except StatusError as error:
             if not error.is_already_exists:
                 raise
-            self._complain(effect, workload_key(effect.workload))
-            raise WorkloadNameConflictError(f"Workload {workload_key(effect.workload)} exists already") from error
+            self._record_name_conflict(effect, workload_key(effect.workload))
+            raise WorkloadNameConflictError(f"Workload {workload_key(effect.workload)} already exists") from error
         time_creation(self.context.metrics, effect.owner, self.context.now())
 
     def _check(self, workload: Workload) -> None:
-        """Refuse what a webhook would refuse: API servers do not show us what we create ourselves (API-95)."""
+        """Validate a Workload as the webhook would: API servers skip it for the manager's own Workloads (API-95)."""
         errors = workload_create_errors(workload, self.context.settings.gates)
         if errors:
             resource = workload.info.resource
             raise invalid(ErrorSubject(resource.plural, resource.group, workload.metadata.name, resource.kind), errors)
 
-    def _complain(self, effect: CreateWorkload, key: ObjectKey) -> None:
-        """Tell the user where the name is another job's, which nothing but he can change (DEV-7)."""
+    def _record_name_conflict(self, effect: CreateWorkload, key: ObjectKey) -> None:
+        """Record an event if another job has a Workload of that name, which only a user can resolve (DEV-7)."""
         present = self.context.workload_cache.get(key)
         controller = (
             next((own for own in present.metadata.owner_references if own.controller), None) if present else None
@@ -132,8 +132,8 @@ class EffectExecutor:
         if controller is None or controller.uid == uid(effect.owner):
             return
         why = f"Workload {key} belongs to {controller.kind} {controller.name}; delete one of them"
-        told = record_event(effect.owner, "WorkloadNameConflict", why, "Warning")
-        self.recorder.record(told.about, told.note)
+        recorded = record_event(effect.owner, "WorkloadNameConflict", why, "Warning")
+        self.recorder.record(recorded.about, recorded.note)
 
     async def _patch_workload(self, effect: PatchWorkload) -> None:
         before, after = (self._latest(each) for each in (effect.before, effect.after))
@@ -151,7 +151,7 @@ class EffectExecutor:
         self._versions[written.metadata.uid] = written.metadata.resource_version
 
     def _latest(self, workload: Workload) -> Workload:
-        """The state as if it had been made of what this pass wrote last."""
+        """The Workload with the resourceVersion of this pass' last write."""
         version = self._versions.get(workload.metadata.uid)
         if version is None:
             return workload

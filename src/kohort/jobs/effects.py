@@ -1,9 +1,10 @@
-"""What a pass over a job wants done, as data: writes, events and what is timed, in the order in which they happen.
+"""The effects of a reconcile pass as data: writes, events and timings, in order.
 
-Whoever carries them out stops at the first that fails, so an event after a write tells of a write that was made.
+The executor stops at the first failure, so an event after a write is recorded only if the write succeeded.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kohort.api.codec import JsonObject
 from kohort.api.core.objects import ObjectReference
@@ -11,13 +12,14 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
 from kohort.controllers import workload_events
 from kohort.engine.lifecycle.writes import WriteTarget
+from kohort.jobs.deprecation import deprecated_names
 from kohort.kube.events import EventToRecord, EventType
 from kohort.kube.options import AS_USUAL, DeletionOptions
 
 
 @dataclass(frozen=True, slots=True)
 class PatchObject:
-    """Change an object of a framework: only what differs is sent, with the resourceVersion of `before` (JOB-54)."""
+    """Patch an object of a framework: only differences are sent, with the resourceVersion of `before` (JOB-54)."""
 
     before: JsonObject
     after: JsonObject
@@ -31,12 +33,12 @@ class DeleteObject:
     obj: JsonObject
     how: DeletionOptions = AS_USUAL
     expected_by: str = ""
-    """The job's key as text, under which its UID is expected to go, so that nothing is deleted twice (JOB-27)."""
+    """The job's key as text, under which the deletion is expected, so that nothing is deleted twice (JOB-27)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreateWorkload:
-    """Create a Workload; one of that name that exists already ends the pass (JOB-36, DEV-7)."""
+    """Create a Workload; an existing one of that name ends the pass (JOB-36, DEV-7)."""
 
     workload: Workload
     owner: JsonObject
@@ -61,21 +63,21 @@ class DeleteWorkload:
 
 @dataclass(frozen=True, slots=True)
 class RecordEvent:
-    """Send an event."""
+    """Record an event."""
 
     about: ObjectReference
     note: EventToRecord
 
 
 @dataclass(frozen=True, slots=True)
-class GateOpened:
-    """A pod has lost a scheduling gate that its Workload's admission opens: time it (section 11 of the metrics)."""
+class GateRemoved:
+    """Observe the time between admission and removal of a pod's scheduling gate (section 11 of the metrics)."""
 
     gate: str
     workload: Workload
 
 
-Effect = PatchObject | DeleteObject | CreateWorkload | PatchWorkload | DeleteWorkload | RecordEvent | GateOpened
+Effect = PatchObject | DeleteObject | CreateWorkload | PatchWorkload | DeleteWorkload | RecordEvent | GateRemoved
 
 
 def record_event(obj: JsonObject, reason: str, message: str, kind: EventType = "Normal") -> RecordEvent:
@@ -84,7 +86,7 @@ def record_event(obj: JsonObject, reason: str, message: str, kind: EventType = "
 
 
 def reference(obj: JsonObject) -> ObjectReference:
-    """The object as events name it."""
+    """The object reference of an object of a framework."""
     metadata = obj.get("metadata", {})
     return ObjectReference(
         api_version=obj.get("apiVersion", ""),
@@ -96,10 +98,15 @@ def reference(obj: JsonObject) -> ObjectReference:
 
 
 workload_reference = workload_events.reference
-"""The Workload as events name it."""
+"""The object reference of a Workload."""
 
 
 def key_of(obj: JsonObject) -> ObjectKey:
     """Namespace and name of an object of a framework."""
     metadata = obj.get("metadata", {})
     return ObjectKey(metadata.get("namespace", ""), metadata.get("name", ""))
+
+
+if not TYPE_CHECKING:
+    # Hidden from type checkers, which would accept any name otherwise.
+    __getattr__ = deprecated_names(__name__, {"tell": "record_event", "Tell": "RecordEvent", "Object": "JsonObject"})

@@ -1,6 +1,6 @@
-"""Whether a Workload still stands for its job (JOB-32 to JOB-34).
+"""Whether a Workload is equivalent to its job (JOB-32 to JOB-34).
 
-Both sides go through one normaliser, because an API server fills in defaults on one of them and not on the other.
+Both sides are normalized, because an API server sets defaults on only one of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,13 +14,13 @@ from kohort.jobs.errors import JobError
 from kohort.jobs.normalising import containers_of, tolerations_of
 from kohort.jobs.objects import maximum_execution_time, metadata, uid
 from kohort.jobs.podset_infos import Flavors, admitted_infos, template_of
-from kohort.jobs.podsets import JobPodSet, Template, merge_info
+from kohort.jobs.podsets import JobPodSet, merge_info
 from kohort.jobs.workload_builder import sanitised
 
 
 @dataclass(frozen=True, slots=True)
 class JobComparison:
-    """A job as far as it is compared."""
+    """The compared parts of a job."""
 
     obj: JsonObject
     pod_sets: Sequence[JobPodSet]
@@ -28,24 +28,24 @@ class JobComparison:
 
 
 def is_controlled_by(workload: Workload, obj: JsonObject) -> bool:
-    """Whether the job is the controller of the Workload, in this life of it (JOB-32)."""
+    """Whether the job is the controller of the Workload, by UID (JOB-32)."""
     owners = workload.metadata.owner_references
     owner = next((each for each in owners if each.controller), None)
     return owner is not None and (owner.name, owner.uid) == (metadata(obj).get("name"), uid(obj))
 
 
 def is_equivalent(workload: Workload, job: JobComparison, flavors: Flavors, gates: FeatureGates) -> bool:
-    """Whether the Workload stands for the job as it is now (JOB-32)."""
+    """Whether the Workload is equivalent to the current job (JOB-32)."""
     if workload.spec.maximum_execution_time_seconds != maximum_execution_time(job.obj):
         return False
-    asked = spec_pod_sets(workload)
+    requested = spec_pod_sets(workload)
     same = _comparison(workload, gates)
     if not is_reserved(workload):
-        return same(job.pod_sets, asked)
+        return same(job.pod_sets, requested)
     running = running_pod_sets(workload, flavors, gates)
     if running is not None and same(job.pod_sets, running):
         return True
-    return job.is_suspended and same(job.pod_sets, asked)
+    return job.is_suspended and same(job.pod_sets, requested)
 
 
 def spec_pod_sets(workload: Workload) -> list[JobPodSet]:
@@ -54,22 +54,22 @@ def spec_pod_sets(workload: Workload) -> list[JobPodSet]:
 
 
 def running_pod_sets(workload: Workload, flavors: Flavors, gates: FeatureGates) -> list[JobPodSet] | None:
-    """The pod sets that a started job has; None where they can't be told (JOB-33)."""
+    """The pod sets of a started job; None if they cannot be determined (JOB-33)."""
     try:
         infos = admitted_infos(workload, flavors, gates)
-        asked = spec_pod_sets(workload)
-        if len(infos) != len(asked):
+        requested = spec_pod_sets(workload)
+        if len(infos) != len(requested):
             return None
-        for pod_set, info in zip(asked, infos, strict=True):
+        for pod_set, info in zip(requested, infos, strict=True):
             merge_info(pod_set.template, info)
     except JobError:
         return None
-    partial = gates.enabled(Gate.PartialAdmission) and any(each.min_count is not None for each in asked)
+    partial = gates.enabled(Gate.PartialAdmission) and any(each.min_count is not None for each in requested)
     return [
         JobPodSet(each.name, info.count, each.template, each.min_count)
         if partial and each.min_count is not None
         else each
-        for each, info in zip(asked, infos, strict=True)
+        for each, info in zip(requested, infos, strict=True)
     ]
 
 
@@ -87,7 +87,7 @@ def _comparison(workload: Workload, gates: FeatureGates) -> Callable[[Sequence[J
     return lambda one, other: len(one) == len(other) and all(map(alike, one, other))
 
 
-def _same_containers(one: Template, other: Template, group: str) -> bool:
-    """Whether containers mean the same; mostly they are the same to the letter, which is told cheaply."""
+def _same_containers(one: JsonObject, other: JsonObject, group: str) -> bool:
+    """Whether containers are equivalent; usually they are identical, which is compared first."""
     written = [(template.get("spec") or {}).get(group) for template in (one, other)]
     return written[0] == written[1] or containers_of(one, group) == containers_of(other, group)

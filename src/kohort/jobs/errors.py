@@ -1,9 +1,9 @@
-"""What can go wrong with a job, told apart by what is to be done about it (JOB-219).
+"""Errors of reconcile passes, by how they are handled (JOB-219).
 
 JobError
-├── RetryError        transient: the pass is tried again, with growing pauses
-├── UnretryableError  nothing to be done before something changes: wait for the next event
-└── PermanentError    the job can't be started like this: its Workload is finished with FailedToStart
+├── RetryError        transient: the pass is retried with backoff
+├── UnretryableError  a retry does not help: wait for the next event
+└── PermanentError    the job cannot be started: its Workload is finished with FailedToStart
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from kohort.jobs.effects import Effect
 
 
 class JobError(ApiError):
-    """A pass over a job that did not come to its end; what is to be done before it ends goes along."""
+    """A pass failed; `effects` are executed nevertheless."""
 
     def __init__(self, message: str, effects: Sequence[Effect] = ()) -> None:
         super().__init__(message)
@@ -21,12 +21,12 @@ class JobError(ApiError):
 
 
 class RetryError(JobError):
-    """Something is missing that may come by itself."""
+    """Something is missing that may appear later."""
 
 
 class UnretryableError(JobError):
-    """Only an event can change this."""
+    """Only another event can change the result."""
 
 
 class PermanentError(JobError):
-    """No later try can succeed."""
+    """No retry can succeed."""

@@ -1,23 +1,23 @@
-"""What has been done and not been seen yet, so that it is not done twice (JOB-27).
+"""Expectations: deletions that are requested and not observed yet, so that nothing is done twice (JOB-27).
 
-Kept in memory: a restart begins with nothing expected, and with caches that show what was done.
+Kept in memory: after a restart the caches are new and nothing is expected.
 """
 
 from collections.abc import Iterable
 
 
 class UidExpectations:
-    """Keys, and under each the UIDs of objects that are still to be seen."""
+    """UIDs of objects with expected events, by key."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[str]] = {}
 
     def expect(self, key: str, uids: Iterable[str]) -> None:
-        """Wait for these; to be called before the write that makes them change."""
+        """Expect events of these objects; to be called before the write that causes them."""
         self._waiting.setdefault(key, set()).update(uids)
 
     def observe(self, key: str, uid: str) -> None:
-        """One was seen, or its write failed."""
+        """Remove an expectation: its event was observed, or its write failed."""
         waiting = self._waiting.get(key)
         if waiting is None:
             return
@@ -26,5 +26,5 @@ class UidExpectations:
             del self._waiting[key]
 
     def is_settled(self, key: str) -> bool:
-        """Whether nothing is waited for under a key."""
+        """Whether nothing is expected under a key."""
         return key not in self._waiting

@@ -1,6 +1,6 @@
-"""Pods that can't end because nobody reaches their node, ended by force where their owner says it is safe (JOB-97).
+"""Forcefully deletes terminating pods on unreachable nodes, if annotated as safe (JOB-97).
 
-Behind a gate that is off by default: only where it is on, all pods and nodes are watched.
+Disabled by default: all pods and nodes are watched only if the feature gate is on.
 """
 
 from collections.abc import AsyncIterator, Iterable
@@ -31,49 +31,49 @@ UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 CONDITION: Final = "KueueFailureRecovery"
 REASON: Final = "KueueForcefullyDeleted"
 CONTROLLER: Final = "kueue-pod-termination-controller"
-PATIENCE: Final = timedelta(seconds=60)
-"""How long a pod may take to end beyond its own grace period."""
-NOT_LIVE: Final = 1.0
+TERMINATION_TIMEOUT: Final = timedelta(seconds=60)
+"""How long a pod may take to terminate beyond its grace period."""
+NOT_SYNCED_DELAY: Final = 1.0
 WORKERS: Final = 4
 ENDING: Final = "ending on node"
 
 
 def is_eligible(pod: JsonObject) -> bool:
-    """Whether a pod that is being deleted may be ended by force."""
+    """Whether a terminating pod may be forcefully deleted."""
     return annotations(pod).get(ANNOTATION) == "true" and bool(metadata(pod).get("deletionTimestamp"))
 
 
 def ending_on(pod: JsonObject) -> Iterable[str]:
-    """The node of a pod that may be ended by force."""
+    """The node of a pod that may be forcefully deleted."""
     return (_node_of(pod),) if is_eligible(pod) else ()
 
 
 def due_at(pod: JsonObject) -> datetime:
-    """From when on an eligible pod may be ended by force; its deletion is stamped with the end of its grace period."""
-    return parse_time(metadata(pod)["deletionTimestamp"]) + PATIENCE
+    """When an eligible pod may be forcefully deleted; deletionTimestamp is the end of its grace period."""
+    return parse_time(metadata(pod)["deletionTimestamp"]) + TERMINATION_TIMEOUT
 
 
 def message(pod: JsonObject) -> str:
-    """What is told of a pod that was ended by force."""
-    grace = timedelta(seconds=metadata(pod).get("deletionGracePeriodSeconds") or 0) + PATIENCE
+    """The message for a pod that is forcefully deleted."""
+    grace = timedelta(seconds=metadata(pod).get("deletionGracePeriodSeconds") or 0) + TERMINATION_TIMEOUT
     why = f"due to unreachable node `{_node_of(pod)}` (triggered by `{ANNOTATION}` annotation)"
     return f"Pod forcefully terminated after {format_duration(from_timedelta(grace))} grace period {why}"
 
 
 def failed_status(pod: JsonObject, now: datetime) -> dict[str, Any] | None:
-    """What changes in the status of a pod that is ended by force; None where that is written already."""
+    """The status patch of a pod that is forcefully deleted; None if it is already written."""
     status = pod.get("status") or {}
     conditions = status.get("conditions") or []
     if any(each.get("type") == CONDITION for each in conditions):
         return None
-    told = {"type": CONDITION, "status": "True", "reason": REASON, "message": message(pod)}
-    told["lastTransitionTime"] = format_time(now)
+    written = {"type": CONDITION, "status": "True", "reason": REASON, "message": message(pod)}
+    written["lastTransitionTime"] = format_time(now)
     phase = status.get("phase")
-    return {"phase": phase if phase in ("Succeeded", "Failed") else "Failed", "conditions": [*conditions, told]}
+    return {"phase": phase if phase in ("Succeeded", "Failed") else "Failed", "conditions": [*conditions, written]}
 
 
 class FailureRecovery:
-    """Ends pods on nodes that nobody reaches."""
+    """Forcefully deletes pods on unreachable nodes."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
@@ -85,17 +85,17 @@ class FailureRecovery:
         self._controller = Controller("failure-recovery", self._queue, self._reconcile, context.clock)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start reconciling."""
         self._pods.informer.subscribe(self._pod_changed)
         self._nodes.subscribe(self._node_changed)
         self._controller.start(WORKERS)
 
     async def stop(self) -> None:
-        """Come to the end of what has begun."""
+        """Stop after reconciles in flight."""
         await self._controller.stop()
 
     def _pod_changed(self, _old: CachedObject | None, new: CachedObject | None) -> None:
-        """Most pods have no such annotation, which their bytes tell."""
+        """Search the bytes for the annotation first: most pods do not have it."""
         if new is not None and ANNOTATION.encode() in new.raw and is_eligible(new.json()):
             self._queue.add(new.identity.key)
 
@@ -108,7 +108,7 @@ class FailureRecovery:
         if not self._context.leads():
             return None
         if not (self._pods.informer.synced and self._nodes.synced):
-            return RequeueAfter(NOT_LIVE)
+            return RequeueAfter(NOT_SYNCED_DELAY)
         pod = self._pods.get(key)
         if pod is None or not is_eligible(pod):
             return None
@@ -121,7 +121,7 @@ class FailureRecovery:
         return None
 
     async def _end(self, pod: JsonObject) -> None:
-        """Fail the pod, so that its job counts it, and delete it; a crash in between is caught up with."""
+        """Fail the pod, so that its job counts it, and delete it; a crash in between is repaired later."""
         key, pods = key_of(pod), self._context.client.of(Pod.resource)
         changed = failed_status(pod, self._context.now())
         try:
@@ -147,8 +147,8 @@ def _is_unreachable(node: Node) -> bool:
 
 
 @asynccontextmanager
-async def recovering(context: ControllerContext) -> AsyncIterator[None]:
-    """Pods on unreachable nodes are ended for as long as the block lasts, where the gate is on."""
+async def running_failure_recovery(context: ControllerContext) -> AsyncIterator[None]:
+    """Runs failure recovery until the context exits, if its feature gate is on."""
     if not context.settings.gates.enabled(Gate.FailureRecoveryPolicy):
         yield
         return

@@ -45,7 +45,6 @@ PROVISIONING_PREFIX = "provreq.kueue.x-k8s.io/"
 GROUP_WORKLOAD_ANNOTATION = f"{_GROUP}/is-group-workload"
 JOB_OWNER_GVK_ANNOTATION = f"{_GROUP}/job-owner-gvk"
 JOB_OWNER_NAME_ANNOTATION = f"{_GROUP}/job-owner-name"
-COMPONENT_INDEX_ANNOTATION = f"{_GROUP}/component-workload-index"
 
 # Into pods and templates (§1.3)
 PODSET_LABEL = f"{_GROUP}/podset"
@@ -72,7 +71,6 @@ ROLE_HASH_ANNOTATION = f"{_GROUP}/role-hash"
 RETRIABLE_IN_GROUP_ANNOTATION = f"{_GROUP}/retriable-in-group"
 SUSPENDING_PARENT_ANNOTATION = f"{_GROUP}/pod-suspending-parent"
 POD_INDEX_LABEL_ANNOTATION = f"{_GROUP}/pod-group-pod-index-label"
-POD_INDEX_OFFSET_ANNOTATION = f"{_GROUP}/pod-index-offset"
 POD_INDEX_LABEL = f"{_GROUP}/pod-group-pod-index"
 
 MULTIKUEUE_CONTROLLER = f"{_GROUP}/multikueue"

@@ -1,7 +1,7 @@
-"""One form for parts of pod templates that mean the same (JOB-34).
+"""Normalizes equivalent parts of pod templates (JOB-34).
 
-No empty members, canonical quantities, the defaults of the API filled in. Only containers and tolerations
-are compared, so only they are brought into it.
+Without empty fields, with canonical quantities and API defaults. Only containers and tolerations
+are compared, so only they are normalized.
 """
 
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ _PROBE_DEFAULTS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold":
 
 
 def containers_of(template: Mapping[str, Any], group: str) -> list[dict[str, Any]]:
-    """The containers of a template in their one form; `group` is `containers` or `initContainers`."""
+    """The normalized containers of a template; `group` is `containers` or `initContainers`."""
     return [_container(each) for each in (template.get("spec") or {}).get(group) or ()]
 
 
 def tolerations_of(template: Mapping[str, Any]) -> list[Any]:
-    """The tolerations of a template in their one form."""
+    """The normalized tolerations of a template."""
     return [_toleration(each) for each in (template.get("spec") or {}).get("tolerations") or ()]
 
 
@@ -47,7 +47,7 @@ def _container(container: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pull_policy(image: str) -> str:
-    """What an API server fills in: an image without a tag, or with the newest, is always pulled."""
+    """The API server's default: an image without a tag, or with `latest`, is always pulled."""
     name = image.rpartition("/")[2]
     if "@" in name:
         return "IfNotPresent"
@@ -92,7 +92,7 @@ def _probe(probe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_empty(value: Any) -> Any:
-    """The value without members that say nothing; falsehoods and zeros stay, they may be meant."""
+    """The value without empty fields; false and zero are kept, because they may be intended."""
     if isinstance(value, Mapping):
         kept = {name: _without_empty(member) for name, member in value.items()}
         return {name: member for name, member in kept.items() if member not in (None, "", {}, [])}

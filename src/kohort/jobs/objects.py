@@ -1,4 +1,4 @@
-"""What is read of any job, whatever its framework: labels, annotations, owners, what its metadata asks for."""
+"""Accessors for the metadata of jobs of all frameworks: labels, annotations, owners, requested options."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ LARGEST_INT32 = 2**31 - 1
 
 
 def metadata(obj: JsonObject) -> Mapping[str, Any]:
-    """The metadata; empty where there is none."""
+    """The metadata, or an empty mapping."""
     return obj.get("metadata") or {}
 
 
@@ -26,7 +26,7 @@ def annotations(obj: JsonObject) -> Mapping[str, str]:
 
 
 def uid(obj: JsonObject) -> str:
-    """Which life of the object."""
+    """The UID of the object."""
     return str(metadata(obj).get("uid", ""))
 
 
@@ -36,12 +36,12 @@ def is_terminating(obj: JsonObject) -> bool:
 
 
 def gates(pod: JsonObject) -> list[str]:
-    """Names of the scheduling gates that hold a pod."""
+    """Names of the scheduling gates of a pod."""
     return [gate["name"] for gate in (pod.get("spec") or {}).get("schedulingGates") or ()]
 
 
 def queue_name(obj: JsonObject) -> str:
-    """The LocalQueue that the job names (§1.1)."""
+    """The LocalQueue of the job (§1.1)."""
     return labels(obj).get(QUEUE_NAME_LABEL, "")
 
 
@@ -52,7 +52,7 @@ def controller_owner(obj: JsonObject) -> Mapping[str, Any] | None:
 
 
 def whole_number(text: str | None) -> int | None:
-    """The int32 that a label or annotation says; None where it says none."""
+    """The int32 value of a label or annotation, or None."""
     if text is None or not text.removeprefix("-").removeprefix("+").isdecimal() or not text.isascii():
         return None
     number = int(text)
@@ -60,19 +60,19 @@ def whole_number(text: str | None) -> int | None:
 
 
 def maximum_execution_time(obj: JsonObject) -> int | None:
-    """The seconds that the job may run; None where it does not say (JOB-38)."""
+    """The maximum execution time in seconds, or None (JOB-38)."""
     seconds = whole_number(labels(obj).get(MAX_EXEC_TIME_LABEL))
     return seconds if seconds and seconds > 0 else None
 
 
 def prebuilt_name(obj: JsonObject, gates: FeatureGates) -> str:
-    """The Workload that the job names instead of having its own made (JOB-29)."""
+    """The name of the job's prebuilt Workload, or an empty string (JOB-29)."""
     annotated = annotations(obj).get(PREBUILT_WORKLOAD, "") if gates.enabled(Gate.WorkloadIdentifierAnnotations) else ""
     return annotated or labels(obj).get(PREBUILT_WORKLOAD, "")
 
 
-def asks_for_slices(obj: JsonObject, gates: FeatureGates) -> bool:
-    """Whether the job wants to change in size while it runs (JOB-80)."""
+def requests_slices(obj: JsonObject, gates: FeatureGates) -> bool:
+    """Whether the job is annotated as elastic (JOB-80)."""
     if not gates.enabled(Gate.ElasticJobsViaWorkloadSlices):
         return False
     return annotations(obj).get(ELASTIC_JOB_ANNOTATION) == "true"

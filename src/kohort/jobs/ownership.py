@@ -1,7 +1,7 @@
-"""Whether a controller owner reference is to be believed: anybody who may create a pod can write one (DEV-9).
+"""Verifies controller owner references: any user that may create a pod can set one (DEV-9).
 
-A reference by itself proves nothing. It counts if the owner creates objects of that kind, selects this one, and the
-request came from a user who has the rights of the owner's controller.
+A reference alone proves nothing. It counts if the owner creates objects of that kind, selects this one, and the
+request came from a user with the permissions of the owner's controller.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,9 @@ from kohort.api.errors import ApiError
 from kohort.api.meta import LabelSelector
 from kohort.api.resource import Resource
 from kohort.api.selectors import compile_selector
+from kohort.api.unsupported import GroupKind
 from kohort.jobs.objects import controller_owner, labels
-from kohort.jobs.registry import GroupKind, group_kind
+from kohort.jobs.registry import group_kind
 from kohort.kube.reviews import Act, Reviews, User
 
 POD: Final[GroupKind] = ("", "Pod")
@@ -23,25 +24,25 @@ CREATORS: Final[Mapping[GroupKind, frozenset[GroupKind]]] = {
     POD: frozenset({("batch", "Job"), ("apps", "StatefulSet"), REPLICA_SET}),
     REPLICA_SET: frozenset({("apps", "Deployment")}),
 }
-"""Which kinds of Kubernetes create pods and ReplicaSets; each selects by labels what it has created."""
+"""Kinds of Kubernetes that create pods and ReplicaSets; each selects its dependents by labels."""
 BUILT_IN_GROUPS: Final = frozenset({"", "apps", "batch"})
 
 CONTROL_PLANE_USERS: Final = ("system:kube-controller-manager",)
 CONTROL_PLANE_ACCOUNTS: Final = "system:serviceaccount:kube-system:"
 PROOFS: Final = ("finalizers", "status")
-"""Subresources that controllers may update and tenants may not; Kubernetes itself asks for `finalizers` of owners."""
+"""Subresources that controllers may update and tenants may not; Kubernetes itself checks `finalizers` of owners."""
 
 FORGED_CONTROLLER: Final = "controller: true may be set only by a user who may update the owner's status or finalizers"
 
 
 def creates_kind(owner: GroupKind, child: JsonObject) -> bool:
-    """Whether the controller of a kind of owners creates objects such as this one; of other groups, all may."""
+    """Whether the controller of an owner's kind creates objects of this kind; assumed for other API groups."""
     creators = CREATORS.get(_kind(child))
     return creators is None or owner in creators or owner[0] not in BUILT_IN_GROUPS
 
 
 def controls(owner: JsonObject, child: JsonObject) -> bool:
-    """Whether an owner would keep the child: Kubernetes' controllers release what their selector does not match."""
+    """Whether an owner's selector matches the child; Kubernetes' controllers release others."""
     creators = CREATORS.get(_kind(child), frozenset())
     return creates_kind(_kind(owner), child) and (_kind(owner) not in creators or _selects(owner, child))
 
@@ -75,28 +76,28 @@ def _selects(owner: JsonObject, child: JsonObject) -> bool:
         return False
 
 
-class ControllerRights:
-    """Which users act for the controllers of owners, by the API server's authorization."""
+class ControllerPermissions:
+    """Which users have the permissions of owners' controllers, by the API server's authorization."""
 
     def __init__(self, reviews: Reviews) -> None:
         self._reviews = reviews
 
     async def includes(self, user: UserInfo, owner: Resource, namespace: str) -> bool:
-        """Whether the user has the rights of the controller of a kind; raises KubeError where the server can't tell.
+        """Whether the user has the permissions of a kind's controller; raises KubeError if the review fails.
 
         Controllers of Kubernetes' own kinds have them in all namespaces, tenants at most in one. An operator of other
-        kinds may be installed for a namespace alone.
+        kinds may be installed for a single namespace.
         """
         if user.username in CONTROL_PLANE_USERS or user.username.startswith(CONTROL_PLANE_ACCOUNTS):
             return True
-        asker, place = _asker(user), "" if owner.group in BUILT_IN_GROUPS else namespace
+        reviewed, scope = _reviewed_user(user), "" if owner.group in BUILT_IN_GROUPS else namespace
         for subresource in PROOFS:
-            act = Act("update", "", owner.group, owner.version, owner.plural, subresource, place)
-            if await self._reviews.allows(asker, act):
+            act = Act("update", "", owner.group, owner.version, owner.plural, subresource, scope)
+            if await self._reviews.allows(reviewed, act):
                 return True
         return False
 
 
-def _asker(user: UserInfo) -> User:
+def _reviewed_user(user: UserInfo) -> User:
     extra = sorted((key, tuple(values)) for key, values in user.extra.items())
     return User(user.username, user.groups, tuple(extra))

@@ -1,7 +1,7 @@
-"""Controllers beside the reconcilers of frameworks, for what does not go by one Workload per job (JOB-92).
+"""Additional controllers of frameworks, for kinds without one Workload per job (JOB-92).
 
-A planner looks at objects of one kind and says what to do about each, as a pass over a job does; the queue, the way up
-to owners and the requests are the reconciler's.
+A planner returns a plan for each object of one kind, as a pass over a job does; work queue, search of ancestors and
+execution are the reconciler's.
 """
 
 from abc import abstractmethod
@@ -21,18 +21,18 @@ from kohort.jobs.registry import FrameworkRegistry, group_kind
 
 
 class Planner(WebhookOnly):
-    """A controller of its own: `key` says which objects it looks at, `watches` what else makes it look."""
+    """An additional controller: `key` selects its objects, `watches` further triggers."""
 
     follows_workloads: ClassVar[bool] = False
-    """Whether an object is looked at again when a Workload changes that it owns, with others or alone."""
+    """Whether an object is reconciled when a Workload changes that it owns, alone or with others."""
 
     @abstractmethod
     def plan(self, obj: JsonObject, ancestor: JsonObject | None, reads: PassReader) -> PassPlan:
-        """What is to be done about an object; `ancestor` is the owner that is queued in its place."""
+        """The plan for an object; `ancestor` is its managed ancestor, which is queued instead."""
 
 
 class PlannerReconciler(JobReconciler):
-    """Carries out what a planner plans."""
+    """Executes the plans of a planner."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""One pass over one job, from its key to a plan (§4): pure, so that it can be tried, repeated and cut short at will."""
+"""Plans one reconcile pass over one job (§4): pure, so that tests can repeat and interrupt it."""
 
 from kohort.api.codec import JsonObject
 from kohort.engine.lifecycle import reasons
@@ -8,7 +8,7 @@ from kohort.jobs.errors import JobError
 from kohort.jobs.objects import is_terminating
 from kohort.jobs.reconcile_pass import DONE, EndPass, PassPlan, PassReader, ReconcilePass
 from kohort.jobs.scope import in_scope
-from kohort.jobs.steps import STEPS
+from kohort.jobs.steps import PASS_STEPS
 
 ORPHANED = "The workload's owner no longer exists"
 
@@ -16,7 +16,7 @@ ORPHANED = "The workload's owner no longer exists"
 def plan_pass(
     framework: Framework, key: JobKey, obj: JsonObject | None, ancestor: JsonObject | None, reads: PassReader
 ) -> PassPlan:
-    """What to do about a job now; `ancestor` is the owner that is queued in its place (JOB-9 to JOB-25)."""
+    """The plan for a job; `ancestor` is its managed ancestor, which is queued instead (JOB-9 to JOB-25)."""
     this = ReconcilePass(framework, key, obj if obj is not None else {}, reads)
     try:
         end = _run(this, obj, ancestor)
@@ -31,7 +31,7 @@ def _run(this: ReconcilePass, obj: JsonObject | None, ancestor: JsonObject | Non
     if obj is None or is_terminating(obj):
         return _finalize(this, obj)
     end = in_scope(this, ancestor)
-    for step in STEPS if end is None else ():
+    for step in PASS_STEPS if end is None else ():
         end = step(this)
         if end is not None:
             break
@@ -39,7 +39,7 @@ def _run(this: ReconcilePass, obj: JsonObject | None, ancestor: JsonObject | Non
 
 
 def _finalize(this: ReconcilePass, obj: JsonObject | None) -> EndPass:
-    """S2: the job is gone or going, and its Workloads end with it (JOB-11, JOB-58)."""
+    """S2: finish the Workloads of a job that is deleted or being deleted (JOB-11, JOB-58)."""
     for each in this.framework.workloads(this.key, this.reads):
         current = each
         controlled = any(owner.controller for owner in each.metadata.owner_references)

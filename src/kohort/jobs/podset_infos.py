@@ -1,9 +1,9 @@
-"""What an admission gives to each pod set, and what each had before: the two sides of start and restore (JOB-46)."""
+"""Pod set infos of an admission for starting a job, and original ones for restoring it (JOB-46)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from kohort.api.codec import decode_json, to_json
+from kohort.api.codec import JsonObject, decode_json, to_json
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload
 from kohort.api.kueue.v1beta2.workload import PodSet as StoredPodSet
@@ -24,43 +24,45 @@ from kohort.jobs.keys import (
     WORKER_POD_LABEL,
     WORKLOAD_ANNOTATION,
 )
-from kohort.jobs.podsets import PodSetInfo, Template, add_update, info_of
+from kohort.jobs.podsets import PodSetInfo, add_update, info_of
 
 Flavors = Callable[[str], ResourceFlavor | None]
 
 
-def template_of(pod_set: StoredPodSet) -> Template:
-    """The template of a stored pod set as plain JSON, free to change."""
+def template_of(pod_set: StoredPodSet) -> JsonObject:
+    """The template of a stored pod set as JSON, which the caller may change."""
     template = decode_json(bytes(pod_set.template))
     return template if isinstance(template, dict) else {}
 
 
 def originals(workload: Workload) -> list[PodSetInfo]:
-    """What the pod sets had before any start, from the spec of the Workload (JOB-50)."""
+    """The original infos of the pod sets, from the spec of the Workload (JOB-50)."""
     return [info_of(each.name, each.count, template_of(each)) for each in workload.spec.pod_sets]
 
 
 def admitted_infos(workload: Workload, flavors: Flavors, gates: FeatureGates) -> list[PodSetInfo]:
-    """One info per assignment, in order; raises RetryError for a flavor that is not there (JOB-46)."""
+    """One info per assignment, in order; raises RetryError for a missing flavor (JOB-46)."""
     admission = workload.status.admission
     if admission is None:
         return []
     pairs = zip(admission.pod_set_assignments, workload.spec.pod_sets, strict=False)
-    return [_with_updates(_info(workload, given, asked, flavors, gates), workload) for given, asked in pairs]
+    return [
+        _with_updates(_info(workload, assigned, requested, flavors, gates), workload) for assigned, requested in pairs
+    ]
 
 
 def _info(
-    workload: Workload, given: PodSetAssignment, asked: StoredPodSet, flavors: Flavors, gates: FeatureGates
+    workload: Workload, assigned: PodSetAssignment, requested: StoredPodSet, flavors: Flavors, gates: FeatureGates
 ) -> PodSetInfo:
-    found = _flavors(given.flavors, flavors)
+    found = _flavors(assigned.flavors, flavors)
     return PodSetInfo(
-        name=given.name,
-        count=asked.count if given.count is None else given.count,
-        labels=_labels(workload, given.name, gates),
-        annotations=_annotations(workload, given, asked, gates),
+        name=assigned.name,
+        count=requested.count if assigned.count is None else assigned.count,
+        labels=_labels(workload, assigned.name, gates),
+        annotations=_annotations(workload, assigned, requested, gates),
         node_selector={key: value for each in found for key, value in each.spec.node_labels.items()},
         tolerations=tuple(to_json(toleration) for each in found for toleration in each.spec.tolerations),
-        scheduling_gates=(TOPOLOGY_GATE,) if given.topology_assignment is not None else (),
+        scheduling_gates=(TOPOLOGY_GATE,) if assigned.topology_assignment is not None else (),
     )
 
 
@@ -90,24 +92,24 @@ def _labels(workload: Workload, name: str, gates: FeatureGates) -> dict[str, str
 
 
 def _annotations(
-    workload: Workload, given: PodSetAssignment, asked: StoredPodSet, gates: FeatureGates
+    workload: Workload, assigned: PodSetAssignment, requested: StoredPodSet, gates: FeatureGates
 ) -> dict[str, str]:
-    notes: dict[str, str] = {}
+    annotations: dict[str, str] = {}
     if gates.enabled(Gate.TopologyAwareScheduling):
-        notes[WORKLOAD_ANNOTATION] = workload.metadata.name
+        annotations[WORKLOAD_ANNOTATION] = workload.metadata.name
     if workload.metadata.annotations.get(ELASTIC_JOB_ANNOTATION) == "true":
         own = workload.metadata.annotations
-        notes[SLICE_NAME_ANNOTATION] = own.get(SLICE_NAME_ANNOTATION) or workload.metadata.name
-    if given.topology_assignment is not None and not _has_mode(asked):
-        notes[UNCONSTRAINED_TOPOLOGY_ANNOTATION] = "true"
-    return notes
+        annotations[SLICE_NAME_ANNOTATION] = own.get(SLICE_NAME_ANNOTATION) or workload.metadata.name
+    if assigned.topology_assignment is not None and not _has_mode(requested):
+        annotations[UNCONSTRAINED_TOPOLOGY_ANNOTATION] = "true"
+    return annotations
 
 
-def _has_mode(asked: StoredPodSet) -> bool:
-    """Whether the template says how its pods are to be placed."""
-    notes = asked.pod_template.metadata.annotations
+def _has_mode(requested: StoredPodSet) -> bool:
+    """Whether the template has a topology annotation."""
+    annotations = requested.pod_template.metadata.annotations
     modes = (REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION, UNCONSTRAINED_TOPOLOGY_ANNOTATION)
-    return any(mode in notes for mode in modes)
+    return any(mode in annotations for mode in modes)
 
 
 def _with_updates(info: PodSetInfo, workload: Workload) -> PodSetInfo:

@@ -1,33 +1,33 @@
-"""Pod sets as frameworks give them, and what admission adds to them: merged at the start, taken out again at a stop.
+"""Pod sets of frameworks, and pod set infos: merged into templates at the start, removed at a stop.
 
-Templates are plain JSON, so fields that Kohort does not know come through untouched (§7).
+Templates are JSON, so unknown fields are preserved (§7).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2.workload import TopologyRequest
+from kohort.jobs.deprecation import deprecated_names
 from kohort.jobs.errors import PermanentError
 from kohort.jobs.keys import SLICE_NAME_ANNOTATION, WORKLOAD_ANNOTATION
-
-Template = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class JobPodSet:
-    """Pods of one shape, as a framework tells them (JOB-218)."""
+    """A pod set of a job (JOB-218)."""
 
     name: str
     count: int
-    template: Template
+    template: JsonObject
     min_count: int | None = None
     topology_request: TopologyRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PodSetInfo:
-    """What the pods of a set get at the start, or what they had at first (JOB-46, JOB-218)."""
+    """What the pods of a set get at the start, or had originally (JOB-46, JOB-218)."""
 
     name: str
     count: int = 0
@@ -39,13 +39,13 @@ class PodSetInfo:
 
 
 def expect_count(infos: Sequence[PodSetInfo], count: int) -> None:
-    """Refuse a start with another number of pod sets than the job has (JOB-47)."""
+    """Raise PermanentError if the number of infos differs from the job's pod sets (JOB-47)."""
     if len(infos) != count:
         raise PermanentError(f"invalid podset infos: expecting {count} podset, got {len(infos)}")
 
 
-def merge_info(template: Template, info: PodSetInfo) -> None:
-    """Add an info to a template, in place; a key with another value is a conflict (JOB-47)."""
+def merge_info(template: JsonObject, info: PodSetInfo) -> None:
+    """Merge an info into a template, in place; raises PermanentError on conflicting values (JOB-47)."""
     metadata, spec = _part(template, "metadata"), _part(template, "spec")
     _add(metadata, "annotations", _annotations(metadata, info), "annotations")
     _add(metadata, "labels", info.labels, "labels")
@@ -54,8 +54,8 @@ def merge_info(template: Template, info: PodSetInfo) -> None:
     _append(spec, "schedulingGates", [{"name": gate} for gate in info.scheduling_gates])
 
 
-def restore_info(template: Template, original: PodSetInfo) -> None:
-    """Put exactly the members back that a start may change, in place (JOB-50)."""
+def restore_info(template: JsonObject, original: PodSetInfo) -> None:
+    """Restore exactly the fields that a start may change, in place (JOB-50)."""
     metadata, spec = _part(template, "metadata"), _part(template, "spec")
     _replace(metadata, "annotations", dict(original.annotations))
     _replace(metadata, "labels", dict(original.labels))
@@ -64,8 +64,8 @@ def restore_info(template: Template, original: PodSetInfo) -> None:
     _replace(spec, "schedulingGates", [{"name": gate} for gate in original.scheduling_gates])
 
 
-def info_of(name: str, count: int, template: Template) -> PodSetInfo:
-    """The members of a template that a start may change, for restoring them (JOB-218)."""
+def info_of(name: str, count: int, template: JsonObject) -> PodSetInfo:
+    """The fields of a template that a start may change, for restoring them (JOB-218)."""
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
     return PodSetInfo(
         name=name,
@@ -79,8 +79,8 @@ def info_of(name: str, count: int, template: Template) -> PodSetInfo:
 
 
 def add_update(info: PodSetInfo, update: PodSetInfo) -> PodSetInfo:
-    """An info with what an admission check adds; raises PermanentError where they contradict (JOB-46, JOB-47)."""
-    template: Template = {"metadata": {}, "spec": {}}
+    """An info with the update of an admission check; raises PermanentError on conflicts (JOB-46, JOB-47)."""
+    template: JsonObject = {"metadata": {}, "spec": {}}
     merge_info(template, info)
     merge_info(template, update)
     return info_of(info.name, info.count, template)
@@ -94,7 +94,7 @@ def _part(owner: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _annotations(metadata: dict[str, Any], info: PodSetInfo) -> Mapping[str, str]:
-    """The annotations to add; those that name a slice overwrite what an earlier slice left (JOB-47)."""
+    """The annotations to add; slice names overwrite those of an earlier slice (JOB-47)."""
     if SLICE_NAME_ANNOTATION not in info.annotations:
         return info.annotations
     present = metadata.get("annotations") or {}
@@ -104,7 +104,7 @@ def _annotations(metadata: dict[str, Any], info: PodSetInfo) -> Mapping[str, str
     return info.annotations
 
 
-def _add(owner: dict[str, Any], name: str, added: Mapping[str, str], told_as: str) -> None:
+def _add(owner: dict[str, Any], name: str, added: Mapping[str, str], field: str) -> None:
     if not added:
         return
     present = _part(owner, name)
@@ -112,7 +112,7 @@ def _add(owner: dict[str, Any], name: str, added: Mapping[str, str], told_as: st
         value = added[key]
         if present.setdefault(key, value) != value:
             conflict = f"conflict for key={key}, value1={present[key]}, value2={value}"
-            raise PermanentError(f"invalid admission check PodSetUpdate: conflict for {told_as}: {conflict}")
+            raise PermanentError(f"invalid admission check PodSetUpdate: conflict for {field}: {conflict}")
 
 
 def _append(owner: dict[str, Any], name: str, added: Sequence[Any]) -> None:
@@ -127,3 +127,8 @@ def _replace(owner: dict[str, Any], name: str, value: Any) -> None:
         owner[name] = value
     else:
         owner.pop(name, None)
+
+
+if not TYPE_CHECKING:
+    # Hidden from type checkers, which would accept any name otherwise.
+    __getattr__ = deprecated_names(__name__, {"PodSet": "JobPodSet", "Template": "JsonObject"})

@@ -1,4 +1,4 @@
-"""The priority of a job: the first that has a say decides (JOB-43), and a changed class is followed (JOB-35)."""
+"""The priority of a job: from the first applicable class (JOB-43), updated when the class changes (JOB-35)."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
@@ -21,14 +21,14 @@ WORKLOAD_CLASS = "WorkloadPriorityClass"
 
 
 class JobPriority(NamedTuple):
-    """A number, and the class that it came from."""
+    """A priority value and its class."""
 
     value: int
     ref: PriorityClassRef | None = None
 
 
 class Classes(Protocol):
-    """Where priority classes are found."""
+    """Reads priority classes."""
 
     def workload_priority_class(self, name: str) -> WorkloadPriorityClass | None:
         """A WorkloadPriorityClass."""
@@ -37,13 +37,13 @@ class Classes(Protocol):
         """A PriorityClass."""
 
     def default_priority_classes(self) -> Iterable[PriorityClass]:
-        """The PriorityClasses that are meant for pods that name none."""
+        """The global default PriorityClasses."""
 
 
 def resolve_priority(
     framework: Framework, obj: JsonObject, pod_sets: Sequence[JobPodSet], classes: Classes
 ) -> JobPriority:
-    """The priority of a job; raises RetryError for a class that is not there (JOB-43)."""
+    """The priority of a job; raises RetryError for a missing class (JOB-43)."""
     named = labels(obj).get(PRIORITY_CLASS_LABEL)
     if named:
         return _of_workload_class(obj, named, classes)
@@ -73,7 +73,7 @@ def _of_class(name: str, classes: Classes) -> JobPriority:
 
 
 def _default(classes: Classes) -> JobPriority:
-    """Of several default classes the lowest, and of equal ones the first by name, so that all agree."""
+    """The lowest of several default classes, and the first by name of equal ones, for determinism."""
     defaults = classes.default_priority_classes()
     lowest = min(defaults, key=lambda each: (each.value, each.metadata.name), default=None)
     if lowest is None:
@@ -85,8 +85,8 @@ def _pod_class(name: str) -> PriorityClassRef:
     return PriorityClassRef(group="scheduling.k8s.io", kind="PriorityClass", name=name)
 
 
-def out_of_line(obj: JsonObject, workloads: Iterable[Workload]) -> list[Workload]:
-    """The Workloads whose class may follow the job's, where one of them does not yet (JOB-35)."""
+def needing_priority_update(obj: JsonObject, workloads: Iterable[Workload]) -> list[Workload]:
+    """The Workloads whose class is to be updated to the job's, if any of them differs (JOB-35)."""
     named = labels(obj).get(PRIORITY_CLASS_LABEL, "")
     may_follow = [each for each in workloads if _may_follow(each)]
     if all(_class_name(each) == named for each in may_follow):
@@ -95,7 +95,7 @@ def out_of_line(obj: JsonObject, workloads: Iterable[Workload]) -> list[Workload
 
 
 def with_priority(workload: Workload, priority: JobPriority) -> Workload:
-    """The Workload with that priority; the same where it has it."""
+    """The Workload with that priority; unchanged if it already has it."""
     if (workload.spec.priority, workload.spec.priority_class_ref) == priority:
         return workload
     spec = replace(workload.spec, priority=priority.value, priority_class_ref=priority.ref)

@@ -1,7 +1,7 @@
-"""A pass over one job: what it looks at, what it has decided so far, and how it ends (§4).
+"""A reconcile pass over one job: its inputs, its effects so far, and its end (§4).
 
-A pass reads caches and writes nothing; its effects are carried out afterwards, in order, up to the first that fails.
-Its steps see the Workload as their own effects will leave it.
+A pass reads caches and writes nothing; its effects are executed afterwards, in order, up to the first failure.
+Its steps see the Workload with the changes of earlier effects.
 """
 
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ RECLAIMABLE_MANAGER = "kueue-reclaimable-pods"
 
 
 class PassReader(ClusterReader, Classes, Protocol):
-    """What a pass looks at besides what frameworks may."""
+    """What a pass reads in addition to frameworks."""
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
-        """The labels of a namespace; None where there is none."""
+        """The labels of a namespace; None if it does not exist."""
 
     def flavor(self, name: str) -> ResourceFlavor | None:
         """A ResourceFlavor."""
@@ -35,18 +35,18 @@ class PassReader(ClusterReader, Classes, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PassPlan:
-    """What a pass came to: effects, and what is to follow."""
+    """The result of a pass: effects, an error, or a requeue."""
 
     effects: tuple[Effect, ...] = ()
     error: JobError | None = None
-    """Why the pass did not come to its end, once the effects are made."""
+    """Why the pass failed; raised after its effects are executed."""
     requeue_after: float | None = None
-    """Seconds after which to look again."""
+    """Seconds after which to reconcile again."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndPass:
-    """The end of a pass, said by a step."""
+    """Returned by a step that ends the pass."""
 
     requeue_after: float | None = None
 
@@ -61,37 +61,37 @@ class ReconcilePass:
     framework: Framework
     key: JobKey
     obj: JsonObject
-    """The job; of several members, their first with all of them under `items`."""
+    """The job; a composed one has all members under `items`."""
     reads: PassReader
     effects: list[Effect] = field(default_factory=list)
     workload: Workload | None = None
-    """The Workload that stands for the job, once it is found."""
+    """The Workload of the job, once it is found."""
     replaced: Workload | None = None
-    """The slice of an elastic job that a new one is to replace."""
+    """The slice of an elastic job that a new one replaces."""
 
     @property
     def manager(self) -> str:
-        """Field manager of what is the framework's own in a Workload."""
+        """Field manager of the framework's writes of Workloads."""
         return f"kueue-{self.framework.resource.kind.lower()}-controller"
 
-    def tell(self, reason: str, message: str) -> None:
-        """Send an event about the job."""
+    def record_event(self, reason: str, message: str) -> None:
+        """Record an event about the job."""
         self.effects.append(record_event(self.obj, reason, message))
 
     def write_status(self, before: Workload, after: Workload, manager: str = ADMISSION_MANAGER) -> Workload:
-        """Change the status of a Workload, if it changes."""
+        """Write the status of a Workload if it differs."""
         if after is not before and after.status != before.status:
             self.effects.append(PatchWorkload(before, after, manager))
         return self._followed(before, after)
 
     def write_object(self, before: Workload, after: Workload) -> Workload:
-        """Change metadata or spec of a Workload, if they change."""
+        """Write metadata or spec of a Workload if they differ."""
         if after is not before:
             self.effects.append(PatchWorkload(before, after, self.manager, WriteTarget.OBJECT))
         return self._followed(before, after)
 
     def stop(self, stop: Stop, restore_from: Workload | None) -> None:
-        """Stop the job, and restore it where a Workload has its originals (JOB-49, JOB-50)."""
+        """Stop the job, and restore it from the originals of a Workload, if given (JOB-49, JOB-50)."""
         before = originals(restore_from) if restore_from is not None else None
         self.effects.extend(self.framework.stop(self.obj, before, stop, self.reads))
 

@@ -1,6 +1,6 @@
-"""Passes over the jobs of one framework: read, plan, carry out (§4).
+"""Reconciles the jobs of one framework: read, plan, execute (§4).
 
-All decisions are `planning`'s; here is only what waits: the queue, the way up to owners, and the requests.
+`planning` makes all decisions; this module has the asynchronous parts: work queue, search of ancestors, requests.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ from kohort.kube.workqueue import WorkQueue
 log = logging.getLogger(__name__)
 
 WORKERS: Final = 16
-"""Jobs of one framework that are looked at at once; most of the time each waits for an answer of the server."""
-NOT_LIVE: Final = 1.0
-"""Seconds until the next look where a cache does not follow the server."""
-TAKEN: Final = 5.0
-"""Seconds until the next look where a Workload of the name has yet to go; its end is told by an event as well."""
+"""Concurrent reconciles of one framework; most of the time each waits for a response."""
+NOT_SYNCED_DELAY: Final = 1.0
+"""Seconds before a retry while caches are not synced."""
+NAME_TAKEN_DELAY: Final = 5.0
+"""Seconds before a retry while another Workload has the name; its deletion also triggers a reconcile."""
 
 
 class JobReconciler:
-    """Leads the jobs of one framework through their lives."""
+    """Reconciles the jobs of one framework."""
 
     def __init__(
         self,
@@ -48,38 +48,38 @@ class JobReconciler:
         self._framework = framework
         self._reads = reads
         self._expectations = expectations
-        reads.know(framework)
+        reads.add_framework(framework)
         self._recorder = context.recorder(f"{framework.name}-kueue-controller")
         self._queue: WorkQueue[JobKey] = WorkQueue(context.clock, framework.name, metrics=context.client.metrics)
         self._controller = Controller(
             framework.name, self._queue, self._reconcile, context.clock, context.client.metrics
         )
         triggers = JobEventMapper(framework, reads, expectations, self._queue.add_after)
-        reads.known[framework.resource].informer.subscribe(triggers.object_changed)
+        reads.caches[framework.resource].informer.subscribe(triggers.object_changed)
         context.workload_cache.subscribe(triggers.workload_changed)
 
     def start(self) -> None:
-        """Begin to look at jobs."""
+        """Start reconciling."""
         resource = self._framework.resource
         concurrency = self._context.settings.configuration.controller.group_kind_concurrency
         self._controller.start(concurrency.get(f"{resource.kind}.{resource.group}", WORKERS))
 
     async def stop(self) -> None:
-        """Come to the end of what has begun."""
+        """Stop after reconciles in flight."""
         await self._controller.stop()
 
     async def _reconcile(self, key: JobKey) -> RequeueAfter | None:
-        # A pass that writes nothing awaits nothing, and a thousand of them must not block others.
+        # A pass without writes awaits nothing, and a thousand of them must not block other tasks.
         await asyncio.sleep(0)
         if not self._context.leads():
             return None
         if not self._reads.is_synced(self._framework):
-            return RequeueAfter(NOT_LIVE)
+            return RequeueAfter(NOT_SYNCED_DELAY)
         plan = await self._plan(key)
         try:
-            await self._carry(plan)
+            await self._execute(plan)
         except WorkloadNameConflictError:
-            return RequeueAfter(TAKEN)
+            return RequeueAfter(NAME_TAKEN_DELAY)
         return self._end(key, plan)
 
     async def _plan(self, key: JobKey) -> PassPlan:
@@ -88,7 +88,7 @@ class JobReconciler:
             ancestor = await self._ancestor(obj)
         except JobError as error:
             return PassPlan(error.effects, error)
-        # The way up may have taken a while; the job is looked at as it is now.
+        # Finding ancestors may have taken a while; use the current state of the job.
         obj = self._framework.load(key, self._reads) if ancestor is not None else obj
         return plan_pass(self._framework, key, obj, ancestor, self._reads)
 
@@ -98,11 +98,11 @@ class JobReconciler:
         manages_all = self._reads.configuration.manage_jobs_without_queue_name
         return await managed_ancestor(obj, self._registry, self._reads.fetch, without_queue_name=manages_all)
 
-    async def _carry(self, plan: PassPlan) -> None:
+    async def _execute(self, plan: PassPlan) -> None:
         manager = f"kueue-{self._framework.resource.kind.lower()}-controller"
         carrier = EffectExecutor(self._context, self._reads, self._recorder, manager, self._expectations)
         for effect in plan.effects:
-            await carrier.carry(effect)
+            await carrier.execute(effect)
 
     def _end(self, key: JobKey, plan: PassPlan) -> RequeueAfter | None:
         if isinstance(plan.error, RetryError):

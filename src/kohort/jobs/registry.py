@@ -1,6 +1,6 @@
-"""The frameworks of a process: which are known, which are enabled, and what kinds of owners they make (§13).
+"""The frameworks of a process: known and enabled ones, and the kinds that they manage (§13).
 
-Built-ins come first, then plugins found by entry point; a name or kind that two claim fails at the start (JOB-92,
+Built-in ones come first, then plugins found by entry point; duplicate names or kinds fail at start-up (JOB-92,
 JOB-234).
 """
 
@@ -11,27 +11,25 @@ from importlib.metadata import entry_points
 
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.v1beta2 import Configuration
+from kohort.api.unsupported import GroupKind
 from kohort.jobs.contract import Framework
 from kohort.jobs.errors import JobError
 
 log = logging.getLogger(__name__)
 
 ENTRY_POINTS = "kohort.frameworks"
-"""Group of the entry points under which plugins offer a `Framework` class."""
-
-GroupKind = tuple[str, str]
-"""API group and kind; owner references may name any version."""
+"""Entry point group of plugins, which provide a `Framework` class."""
 
 TRANSIT_KINDS: frozenset[GroupKind] = frozenset({("apps", "ReplicaSet")})
-"""Owners that are never managed and may be walked through (JOB-3, JOB-188)."""
+"""Owners that are never managed, whose own owners are searched (JOB-3, JOB-188)."""
 
 
 class RegistryError(JobError):
-    """Frameworks that do not go together, or a name that no framework has."""
+    """Conflicting frameworks, or an unknown name."""
 
 
 def group_kind(api_version: str, kind: str) -> GroupKind:
-    """The group and kind that an owner reference or an object names."""
+    """The group and kind of an owner reference or an object."""
     return api_version.rpartition("/")[0], kind
 
 
@@ -41,9 +39,9 @@ class FrameworkRegistry:
 
     frameworks: Mapping[str, Framework]
     enabled: frozenset[str]
-    """Names of the frameworks that are at work, implied ones included (JOB-94)."""
+    """Names of enabled frameworks, including implied ones (JOB-94)."""
     configured: frozenset[str]
-    """Names that the configuration has; the rest of `enabled` is implied."""
+    """Names in the Configuration; the rest of `enabled` is implied."""
     external: frozenset[GroupKind] = frozenset()
     """Kinds that other controllers manage (JOB-96)."""
 
@@ -56,28 +54,24 @@ class FrameworkRegistry:
         return [self.frameworks[name] for name in sorted(self.enabled)]
 
     def is_known(self, group: GroupKind) -> bool:
-        """Whether an owner of that kind may be walked to (JOB-3)."""
+        """Whether the search of ancestors includes owners of that kind (JOB-3)."""
         return group in TRANSIT_KINDS or group in self.external or self._claims(group) is not None
 
     def is_managed(self, group: GroupKind) -> bool:
-        """Whether an owner of that kind may be the one that is queued (JOB-3)."""
+        """Whether an owner of that kind may be a managed ancestor (JOB-3)."""
         if group in self.external:
             return True
         framework = self._claims(group)
         return framework is not None and framework.name in self.enabled
 
-    def is_implicit(self, name: str) -> bool:
-        """Whether a framework is at work only because another one needs it (JOB-94)."""
-        return name in self.enabled and name not in self.configured
-
     def _claims(self, group: GroupKind) -> Framework | None:
-        """A framework that is more than a propagator of labels, which never claims anything (JOB-190)."""
+        """The framework of a kind, unless it only propagates labels (JOB-190)."""
         framework = self.framework(group)
         return framework if framework is not None and not framework.is_propagator else None
 
 
 def registry_of(configuration: Configuration, frameworks: Iterable[Framework]) -> FrameworkRegistry:
-    """The frameworks at work under a configuration; raises RegistryError (JOB-92, JOB-95)."""
+    """The registry for a Configuration; raises RegistryError (JOB-92, JOB-95)."""
     by_name = _by_name(frameworks)
     configured = _found(configuration.integrations.frameworks, by_name)
     external = frozenset(map(_external_kind, configuration.integrations.external_frameworks))
@@ -85,25 +79,22 @@ def registry_of(configuration: Configuration, frameworks: Iterable[Framework]) -
 
 
 def _found(names: Iterable[str], by_name: Mapping[str, Framework]) -> frozenset[str]:
-    """The configured frameworks that there are; a name of Kueue's that has none here yet is no error, only told."""
+    """The configured frameworks; Kueue's unsupported ones are ignored: a warning was logged with the Configuration."""
     for name in names:
-        if name in by_name:
-            continue
-        if name not in BUILT_IN_FRAMEWORKS:
-            known = ", ".join(sorted(by_name))
-            raise RegistryError(f"integrations.frameworks: {name!r} is no framework; known are {known}")
-        log.warning("framework %s is not available in this version: its jobs are not queued", name)
+        if name not in by_name and name not in BUILT_IN_FRAMEWORKS:
+            available = ", ".join(sorted(by_name))
+            raise RegistryError(f"integrations.frameworks: unknown integration {name!r}; available: {available}")
     return frozenset(names) & by_name.keys()
 
 
 def plugins() -> list[Framework]:
-    """Frameworks of installed packages; one that can't be loaded disables only itself (JOB-234)."""
+    """Frameworks of installed packages; one that fails to load is skipped (JOB-234)."""
     found: list[Framework] = []
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
         try:
             found.append(point.load()())
         except Exception:
-            log.exception("framework %s of %s can't be loaded and is left out", point.name, point.value)
+            log.exception("loading framework %s from %s failed, skipping it", point.name, point.value)
     return found
 
 
@@ -112,12 +103,10 @@ def _by_name(frameworks: Iterable[Framework]) -> dict[str, Framework]:
     kinds: dict[GroupKind, str] = {}
     for each in frameworks:
         if each.name in by_name:
-            raise RegistryError(f"two frameworks are called {each.name!r}; rename one")
+            raise RegistryError(f"duplicate framework {each.name!r}: rename one")
         other = kinds.setdefault(_kind_of(each), each.name)
         if other != each.name:
-            raise RegistryError(
-                f"frameworks {other!r} and {each.name!r} both manage {each.resource.kind}; leave one out"
-            )
+            raise RegistryError(f"frameworks {other!r} and {each.name!r} both manage {each.resource.kind}: remove one")
         by_name[each.name] = each
     return by_name
 
@@ -131,6 +120,6 @@ def _kind_of(framework: Framework) -> GroupKind:
 
 
 def _external_kind(text: str) -> GroupKind:
-    """From `Kind.version.group`, whose form the configuration has been checked for."""
+    """Parse `Kind.version.group`, which the Configuration has validated."""
     kind, _, rest = text.partition(".")
     return rest.partition(".")[2], kind

@@ -1,4 +1,4 @@
-"""Which jobs are ours (§3): by their namespace, their queue, and what their owners do."""
+"""Which jobs are managed (§3): by namespace, queue name and owners."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -13,7 +13,7 @@ from kohort.engine.lifecycle.conditions import is_admitted, is_evicted, is_finis
 from kohort.jobs.contract import ClusterReader
 from kohort.jobs.effects import PatchObject
 from kohort.jobs.keys import SLICE_REPLACEMENT_ANNOTATION
-from kohort.jobs.objects import asks_for_slices, metadata, queue_name, uid
+from kohort.jobs.objects import metadata, queue_name, requests_slices, uid
 from kohort.jobs.reconcile_pass import DONE, EndPass, ReconcilePass
 
 
@@ -24,25 +24,25 @@ def selects_namespace(configuration: Configuration, labels: Mapping[str, str]) -
 
 @lru_cache(maxsize=16)
 def _compiled(selector: bytes) -> Selector:
-    """The matcher of a selector; by its text, since structs with maps can't be keys."""
+    """The compiled selector, cached by its text, because structs with maps are not hashable."""
     return compile_selector(decode(selector, LabelSelector))
 
 
 def in_scope(this: ReconcilePass, ancestor: JsonObject | None) -> EndPass | None:
-    """End the pass where the job is none of ours, or its owner's affair (JOB-12)."""
+    """End the pass if the job is not managed, or its ancestor is queued instead (JOB-12)."""
     labels = this.reads.namespace_labels(this.key.namespace)
     if labels is None or not selects_namespace(this.reads.configuration, labels):
         return DONE
     if ancestor is not None:
-        _follow_ancestor(this, ancestor)
+        _suspend_with_ancestor(this, ancestor)
         return DONE
     if not queue_name(this.obj) and not this.reads.configuration.manage_jobs_without_queue_name:
         return DONE
     return None
 
 
-def _follow_ancestor(this: ReconcilePass, ancestor: JsonObject) -> None:
-    """Suspend a child whose owner may not run (JOB-6)."""
+def _suspend_with_ancestor(this: ReconcilePass, ancestor: JsonObject) -> None:
+    """Suspend a job whose managed ancestor may not run (JOB-6)."""
     framework, obj = this.framework, this.obj
     if framework.is_suspended(obj) or framework.finished(obj) is not None:
         return
@@ -51,20 +51,20 @@ def _follow_ancestor(this: ReconcilePass, ancestor: JsonObject) -> None:
     suspended = deepcopy(obj)
     framework.suspend(suspended)
     this.effects.append(PatchObject(obj, suspended))
-    this.tell("Suspended", "Kueue managed child job suspended")
+    this.record_event("Suspended", "Kueue managed child job suspended")
 
 
 def _must_wait(this: ReconcilePass, workload: Workload | None, ancestor: JsonObject) -> bool:
     if workload is None:
         return True
     gates = this.reads.gates
-    if asks_for_slices(this.obj, gates) or asks_for_slices(ancestor, gates):
+    if requests_slices(this.obj, gates) or requests_slices(ancestor, gates):
         return is_evicted(workload)
     return not is_admitted(workload)
 
 
 def _newest(this: ReconcilePass, ancestor: JsonObject) -> Workload | None:
-    """The ancestor's newest Workload that is not finished."""
+    """The ancestor's newest unfinished Workload."""
     living = [each for each in workloads_of(ancestor, this.reads) if not is_finished(each)]
     return living[-1] if living else None
 
@@ -78,7 +78,7 @@ def workloads_of(ancestor: JsonObject, reads: ClusterReader) -> list[Workload]:
 
 
 def is_owned_by(workload: Workload, ancestor: JsonObject) -> bool:
-    """Whether the ancestor itself owns the Workload, not an earlier object of its name."""
+    """Whether the ancestor owns the Workload, by UID."""
     return any(owner.uid == uid(ancestor) for owner in workload.metadata.owner_references)
 
 

@@ -1,6 +1,6 @@
-"""Elastic jobs: a job that changes in size keeps running while a larger slice of it waits for quota (JOB-80 to JOB-82).
+"""Elastic jobs: a resized job keeps running while a larger slice of it is pending (JOB-80 to JOB-82).
 
-Which slices live on is `engine.lifecycle`'s to say; here they are compared with the job, resized, or replaced.
+`engine.lifecycle` decides which slices finish; here they are compared with the job, resized, or replaced.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from kohort.jobs.keys import (
     SLICE_NAME_ANNOTATION,
     SLICE_REPLACEMENT_ANNOTATION,
 )
-from kohort.jobs.objects import asks_for_slices
+from kohort.jobs.objects import requests_slices
 from kohort.jobs.podset_infos import template_of
 from kohort.jobs.reconcile_pass import ReconcilePass
 from kohort.jobs.workload_matching import follow_priority, fresh_workload, name_of
@@ -28,18 +28,18 @@ from kohort.jobs.workload_matching import follow_priority, fresh_workload, name_
 
 def is_elastic(this: ReconcilePass) -> bool:
     """Whether the job may change in size while it runs (JOB-80)."""
-    return this.framework.is_elastic and asks_for_slices(this.obj, this.reads.gates)
+    return this.framework.is_elastic and requests_slices(this.obj, this.reads.gates)
 
 
-def living_slices(this: ReconcilePass) -> list[Workload]:
-    """The job's Workloads that are not finished, oldest first (JOB-81)."""
+def unfinished_slices(this: ReconcilePass) -> list[Workload]:
+    """The job's unfinished Workloads, oldest first (JOB-81)."""
     owned = this.framework.workloads(this.key, this.reads)
     return [each for each in owned if not is_finished(each) and is_controlled_by(each, this.obj)]
 
 
 def find_slice(this: ReconcilePass) -> bool:
-    """Take the slice that stands for the job, or say which a new one replaces; False where slices won't do (JOB-81)."""
-    current, kept = _settled(this, living_slices(this))
+    """Find the job's slice, or the one that a new slice replaces; returns False if slices do not apply (JOB-81)."""
+    current, kept = _settled(this, unfinished_slices(this))
     if current is None:
         return True
     wanted = {each.name: each.count for each in this.framework.pod_sets(this.obj, this.reads)}
@@ -54,10 +54,10 @@ def find_slice(this: ReconcilePass) -> bool:
 
 
 def _settled(this: ReconcilePass, living: Sequence[Workload]) -> tuple[Workload | None, Sequence[Workload]]:
-    """The slice to compare the job with, and all that live on, after those were ended that have no place any more."""
+    """The slice to compare the job with, and all remaining ones, after finishing superseded slices."""
     if len(living) <= 1:
         return (living[0] if living else None), living
-    # A slice that is being evicted still has pods: the job must stop before anything is ended or replaced.
+    # A slice that is being evicted still has pods: the job must stop before anything is finished or replaced.
     leaving = next((each for each in living if is_evicted(each) and is_reserved(each)), None)
     if leaving is not None:
         return leaving, living
@@ -70,7 +70,7 @@ def _settled(this: ReconcilePass, living: Sequence[Workload]) -> tuple[Workload 
 
 
 def _resize(this: ReconcilePass, current: Workload, wanted: Mapping[str, int], present: Mapping[str, int]) -> None:
-    """Change the counts in place, or have a larger slice made where quota is held already (JOB-81)."""
+    """Change the counts in place, or request a larger slice if quota is already reserved (JOB-81)."""
     grows = any(wanted[name] > present[name] for name in wanted)
     if not is_reserved(current) or not grows:
         this.write_object(current, _resized(current, wanted))
@@ -87,16 +87,16 @@ def new_slice(this: ReconcilePass) -> Workload:
     """The first slice of a job, or the one that replaces a smaller one (JOB-82)."""
     fresh = fresh_workload(this, this.framework.name_extra(this.obj))
     own = fresh.metadata
-    notes = {**own.annotations, ELASTIC_JOB_ANNOTATION: "true", SLICE_NAME_ANNOTATION: own.name}
+    annotations = {**own.annotations, ELASTIC_JOB_ANNOTATION: "true", SLICE_NAME_ANNOTATION: own.name}
     if this.replaced is not None:
         chain = this.replaced.metadata.annotations.get(SLICE_NAME_ANNOTATION) or this.replaced.metadata.name
         fresh = _with_templates_of(fresh, this.replaced, chain)
-        notes |= {SLICE_NAME_ANNOTATION: chain, SLICE_REPLACEMENT_ANNOTATION: name_of(this.replaced)}
-    return replace(fresh, metadata=replace(own, annotations=notes))
+        annotations |= {SLICE_NAME_ANNOTATION: chain, SLICE_REPLACEMENT_ANNOTATION: name_of(this.replaced)}
+    return replace(fresh, metadata=replace(own, annotations=annotations))
 
 
 def _with_templates_of(fresh: Workload, replaced: Workload, chain: str) -> Workload:
-    """The slice with the templates of the one that it replaces, since those of a running job are changed (Q-10).
+    """The slice with the templates of the replaced one, because those of a running job are modified (Q-10).
 
     Of what the first start added, only the name of the chain is kept, by which pods are found (JOB-82).
     """

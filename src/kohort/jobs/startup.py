@@ -1,4 +1,4 @@
-"""Job frameworks at work, started and stopped as one; each as soon as the server has its kind (JOB-95)."""
+"""Starts and stops the reconcilers of all frameworks; each starts once its kind is served (JOB-95)."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from kohort.controllers.context import ControllerContext
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import Framework
 from kohort.jobs.expectations import UidExpectations
-from kohort.jobs.failure_recovery import recovering
+from kohort.jobs.failure_recovery import running_failure_recovery
 from kohort.jobs.planners import Planner, PlannerReconciler
 from kohort.jobs.reconciler import JobReconciler
 from kohort.jobs.registry import FrameworkRegistry
@@ -22,23 +22,23 @@ from kohort.kube.errors import KubeError
 
 log = logging.getLogger(__name__)
 
-ASKING: Final = Backoff(base=1.0, cap=120.0, jitter=0.0)
-"""How patiently the server is asked for a kind that it does not have yet."""
+DISCOVERY_BACKOFF: Final = Backoff(base=1.0, cap=120.0, jitter=0.0)
+"""Backoff of discovery for kinds that are not served yet."""
 
 
 @asynccontextmanager
 async def running_job_reconcilers(context: ControllerContext, registry: FrameworkRegistry) -> AsyncIterator[None]:
-    """Jobs of all enabled frameworks led through their lives, for as long as the block lasts."""
-    crew = _Crew(context, registry)
+    """Runs the reconcilers of all enabled frameworks until the context exits."""
+    reconcilers = _JobReconcilers(context, registry)
     try:
-        async with recovering(context):
+        async with running_failure_recovery(context):
             yield
     finally:
-        await crew.stop()
+        await reconcilers.stop()
 
 
-class _Crew:
-    """All that is at work, and who still waits for a kind."""
+class _JobReconcilers:
+    """Started reconcilers, and tasks that wait for their kinds."""
 
     def __init__(self, context: ControllerContext, registry: FrameworkRegistry) -> None:
         self._context = context
@@ -50,21 +50,26 @@ class _Crew:
         self._working: list[JobReconciler] = []
         found = [each for framework in registry.active() for each in (framework, *framework.planners)]
         wanted = (each for each in found if each.is_reconciled or isinstance(each, Planner))
-        self._waiting = [asyncio.create_task(self._begin(each)) for each in wanted]
+        self._waiting = [asyncio.create_task(self._start_when_served(each)) for each in wanted]
 
     async def stop(self) -> None:
-        """Come to the end of what has begun."""
+        """Stop after reconciles in flight."""
         for task in self._waiting:
             task.cancel()
         await asyncio.gather(*self._waiting, return_exceptions=True)
         await asyncio.gather(self._ungater.stop(), *(each.stop() for each in self._working))
 
-    async def _begin(self, framework: Framework) -> None:
+    async def _start_when_served(self, framework: Framework) -> None:
         failures = 0
         while not await is_kind_served(self._context.client, framework.resource):
             failures += 1
-            wait = ASKING.steady(failures)
-            log.info("%s waits: the server has no %s; next look in %g s", framework.name, framework.resource.kind, wait)
+            wait = DISCOVERY_BACKOFF.steady(failures)
+            log.info(
+                "integration %s: resource %s not served, retrying in %g s",
+                framework.name,
+                framework.resource.kind,
+                wait,
+            )
             await self._context.clock.sleep(wait)
         reconciler = self._reconciler(framework)
         self._working.append(reconciler)
@@ -77,7 +82,7 @@ class _Crew:
 
 
 async def is_kind_served(client: Client, resource: Resource) -> bool:
-    """Whether the server has a kind now; one that can't be asked counts as having it not yet."""
+    """Whether the server serves a kind now; False if discovery fails."""
     try:
         found = await client.get_json(resource.root)
     except KubeError:

@@ -1,6 +1,6 @@
-"""The steps of a pass once the job is known to be ours, S4 to S16 (JOB-13 to JOB-25).
+"""The steps of a pass over a managed job, S4 to S16 (JOB-13 to JOB-25).
 
-Each either falls through (None) or ends the pass. They run in the order of `STEPS`.
+Each either continues (None) or ends the pass. They run in the order of `PASS_STEPS`.
 """
 
 from collections.abc import Callable
@@ -44,8 +44,8 @@ from kohort.jobs.reconcile_pass import (
     EndPass,
     ReconcilePass,
 )
-from kohort.jobs.slices import find_slice, is_elastic, living_slices, new_slice
-from kohort.jobs.timing import with_openings
+from kohort.jobs.slices import find_slice, is_elastic, new_slice, unfinished_slices
+from kohort.jobs.timing import with_gate_removals
 from kohort.jobs.workload_matching import find_match, find_prebuilt, fresh_workload, name_of
 from kohort.kube.options import DeletionOptions
 
@@ -53,11 +53,11 @@ FAILED_TO_START = "FailedToStart"
 SUCCEEDED, FAILED = "Succeeded", "Failed"
 QUEUE_NAME_ANNOTATION = f"The queue is named by annotation {QUEUE_NAME_LABEL}, as older guides do; use a label instead"
 
-Step = Callable[[ReconcilePass], EndPass | None]
+PassStep = Callable[[ReconcilePass], EndPass | None]
 
 
 def find_workload(this: ReconcilePass) -> EndPass | None:
-    """S4: the one Workload of the job; none where one is to be made (JOB-13)."""
+    """S4: find the Workload of the job (JOB-13)."""
     name = prebuilt_name(this.obj, this.reads.gates)
     if name:
         find_prebuilt(this, name)
@@ -67,7 +67,7 @@ def find_workload(this: ReconcilePass) -> EndPass | None:
 
 
 def write_conditions(this: ReconcilePass) -> EndPass | None:
-    """S5: conditions that the framework adds (JOB-14)."""
+    """S5: write conditions of the framework (JOB-14)."""
     workload = this.workload
     if workload is None:
         return None
@@ -83,21 +83,21 @@ def write_conditions(this: ReconcilePass) -> EndPass | None:
 
 
 def release_finished(this: ReconcilePass) -> EndPass | None:
-    """S7: nothing holds a finished Workload back any more (JOB-16)."""
+    """S7: remove the finalizers of a finished Workload and its job (JOB-16)."""
     workload = this.workload
     if workload is None or not is_finished(workload):
         return None
     this.effects.extend(this.framework.finalize(this.obj))
     released = this.write_object(workload, without_finalizer(workload))
     finished = condition(workload, FINISHED)
-    # Whoever finished it as the job ended has told so; others are told of here, once.
+    # A Workload that finished with its job already has an event; others get theirs here, once.
     if released is not workload and finished is not None and finished.reason not in (SUCCEEDED, FAILED):
-        _tell_finished(this, workload)
+        _record_finished(this, workload)
     return DONE
 
 
 def stop_if_workload_deleted(this: ReconcilePass) -> EndPass | None:
-    """S8: a Workload that is being deleted takes its job along, which then gets a new one (JOB-17)."""
+    """S8: stop the job of a Workload that is being deleted; it gets a new one afterwards (JOB-17)."""
     workload = this.workload
     if workload is None or workload.metadata.deletion_timestamp is None:
         return None
@@ -108,7 +108,7 @@ def stop_if_workload_deleted(this: ReconcilePass) -> EndPass | None:
 
 
 def hold_job(this: ReconcilePass) -> EndPass | None:
-    """S9: a job that a user has to mend first holds no quota (JOB-18)."""
+    """S9: release the quota of a job that a user must fix first (JOB-18)."""
     if not this.framework.on_hold(this.obj):
         return None
     workload = this.workload
@@ -121,28 +121,28 @@ def hold_job(this: ReconcilePass) -> EndPass | None:
 
 
 def finish_with_job(this: ReconcilePass) -> EndPass | None:
-    """S10: the job has ended, and all its Workloads with it (JOB-19)."""
+    """S10: finish all Workloads of a finished job (JOB-19)."""
     ended = this.framework.finished(this.obj)
     if ended is None:
         return None
     reason = SUCCEEDED if ended.success else FAILED
-    for each in _standing_for(this):
+    for each in _unfinished_workloads(this):
         this.write_status(each, finish(each, reason, ended.message, this.reads.now))
-        _tell_finished(this, each)
+        _record_finished(this, each)
     this.effects.extend(this.framework.finalize(this.obj))
     return DONE
 
 
-def _standing_for(this: ReconcilePass) -> list[Workload]:
-    """The Workload of the job; of an elastic job every slice that lives, or a waiting one would keep its quota."""
-    slices = living_slices(this) if is_elastic(this) else []
+def _unfinished_workloads(this: ReconcilePass) -> list[Workload]:
+    """The Workload of the job; for an elastic job all unfinished slices, which would keep their quota otherwise."""
+    slices = unfinished_slices(this) if is_elastic(this) else []
     latest = this.workload
     others = [each for each in slices if latest is None or each.metadata.name != latest.metadata.name]
     return [*([latest] if latest is not None else []), *others]
 
 
-def make_workload(this: ReconcilePass) -> EndPass | None:
-    """S11: a job without a Workload gets one, once nothing of it runs (JOB-20, JOB-36)."""
+def create_workload(this: ReconcilePass) -> EndPass | None:
+    """S11: create a missing Workload, once no pod is active (JOB-20, JOB-36)."""
     if this.workload is not None:
         return None
     if prebuilt_name(this.obj, this.reads.gates):
@@ -154,7 +154,7 @@ def make_workload(this: ReconcilePass) -> EndPass | None:
         return DONE
     workload = _new_workload(this)
     this.effects.append(CreateWorkload(workload, this.obj))
-    this.tell("CreatedWorkload", f"Created Workload: {name_of(workload)}")
+    this.record_event("CreatedWorkload", f"Created Workload: {name_of(workload)}")
     if QUEUE_NAME_LABEL in annotations(this.obj):
         this.effects.append(record_event(this.obj, "QueueNameAnnotation", QUEUE_NAME_ANNOTATION, "Warning"))
     return DONE
@@ -170,18 +170,18 @@ def _new_workload(this: ReconcilePass) -> Workload:
 
 
 def update_reclaimable_pods(this: ReconcilePass) -> EndPass | None:
-    """S12: pods that will not come back need no quota (JOB-21, JOB-57)."""
+    """S12: update reclaimable pods (JOB-21, JOB-57)."""
     workload = this.workload
     if workload is None or not this.reads.gates.enabled(Gate.ReclaimablePods):
         return None
     reported = this.framework.reclaimable(this.obj)
     if reported is None:
         return None
-    given = _capped(workload, reported, this.reads.gates)
+    assigned = _capped(workload, reported, this.reads.gates)
     present = {each.name: each.count for each in workload.status.reclaimable_pods}
-    if given == present:
+    if assigned == present:
         return None
-    entries = tuple(ReclaimablePod(name=name, count=count) for name, count in given.items())
+    entries = tuple(ReclaimablePod(name=name, count=count) for name, count in assigned.items())
     this.write_status(
         workload, with_status(workload, replace(workload.status, reclaimable_pods=entries)), RECLAIMABLE_MANAGER
     )
@@ -189,33 +189,33 @@ def update_reclaimable_pods(this: ReconcilePass) -> EndPass | None:
 
 
 def _capped(workload: Workload, reported: dict[str, int], gates: FeatureGates) -> dict[str, int]:
-    """At most all pods of a set, and never fewer than before while quota is held, unless the set shrank (API-67)."""
+    """At most all pods of a set, and never fewer than before with reserved quota, unless the set shrank (API-67)."""
     fixed = workload.status.reclaimable_pods if is_reserved(workload) else ()
     shrunk = scaled_down_pod_sets(workload, gates)
     kept = {each.name: each.count for each in fixed if each.name not in shrunk}
-    given: dict[str, int] = {}
+    assigned: dict[str, int] = {}
     for each in workload.spec.pod_sets:
         count = max(reported.get(each.name, 0), kept.get(each.name, 0))
         if each.name in reported or each.name in kept:
-            given[each.name] = min(count, each.count)
-    return given
+            assigned[each.name] = min(count, each.count)
+    return assigned
 
 
 def update_pods_ready(this: ReconcilePass) -> EndPass | None:
-    """S13: whether the pods are ready, where somebody waits for them (JOB-22, JOB-56)."""
+    """S13: update PodsReady if waitForPodsReady is configured (JOB-22, JOB-56)."""
     workload = this.workload
     if workload is None or not this.reads.configuration.waits_for_pods_ready(this.reads.gates):
         return None
     ready = is_admitted(workload) and this.framework.pods_ready(this.obj, this.reads)
-    told = report_readiness(workload, ready=ready, now=this.reads.now)
-    if told is workload:
+    changed = report_readiness(workload, ready=ready, now=this.reads.now)
+    if changed is workload:
         return None
-    this.write_status(workload, told, PODS_READY_MANAGER)
+    this.write_status(workload, changed, PODS_READY_MANAGER)
     return DONE
 
 
 def stop_evicted(this: ReconcilePass) -> EndPass | None:
-    """S14: an evicted job stops, and its quota goes when its pods have gone (JOB-23)."""
+    """S14: stop an evicted job, and release its quota when its pods are gone (JOB-23)."""
     workload = this.workload
     evicted = condition(workload, EVICTED) if workload is not None else None
     if workload is None or evicted is None or not is_evicted(workload):
@@ -227,7 +227,7 @@ def stop_evicted(this: ReconcilePass) -> EndPass | None:
 
 
 def _expire(this: ReconcilePass, workload: Workload) -> EndPass:
-    """Delete a job some time after Kohort has given it up, where so configured (JOB-59)."""
+    """Delete a deactivated job after its retention period, if configured (JOB-59)."""
     text = this.reads.configuration.object_retention_policies.workloads.after_deactivated_by_kueue
     keep = None if text is None else to_timedelta(parse_duration(text))
     expiry = job_expiry(workload, keep)
@@ -237,13 +237,13 @@ def _expire(this: ReconcilePass, workload: Workload) -> EndPass:
     if left > 0:
         return EndPass(requeue_after=left)
     this.effects.append(DeleteObject(this.obj, DeletionOptions(propagation="Background")))
-    this.tell("Deleted", "Deleted job: deactivation retention period expired")
+    this.record_event("Deleted", "Deleted job: deactivation retention period expired")
     this.effects.extend(this.framework.finalize(this.obj))
     return DONE
 
 
 def start_admitted(this: ReconcilePass) -> EndPass | None:
-    """S15: a suspended job starts once it is admitted, and tells what it waits for until then (JOB-24)."""
+    """S15: start a suspended job once it is admitted; until then record pending checks (JOB-24)."""
     workload = this.workload
     if workload is None or not this.framework.is_suspended(this.obj):
         return None
@@ -251,13 +251,13 @@ def start_admitted(this: ReconcilePass) -> EndPass | None:
         _start(this, workload)
         return DONE
     if is_reserved(workload):
-        _tell_checks(this, workload)
-    _follow_queue(this, workload)
+        _record_checks(this, workload)
+    _update_queue(this, workload)
     return DONE
 
 
 def _start(this: ReconcilePass, workload: Workload) -> None:
-    """Start with what was admitted; where that can't work, the Workload is finished (JOB-48)."""
+    """Start with the admitted infos; if that cannot succeed, finish the Workload (JOB-48)."""
     admission = workload.status.admission
     started = f"Admitted by clusterQueue {admission.cluster_queue if admission else ''}"
     try:
@@ -265,7 +265,7 @@ def _start(this: ReconcilePass, workload: Workload) -> None:
         if isinstance(this.framework, Composable):
             if not _is_dispatched(this, workload):
                 opened = this.framework.run(this.obj, infos, started, this.reads)
-                this.effects.extend(with_openings(opened, workload))
+                this.effects.extend(with_gate_removals(opened, workload))
             return
         running = deepcopy(this.obj)
         this.framework.start(running, infos)
@@ -273,33 +273,33 @@ def _start(this: ReconcilePass, workload: Workload) -> None:
         this.write_status(workload, finish(workload, FAILED_TO_START, str(error), this.reads.now))
         return
     this.effects.append(PatchObject(this.obj, running))
-    this.tell("Started", started)
+    this.record_event("Started", started)
 
 
 def _is_dispatched(this: ReconcilePass, workload: Workload) -> bool:
-    """Whether the pods run in another cluster, and stay gated in this one (JOB-48)."""
+    """Whether the pods run in another cluster and stay gated in this one (JOB-48)."""
     checks = (this.reads.check_controller(each.name) for each in workload.status.admission_checks)
     return MULTIKUEUE_CONTROLLER in checks
 
 
-def _tell_checks(this: ReconcilePass, workload: Workload) -> None:
+def _record_checks(this: ReconcilePass, workload: Workload) -> None:
     checks = workload.status.admission_checks
     waiting = [f"{each.name}: {each.message}" for each in checks if each.state == "Pending" and each.message]
     if waiting:
-        this.tell("UpdatedAdmissionCheck", "; ".join(waiting))
+        this.record_event("UpdatedAdmissionCheck", "; ".join(waiting))
 
 
-def _follow_queue(this: ReconcilePass, workload: Workload) -> None:
-    """Hand a changed queue on to the Workload (JOB-53)."""
+def _update_queue(this: ReconcilePass, workload: Workload) -> None:
+    """Copy a changed queue name to the Workload (JOB-53)."""
     wanted = queue_name(this.obj) or None
     if not is_reserved(workload) and (workload.spec.queue_name or None) != wanted:
         this.write_object(workload, replace(workload, spec=replace(workload.spec, queue_name=wanted)))
 
 
 def stop_unadmitted(this: ReconcilePass) -> EndPass | None:
-    """S16: a job that runs without being admitted is stopped; pods of an elastic one are gated one by one (JOB-25).
+    """S16: stop a job that runs without admission; pods of an elastic job are gated individually (JOB-25).
 
-    A stop that has begun is brought to its end first, whatever happened meanwhile.
+    A stop in progress is completed first.
     """
     workload = this.workload
     if workload is not None and (this.framework.is_stopping(this.obj) or not _may_run(this, workload)):
@@ -311,18 +311,18 @@ def _may_run(this: ReconcilePass, workload: Workload) -> bool:
     return is_admitted(workload) or is_elastic(this)
 
 
-def _tell_finished(this: ReconcilePass, workload: Workload) -> None:
-    this.tell("FinishedWorkload", f"Workload '{name_of(workload)}' is declared finished")
+def _record_finished(this: ReconcilePass, workload: Workload) -> None:
+    this.record_event("FinishedWorkload", f"Workload '{name_of(workload)}' is declared finished")
 
 
-STEPS: tuple[Step, ...] = (
+PASS_STEPS: tuple[PassStep, ...] = (
     find_workload,
     write_conditions,
     release_finished,
     stop_if_workload_deleted,
     hold_job,
     finish_with_job,
-    make_workload,
+    create_workload,
     update_reclaimable_pods,
     update_pods_ready,
     stop_evicted,

@@ -1,6 +1,6 @@
-"""What is timed of jobs: how long Workloads and open gates took (docs/spec/api-config-metrics.md, section 11).
+"""Timings of jobs: creation of Workloads and removal of gates (docs/spec/api-config-metrics.md, section 11).
 
-Each is told by whoever made the write, so that what was refused or lost is not counted.
+They are recorded after a successful write, so that failed ones are not counted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,25 +10,25 @@ from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.times import parse_time
 from kohort.engine.lifecycle.conditions import ADMITTED, condition
-from kohort.jobs.effects import Effect, GateOpened, PatchObject
+from kohort.jobs.effects import Effect, GateRemoved, PatchObject
 from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION
 from kohort.jobs.objects import gates, metadata, queue_name
 from kohort.metrics import KueueMetrics
 
 FIRST = 1
-"""The generation of a job that nobody has changed; later ones may have waited for their user."""
+"""The generation of an unchanged job; later ones may have waited for their user."""
 
 
-def with_openings(effects: Iterable[Effect], workload: Workload) -> Iterator[Effect]:
-    """The effects, each write that takes gates from a pod followed by the word that they are open."""
+def with_gate_removals(effects: Iterable[Effect], workload: Workload) -> Iterator[Effect]:
+    """The effects, with a GateRemoved after each write that removes gates of a pod."""
     for effect in effects:
         yield effect
         if isinstance(effect, PatchObject):
-            yield from (GateOpened(gate, workload) for gate in _opened(effect))
+            yield from (GateRemoved(gate, workload) for gate in _opened(effect))
 
 
 def time_creation(metrics: KueueMetrics, owner: JsonObject, now: datetime) -> None:
-    """A Workload was created for a job: how long after the job itself."""
+    """Observe the time between the creation of a job and of its Workload."""
     head = metadata(owner)
     if head.get("generation") != FIRST or not head.get("creationTimestamp"):
         return
@@ -37,8 +37,8 @@ def time_creation(metrics: KueueMetrics, owner: JsonObject, now: datetime) -> No
     metrics.workload_creation_latency_seconds.observe(max(waited, 0.0), job_kind=owner["kind"], **custom)
 
 
-def time_opening(metrics: KueueMetrics, gate: str, workload: Workload, now: datetime) -> None:
-    """A gate is open: how long after the admission."""
+def time_gate_removal(metrics: KueueMetrics, gate: str, workload: Workload, now: datetime) -> None:
+    """Observe the time between admission and removal of a gate."""
     admitted, admission = condition(workload, ADMITTED), workload.status.admission
     if admitted is None or admitted.last_transition_time is None or admission is None:
         return

@@ -1,6 +1,6 @@
-"""What the annotations of a template ask of topology-aware scheduling (JOB-77).
+"""The topology request of a pod set, from the annotations of its template (JOB-77).
 
-Annotations are validated by webhooks; what is wrong all the same, on older objects, counts as not said.
+Webhooks validate annotations; invalid ones of older objects are ignored.
 """
 
 from collections.abc import Mapping
@@ -32,13 +32,13 @@ def topology_request(
     sub_group_index_label: str | None = None,
     sub_group_count: int | None = None,
 ) -> TopologyRequest | None:
-    """The request of a pod set; None where neither template nor framework has something to say (JOB-77, JOB-79)."""
+    """The topology request of a pod set; None if neither template nor framework requires one (JOB-77, JOB-79)."""
     if not gates.enabled(Gate.TopologyAwareScheduling):
         return None
-    notes = (template.get("metadata") or {}).get("annotations") or {}
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
     request = TopologyRequest(
-        **_mode(notes),
-        **_layers(notes),
+        **_mode(annotations),
+        **_layers(annotations),
         pod_index_label=pod_index_label,
         sub_group_index_label=sub_group_index_label,
         sub_group_count=sub_group_count,
@@ -46,22 +46,25 @@ def topology_request(
     return request if request != TopologyRequest() else None
 
 
-def _mode(notes: Mapping[str, str]) -> dict[str, Any]:
+def _mode(annotations: Mapping[str, str]) -> dict[str, Any]:
     for annotation, field in ((REQUIRED_TOPOLOGY_ANNOTATION, "required"), (PREFERRED_TOPOLOGY_ANNOTATION, "preferred")):
-        if annotation in notes:
-            group = notes.get(PODSET_GROUP_ANNOTATION)
-            return {field: notes[annotation]} | ({"pod_set_group_name": group} if group else {})
-    unconstrained = notes.get(UNCONSTRAINED_TOPOLOGY_ANNOTATION)
+        if annotation in annotations:
+            group = annotations.get(PODSET_GROUP_ANNOTATION)
+            return {field: annotations[annotation]} | ({"pod_set_group_name": group} if group else {})
+    unconstrained = annotations.get(UNCONSTRAINED_TOPOLOGY_ANNOTATION)
     if unconstrained in TRUE_VALUES | _FALSE:
         return {"unconstrained": unconstrained in TRUE_VALUES}
     return {}
 
 
-def _layers(notes: Mapping[str, str]) -> dict[str, Any]:
-    """Slices: one layer as a pair of annotations, or several as JSON; half a pair says nothing."""
-    if SLICE_CONSTRAINTS_ANNOTATION in notes:
-        return {"slice_constraints": _constraints(notes[SLICE_CONSTRAINTS_ANNOTATION])}
-    level, size = notes.get(SLICE_REQUIRED_TOPOLOGY_ANNOTATION), whole_number(notes.get(SLICE_SIZE_ANNOTATION))
+def _layers(annotations: Mapping[str, str]) -> dict[str, Any]:
+    """Slices: one layer as a pair of annotations, or several as JSON; half a pair is ignored."""
+    if SLICE_CONSTRAINTS_ANNOTATION in annotations:
+        return {"slice_constraints": _constraints(annotations[SLICE_CONSTRAINTS_ANNOTATION])}
+    level, size = (
+        annotations.get(SLICE_REQUIRED_TOPOLOGY_ANNOTATION),
+        whole_number(annotations.get(SLICE_SIZE_ANNOTATION)),
+    )
     if level is None or size is None:
         return {}
     return {"pod_set_slice_required_topology": level, "pod_set_slice_size": size}

@@ -1,4 +1,4 @@
-"""What makes a job be looked at again (JOB-26): itself, its Workloads, its owner's Workloads, what frameworks add."""
+"""Events that trigger reconciles of a job (JOB-26): of itself, its Workloads, its owner's Workloads, watched kinds."""
 
 from collections.abc import Callable, Iterable
 
@@ -14,8 +14,8 @@ from kohort.jobs.registry import group_kind
 
 OWNER_UID = "controller uid"
 
-Wake = Callable[[JobKey, float], None]
-"""Have a job looked at, so many seconds from now."""
+Enqueue = Callable[[JobKey, float], None]
+"""Enqueues a job after a delay in seconds."""
 
 
 def owner_uids(obj: JsonObject) -> Iterable[str]:
@@ -25,37 +25,39 @@ def owner_uids(obj: JsonObject) -> Iterable[str]:
 
 
 class JobEventMapper:
-    """Turns events into keys of one framework's jobs."""
+    """Maps events to keys of one framework's jobs."""
 
-    def __init__(self, framework: Framework, reads: CacheReader, expectations: UidExpectations, wake: Wake) -> None:
+    def __init__(
+        self, framework: Framework, reads: CacheReader, expectations: UidExpectations, enqueue: Enqueue
+    ) -> None:
         self._framework = framework
         self._reads = reads
         self._expectations = expectations
-        self._wake = wake
-        self._known: ObjectAssumeCache = reads.known[framework.resource]
+        self._wake = enqueue
+        self._known: ObjectAssumeCache = reads.caches[framework.resource]
         if framework.follows_owner:
             self._known.index(OWNER_UID, owner_uids)
         for watch in framework.watches:
-            self._follow(watch)
+            self._watch(watch)
 
     def object_changed(self, old: CachedObject | None, new: CachedObject | None) -> None:
-        """A job, or a member of one, came, changed or went."""
+        """Handle an event of a job or of one of its members."""
         for state in (old, new):
             key = self._framework.key(state.json()) if state is not None else None
             if key is not None:
-                self._see_leaving(key, state, is_gone=new is None)
+                self._observe_deletion(key, state, is_gone=new is None)
                 self._wake(key, 0.0)
 
-    def _see_leaving(self, key: JobKey, state: CachedObject | None, *, is_gone: bool) -> None:
-        """A deletion that was expected has been seen (JOB-27)."""
+    def _observe_deletion(self, key: JobKey, state: CachedObject | None, *, is_gone: bool) -> None:
+        """Record the observation of an expected deletion (JOB-27)."""
         if state is not None and (is_gone or is_terminating(state.json())):
             self._expectations.observe(str(key), state.identity.uid)
 
     def workload_changed(self, old: Workload | None, new: Workload | None) -> None:
-        """A Workload came, changed or went: its jobs, and those that its job controls, want to know (JOB-7)."""
+        """Handle an event of a Workload: enqueue its jobs, and those that its job controls (JOB-7)."""
         keys = {key for state in (old, new) if state is not None for key in self._keys_of(state)}
         if new is None and old is not None and isinstance(self._framework, Composable):
-            # Another job's Workload may have been in a group's way (JOB-159).
+            # Another job's Workload may have had the group's name (JOB-159).
             keys.add(JobKey(old.metadata.namespace, old.metadata.name, is_group=True))
         for key in keys:
             self._wake(key, 0.0)
@@ -71,10 +73,10 @@ class JobEventMapper:
         if is_group and isinstance(self._framework, Composable):
             yield JobKey(namespace, workload.metadata.name, is_group=True)
 
-    def _follow(self, watch: WatchedKind) -> None:
+    def _watch(self, watch: WatchedKind) -> None:
         def changed(old: CachedObject | None, new: CachedObject | None) -> None:
             for state in (old, new):
                 for key in watch.jobs(state.json(), self._reads) if state is not None else ():
                     self._wake(key, watch.delay)
 
-        self._reads.known[watch.resource].informer.subscribe(changed)
+        self._reads.caches[watch.resource].informer.subscribe(changed)

@@ -1,6 +1,6 @@
-"""The controller that opens the gates of elastic jobs' pods (JOB-84).
+"""The controller that ungates pods of elastic jobs (JOB-84).
 
-Pods are watched from the first elastic job on, and only those that were started by us: most clusters need no watch.
+Pods are watched from the first elastic job on, and only those with Kueue's label: most clusters need no watch.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from kohort.jobs.effects import PatchObject, key_of
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.keys import ELASTIC_GATE, PODSET_LABEL
 from kohort.jobs.objects import metadata, uid
-from kohort.jobs.timing import time_opening
+from kohort.jobs.timing import time_gate_removal
 from kohort.jobs.ungating import chain_of, is_gated, is_slice, serving_slice, slice_named_by, ungate
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.options import ListScope, WriteOptions
@@ -28,15 +28,15 @@ from kohort.kube.workqueue import WorkQueue
 CHAIN: Final = "slice chain"
 SLICE: Final = "slice of pod"
 BATCH: Final = 1.0
-"""Seconds by which events of pods are gathered."""
-NOT_LIVE: Final = 1.0
+"""Seconds by which reconciles are delayed, to batch events of pods."""
+NOT_SYNCED_DELAY: Final = 1.0
 WORKERS: Final = 4
 MANAGER: Final = "kueue-elastic-jobs-controller"
 STARTED_BY_US: Final = ListScope(labels=PODSET_LABEL)
 
 
 def chains(workload: Workload) -> Iterable[tuple[str, str]]:
-    """The chain of an elastic job's slice, to find all its slices by."""
+    """The chain of an elastic job's slice, which all its slices share."""
     return ((workload.metadata.namespace, chain_of(workload)),) if is_slice(workload) else ()
 
 
@@ -47,7 +47,7 @@ def slices_of_pod(pod: JsonObject) -> Iterable[tuple[str, str]]:
 
 
 class Ungater:
-    """Opens gates of pods, chain by chain."""
+    """Ungates pods, chain by chain."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
@@ -59,14 +59,14 @@ class Ungater:
         )
 
     def start(self) -> None:
-        """Begin to look, where the gate is on."""
+        """Start reconciling, if the feature gate is on."""
         if self._context.settings.gates.enabled(Gate.ElasticJobsViaWorkloadSlices):
             self._context.workloads.index(CHAIN, chains)
             self._context.workload_cache.subscribe(self._workload_changed)
         self._controller.start(WORKERS)
 
     async def stop(self) -> None:
-        """Come to the end of what has begun."""
+        """Stop after reconciles in flight."""
         await self._controller.stop()
 
     def _workload_changed(self, _old: Workload | None, new: Workload | None) -> None:
@@ -92,7 +92,7 @@ class Ungater:
         self._queue.add_after(key, BATCH)
 
     def _chain(self, key: ObjectKey) -> ObjectKey:
-        """The chain that a pod's annotation leads to: its name, or that of a Workload in it."""
+        """The chain in a pod's annotation, which has its name or that of a Workload in it."""
         workload = self._context.workload_cache.get(key)
         return ObjectKey(key.namespace, chain_of(workload)) if workload is not None else key
 
@@ -100,14 +100,14 @@ class Ungater:
         if self._pods is None or not self._context.leads():
             return None
         if not (self._pods.informer.synced and self._context.feed.is_synced):
-            return RequeueAfter(NOT_LIVE)
+            return RequeueAfter(NOT_SYNCED_DELAY)
         slices = self._slices(key)
         serving = serving_slice(slices)
         if serving is None or not self._expectations.is_settled(str(key)):
             return None
         for patch in ungate(serving, self._pods_of(key, slices)):
             await self._write(self._pods, str(key), patch)
-            time_opening(self._context.metrics, ELASTIC_GATE, serving, self._context.now())
+            time_gate_removal(self._context.metrics, ELASTIC_GATE, serving, self._context.now())
         return None
 
     def _slices(self, key: ObjectKey) -> list[Workload]:
@@ -116,7 +116,7 @@ class Ungater:
         return sorted((each for each in known if each is not None), key=_age)
 
     def _pods_of(self, key: ObjectKey, slices: Iterable[Workload]) -> list[JsonObject]:
-        """Pods that name the chain, or any Workload of it."""
+        """Pods that reference the chain, or any Workload of it."""
         if self._pods is None:
             return []
         names = dict.fromkeys((key.name, *(each.metadata.name for each in slices)))

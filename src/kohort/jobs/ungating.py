@@ -1,4 +1,4 @@
-"""Which gated pods of an elastic job may be placed: as many as its newest admitted slice has room for (JOB-84)."""
+"""Which gated pods of an elastic job to ungate: up to the counts of its newest admitted slice (JOB-84)."""
 
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
@@ -21,7 +21,7 @@ OVER = ("Succeeded", "Failed")
 
 
 def is_slice(workload: Workload) -> bool:
-    """Whether the Workload stands for an elastic job."""
+    """Whether the Workload is a slice of an elastic job."""
     return workload.metadata.annotations.get(ELASTIC_JOB_ANNOTATION) == "true"
 
 
@@ -31,24 +31,24 @@ def chain_of(workload: Workload) -> str:
 
 
 def slice_named_by(pod: JsonObject) -> str:
-    """The chain, or else the Workload, that a pod was started for; empty where it is none of ours."""
-    notes = annotations(pod)
-    return notes.get(SLICE_NAME_ANNOTATION) or notes.get(WORKLOAD_ANNOTATION) or ""
+    """The chain, or else the Workload, that a pod was started for; empty for unmanaged pods."""
+    found = annotations(pod)
+    return found.get(SLICE_NAME_ANNOTATION) or found.get(WORKLOAD_ANNOTATION) or ""
 
 
 def is_gated(pod: JsonObject) -> bool:
-    """Whether the pod waits for its place in an elastic job."""
+    """Whether the pod has the elastic-job gate."""
     return ELASTIC_GATE in gates(pod)
 
 
 def serving_slice(slices: Iterable[Workload]) -> Workload | None:
-    """The newest slice that pods may run by; `slices` are oldest first."""
+    """The newest slice that allows pods to run; `slices` are oldest first."""
     fit = [each for each in slices if is_admitted(each) and not is_finished(each) and not is_evicted(each)]
     return fit[-1] if fit else None
 
 
 def ungate(workload: Workload, pods: Sequence[JsonObject]) -> list[PatchObject]:
-    """The pods to be placed, by name, as far as each pod set has room (JOB-84)."""
+    """The pods to ungate, by name, within the capacity of each pod set (JOB-84)."""
     living = [pod for pod in pods if not _is_over(pod)]
     return [patch for pod_set in workload.spec.pod_sets for patch in _ungate_set(workload, pod_set, living)]
 
@@ -56,8 +56,8 @@ def ungate(workload: Workload, pods: Sequence[JsonObject]) -> list[PatchObject]:
 def _ungate_set(workload: Workload, pod_set: Any, pods: Sequence[JsonObject]) -> list[PatchObject]:
     mine = [pod for pod in pods if labels(pod).get(PODSET_LABEL) == pod_set.name]
     gated = sorted((pod for pod in mine if is_gated(pod)), key=lambda pod: str(metadata(pod).get("name")))
-    room = pod_set.count - (len(mine) - len(gated))
-    freed = [_freed(pod, workload, pod_set.name) for pod in gated[: max(room, 0)]]
+    capacity = pod_set.count - (len(mine) - len(gated))
+    freed = [_freed(pod, workload, pod_set.name) for pod in gated[: max(capacity, 0)]]
     return [PatchObject(pod, after) for pod, after in zip(gated, freed, strict=False) if after is not None]
 
 
@@ -66,7 +66,7 @@ def _is_over(pod: JsonObject) -> bool:
 
 
 def _freed(pod: JsonObject, workload: Workload, pod_set: str) -> JsonObject | None:
-    """The pod without its gate, with what admission checks add; None where that contradicts what it has."""
+    """The pod without its gate, with the updates of admission checks; None if they conflict with it."""
     freed = deepcopy(pod)
     spec = freed["spec"]
     spec["schedulingGates"] = [gate for gate in spec["schedulingGates"] if gate.get("name") != ELASTIC_GATE]
@@ -83,7 +83,7 @@ def _freed(pod: JsonObject, workload: Workload, pod_set: str) -> JsonObject | No
 
 
 def _adds(owner: dict[str, Any], name: str, added: dict[str, str]) -> bool:
-    """Add what is absent; False where something else stands in its place."""
+    """Add absent values; returns False on a conflict."""
     if not added:
         return True
     present = owner.setdefault(name, {})

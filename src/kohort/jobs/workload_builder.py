@@ -1,4 +1,4 @@
-"""A Workload from a job (§6): what is common to all frameworks; the pod sets are the framework's."""
+"""Builds the Workload of a job (§6): the parts that all frameworks share."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -20,7 +20,7 @@ from kohort.jobs.contract import Framework
 from kohort.jobs.keys import ADMISSION_GATED_BY_ANNOTATION, JOB_UID_LABEL, PROVISIONING_PREFIX
 from kohort.jobs.names import workload_name
 from kohort.jobs.objects import annotations, labels, maximum_execution_time, metadata, queue_name, uid
-from kohort.jobs.podsets import JobPodSet, Template
+from kohort.jobs.podsets import JobPodSet
 
 
 def build_workload(
@@ -53,7 +53,7 @@ def build_workload(
 
 
 def with_demand(workload: Workload, obj: JsonObject) -> Workload:
-    """The Workload with the queue and the time limit that the job asks for (JOB-38)."""
+    """The Workload with the job's queue and maximum execution time (JOB-38)."""
     spec = replace(
         workload.spec,
         queue_name=queue_name(obj) or None,
@@ -63,13 +63,13 @@ def with_demand(workload: Workload, obj: JsonObject) -> Workload:
 
 
 def label_keys(configuration: Configuration, gates: FeatureGates) -> tuple[str, ...]:
-    """Labels that Workloads get from their jobs, those that metrics ask for among them (JOB-37, API-145)."""
+    """Labels that Workloads get from their jobs, including those for metrics (JOB-37, API-145)."""
     measured = (each.source_key for each in _measured(configuration, gates) if not each.source_annotation_key)
     return tuple(dict.fromkeys((*configuration.integrations.label_keys_to_copy, *measured)))
 
 
 def annotation_keys(configuration: Configuration, gates: FeatureGates) -> tuple[str, ...]:
-    """Annotations that Workloads get from their jobs because metrics ask for them (JOB-37, API-145)."""
+    """Annotations that Workloads get from their jobs for metrics (JOB-37, API-145)."""
     return tuple(each.source_key for each in _measured(configuration, gates) if each.source_annotation_key)
 
 
@@ -98,7 +98,7 @@ def copied_annotations(obj: JsonObject, configuration: Configuration, gates: Fea
 
 
 def stored(pod_sets: Sequence[JobPodSet], gates: FeatureGates) -> tuple[StoredPodSet, ...]:
-    """Pod sets as a Workload keeps them (JOB-42, JOB-45)."""
+    """Pod sets of a Workload's spec (JOB-42, JOB-45)."""
     partial = gates.enabled(Gate.PartialAdmission)
     return tuple(
         StoredPodSet(
@@ -112,7 +112,7 @@ def stored(pod_sets: Sequence[JobPodSet], gates: FeatureGates) -> tuple[StoredPo
     )
 
 
-def sanitised(template: Template) -> Template:
+def sanitised(template: JsonObject) -> JsonObject:
     """The template without environment variables that a later one of the same name overrides (JOB-42)."""
     spec = template.get("spec") or {}
     groups = [name for name in ("containers", "initContainers") if any(map(_repeats, spec.get(name) or ()))]

@@ -1,4 +1,4 @@
-"""The one Workload of a job: prebuilt, matching, or brought in line; all others go (JOB-28 to JOB-35)."""
+"""Finds the Workload of a job: prebuilt, matching, or updated; others are deleted (JOB-28 to JOB-35)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -21,8 +21,8 @@ from kohort.jobs.keys import (
     JOB_UID_LABEL,
     SLICE_REPLACEMENT_ANNOTATION,
 )
-from kohort.jobs.objects import annotations, asks_for_slices, metadata, uid
-from kohort.jobs.priority import out_of_line, resolve_priority, with_priority
+from kohort.jobs.objects import annotations, metadata, requests_slices, uid
+from kohort.jobs.priority import needing_priority_update, resolve_priority, with_priority
 from kohort.jobs.reconcile_pass import ReconcilePass
 from kohort.jobs.workload_builder import build_workload
 
@@ -32,14 +32,14 @@ NOT_RESTORED = "Missing Workload; unable to restore pod templates"
 
 
 def side_of(this: ReconcilePass) -> JobComparison:
-    """The job as it is compared with Workloads."""
+    """The compared parts of the job."""
     return JobComparison(
         this.obj, this.framework.pod_sets(this.obj, this.reads), is_suspended=this.framework.is_suspended(this.obj)
     )
 
 
 def name_of(workload: Workload) -> str:
-    """Namespace and name, as events tell them."""
+    """Namespace and name, for events."""
     return f"{workload.metadata.namespace}/{workload.metadata.name}"
 
 
@@ -47,7 +47,7 @@ def name_of(workload: Workload) -> str:
 
 
 def find_prebuilt(this: ReconcilePass, name: str) -> None:
-    """Take the Workload that the job names, if it stands for the job (JOB-29)."""
+    """Use the prebuilt Workload if it is equivalent to the job (JOB-29)."""
     found = this.reads.workload(ObjectKey(this.key.namespace, name))
     if found is None or _is_foreign(found, this):
         return
@@ -65,7 +65,7 @@ def _is_foreign(workload: Workload, this: ReconcilePass) -> bool:
 
 
 def _owned(workload: Workload, this: ReconcilePass) -> Workload:
-    """The Workload as the job owns it; the same where it does already."""
+    """The Workload with an owner reference to the job; unchanged if it already has one."""
     head = workload.metadata
     missing = [each for each in _references(this) if each.uid not in {owner.uid for owner in head.owner_references}]
     if not missing:
@@ -92,8 +92,8 @@ def _is_composed(this: ReconcilePass) -> bool:
 
 
 def _is_replacement(this: ReconcilePass, workload: Workload) -> bool:
-    """Whether the Workload is a slice that makes its job larger, which the job follows later (JOB-29)."""
-    is_elastic = this.framework.is_elastic and asks_for_slices(this.obj, this.reads.gates)
+    """Whether the Workload is a larger slice, to which the job is resized later (JOB-29)."""
+    is_elastic = this.framework.is_elastic and requests_slices(this.obj, this.reads.gates)
     return is_elastic and SLICE_REPLACEMENT_ANNOTATION in workload.metadata.annotations
 
 
@@ -109,7 +109,7 @@ def _stands_for(this: ReconcilePass, workload: Workload) -> bool:
 
 
 def find_match(this: ReconcilePass) -> None:
-    """Take the Workload that stands for the job, bring one in line, or have the others deleted (JOB-31)."""
+    """Use the equivalent Workload, or update one; others are deleted (JOB-31)."""
     match, extra = _divided(this, this.framework.workloads(this.key, this.reads))
     reusable = _reusable(this, extra) if match is None else None
     if reusable is not None:
@@ -127,7 +127,7 @@ def find_match(this: ReconcilePass) -> None:
 
 
 def _divided(this: ReconcilePass, workloads: Sequence[Workload]) -> tuple[Workload | None, list[Workload]]:
-    """The first Workload that stands for the job, and all others."""
+    """The first Workload that is equivalent to the job, and all others."""
     if isinstance(this.framework, Composable) and this.framework.is_composed(this.obj):
         found = this.framework.match(this.obj, workloads, this.reads)
         this.effects.extend(found.effects)
@@ -140,7 +140,7 @@ def _divided(this: ReconcilePass, workloads: Sequence[Workload]) -> tuple[Worklo
 
 
 def _reusable(this: ReconcilePass, extra: Sequence[Workload]) -> Workload | None:
-    """The Workload to update in place: without quota, of this very job, while the job is suspended (DEV-8)."""
+    """The Workload to update in place: without quota, of this job, while the job is suspended (DEV-8)."""
     if not extra or _is_composed(this) or not this.framework.is_suspended(this.obj):
         return None
     first = extra[0]
@@ -148,7 +148,7 @@ def _reusable(this: ReconcilePass, extra: Sequence[Workload]) -> Workload | None
 
 
 def _stop_unmatched(this: ReconcilePass, extra: Sequence[Workload]) -> None:
-    """Stop a job that runs without a Workload, with what is known of its originals (JOB-31)."""
+    """Stop a job that runs without a Workload, and restore it if its originals are known (JOB-31)."""
     if this.framework.finished(this.obj) is not None:
         return
     only = extra[0] if len(extra) == 1 else None
@@ -162,21 +162,21 @@ def _delete(this: ReconcilePass, extra: Sequence[Workload], why: str) -> None:
     for each in extra:
         released = this.write_object(each, without_finalizer(each))
         this.effects.append(DeleteWorkload(released))
-        this.tell("DeletedWorkload", f"Deleted not matching Workload: {name_of(each)}")
+        this.record_event("DeletedWorkload", f"Deleted not matching Workload: {name_of(each)}")
     if extra:
         raise RetryError(f"{why}: deleted {len(extra)} workloads")
 
 
 def _bring_in_line(this: ReconcilePass, workload: Workload) -> None:
-    """Give the Workload the spec that the job has now; whether it is active stays as it was (JOB-31)."""
+    """Update the Workload's spec from the job; `active` is kept (JOB-31)."""
     fresh = fresh_workload(this)
     spec = replace(fresh.spec, active=workload.spec.active)
     this.write_object(workload, replace(workload, spec=spec))
-    this.tell("UpdatedWorkload", f"Updated not matching Workload for suspended job: {name_of(workload)}")
+    this.record_event("UpdatedWorkload", f"Updated not matching Workload for suspended job: {name_of(workload)}")
 
 
 def fresh_workload(this: ReconcilePass, extra: str = "") -> Workload:
-    """A Workload of the job as it is now, complete with its priority (§6)."""
+    """A new Workload of the job, with its priority (§6)."""
     framework, reads = this.framework, this.reads
     pod_sets = framework.pod_sets(this.obj, reads)
     built = build_workload(framework, this.obj, pod_sets, reads.configuration, reads.gates, extra)
@@ -184,7 +184,7 @@ def fresh_workload(this: ReconcilePass, extra: str = "") -> Workload:
 
 
 def _follow_gates(this: ReconcilePass, workload: Workload) -> None:
-    """Hand the job's admission gates on to its Workload (JOB-31, JOB-62)."""
+    """Copy the job's admission gates to its Workload (JOB-31, JOB-62)."""
     if not this.reads.gates.enabled(Gate.AdmissionGatedBy):
         return
     wanted = annotations(this.obj).get(ADMISSION_GATED_BY_ANNOTATION, "")
@@ -194,12 +194,12 @@ def _follow_gates(this: ReconcilePass, workload: Workload) -> None:
     others = {key: value for key, value in present.items() if key != ADMISSION_GATED_BY_ANNOTATION}
     noted = {**others, ADMISSION_GATED_BY_ANNOTATION: wanted} if wanted else others
     this.write_object(workload, replace(workload, metadata=replace(workload.metadata, annotations=noted)))
-    this.tell("UpdatedWorkload", f'Updated workload AdmissionGatedBy to "{wanted}"')
+    this.record_event("UpdatedWorkload", f'Updated workload AdmissionGatedBy to "{wanted}"')
 
 
 def follow_priority(this: ReconcilePass, workloads: Sequence[Workload]) -> None:
-    """Hand a changed priority class of the job on to its Workloads (JOB-35)."""
-    behind = out_of_line(this.obj, workloads)
+    """Copy a changed priority class of the job to its Workloads (JOB-35)."""
+    behind = needing_priority_update(this.obj, workloads)
     if not behind:
         return
     pod_sets = this.framework.pod_sets(this.obj, this.reads)
@@ -207,4 +207,4 @@ def follow_priority(this: ReconcilePass, workloads: Sequence[Workload]) -> None:
     for each in behind:
         if with_priority(each, priority) is not each:
             this.write_object(each, with_priority(each, priority))
-            this.tell("UpdatedWorkload", f"Updated workload priority class: {name_of(each)}")
+            this.record_event("UpdatedWorkload", f"Updated workload priority class: {name_of(each)}")

@@ -1,15 +1,12 @@
 """The job frameworks of this process: built-in ones and plugins, as enabled by the Configuration."""
 
-from collections.abc import Iterable, Mapping, Sequence
-
-import msgspec
+from collections.abc import Iterable, Mapping
 
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS, KnownFramework
-from kohort.api.config.v1beta2 import Configuration
 from kohort.api.resource import Resource
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.jobs.contract import Framework
-from kohort.jobs.registry import FrameworkRegistry, plugins, registry_of
+from kohort.jobs.registry import FrameworkRegistry, plugins
 
 
 def all_frameworks() -> list[Framework]:
@@ -26,16 +23,6 @@ def known_frameworks(frameworks: Iterable[Framework]) -> Mapping[str, KnownFrame
 def framework_names(frameworks: Iterable[Framework]) -> frozenset[str]:
     """Names of frameworks."""
     return frozenset(each.name for each in frameworks)
-
-
-def enabled_frameworks(configuration: Configuration, frameworks: Sequence[Framework]) -> FrameworkRegistry:
-    """The enabled frameworks, without Kueue's unsupported ones, which were logged when the Configuration was loaded."""
-    names = {each.name for each in frameworks}
-    wanted = configuration.integrations.frameworks
-    missing = [name for name in wanted if name in BUILT_IN_FRAMEWORKS and name not in names]
-    kept = tuple(name for name in wanted if name not in missing)
-    integrations = msgspec.structs.replace(configuration.integrations, frameworks=kept)
-    return registry_of(msgspec.structs.replace(configuration, integrations=integrations), frameworks)
 
 
 def resources_of(registry: FrameworkRegistry) -> list[Resource]:

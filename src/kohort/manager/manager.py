@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kohort.controllers.context import ControllerContext, ManagerSettings
 from kohort.engine.engine import Engine
 from kohort.manager.leadership import Leadership
-from kohort.web.listening import ListenAddress
+from kohort.web.listening import BindAddress
 from kohort.webhooks.startup import ServingCertificates
 
 
@@ -19,7 +19,7 @@ class Manager:
     context: ControllerContext | None = None
     """The current context, once its caches are synced."""
     certificates: ServingCertificates | None = None
-    addresses: dict[str, ListenAddress] = field(default_factory=dict)
+    addresses: dict[str, BindAddress] = field(default_factory=dict)
     """Addresses of its enabled servers, by name."""
     leading: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while this replica leads and its controllers run."""

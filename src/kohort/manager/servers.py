@@ -15,7 +15,7 @@ from kohort.manager.options import MetricsExposure
 from kohort.metrics.registry import MetricsRegistry
 from kohort.web.authorization import AuthorizationFilter, allow_all
 from kohort.web.health import HealthCheck, health_app
-from kohort.web.listening import ListenAddress, listening
+from kohort.web.listening import BindAddress, listening
 from kohort.web.metrics_page import metrics_app
 from kohort.web.visibility.server import visibility_app
 from kohort.webhooks.startup import ServingCertificates
@@ -37,10 +37,10 @@ class ServerDependencies:
 @asynccontextmanager
 async def running_health_server(
     configuration: Configuration, checks: Mapping[str, HealthCheck]
-) -> AsyncIterator[ListenAddress | None]:
+) -> AsyncIterator[BindAddress | None]:
     """Serves health probes until the context exits."""
     settings = configuration.health
-    address = ListenAddress.parse(settings.health_probe_bind_address, "health.healthProbeBindAddress")
+    address = BindAddress.parse(settings.health_probe_bind_address, "health.healthProbeBindAddress")
     app = health_app(settings.liveness_endpoint_name, settings.readiness_endpoint_name, checks)
     async with AsyncExitStack() as stack:
         yield await stack.enter_async_context(listening(app, address, "health")) if address else None
@@ -49,10 +49,10 @@ async def running_health_server(
 @asynccontextmanager
 async def running_metrics_server(
     dependencies: ServerDependencies, registry: MetricsRegistry, exposure: MetricsExposure
-) -> AsyncIterator[ListenAddress | None]:
+) -> AsyncIterator[BindAddress | None]:
     """Serves metrics until the context exits."""
     configuration = dependencies.configuration
-    address = ListenAddress.parse(configuration.metrics.bind_address, "metrics.bindAddress")
+    address = BindAddress.parse(configuration.metrics.bind_address, "metrics.bindAddress")
     async with AsyncExitStack() as stack:
         if address is None:
             yield None
@@ -67,7 +67,7 @@ async def running_metrics_server(
 @asynccontextmanager
 async def running_visibility_server(
     dependencies: ServerDependencies, engine: Callable[[], Engine | None]
-) -> AsyncIterator[ListenAddress | None]:
+) -> AsyncIterator[BindAddress | None]:
     """Serves the visibility API until the context exits; it responds with 503 while caches are not synced (API-99)."""
     address = visibility_address(dependencies.configuration, dependencies.gates)
     if address is None:
@@ -81,9 +81,9 @@ async def running_visibility_server(
             yield bound
 
 
-def visibility_address(configuration: Configuration, gates: FeatureGates) -> ListenAddress | None:
+def visibility_address(configuration: Configuration, gates: FeatureGates) -> BindAddress | None:
     """The address of the visibility API; None if its gate is off."""
     if not gates.enabled(Gate.VisibilityOnDemand):
         return None
     settings = configuration.visibility_server or VisibilityServer()
-    return ListenAddress(settings.bind_address or "", settings.bind_port)
+    return BindAddress(settings.bind_address or "", settings.bind_port)

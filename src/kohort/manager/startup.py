@@ -15,11 +15,12 @@ from kohort.controllers.startup import running_leader_controllers, running_queue
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting.context_builder import JobContextBuilder
 from kohort.jobs.expectations import UidExpectations
+from kohort.jobs.registry import registry_of
 from kohort.jobs.startup import running_job_reconcilers
 from kohort.kube.client import Client
 from kohort.kube.rate_limiter import TokenBucket
 from kohort.manager.crds import ensure_crds
-from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
+from kohort.manager.frameworks import all_frameworks, resources_of
 from kohort.manager.leadership import Leadership
 from kohort.manager.leadership_loop import ControllerGroups, LeadershipLoop
 from kohort.manager.manager import Manager
@@ -34,7 +35,7 @@ from kohort.manager.servers import (
 from kohort.metrics.kube import ClientMetrics
 from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import MetricsRegistry
-from kohort.web.listening import ListenAddress
+from kohort.web.listening import BindAddress
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.configurations import InCluster, ManagerEndpoint, WebhookLocation, at_url
 from kohort.webhooks.jobs import framework_registrations, job_handlers
@@ -74,7 +75,7 @@ class _Start:
         self._settings = settings
         self._options = options
         self._configuration = settings.configuration
-        self._frameworks = enabled_frameworks(settings.configuration, all_frameworks())
+        self._frameworks = registry_of(settings.configuration, all_frameworks())
         self._job_contexts: JobContextBuilder | None = None
         election = self._configuration.leader_election
         leadership = Leadership(self._client, election, settings.namespace, options.identity)
@@ -114,7 +115,7 @@ class _Start:
             self._configuration, self._certificates, handlers, options.webhook_client_ca, options.webhook_socket
         )
         server = await self._stack.enter_async_context(results)
-        self._record_address("webhooks", ListenAddress(self._configuration.webhook.host, server.port))
+        self._record_address("webhooks", BindAddress(self._configuration.webhook.host, server.port))
 
     async def serve_others(self) -> None:
         """Serve metrics and the visibility API."""
@@ -147,7 +148,7 @@ class _Start:
             return at_url(self._options.webhook_url)
         return InCluster(self._settings.namespace, self._configuration.internal_cert_management.webhook_service_name)
 
-    def _record_address(self, name: str, address: ListenAddress | None) -> None:
+    def _record_address(self, name: str, address: BindAddress | None) -> None:
         if address is not None:
             self.manager.addresses[name] = address
             log.info("serving %s on %s", name, address)

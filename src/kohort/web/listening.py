@@ -20,14 +20,14 @@ class AddressError(ApiError):
 
 
 @dataclass(frozen=True, slots=True)
-class ListenAddress:
+class BindAddress:
     """Host and port; an empty host means all interfaces, port 0 any free port."""
 
     host: str
     port: int
 
     @classmethod
-    def parse(cls, text: str, field: str) -> "ListenAddress | None":
+    def parse(cls, text: str, field: str) -> "BindAddress | None":
         """Parse `host:port`; None if the server is disabled by "0" or an empty string."""
         if text in ("", "0"):
             return None
@@ -44,8 +44,8 @@ class ListenAddress:
 
 @asynccontextmanager
 async def listening(
-    app: web.Application, address: ListenAddress, name: str, tls: ssl.SSLContext | None = None
-) -> AsyncIterator[ListenAddress]:
+    app: web.Application, address: BindAddress, name: str, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[BindAddress]:
     """Serves an application until the context exits; yields its address with the actual port. Raises AddressError."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
@@ -55,7 +55,7 @@ async def listening(
             await site.start()
         except OSError as error:
             raise AddressError(f"{name}: cannot listen on {address}: {error.strerror or error}") from None
-        yield ListenAddress(address.host, _port(runner))
+        yield BindAddress(address.host, _port(runner))
     finally:
         open_connections = transports(runner.server) if runner.server else []
         await runner.cleanup()

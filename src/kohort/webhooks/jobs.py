@@ -32,7 +32,7 @@ from kohort.webhooks.shapes import check_shape
 class JobContextProvider(Protocol):
     """Builds the context of a job."""
 
-    async def gather(self, obj: JsonObject, *, is_new: bool, author: UserInfo | None) -> JobContext:
+    async def build(self, obj: JsonObject, *, is_new: bool, author: UserInfo | None) -> JobContext:
         """The context of one request; raises ApiError or KubeError."""
 
 
@@ -89,16 +89,16 @@ def _handler(framework: Framework, act: WebhookType, contexts: JobContexts) -> A
 async def _defaulted(framework: Framework, request: AdmissionRequest, builder: JobContextProvider) -> AdmissionResponse:
     job = _object(request.object, request)
     old = None if request.old is None else _object(request.old, request)
-    facts = await builder.gather(job, is_new=old is None, author=_author(job, old, request))
-    defaulted, warnings = default_job(framework, job, facts)
+    context = await builder.build(job, is_new=old is None, author=_author(job, old, request))
+    defaulted, warnings = default_job(framework, job, context)
     return Allowed(json_patch(job, defaulted), warnings)
 
 
 async def _validated(framework: Framework, request: AdmissionRequest, builder: JobContextProvider) -> AdmissionResponse:
     job = _object(request.object, request)
     old = None if request.old is None else _object(request.old, request)
-    facts = await builder.gather(job, is_new=old is None, author=_author(job, old, request))
-    return validation_response(*validate_job(framework, job, old, facts))
+    context = await builder.build(job, is_new=old is None, author=_author(job, old, request))
+    return validation_response(*validate_job(framework, job, old, context))
 
 
 def _author(job: JsonObject, old: JsonObject | None, request: AdmissionRequest) -> UserInfo | None:

@@ -25,7 +25,7 @@ from kohort.engine.lifecycle.conditions import (
 from kohort.engine.lifecycle.reasons import WORKLOAD_SLICE_REPLACED
 from kohort.metrics.series import WorkloadSeries
 
-Labels = dict[str, str]
+_Labels = dict[str, str]
 
 
 class WorkloadMetrics:
@@ -110,7 +110,7 @@ class WorkloadMetrics:
         labels = {"cluster_queue": old.status.admission.cluster_queue, "reason": evicted.reason}
         self._metrics.workload_eviction_latency_seconds.observe(took, **labels)
 
-    def _series(self, workload: Workload) -> Iterator[tuple[WorkloadSeries, Labels]]:
+    def _series(self, workload: Workload) -> Iterator[tuple[WorkloadSeries, _Labels]]:
         """The series of the Workload's ClusterQueue and LocalQueue, with their labels."""
         by, namespace, cluster_queue = _by(workload), workload.metadata.namespace, self._cluster_queue_of(workload)
         if cluster_queue:
@@ -145,7 +145,7 @@ def _counted_last(old: Workload, new: Workload) -> EvictionCount | None:
     return next(grown, None)
 
 
-def _by(workload: Workload) -> Labels:
+def _by(workload: Workload) -> _Labels:
     ref = workload.spec.priority_class_ref
     return {"priority_class": ref.name or "" if ref else ""}
 

@@ -1,6 +1,6 @@
-"""The facts of a job for its webhooks, from the caches of a running manager.
+"""Builds the context of a job for its webhooks from the caches of a running manager.
 
-Only the namespace and owners may cost a request: either can be younger than what the caches have seen.
+Only the namespace and owners may need a request: they can be newer than the caches.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.errors import RetryError
 from kohort.jobs.keys import MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, is_terminating, metadata, uid
-from kohort.jobs.ownership import ControllerRights
+from kohort.jobs.ownership import ControllerPermissions
 from kohort.jobs.registry import FrameworkRegistry, group_kind
 from kohort.jobs.scope import is_owned_by, may_run, selects_namespace, workloads_of
 from kohort.kube.errors import StatusError
@@ -25,16 +25,16 @@ from kohort.kube.reviews import Reviews
 
 
 class JobContextBuilder:
-    """Knows the surroundings of every job."""
+    """Builds job contexts."""
 
     def __init__(self, context: ControllerContext, registry: FrameworkRegistry, reads: CacheReader) -> None:
         self._context = context
         self._registry = registry
         self._reads = reads
-        self._rights = ControllerRights(Reviews(context.client))
+        self._rights = ControllerPermissions(Reviews(context.client))
 
-    async def gather(self, obj: JsonObject, *, is_new: bool, author: UserInfo | None) -> JobContext:
-        """The facts of one request; raises RetryError where an owner can't be found (JOB-3).
+    async def build(self, obj: JsonObject, *, is_new: bool, author: UserInfo | None) -> JobContext:
+        """The context of one request; raises RetryError if an owner cannot be found (JOB-3).
 
         `author` is the user whose request sets the object's controller; None where it leaves that as it was.
         """
@@ -68,7 +68,7 @@ class JobContextBuilder:
         return found.metadata.labels
 
     def _depends_on_owners(self, obj: JsonObject, *, is_new: bool) -> bool:
-        """Whether anything is decided by who owns the object; a walk costs requests, and must not hinder an update."""
+        """Whether the owners of the object matter; finding them costs requests, and must not block an update."""
         if is_terminating(obj) and self._reads.gates.enabled(Gate.SkipAncestorCheckForDeletedWorkloads):
             return False
         framework = self._registry.framework(group_kind(obj.get("apiVersion", ""), obj.get("kind", "")))
@@ -83,14 +83,14 @@ class JobContextBuilder:
         try:
             found = await managed_ancestor(obj, self._registry, self._reads.fetch, without_queue_name=manages_all)
         except RetryError:
-            # What is left of a job whose owner has gone must be able to change, or nobody could take its finalizers.
+            # A job whose owner is gone must accept updates, or its finalizers could not be removed.
             if is_new:
                 raise
             return False
         return found is not None and (not self._is_top_level(obj) or await self._may_have_pods(found))
 
     async def _is_forged(self, obj: JsonObject, author: UserInfo) -> bool:
-        """Whether the author names a controller whose rights he does not have (DEV-9)."""
+        """Whether the author sets a controller without having its permissions (DEV-9)."""
         claimed = known_controller(obj, self._registry)
         if claimed is None:
             return False
@@ -102,14 +102,14 @@ class JobContextBuilder:
         return framework is not None and framework.is_top_level
 
     async def _may_have_pods(self, ancestor: JsonObject) -> bool:
-        """Whether the ancestor is admitted, by the server's word where the caches do not have it yet (DEV-9)."""
+        """Whether the ancestor is admitted; read from the server if the caches do not have it yet (DEV-9)."""
         if any(map(may_run, workloads_of(ancestor, self._reads))):
             return True
         live = await self._reads.live_workloads(metadata(ancestor).get("namespace", ""), uid(ancestor))
         return any(is_owned_by(each, ancestor) and may_run(each) for each in live)
 
     def _dispatches(self, namespace: str, queue: str) -> bool:
-        """Whether a check of the ClusterQueue behind a LocalQueue sends jobs to other clusters (JOB-70)."""
+        """Whether a check of a LocalQueue's ClusterQueue dispatches jobs to other clusters (JOB-70)."""
         local = self._context.local_queues.cache.get((namespace, queue))
         cluster = (
             self._context.cluster_queues.cache.get(("", local.spec.cluster_queue or "")) if local is not None else None

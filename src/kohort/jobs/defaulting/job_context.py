@@ -1,6 +1,6 @@
-"""What the webhooks of a job depend on besides the job: queues, classes, owners and settings around it.
+"""What the webhooks of a job depend on besides the job: queues, classes, owners and settings.
 
-The caller gathers it, so that defaulting and validation are plain functions and never wait.
+The caller builds it, so that defaulting and validation are synchronous functions.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from kohort.jobs.objects import is_terminating, queue_name
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """The surroundings of one job at the time of a request."""
+    """The context of one job at the time of a request."""
 
     reads: ClusterReader
     is_new: bool = True
@@ -22,34 +22,34 @@ class JobContext:
     in_scope: bool = True
     """Whether jobs of its namespace are managed (JOB-1)."""
     has_managed_owner: bool = False
-    """Whether it is queued with an owner, near or far (JOB-3)."""
+    """Whether it has a managed ancestor, which is queued instead (JOB-3)."""
     has_owner_of_managed_kind: bool = False
     """Whether its controller is of a managed kind, queued or not (JOB-8)."""
     has_forged_controller: bool = False
-    """Whether the sender named a controller that is not his to name (DEV-9)."""
+    """Whether the client set a controller without permission (DEV-9)."""
     has_default_queue: bool = False
     """Whether its namespace has a LocalQueue `default`."""
     has_default_priority_class: bool = False
     """Whether there is a WorkloadPriorityClass `default`."""
     dispatches: Callable[[str], bool] = lambda _queue: False
-    """Whether a LocalQueue of its namespace leads to other clusters (JOB-70)."""
+    """Whether a LocalQueue of its namespace dispatches to other clusters (JOB-70)."""
 
     @property
     def gates(self) -> FeatureGates:
-        """Which behaviours are on."""
+        """The feature gates."""
         return self.reads.gates
 
     @property
     def manages_without_queue(self) -> bool:
-        """Whether jobs are managed although they name no queue (JOB-5)."""
+        """Whether jobs without a queue name are managed (JOB-5)."""
         return self.reads.configuration.manage_jobs_without_queue_name
 
 
-def should_manage(obj: JsonObject, facts: JobContext) -> bool:
+def should_manage(obj: JsonObject, context: JobContext) -> bool:
     """Whether the job is to be queued on its own (JOB-2, DEV-1)."""
-    if is_terminating(obj) or facts.has_managed_owner or not facts.in_scope:
+    if is_terminating(obj) or context.has_managed_owner or not context.in_scope:
         return False
-    return bool(queue_name(obj)) or facts.manages_without_queue
+    return bool(queue_name(obj)) or context.manages_without_queue
 
 
 def set_label(obj: JsonObject, name: str, value: str) -> None:

@@ -1,6 +1,6 @@
-"""Kinds that webhooks see and no reconciler does: they have no Workload, so there is nothing to start, stop or count.
+"""Kinds with webhooks and without a reconciler: they have no Workload, so there is nothing to start, stop or count.
 
-Either their pods are queued one by one, or what they make is queued, and they only hand labels down.
+Either their pods are queued individually, or they only propagate labels to objects that are queued.
 """
 
 from collections.abc import Sequence
@@ -23,49 +23,49 @@ class WebhookOnly(Framework):
     is_reconciled: ClassVar[bool] = False
 
     def is_foreign(self, obj: JsonObject) -> bool:
-        """Whether another framework has charge of the object, so that this one leaves it alone."""
+        """Whether another framework manages the object, so that this one ignores it."""
         return False
 
     def is_suspended(self, obj: JsonObject) -> bool:
-        """Nothing of it waits: its pods or jobs do."""
+        """Never: its pods or jobs are suspended instead."""
         return False
 
     def suspend(self, obj: JsonObject) -> None:
-        """There is no switch."""
+        """Does nothing: the kind has no suspend field."""
 
     def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
-        """None that are counted here."""
+        """None: its pods are counted elsewhere."""
         return []
 
     def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:
-        """There is no switch."""
+        """Does nothing: the kind has no suspend field."""
 
     def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
-        """Nothing was ever added."""
+        """Never: nothing was added."""
         return False
 
     def finished(self, obj: JsonObject) -> Finish | None:
-        """It has no end that anybody waits for."""
+        """Never."""
         return None
 
     def is_active(self, obj: JsonObject) -> bool:
-        """It holds no quota itself."""
+        """Never: it has no quota itself."""
         return False
 
     def pods_ready(self, obj: JsonObject, reads: ClusterReader) -> bool:
-        """Nobody waits for its pods as a whole."""
+        """Always: its pods are not awaited as a whole."""
         return True
 
 
 class Propagator(WebhookOnly):
-    """A kind whose labels are handed to what it makes; three facts make one (JOB-190, JOB-233)."""
+    """A kind that propagates its labels to the objects it creates (JOB-190, JOB-233)."""
 
     is_propagator: ClassVar[bool] = True
     target: ClassVar[tuple[str, ...]]
-    """Path of the object whose `metadata.labels` the children get."""
+    """Path of the template whose `metadata.labels` the created objects get."""
 
     def default(self, obj: JsonObject, reads: ClusterReader) -> None:
-        """Hand the labels down, without overwriting what stands there."""
+        """Propagate the labels, without overwriting existing ones."""
         handed = {name: value for name in HANDED_DOWN if (value := labels(obj).get(name))}
         if not handed:
             return

@@ -1,6 +1,6 @@
-"""CronJobs: each Job that one makes is queued by itself, so its labels go to the Jobs (JOB-194).
+"""CronJobs: labels are propagated to their Jobs, which are queued individually (JOB-194).
 
-`spec.suspend` stays the user's, and a CronJob never is a managed owner.
+`spec.suspend` is left to the user, and a CronJob never is a managed owner.
 """
 
 from typing import ClassVar

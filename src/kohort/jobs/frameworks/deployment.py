@@ -1,4 +1,4 @@
-"""Deployments: every pod is queued by itself; there is no Workload of the whole (JOB-173)."""
+"""Deployments: every pod is queued individually; there is no Workload for the whole (JOB-173)."""
 
 from typing import ClassVar
 
@@ -14,5 +14,5 @@ class DeploymentFramework(PodParent):
     resource: ClassVar[Resource] = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
 
     def is_foreign(self, obj: JsonObject) -> bool:
-        """Nobody else gates the pods of a Deployment."""
+        """Never: no other framework gates the pods of a Deployment."""
         return False

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 
 def indexes_below(text: str, limit: int) -> frozenset[int]:
-    """The indexes of a text that are below a limit; what is malformed or runs backwards is left out."""
+    """The indexes below a limit; malformed and descending intervals are ignored."""
     return frozenset(index for part in text.split(",") for index in _interval(part, limit))
 
 
@@ -12,5 +12,5 @@ def _interval(part: str, limit: int) -> Iterator[int]:
     first, dash, last = part.partition("-")
     if not first.isdecimal() or (dash and not last.isdecimal()):
         return iter(())
-    # The limit bounds what a malformed status could make us count.
+    # The limit bounds the work for a malformed status.
     return iter(range(int(first), min(int(last if dash else first) + 1, limit)))

@@ -1,7 +1,7 @@
 """batch/v1 Job (§16.1).
 
 A stop takes two passes: Kubernetes lets the template of a suspended Job change once no pod is active (since 1.36) and
-the start time is cleared (before 1.36). The annotation `stopping` marks the way, also for a stop that was cut short.
+the start time is cleared (before 1.36). The annotation `stopping` marks a stop in progress, also across restarts.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from kohort.jobs.keys import (
     STOPPING_ANNOTATION,
 )
 from kohort.jobs.objects import annotations, whole_number
-from kohort.jobs.podsets import JobPodSet, PodSetInfo, Template, expect_count, merge_info, restore_info
+from kohort.jobs.podsets import JobPodSet, PodSetInfo, expect_count, merge_info, restore_info
 from kohort.jobs.topology import TRUE_VALUES, topology_request
 
 MAIN = "main"
@@ -47,18 +47,18 @@ class BatchJobFramework(Framework):
         return obj["spec"].get("suspend") is True and annotations(obj).get(STOPPING_ANNOTATION) != "true"
 
     def suspend(self, obj: JsonObject) -> None:
-        """Set the switch."""
+        """Set spec.suspend."""
         obj["spec"]["suspend"] = True
 
     def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
-        """One set, of as many pods as run at once (JOB-99)."""
+        """One pod set with the number of pods that run in parallel (JOB-99)."""
         template = deepcopy(obj["spec"].get("template") or {})
         _drop_labels(template)
         request = topology_request(template, reads.gates, INDEX_LABEL)
         return [JobPodSet(MAIN, pod_count(obj), template, _min_count(obj, reads), request)]
 
     def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:
-        """Clear the switch, with as many pods as were admitted (JOB-100)."""
+        """Clear spec.suspend and set the admitted parallelism (JOB-100)."""
         expect_count(infos, 1)
         info = infos[0]
         obj["spec"]["suspend"] = False
@@ -67,7 +67,7 @@ class BatchJobFramework(Framework):
         merge_info(_template(obj), info)
 
     def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
-        """Put counts and template back; labels of the Job controller stay (JOB-101)."""
+        """Restore counts and template; labels of the Job controller are kept (JOB-101)."""
         if len(originals) != 1:
             return False
         original = originals[0]
@@ -83,7 +83,7 @@ class BatchJobFramework(Framework):
     def stop(
         self, obj: JsonObject, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: ClusterReader
     ) -> tuple[Effect, ...]:
-        """Suspend; when no pod is active any more, clear the start time, restore, and tell (JOB-101)."""
+        """Suspend; once no pod is active, clear the start time, restore, and record an event (JOB-101)."""
         stops_now = not self.is_suspended(obj)
         suspended = _marked(obj) if stops_now else obj
         if self.waits_for_pods(obj):
@@ -100,15 +100,15 @@ class BatchJobFramework(Framework):
         return (*changes, stopped_event(obj, stop)) if stops_now else changes
 
     def waits_for_pods(self, obj: JsonObject) -> bool:
-        """Whether pods are active: since Kubernetes 1.36 the template is fixed until they are not."""
+        """Whether pods are active: since Kubernetes 1.36 the template is immutable until they are not."""
         return self.is_active(obj)
 
     def is_stopping(self, obj: JsonObject) -> bool:
-        """Whether the mark of a stop is there (JOB-98)."""
+        """Whether the annotation `stopping` is set (JOB-98)."""
         return obj["spec"].get("suspend") is True and annotations(obj).get(STOPPING_ANNOTATION) == "true"
 
     def finished(self, obj: JsonObject) -> Finish | None:
-        """The first condition that says so (JOB-102)."""
+        """The first terminal condition that is True (JOB-102)."""
         for each in _status(obj).get("conditions") or ():
             if each.get("type") in ("Complete", "Failed") and each.get("status") == "True":
                 return Finish(success=each["type"] != "Failed", message=each.get("message", ""))
@@ -119,7 +119,7 @@ class BatchJobFramework(Framework):
         return bool(_status(obj).get("active"))
 
     def pods_ready(self, obj: JsonObject, reads: ClusterReader) -> bool:
-        """Whether as many pods are ready or done as the set has (JOB-103)."""
+        """Whether all pods of the pod set are ready or have succeeded (JOB-103)."""
         status = _status(obj)
         uncounted = (status.get("uncountedTerminatedPods") or {}).get("succeeded") or ()
         return (status.get("succeeded") or 0) + (status.get("ready") or 0) + len(uncounted) >= pod_count(obj)
@@ -133,7 +133,7 @@ class BatchJobFramework(Framework):
         return {MAIN: parallelism - remaining} if remaining < parallelism else {}
 
     def gate_templates(self, obj: JsonObject) -> None:
-        """Have new pods wait for their place in an admitted slice (JOB-106)."""
+        """Gate new pods until they fit into an admitted slice (JOB-106)."""
         spec = _template(obj).setdefault("spec", {})
         gates = spec.get("schedulingGates") or []
         if not any(gate.get("name") == ELASTIC_GATE for gate in gates):
@@ -145,13 +145,13 @@ class BatchJobFramework(Framework):
 
 
 def pod_count(obj: JsonObject) -> int:
-    """How many pods run at once (JOB-99)."""
+    """The number of pods that run in parallel (JOB-99)."""
     completions = obj["spec"].get("completions")
     return _parallelism(obj) if completions is None else min(_parallelism(obj), completions)
 
 
 def min_parallelism(obj: JsonObject) -> int | None:
-    """The lowest parallelism that the Job accepts, if it says one (JOB-99)."""
+    """The minimum parallelism of the Job, or None (JOB-99)."""
     return whole_number(annotations(obj).get(MIN_PARALLELISM_ANNOTATION))
 
 
@@ -176,7 +176,7 @@ def _set_parallelism(obj: JsonObject, count: int) -> None:
 
 
 def _terminal(obj: JsonObject) -> int:
-    """Pods that have come to their end for good (JOB-104)."""
+    """The number of pods that have terminated (JOB-104)."""
     status = _status(obj)
     if obj["spec"].get("completionMode") != "Indexed":
         return int(status.get("succeeded") or 0)
@@ -185,8 +185,8 @@ def _terminal(obj: JsonObject) -> int:
     return len(set().union(*(indexes_below(text, completions) for text in texts)))
 
 
-def _template(obj: JsonObject) -> Template:
-    template: Template = obj["spec"].setdefault("template", {})
+def _template(obj: JsonObject) -> JsonObject:
+    template: JsonObject = obj["spec"].setdefault("template", {})
     return template
 
 
@@ -194,11 +194,11 @@ def _status(obj: JsonObject) -> dict[str, Any]:
     return obj.get("status") or {}
 
 
-def _labels(template: Template) -> dict[str, str]:
+def _labels(template: JsonObject) -> dict[str, str]:
     return (template.get("metadata") or {}).get("labels") or {}
 
 
-def _drop_labels(template: Template) -> None:
+def _drop_labels(template: JsonObject) -> None:
     kept = {key: value for key, value in _labels(template).items() if key not in _CONTROLLER_LABELS}
     if kept != _labels(template):
         template["metadata"]["labels"] = kept
@@ -207,12 +207,12 @@ def _drop_labels(template: Template) -> None:
 
 
 def _changes(*steps: PatchObject) -> tuple[Effect, ...]:
-    """Those that change anything."""
+    """The patches that change anything."""
     return tuple(each for each in steps if each.before != each.after)
 
 
 def _marked(obj: JsonObject) -> JsonObject:
-    """The Job suspended, with the mark that its stop is not finished."""
+    """The suspended Job with the annotation `stopping`."""
     marked = deepcopy(obj)
     marked["spec"]["suspend"] = True
     marked["metadata"].setdefault("annotations", {})[STOPPING_ANNOTATION] = "true"
@@ -227,7 +227,7 @@ def _without_start_time(obj: JsonObject) -> JsonObject:
 
 def _unmarked(obj: JsonObject) -> JsonObject:
     unmarked = deepcopy(obj)
-    notes = unmarked["metadata"].get("annotations") or {}
-    if notes.pop(STOPPING_ANNOTATION, None) is not None and not notes:
+    annotations = unmarked["metadata"].get("annotations") or {}
+    if annotations.pop(STOPPING_ANNOTATION, None) is not None and not annotations:
         del unmarked["metadata"]["annotations"]
     return unmarked

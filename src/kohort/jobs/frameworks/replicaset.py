@@ -1,6 +1,6 @@
-"""ReplicaSets that stand alone: every pod is queued by itself, as those of Deployments are (JOB-196).
+"""Standalone ReplicaSets: every pod is queued individually, as for Deployments (JOB-196).
 
-One that a Deployment made carries the Deployment's labels and is left to it; so it stays a kind that is walked through.
+ReplicaSets of a Deployment have its labels and are left to it.
 """
 
 from typing import ClassVar

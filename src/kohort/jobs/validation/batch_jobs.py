@@ -1,4 +1,4 @@
-"""What is refused in batch Jobs besides what all jobs are checked for (JOB-86, JOB-105)."""
+"""Validation of batch Jobs, in addition to that of all jobs (JOB-86, JOB-105)."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from kohort.jobs.keys import (
     PREFERRED_TOPOLOGY_ANNOTATION,
     REQUIRED_TOPOLOGY_ANNOTATION,
 )
-from kohort.jobs.objects import annotations, asks_for_slices, whole_number
+from kohort.jobs.objects import annotations, requests_slices, whole_number
 from kohort.jobs.topology import TRUE_VALUES
 from kohort.jobs.validation.labels import ANNOTATIONS
 from kohort.jobs.validation.topology import TRUTH_VALUES
@@ -25,12 +25,12 @@ TEMPLATE_ANNOTATIONS = SPEC / "template" / "metadata" / "annotations"
 
 
 def batch_job_errors(new: JsonObject, old: JsonObject | None, gates: FeatureGates) -> Iterator[FieldError]:
-    """Problems of a new Job, or of a change of one."""
+    """Errors of a new Job, or of an update."""
     before = None if old is None else annotations(old).get(MIN_PARALLELISM_ANNOTATION)
     if before != annotations(new).get(MIN_PARALLELISM_ANNOTATION):
         yield from _min_parallelism_errors(new, gates)
     yield from _in_step_errors(new)
-    if gates.enabled(Gate.TopologyAwareScheduling) and asks_for_slices(new, gates):
+    if gates.enabled(Gate.TopologyAwareScheduling) and requests_slices(new, gates):
         yield from _elastic_topology_errors(new)
     if old is not None:
         yield from _change_errors(new, old)
@@ -45,7 +45,7 @@ def _min_parallelism_errors(new: JsonObject, gates: FeatureGates) -> Iterator[Fi
         yield invalid(MIN_PARALLELISM, text, "must be a whole number", RULE)
     elif not 0 < least < count:
         yield invalid(MIN_PARALLELISM, least, f"should be between 0 and {count - 1}", RULE)
-    if asks_for_slices(new, gates):
+    if requests_slices(new, gates):
         yield invalid(MIN_PARALLELISM, text, "partial admission and elastic job cannot be used together", RULE)
 
 
@@ -66,9 +66,9 @@ def _in_step_errors(new: JsonObject) -> Iterator[FieldError]:
 
 
 def _elastic_topology_errors(new: JsonObject) -> Iterator[FieldError]:
-    notes = annotations(new["spec"].get("template") or {})
+    found = annotations(new["spec"].get("template") or {})
     for name in (REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION):
-        if name in notes:
+        if name in found:
             yield forbidden(TEMPLATE_ANNOTATIONS[name], "an elastic job can be unconstrained only", "JOB-86")
 
 

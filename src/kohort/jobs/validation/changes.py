@@ -1,4 +1,4 @@
-"""What may not change any more, and while a job runs (JOB-72)."""
+"""Fields that are immutable, always or while a job runs (JOB-72)."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from kohort.api.kueue.validation.admission_gates import admission_gate_update_er
 from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.keys import MAX_EXEC_TIME_LABEL
-from kohort.jobs.objects import annotations, asks_for_slices, labels, prebuilt_name, queue_name
+from kohort.jobs.objects import annotations, labels, prebuilt_name, queue_name, requests_slices
 from kohort.jobs.validation.labels import ELASTIC, LABELS, MAX_EXEC_TIME, QUEUE_NAME, prebuilt_path
 
 RULE = "JOB-72"
@@ -19,36 +19,36 @@ PRIORITY_CLASS = LABELS[PRIORITY_CLASS_LABEL]
 
 
 def job_change_errors(
-    framework: Framework, new: JsonObject, old: JsonObject, facts: JobContext
+    framework: Framework, new: JsonObject, old: JsonObject, context: JobContext
 ) -> Iterator[FieldError]:
-    """Problems of a change of a job that has a Workload."""
+    """Errors of an update of a job with a Workload."""
     waits, waited = framework.is_suspended(new), framework.is_suspended(old)
     if not waits:
         yield from _fixed(queue_name(new), queue_name(old), QUEUE_NAME)
-    if queue_name(old) and not queue_name(new) and facts.has_default_queue:
+    if queue_name(old) and not queue_name(new) and context.has_default_queue:
         yield invalid(QUEUE_NAME, "", "queue-name must not be empty in namespace with default queue", RULE)
-    grows, grew = (asks_for_slices(obj, facts.gates) for obj in (new, old))
+    grows, grew = (requests_slices(obj, context.gates) for obj in (new, old))
     if not waits and not grew:
-        name, former = (prebuilt_name(obj, facts.gates) for obj in (new, old))
-        yield from _fixed(name, former, prebuilt_path(new, facts.gates))
+        name, former = (prebuilt_name(obj, context.gates) for obj in (new, old))
+        yield from _fixed(name, former, prebuilt_path(new, context.gates))
     if not (waits and waited):
         time, former = (labels(obj).get(MAX_EXEC_TIME_LABEL, "") for obj in (new, old))
         yield from _fixed(time, former, MAX_EXEC_TIME)
     yield from _priority_class_errors(new, old, waits=waits)
     if grows != grew:
         yield invalid(ELASTIC, grows, IMMUTABLE, RULE)
-    yield from _gated_by_errors(new, old, facts)
+    yield from _gated_by_errors(new, old, context)
 
 
 def serving_change_errors(
-    framework: Framework, new: JsonObject, old: JsonObject, facts: JobContext
+    framework: Framework, new: JsonObject, old: JsonObject, context: JobContext
 ) -> Iterator[FieldError]:
-    """Problems of a change of a kind that serves: it waits as long as no replica was ready (JOB-174)."""
+    """Errors of an update of a serving kind, which is suspended while no replica is ready (JOB-174)."""
     waited = framework.is_suspended(old)
     if not waited or not queue_name(new):
         yield from _fixed(queue_name(new), queue_name(old), QUEUE_NAME)
     yield from _priority_class_errors(new, old, waits=waited)
-    yield from _gated_by_errors(new, old, facts)
+    yield from _gated_by_errors(new, old, context)
 
 
 def _fixed(new: str, old: str, path: Path) -> Iterator[FieldError]:
@@ -64,6 +64,6 @@ def _priority_class_errors(new: JsonObject, old: JsonObject, *, waits: bool) -> 
         yield invalid(PRIORITY_CLASS, name, "WorkloadPriorityClass cannot be removed from a workload", RULE)
 
 
-def _gated_by_errors(new: JsonObject, old: JsonObject, facts: JobContext) -> Iterator[FieldError]:
-    if facts.gates.enabled(Gate.AdmissionGatedBy):
+def _gated_by_errors(new: JsonObject, old: JsonObject, context: JobContext) -> Iterator[FieldError]:
+    if context.gates.enabled(Gate.AdmissionGatedBy):
         yield from admission_gate_update_errors(annotations(new), annotations(old))

@@ -1,4 +1,4 @@
-"""Labels and annotations of jobs, each for itself (JOB-71)."""
+"""Validation of single labels and annotations of jobs (JOB-71)."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from kohort.api.names import check_subdomain
 from kohort.api.objects import METADATA
 from kohort.jobs.contract import Framework
 from kohort.jobs.keys import MAX_EXEC_TIME_LABEL, PREBUILT_WORKLOAD
-from kohort.jobs.objects import annotations, asks_for_slices, prebuilt_name
+from kohort.jobs.objects import annotations, prebuilt_name, requests_slices
 
 LABELS, ANNOTATIONS = METADATA / "labels", METADATA / "annotations"
 QUEUE_NAME = LABELS[QUEUE_NAME_LABEL]
@@ -27,7 +27,7 @@ OF_SERVING = frozenset({QUEUE_NAME, GATED_BY})
 def label_errors(
     new: JsonObject, old: JsonObject | None, checked: frozenset[Path], gates: FeatureGates
 ) -> Iterator[FieldError]:
-    """Problems at the places to be checked; what stood there before a change is not brought up again."""
+    """Errors at the checked paths; unchanged invalid values are accepted in updates."""
     known = {} if old is None else {error.path: error.value for error in _label_errors(old)}
     for error in _label_errors(new):
         is_off = error.path == GATED_BY and not gates.enabled(Gate.AdmissionGatedBy)
@@ -41,19 +41,19 @@ def _label_errors(obj: JsonObject) -> list[FieldError]:
 
 def elastic_errors(framework: Framework, new: JsonObject, gates: FeatureGates) -> Iterator[FieldError]:
     """Only some kinds can be resized."""
-    if asks_for_slices(new, gates) and not framework.is_elastic:
+    if requests_slices(new, gates) and not framework.is_elastic:
         detail = f"a {framework.resource.kind} can't be elastic: remove the annotation"
         yield forbidden(ELASTIC, detail, "JOB-71")
 
 
 def prebuilt_path(obj: JsonObject, gates: FeatureGates) -> Path:
-    """Where the name of the prebuilt Workload stands."""
+    """The path of the prebuilt Workload's name."""
     annotated = gates.enabled(Gate.WorkloadIdentifierAnnotations) and annotations(obj).get(PREBUILT_WORKLOAD)
     return (ANNOTATIONS if annotated else LABELS)[PREBUILT_WORKLOAD]
 
 
 def prebuilt_errors(framework: Framework, new: JsonObject, gates: FeatureGates) -> Iterator[FieldError]:
-    """The name must be one, and the kind must be able to use a Workload that others made."""
+    """The name must be valid, and the kind must support prebuilt Workloads."""
     name = prebuilt_name(new, gates)
     if not name:
         return

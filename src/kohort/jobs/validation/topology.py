@@ -1,4 +1,4 @@
-"""What pod templates may say about topology (JOB-78).
+"""Validation of topology annotations of pod templates (JOB-78).
 
 A template is looked at by its annotations and its place in the object, so that every framework is checked alike.
 """
@@ -30,14 +30,14 @@ _LEVELS = (REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION, SLICE_RE
 
 
 @dataclass(frozen=True, slots=True)
-class TemplatePlace:
-    """A pod template in an object."""
+class LocatedTemplate:
+    """A pod template and its path in an object."""
 
     annotations: Mapping[str, str]
     path: Path
-    """Where its annotations stand."""
+    """The path of its annotations."""
     count: int | None = None
-    """How many pods it makes, where that is known."""
+    """The number of its pods, if known."""
 
 
 class _Layer(msgspec.Struct):
@@ -45,8 +45,8 @@ class _Layer(msgspec.Struct):
     size: int = 0
 
 
-def topology_errors(template: TemplatePlace, gates: FeatureGates) -> Iterator[FieldError]:
-    """Problems of one template."""
+def topology_errors(template: LocatedTemplate, gates: FeatureGates) -> Iterator[FieldError]:
+    """Errors of one template."""
     yield from _mode_errors(template)
     yield from _level_errors(template)
     yield from _group_name_errors(template)
@@ -54,16 +54,16 @@ def topology_errors(template: TemplatePlace, gates: FeatureGates) -> Iterator[Fi
     yield from _constraint_errors(template, gates)
 
 
-def _mode_errors(template: TemplatePlace) -> Iterator[FieldError]:
-    given = [mode for mode in MODES if mode in template.annotations]
-    if len(given) > 1:
-        yield invalid(template.path, given, "may have one of these annotations: keep one", RULE)
+def _mode_errors(template: LocatedTemplate) -> Iterator[FieldError]:
+    assigned = [mode for mode in MODES if mode in template.annotations]
+    if len(assigned) > 1:
+        yield invalid(template.path, assigned, "may have one of these annotations: keep one", RULE)
     text = template.annotations.get(UNCONSTRAINED_TOPOLOGY_ANNOTATION)
     if text is not None and text not in TRUTH_VALUES:
         yield invalid(template.path[UNCONSTRAINED_TOPOLOGY_ANNOTATION], text, "must be true or false", RULE)
 
 
-def _level_errors(template: TemplatePlace) -> Iterator[FieldError]:
+def _level_errors(template: LocatedTemplate) -> Iterator[FieldError]:
     for name in _LEVELS:
         level = template.annotations.get(name)
         problem = None if level is None else check_qualified_name(level)
@@ -71,7 +71,7 @@ def _level_errors(template: TemplatePlace) -> Iterator[FieldError]:
             yield invalid(template.path[name], level, problem, RULE)
 
 
-def _group_name_errors(template: TemplatePlace) -> Iterator[FieldError]:
+def _group_name_errors(template: LocatedTemplate) -> Iterator[FieldError]:
     name = template.annotations.get(PODSET_GROUP_ANNOTATION)
     if name is None:
         return
@@ -89,7 +89,7 @@ def _group_name_errors(template: TemplatePlace) -> Iterator[FieldError]:
 # Slices
 
 
-def _slice_errors(template: TemplatePlace) -> Iterator[FieldError]:
+def _slice_errors(template: LocatedTemplate) -> Iterator[FieldError]:
     path = template.path[SLICE_SIZE_ANNOTATION]
     has_level = SLICE_REQUIRED_TOPOLOGY_ANNOTATION in template.annotations
     size = template.annotations.get(SLICE_SIZE_ANNOTATION)
@@ -112,7 +112,7 @@ def _size_errors(text: str, count: int | None, path: Path) -> Iterator[FieldErro
         yield invalid(path, text, f"may be at most the number of pods, {count}", RULE)
 
 
-def _constraint_errors(template: TemplatePlace, gates: FeatureGates) -> Iterator[FieldError]:
+def _constraint_errors(template: LocatedTemplate, gates: FeatureGates) -> Iterator[FieldError]:
     text = template.annotations.get(SLICE_CONSTRAINTS_ANNOTATION)
     if text is None:
         return
@@ -167,9 +167,9 @@ def _nesting_errors(layers: Sequence[_Layer], path: Path) -> Iterator[FieldError
 # Several templates of one object
 
 
-def grouping_errors(templates: Sequence[TemplatePlace]) -> Iterator[FieldError]:
-    """Problems of pod sets that want to stand together: two of them, one with one pod, alike in mode and level."""
-    groups: dict[str, list[TemplatePlace]] = {}
+def grouping_errors(templates: Sequence[LocatedTemplate]) -> Iterator[FieldError]:
+    """Errors of pod set groups: they need two pod sets, one with one pod, with equal mode and level."""
+    groups: dict[str, list[LocatedTemplate]] = {}
     for template in templates:
         name = template.annotations.get(PODSET_GROUP_ANNOTATION)
         if name is not None:
@@ -178,7 +178,7 @@ def grouping_errors(templates: Sequence[TemplatePlace]) -> Iterator[FieldError]:
         yield from _group_errors(name, members)
 
 
-def _group_errors(name: str, members: Sequence[TemplatePlace]) -> Iterator[FieldError]:
+def _group_errors(name: str, members: Sequence[LocatedTemplate]) -> Iterator[FieldError]:
     if len(members) != 2:
         detail = f"a group has exactly 2 pod sets, not {len(members)}"
         yield from (invalid(member.path[PODSET_GROUP_ANNOTATION], name, detail, RULE) for member in members)
@@ -191,6 +191,6 @@ def _group_errors(name: str, members: Sequence[TemplatePlace]) -> Iterator[Field
         yield from (invalid(member.path, name, detail, RULE) for member in members)
 
 
-def _wanted(template: TemplatePlace) -> tuple[str | None, str | None]:
+def _wanted(template: LocatedTemplate) -> tuple[str | None, str | None]:
     levels = template.annotations
     return levels.get(REQUIRED_TOPOLOGY_ANNOTATION), levels.get(PREFERRED_TOPOLOGY_ANNOTATION)

@@ -1,4 +1,4 @@
-"""What is allowed and probably not meant."""
+"""Warnings about jobs that are valid and probably not intended."""
 
 from kohort.api.codec import JsonObject
 from kohort.api.unsupported import notices
@@ -10,23 +10,27 @@ from kohort.jobs.objects import annotations, labels, queue_name
 from kohort.jobs.scope import may_run, workloads_of
 
 
-def managed_pod_warnings(framework: Framework, new: JsonObject, old: JsonObject | None, facts: JobContext) -> list[str]:
-    """A pod that is marked as queued by itself although its owner may be queued (JOB-147)."""
+def managed_pod_warnings(
+    framework: Framework, new: JsonObject, old: JsonObject | None, context: JobContext
+) -> list[str]:
+    """Warns of a pod that is labeled as managed although its owner may be queued (JOB-147)."""
     if not framework.is_top_level or labels(new).get(MANAGED_LABEL) != "true":
         return []
     is_parents = old is not None and SUSPENDING_PARENT_ANNOTATION in annotations(new)
-    if is_parents or not facts.has_owner_of_managed_kind:
+    if is_parents or not context.has_owner_of_managed_kind:
         return []
     return [f"pod owner is managed by kueue, label '{MANAGED_LABEL}=true' might lead to unexpected behaviour"]
 
 
-def suspension_warnings(framework: Framework, new: JsonObject, old: JsonObject | None, facts: JobContext) -> list[str]:
-    """A job that a user suspends while it is admitted: its pods stop, and the reconciler starts it again (JOB-24)."""
+def suspension_warnings(
+    framework: Framework, new: JsonObject, old: JsonObject | None, context: JobContext
+) -> list[str]:
+    """Warns of suspending an admitted job: its pods stop, and the reconciler starts it again (JOB-24)."""
     if old is None or isinstance(framework, WebhookOnly) or framework.is_top_level:
         return []
     if framework.is_suspended(old) or not framework.is_suspended(new):
         return []
-    admitted = [each for each in workloads_of(new, facts.reads) if may_run(each)]
+    admitted = [each for each in workloads_of(new, context.reads) if may_run(each)]
     if not admitted:
         return []
     field, kind = framework.suspend_field, framework.resource.kind
@@ -38,9 +42,9 @@ def suspension_warnings(framework: Framework, new: JsonObject, old: JsonObject |
 
 
 def unsupported_warnings(
-    _framework: Framework, new: JsonObject, old: JsonObject | None, facts: JobContext
+    _framework: Framework, new: JsonObject, old: JsonObject | None, context: JobContext
 ) -> list[str]:
-    """What a new job requests that this version does not support; objects of an owner repeat what that one has."""
-    if old is not None or not queue_name(new) or facts.has_owner_of_managed_kind:
+    """Warns of unsupported features in a new job; objects with an owner are skipped, because they repeat it."""
+    if old is not None or not queue_name(new) or context.has_owner_of_managed_kind:
         return []
     return [str(each) for each in notices(new)]

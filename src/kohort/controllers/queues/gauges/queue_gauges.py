@@ -31,7 +31,7 @@ from kohort.metrics.series import WorkloadSeries
 QUEUE_STATUSES: Final = ("pending", "active", "terminating")
 TRUTHS: Final = ("True", "False", "Unknown")
 
-Labels = dict[str, str]
+_Labels = dict[str, str]
 
 
 class ClusterQueueGauges:
@@ -93,7 +93,7 @@ class ClusterQueueGauges:
             return by_status
         return {INADMISSIBLE: sum(by_status.values())}
 
-    def _set_workload_counts(self, name: str, labels: Labels) -> None:
+    def _set_workload_counts(self, name: str, labels: _Labels) -> None:
         keys = [_key_of(each) for each in self._local_queues(name)]
         self._metrics.finished_workloads.set(sum(map(self._workload_counts.finished, keys)), **labels)
         unadmitted: Counter[UnadmittedReason] = Counter()
@@ -102,12 +102,12 @@ class ClusterQueueGauges:
         self._metrics.unadmitted_workloads.forget(name)
         _set_unadmitted(self._metrics.unadmitted_workloads, unadmitted, labels)
 
-    def _set_tree(self, name: str, labels: Labels) -> None:
+    def _set_tree(self, name: str, labels: _Labels) -> None:
         node = self._context.engine.queues[name].node
         self._metrics.cluster_queue_info.forget(name)
         self._metrics.cluster_queue_info.set(1, **_tree_labels(node), **labels)
 
-    def _set_quota(self, queue: ClusterQueue, labels: Labels) -> None:
+    def _set_quota(self, queue: ClusterQueue, labels: _Labels) -> None:
         metrics, name = self._metrics, queue.metadata.name
         node = self._context.engine.queues[name].node
         labels = {**labels, "cohort": queue.spec.cohort_name or ""}
@@ -156,7 +156,7 @@ class LocalQueueGauges:
         """Drop the series of a deleted queue."""
         self._metrics.drop_local_queue(*key)
 
-    def _set_unadmitted(self, queue: LocalQueue, labels: Labels) -> None:
+    def _set_unadmitted(self, queue: LocalQueue, labels: _Labels) -> None:
         metrics, key, cluster_queue = self._metrics.local_queue, _key_of(queue), queue.spec.cluster_queue or ""
         if cluster_queue not in self._context.engine.queues:
             metrics.pending_workloads.forget(key.name, key.namespace)
@@ -166,7 +166,7 @@ class LocalQueueGauges:
         unadmitted = self._workload_counts.unadmitted(key)
         _set_unadmitted(metrics.unadmitted_workloads, unadmitted, {**labels, "cluster_queue": cluster_queue})
 
-    def _set_usage(self, queue: LocalQueue, labels: Labels) -> None:
+    def _set_usage(self, queue: LocalQueue, labels: _Labels) -> None:
         metrics, key = self._metrics.local_queue, _key_of(queue)
         for family, usage in (
             (metrics.resource_reservation, queue.status.flavors_reservation),
@@ -231,28 +231,28 @@ def status_of(queue: ClusterQueue) -> str:
     return "active" if is_true(queue.status.conditions, ACTIVE) else "pending"
 
 
-def _set_one_of(gauge: Gauge, choices: Iterable[str], chosen: str, label: str, labels: Labels) -> None:
+def _set_one_of(gauge: Gauge, choices: Iterable[str], chosen: str, label: str, labels: _Labels) -> None:
     for each in choices:
         gauge.set(float(each == chosen), **{label: each}, **labels)
 
 
-def _set_active_counts(metrics: WorkloadSeries, queue: ClusterQueue | LocalQueue, labels: Labels) -> None:
+def _set_active_counts(metrics: WorkloadSeries, queue: ClusterQueue | LocalQueue, labels: _Labels) -> None:
     metrics.reserving_active_workloads.set(queue.status.reserving_workloads or 0, **labels)
     if not metrics.custom.states:
         metrics.admitted_active_workloads.set(queue.status.admitted_workloads or 0, **labels)
 
 
-def _set_counts(gauge: Gauge, by_status: Mapping[str, int], labels: Labels) -> None:
+def _set_counts(gauge: Gauge, by_status: Mapping[str, int], labels: _Labels) -> None:
     for status in STATUSES:
         gauge.set(by_status.get(status, 0), status=status, **labels)
 
 
-def _set_unadmitted(gauge: Gauge, counts: Counter[UnadmittedReason], labels: Labels) -> None:
+def _set_unadmitted(gauge: Gauge, counts: Counter[UnadmittedReason], labels: _Labels) -> None:
     for reason, count in counts.items():
         gauge.set(count, reason=reason.reason, underlying_cause=reason.cause, **labels)
 
 
-def _set_usage(gauge: Gauge, usage: Iterable[FlavorUsage | LocalQueueFlavorUsage], labels: Labels) -> None:
+def _set_usage(gauge: Gauge, usage: Iterable[FlavorUsage | LocalQueueFlavorUsage], labels: _Labels) -> None:
     for flavor in usage:
         for resource in flavor.resources:
             amount = to_amount(resource.name, resource.total or 0)
@@ -274,14 +274,14 @@ def _share(node: HierarchyNode) -> float:
     return nan if share.is_infinite else share.value
 
 
-def _tree_labels(node: HierarchyNode) -> Labels:
+def _tree_labels(node: HierarchyNode) -> _Labels:
     """Parent and root: a root Cohort is its own root; a queue without a Cohort and a cycle have none."""
     parent = node.parent.name if node.parent is not None else ""
     has_root = not node.is_cyclic and (node.parent is not None or isinstance(node, CohortNode))
     return {"parent_cohort": parent, "root_cohort": node.top().name if has_root else ""}
 
 
-def _labels_of(key: ObjectKey) -> Labels:
+def _labels_of(key: ObjectKey) -> _Labels:
     return {"name": key.name, "namespace": key.namespace}
 
 

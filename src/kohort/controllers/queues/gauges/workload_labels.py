@@ -15,13 +15,13 @@ from kohort.engine.records import WorkloadInfo
 from kohort.metrics.families import Gauge
 from kohort.metrics.series import WorkloadSeries
 
-Labels = tuple[tuple[str, str], ...]
+_Labels = tuple[tuple[str, str], ...]
 """Names and values."""
 
 
 def update_by_labels(context: ControllerContext, name: str, keys: Iterable[ObjectKey]) -> None:
     """Set the gauges of a ClusterQueue and of its LocalQueues by labels of their Workloads."""
-    engine, queue, pending = context.engine, context.engine.pending[name], Counter[Labels]()
+    engine, queue, pending = context.engine, context.engine.pending[name], Counter[_Labels]()
     for key in keys:
         workloads = engine.local_queues[ObjectKey(*key)].workloads.values()
         own = Counter(_pending(context, workloads, queue))
@@ -33,7 +33,7 @@ def update_by_labels(context: ControllerContext, name: str, keys: Iterable[Objec
     _set_admitted(context, context.metrics, engine.queues[name].holders.values(), {"cluster_queue": name})
 
 
-def _pending(context: ControllerContext, workloads: Iterable[WorkloadInfo], queue: PendingQueue) -> Iterator[Labels]:
+def _pending(context: ControllerContext, workloads: Iterable[WorkloadInfo], queue: PendingQueue) -> Iterator[_Labels]:
     for each in workloads:
         state = queue.place_of(each)
         if state is not None:
@@ -47,11 +47,11 @@ def _set_admitted(
     _set(series.admitted_active_workloads, admitted, owner)
 
 
-def _custom(context: ControllerContext, workload: WorkloadInfo) -> Labels:
+def _custom(context: ControllerContext, workload: WorkloadInfo) -> _Labels:
     return tuple(context.metrics.labels_of(workload.object).items()) if workload.object is not None else ()
 
 
-def _set(gauge: Gauge, counts: Counter[Labels], owner: dict[str, str]) -> None:
+def _set(gauge: Gauge, counts: Counter[_Labels], owner: dict[str, str]) -> None:
     gauge.forget(*owner.values())
     for labels, count in counts.items():
         gauge.set(count, **dict(labels), **owner)

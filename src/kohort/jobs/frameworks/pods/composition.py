@@ -1,4 +1,4 @@
-"""Pod groups and their Workloads: which one stands for a group, and what a new one is made of (JOB-157 to JOB-160)."""
+"""Pod groups and their Workloads: matching an existing one, and composing a new one (JOB-157 to JOB-160)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -40,7 +40,7 @@ ANY_COUNT = 2**31 - 1
 
 
 def is_group_workload(workload: Workload) -> bool:
-    """Whether the Workload was made for a group."""
+    """Whether the Workload was created for a group."""
     return workload.metadata.annotations.get(GROUP_WORKLOAD_ANNOTATION) == "true"
 
 
@@ -49,11 +49,11 @@ def wanted_roles(workload: Workload) -> list[tuple[str, int]]:
     return [(pod_set.name, pod_set.count) for pod_set in workload.spec.pod_sets]
 
 
-# Which Workload stands for a group
+# Matching
 
 
 def match_group(group: PodGroup, workload: Workload | None, reads: ClusterReader) -> Match:
-    """Whether the Workload of that name stands for the group, and what becomes of each member (JOB-159, JOB-160)."""
+    """Whether the Workload of that name matches the group, and the effects on each member (JOB-159, JOB-160)."""
     if workload is None:
         return Match()
     if not is_group_workload(workload):
@@ -75,9 +75,9 @@ def _name_conflict(group: PodGroup) -> tuple[str, tuple[Effect, ...]]:
 
 
 def _match_prebuilt(group: PodGroup, workload: Workload) -> Match:
-    """A Workload that somebody else made decides about no pod, it only has to have room for all (JOB-29)."""
+    """A prebuilt Workload must only have capacity for all pods (JOB-29)."""
     counts = {role_of(group.first): group.total or 0} if is_fast(group.first) else role_counts(group.members)
-    if not fits_workload(counts, _room(workload)):
+    if not fits_workload(counts, _role_capacity(workload)):
         return Match(extra=(workload,))
     owned, effects = _owned(workload, group.members)
     return Match(owned, effects=effects)
@@ -85,7 +85,7 @@ def _match_prebuilt(group: PodGroup, workload: Workload) -> Match:
 
 def _match_own(group: PodGroup, workload: Workload, reads: ClusterReader) -> Match:
     sorting = sort_members(group, wanted_roles(workload), reads.now)
-    if not sorting.kept or not fits_workload(role_counts(sorting.kept), _room(workload)):
+    if not sorting.kept or not fits_workload(role_counts(sorting.kept), _role_capacity(workload)):
         return Match(extra=(workload,))
     owned, effects = _owned(workload, sorting.kept)
     excess = [effect for pod in sorting.excess for effect in drop_excess(pod)]
@@ -93,14 +93,14 @@ def _match_own(group: PodGroup, workload: Workload, reads: ClusterReader) -> Mat
     return Match(owned, effects=(*effects, *excess, *replaced))
 
 
-def _room(workload: Workload) -> list[tuple[str, int]]:
-    """How many pods of each role may be there; of a finished Workload nothing is asked any more (JOB-160)."""
+def _role_capacity(workload: Workload) -> list[tuple[str, int]]:
+    """The allowed number of pods of each role; unlimited for a finished Workload (JOB-160)."""
     over = is_finished(workload)
     return [(role, ANY_COUNT if over else count) for role, count in wanted_roles(workload)]
 
 
 def _owned(workload: Workload, pods: Sequence[JsonObject]) -> tuple[Workload, tuple[Effect, ...]]:
-    """The Workload with a reference to every pod, and the write that it takes (JOB-160).
+    """The Workload with an owner reference to every pod, and the necessary write (JOB-160).
 
     A pod that came again under its old name replaces the reference to the former one, or garbage collection would take
     the Workload; where a parent owns it as well, nothing can, and the write is saved.
@@ -113,12 +113,12 @@ def _owned(workload: Workload, pods: Sequence[JsonObject]) -> tuple[Workload, tu
         return workload, ()
     owners = tuple((present | references).values())
     owned = replace(workload, metadata=replace(workload.metadata, owner_references=owners))
-    told = RecordEvent(
+    recorded = RecordEvent(
         workload_reference(workload),
         EventToRecord("Normal", "OwnerReferencesAdded", f"Added {len(missing)} owner reference(s)"),
     )
     write = PatchWorkload(workload, owned, MANAGER, WriteTarget.OBJECT)
-    return owned, (write, told) if missing else (write,)
+    return owned, (write, recorded) if missing else (write,)
 
 
 def owner_reference(pod: JsonObject) -> OwnerReference:
@@ -126,11 +126,11 @@ def owner_reference(pod: JsonObject) -> OwnerReference:
     return OwnerReference(api_version="v1", kind="Pod", name=metadata(pod).get("name", ""), uid=uid(pod))
 
 
-# What a new Workload is made of
+# Composing
 
 
 def compose_group(group: PodGroup, reads: ClusterReader) -> Composed:
-    """The Workload of a group; raises UnretryableError while there can't be one (JOB-157)."""
+    """A new Workload of a group; raises UnretryableError while it cannot be composed (JOB-157)."""
     released = tuple(effect for pod in group.inactive for effect in remove_finalizer(pod))
     _check(group, released)
     excess = keep_first(group.runnable)[group.total :]

@@ -1,4 +1,4 @@
-"""The framework of plain pods and pod groups (§18): held at a gate until admitted, deleted when evicted."""
+"""The framework of plain pods and pod groups (§18): gated until admitted, deleted when evicted."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -43,7 +43,7 @@ from kohort.jobs.frameworks.pods.groups import (
 from kohort.jobs.frameworks.pods.loading import (
     BY_GROUP,
     HOLDS_RESOURCES,
-    NOT_ASKED_FOR,
+    NOT_QUEUED,
     PODS,
     counting,
     group_values,
@@ -88,7 +88,7 @@ class PodFramework(Framework, Composable):
     # Which pods
 
     def key(self, obj: JsonObject) -> JobKey | None:
-        """The pod, or its group; None for pods that nobody asked to queue (JOB-148)."""
+        """The pod or its group; None for unmanaged pods (JOB-148)."""
         if labels(obj).get(MANAGED_LABEL) != "true":
             return None
         namespace, name = key_of(obj)
@@ -96,11 +96,11 @@ class PodFramework(Framework, Composable):
         return JobKey(namespace, group, is_group=True) if group else JobKey(namespace, name)
 
     def load(self, key: JobKey, reads: ClusterReader) -> JsonObject | None:
-        """A pod as it is, or a group as one object (JOB-155)."""
+        """A pod, or a group as one object (JOB-155)."""
         return load_job(key, reads)
 
     def workloads(self, key: JobKey, reads: ClusterReader) -> Sequence[Workload]:
-        """The Workloads of a pod, or that of the group's name if it is not another job's (JOB-159)."""
+        """The Workloads of a pod, or the one of the group's name unless it belongs to another job (JOB-159)."""
         if not key.is_group:
             return super().workloads(key, reads)
         found = reads.workload(ObjectKey(key.namespace, key.name))
@@ -109,25 +109,25 @@ class PodFramework(Framework, Composable):
         return [found]
 
     def skips(self, obj: JsonObject) -> bool:
-        """Whether nobody asked to queue the pod (JOB-148)."""
-        return labels(obj).get(MANAGED_LABEL) != "true" or bool(obj.get(NOT_ASKED_FOR))
+        """Whether the pod is unmanaged (JOB-148)."""
+        return labels(obj).get(MANAGED_LABEL) != "true" or bool(obj.get(NOT_QUEUED))
 
     # One pod, or several
 
     def is_composed(self, obj: JsonObject) -> bool:
-        """Whether the object stands for a group."""
+        """Whether the object represents a group."""
         return is_group(obj)
 
     def is_suspended(self, obj: JsonObject) -> bool:
-        """Whether a pod waits or is over (JOB-149, JOB-163)."""
+        """Whether a pod is gated or terminated (JOB-149, JOB-163)."""
         return is_group_suspended(counting(obj)) if is_group(obj) else is_suspended(obj)
 
     def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
-        """A set per pod, or per role of a group (JOB-149, JOB-157)."""
+        """One pod set per pod, or per role of a group (JOB-149, JOB-157)."""
         return group_pod_sets(counting(obj), reads) if is_group(obj) else [single_pod_set(obj, reads)]
 
     def finished(self, obj: JsonObject) -> Finish | None:
-        """How the pod or the group ended (JOB-152, JOB-166)."""
+        """How the pod or the group finished (JOB-152, JOB-166)."""
         if not is_group(obj):
             message = (obj.get("status") or {}).get("message") or ""
             return Finish(phase(obj) == "Succeeded", message) if is_terminated(obj) else None
@@ -157,22 +157,22 @@ class PodFramework(Framework, Composable):
     # Starting and stopping
 
     def suspend(self, obj: JsonObject) -> None:
-        """Make a new pod wait (JOB-145)."""
+        """Gate a new pod (JOB-145)."""
         gate_pod(obj)
 
     def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:
-        """Let a pod run with what it was admitted with (JOB-150)."""
+        """Ungate a pod with its info (JOB-150)."""
         expect_count(infos, 1)
         ungate_pod(obj, infos[0])
 
     def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
-        """Pods can't be taken back, they are deleted (JOB-151)."""
+        """Never: pods are deleted instead (JOB-151)."""
         return False
 
     def run(
         self, obj: JsonObject, infos: Sequence[PodSetInfo], started: str, reads: ClusterReader
     ) -> tuple[Effect, ...]:
-        """Let every pod run that waits (JOB-150, JOB-163)."""
+        """Ungate all gated pods (JOB-150, JOB-163)."""
         if not is_group(obj):
             expect_count(infos, 1)
             return _run(obj, infos[0], started) if is_gated(obj) else ()
@@ -185,13 +185,13 @@ class PodFramework(Framework, Composable):
         effects: list[Effect] = []
         for pod in waiting:
             excess = resources_beyond_role(pod, workload) if workload is not None else ()
-            effects += _held_back(pod, excess) if excess else _run(pod, by_role[role_of(pod)], started)
+            effects += _rejected_pod(pod, excess) if excess else _run(pod, by_role[role_of(pod)], started)
         return tuple(effects)
 
     def stop(
         self, obj: JsonObject, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: ClusterReader
     ) -> tuple[Effect, ...]:
-        """Delete the pods, with the reason noted on them (JOB-151, JOB-164)."""
+        """Delete the pods, with the reason in a condition (JOB-151, JOB-164)."""
         is_end = stop.reason is StopReason.WORKLOAD_DELETED
         pods = obj["items"] if is_group(obj) else [obj]
         stopped = [pod for pod in pods if not is_terminating(pod) and (is_end or not is_suspended(pod))]
@@ -199,14 +199,14 @@ class PodFramework(Framework, Composable):
         return (*effects, *(self.finalize(obj) if is_end and is_group(obj) else ()))
 
     def finalize(self, obj: JsonObject) -> tuple[Effect, ...]:
-        """Let all pods go."""
+        """Remove the finalizers of all pods."""
         pods = whole(obj).members if is_group(obj) else (obj,)
         return tuple(effect for pod in pods for effect in remove_finalizer(pod))
 
     # The Workload of a group
 
     def match(self, obj: JsonObject, workloads: Sequence[Workload], reads: ClusterReader) -> Match:
-        """Whether the Workload of the group's name stands for it (JOB-160)."""
+        """Whether the Workload of the group's name matches it (JOB-160)."""
         group = whole(obj)
         found = reads.workload(ObjectKey(metadata(group.first).get("namespace", ""), group.name))
         return match_group(group, found, reads)
@@ -216,13 +216,13 @@ class PodFramework(Framework, Composable):
         return compose_group(whole(obj), reads)
 
     def owners(self, obj: JsonObject) -> Sequence[JsonObject]:
-        """None: `match` adds the members that count, and tells of it (JOB-160)."""
+        """None: `match` adds owner references to the relevant members and records an event (JOB-160)."""
         return ()
 
     # Webhooks
 
     def default(self, obj: JsonObject, reads: ClusterReader) -> None:
-        """What a pod that waits is given besides its gate (JOB-145)."""
+        """Further defaults of a gated pod (JOB-145)."""
         is_parents = SUSPENDING_PARENT_ANNOTATION in annotations(obj)
         if not is_gated(obj) or not (is_parents or labels(obj).get(MANAGED_LABEL) == "true"):
             return
@@ -248,7 +248,7 @@ def _run(pod: JsonObject, info: PodSetInfo, started: str) -> tuple[Effect, ...]:
     return PatchObject(pod, running), record_event(pod, "Started", started)
 
 
-def _held_back(pod: JsonObject, excess: Sequence[str]) -> tuple[Effect, ...]:
+def _rejected_pod(pod: JsonObject, excess: Sequence[str]) -> tuple[Effect, ...]:
     why = f"asks for more {', '.join(excess)} than pod set {role_of(pod)} of its group: give it the same requests"
     return (record_event(pod, "PodExceedsPodSet", why, "Warning"),)
 

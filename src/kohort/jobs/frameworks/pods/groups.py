@@ -1,6 +1,6 @@
-"""A pod group: which members count, which are too many, which were replaced, and which Workload they make.
+"""A pod group: which members are active, in excess or replaced, and the state of the whole group.
 
-All pure: the group is a value made of what the cache showed, and every answer follows from it and the time.
+Pure: all results follow from the members and the time.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ class PodGroup:
 
     @property
     def first(self) -> JsonObject:
-        """The member that speaks for the group (JOB-155)."""
+        """The member that represents the group (JOB-155)."""
         return self.members[0]
 
     @property
@@ -70,16 +70,16 @@ def _age(pod: JsonObject) -> tuple[str, str]:
     return created_at(pod), metadata(pod).get("name", "")
 
 
-# Who stays, when there are too many
+# Members in excess
 
 
 def keep_first(runnable: Iterable[JsonObject]) -> list[JsonObject]:
-    """Runnable pods, the one to keep longest first: with finalizer, not gated, older (JOB-161)."""
+    """Runnable pods, in the order in which to keep them: with finalizer, not gated, older (JOB-161)."""
     return sorted(runnable, key=lambda pod: (is_finalized(pod), is_gated(pod), *_age(pod)))
 
 
 def keep_first_inactive(inactive: Iterable[JsonObject], now: datetime) -> list[JsonObject]:
-    """Inactive pods, the one to keep longest first: with finalizer, alive last, older (JOB-162)."""
+    """Inactive pods, in the order in which to keep them: with finalizer, latest activity, older (JOB-162)."""
 
     def rank(pod: JsonObject) -> tuple[bool, float, str, str]:
         return is_finalized(pod), -last_active_at(pod, now).timestamp(), *_age(pod)
@@ -88,20 +88,20 @@ def keep_first_inactive(inactive: Iterable[JsonObject], now: datetime) -> list[J
 
 
 @dataclass(frozen=True, slots=True)
-class Sorting:
-    """Members by what becomes of them under a Workload (JOB-160)."""
+class SortedMembers:
+    """Members by how a Workload affects them (JOB-160)."""
 
     kept: tuple[JsonObject, ...]
     excess: tuple[JsonObject, ...]
     """Runnable members beyond the count of their role: to be deleted."""
     replaced: tuple[JsonObject, ...]
-    """Inactive members whose place others have taken: to be let go."""
+    """Inactive members that were replaced: their finalizers are removed."""
     absent: int
-    """How many pods the Workload waits for (JOB-168)."""
+    """The number of missing pods (JOB-168)."""
 
 
-def sort_members(group: PodGroup, counts: Sequence[tuple[str, int]], now: datetime) -> Sorting:
-    """What becomes of each member, given the Workload's pod sets as (role, count); unknown roles are left out."""
+def sort_members(group: PodGroup, counts: Sequence[tuple[str, int]], now: datetime) -> SortedMembers:
+    """Sort members by the Workload's pod sets, given as (role, count); unknown roles are omitted."""
     kept: list[JsonObject] = []
     excess: list[JsonObject] = []
     replaced: list[JsonObject] = []
@@ -114,7 +114,7 @@ def sort_members(group: PodGroup, counts: Sequence[tuple[str, int]], now: dateti
         excess += runnable[count:]
         replaced += inactive[needed:]
         absent += _absent(group, count, len(runnable))
-    return Sorting(tuple(kept), tuple(excess), tuple(replaced), absent)
+    return SortedMembers(tuple(kept), tuple(excess), tuple(replaced), absent)
 
 
 def _with_role(pods: Iterable[JsonObject], role: str) -> list[JsonObject]:
@@ -131,7 +131,7 @@ def _absent(group: PodGroup, count: int, runnable: int) -> int:
 
 
 def role_counts(pods: Iterable[JsonObject]) -> dict[str, int]:
-    """How many runnable pods each role has, sorted by role (JOB-157)."""
+    """The number of runnable pods of each role, sorted by role (JOB-157)."""
     counts: dict[str, int] = {}
     for pod in filter(is_runnable, pods):
         role = role_of(pod)
@@ -149,11 +149,11 @@ def fits_workload(counts: dict[str, int], wanted: Sequence[tuple[str, int]]) -> 
     return True
 
 
-# What a group must be like before it gets a Workload
+# Requirements of composition
 
 
 def composition_problem(group: PodGroup) -> str | None:
-    """Why no Workload can be made of the members as they are (JOB-157)."""
+    """Why no Workload can be composed of the members (JOB-157)."""
     total = group.total
     if total is None:
         return f"pod '{_name(group.first)}' has no valid annotation {POD_GROUP_TOTAL_COUNT_ANNOTATION}: write a count"
@@ -205,16 +205,16 @@ def common_values(
     return found
 
 
-# How a group is doing
+# State
 
 
 def is_group_suspended(group: PodGroup) -> bool:
-    """Whether any member waits or is over (JOB-163)."""
+    """Whether any member is gated or terminated (JOB-163)."""
     return any(map(is_suspended, group.members))
 
 
 def is_group_finished(group: PodGroup) -> tuple[bool, str]:
-    """Whether the group is over, and the message for its Workload (JOB-166)."""
+    """Whether the group is finished, and the message for its Workload (JOB-166)."""
     succeeded = sum(phase(pod) == "Succeeded" for pod in group.members)
     over = all(map(is_terminated, group.members)) and any(map(is_unretriable, group.members))
     done = not is_serving(group.first) and group.total is not None and (succeeded == group.total or over)
@@ -227,7 +227,7 @@ def is_group_ready(group: PodGroup) -> bool:
 
 
 def succeeded_by_role(group: PodGroup) -> dict[str, int]:
-    """Pods per role that need no quota any more (JOB-167)."""
+    """Reclaimable pods per role (JOB-167)."""
     if is_serving(group.first):
         return {}
     return role_counts(pod for pod in group.members if phase(pod) == "Succeeded")

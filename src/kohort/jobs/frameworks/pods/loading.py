@@ -1,7 +1,7 @@
-"""Jobs of the pod framework as they are loaded from the cache: a pod as it is, a group as one object.
+"""Loads jobs of the pod framework from the cache: a pod, or a group as one object.
 
-A group has the head of its first member, the members that count under `items`, the others under `aside`, and beside
-them what depends on time or settings.
+A group has the metadata of its first member, relevant members under `items`, others under `aside`, and further keys for
+values that depend on time or settings.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ from kohort.jobs.objects import annotations, is_terminating, labels, metadata, p
 PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 BY_GROUP = "pod group"
 """Index of pods by namespace and group."""
-NOT_ASKED_FOR = "notAskedFor"
+NOT_QUEUED = "notAskedFor"
 HOLDS_RESOURCES = "holdsResources"
 
 
@@ -41,17 +41,17 @@ def load_job(key: JobKey, reads: ClusterReader) -> JsonObject | None:
         return _loaded(group_of(pods), reads) if pods else None
     pod = reads.get(PODS, ObjectKey(key.namespace, key.name))
     if pod is not None and group_name(pod):
-        raise UnretryableError(f"pod {key} has joined group {group_name(pod)}, which is looked at as a whole")
+        raise UnretryableError(f"pod {key} has joined group {group_name(pod)}, which is reconciled as a whole")
     return _noted(pod, reads) if pod is not None else None
 
 
 def is_group(obj: JsonObject) -> bool:
-    """Whether a loaded object stands for a group."""
+    """Whether a loaded object represents a group."""
     return "items" in obj
 
 
 def counting(obj: JsonObject) -> PodGroup:
-    """The members of a loaded group that count."""
+    """The relevant members of a loaded group."""
     return group_of(obj["items"])
 
 
@@ -61,15 +61,15 @@ def whole(obj: JsonObject) -> PodGroup:
 
 
 def _noted(job: JsonObject, reads: ClusterReader) -> JsonObject:
-    """The job, marked where pods are only looked at for their parents' sake and it has none (JOB-148)."""
+    """The job, marked as unmanaged if pods are reconciled only for their parents and it has none (JOB-148)."""
     is_asked_for = "pod" in reads.configuration.integrations.frameworks
     if is_asked_for or annotations(job).get(SUSPENDING_PARENT_ANNOTATION):
         return job
-    return {**job, NOT_ASKED_FOR: True}
+    return {**job, NOT_QUEUED: True}
 
 
 def _loaded(group: PodGroup, reads: ClusterReader) -> JsonObject:
-    """A group as one object; members that its Workload has no place for stand aside."""
+    """A group as one object; members that exceed its Workload are separated."""
     namespace = metadata(group.first).get("namespace", "")
     workload = reads.workload(ObjectKey(namespace, group.name))
     members = _counting(group, workload, reads)
@@ -86,7 +86,7 @@ def _loaded(group: PodGroup, reads: ClusterReader) -> JsonObject:
 
 
 def _head(group: PodGroup, workload: Workload | None) -> dict[str, Any]:
-    """The first member's metadata, without its end, which is not the group's.
+    """The first member's metadata without its deletion, which is not the group's.
 
     The parent of a serving group looks after the queue, so the group takes the Workload's (JOB-171).
     """

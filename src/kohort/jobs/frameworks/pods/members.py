@@ -1,6 +1,6 @@
-"""Questions about one pod, as JSON: which group, which role, does it wait, can it still run.
+"""Properties of one pod: group, role, whether it is gated, whether it can run.
 
-Everything here is pure and knows nothing of other pods.
+Pure, and independent of other pods.
 """
 
 from datetime import datetime, timedelta
@@ -34,16 +34,16 @@ def group_name(pod: JsonObject) -> str:
 
 
 def total_count(pod: JsonObject) -> int | None:
-    """How many pods the group is to have; None where the annotation is absent or not a count (JOB-147)."""
+    """The desired number of pods of the group; None if the annotation is absent or invalid (JOB-147)."""
     text = annotations(pod).get(POD_GROUP_TOTAL_COUNT_ANNOTATION, "")
     count = int(text) if text.isascii() and text.isdecimal() else 0
     return count or None
 
 
 def role_of(pod: JsonObject) -> str:
-    """The role that the pod was given, or that its spec has (JOB-146)."""
-    given = annotations(pod).get(ROLE_HASH_ANNOTATION)
-    return shape_hash(pod.get("spec") or {}) if given is None else given
+    """The role from the annotation, or else from the spec (JOB-146)."""
+    assigned = annotations(pod).get(ROLE_HASH_ANNOTATION)
+    return shape_hash(pod.get("spec") or {}) if assigned is None else assigned
 
 
 def is_fast(pod: JsonObject) -> bool:
@@ -62,34 +62,34 @@ def is_unretriable(pod: JsonObject) -> bool:
 
 
 def is_gated(pod: JsonObject) -> bool:
-    """Whether the pod waits for admission."""
+    """Whether the pod has the admission gate."""
     return ADMISSION_GATE in gates(pod)
 
 
 def is_terminated(pod: JsonObject) -> bool:
-    """Whether the pod has run to its end, good or bad."""
+    """Whether the pod has succeeded or failed."""
     return phase(pod) in ("Succeeded", "Failed")
 
 
 def is_suspended(pod: JsonObject) -> bool:
-    """Whether the pod waits, or is over (JOB-149)."""
+    """Whether the pod is gated or terminated (JOB-149)."""
     return is_gated(pod) or is_terminated(pod)
 
 
 def is_finalized(pod: JsonObject) -> bool:
-    """Whether no finalizer of ours keeps the pod any more."""
+    """Whether the pod has no finalizer of Kueue."""
     return MANAGED_FINALIZER not in (metadata(pod).get("finalizers") or ())
 
 
 def is_runnable(pod: JsonObject) -> bool:
-    """Whether the pod runs, may come to run, or has succeeded (JOB-156)."""
+    """Whether the pod runs, may run, or has succeeded (JOB-156)."""
     if is_terminating(pod) and not (pod.get("spec") or {}).get("nodeName"):
         return False
     return phase(pod) != "Failed"
 
 
 def is_ready(pod: JsonObject) -> bool:
-    """Whether the kubelet calls the pod ready (JOB-152)."""
+    """Whether the condition Ready is True (JOB-152)."""
     ready = condition(pod, "Ready")
     return ready is not None and ready.get("status") == "True"
 
@@ -101,7 +101,7 @@ def condition(pod: JsonObject, type_: str) -> dict[str, Any] | None:
 
 
 def holds_resources(pod: JsonObject, now: datetime) -> bool:
-    """Whether the pod runs; one that should have been gone by now is not waited for (JOB-165)."""
+    """Whether the pod uses resources; one past its termination deadline does not (JOB-165)."""
     if phase(pod) != "Running":
         return False
     grace = metadata(pod).get("deletionGracePeriodSeconds")
@@ -111,12 +111,12 @@ def holds_resources(pod: JsonObject, now: datetime) -> bool:
 
 
 def created_at(pod: JsonObject) -> str:
-    """When the pod was created, as the API server writes it: such times sort as texts."""
+    """The creation timestamp as a string, which sorts by time."""
     return metadata(pod).get("creationTimestamp") or ""
 
 
 def last_active_at(pod: JsonObject, now: datetime) -> datetime:
-    """When the pod was last seen alive: until it failed or was deleted, else now (JOB-162)."""
+    """When the pod failed or was deleted, else now (JOB-162)."""
     failed = _failed_at(pod) or now
     deleted = metadata(pod).get("deletionTimestamp")
     return min(failed, parse_time(deleted)) if deleted else failed
@@ -129,4 +129,4 @@ def _failed_at(pod: JsonObject) -> datetime | None:
     return parse_time(ended["lastTransitionTime"])
 
 
-_FAILURE_REASONS = ("PodFailed", "Failed")  # a kubelet writes the first, Kueue looks for the second
+_FAILURE_REASONS = ("PodFailed", "Failed")  # kubelets write the first, Kueue checks the second

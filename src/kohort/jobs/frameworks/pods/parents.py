@@ -1,4 +1,4 @@
-"""Kinds whose pods wait one by one at their gates, because the kind itself has no switch: Deployments and their like.
+"""Kinds without a suspend field, whose pods are gated individually, such as Deployments.
 
 The webhook marks the pod template; the pods are then queued by the pod framework.
 """
@@ -14,13 +14,13 @@ from kohort.jobs.objects import annotations, labels
 
 
 class PodParent(WebhookOnly):
-    """A kind that suspends by its pods (JOB-173)."""
+    """A kind that is suspended by gating its pods (JOB-173)."""
 
     implies: ClassVar[tuple[str, ...]] = ("pod",)
     defaults_on_update: ClassVar[bool] = True
 
     def is_foreign(self, obj: JsonObject) -> bool:
-        """Whether another framework has charge of the object's pods (JOB-175, JOB-197)."""
+        """Whether another framework manages the object's pods (JOB-175, JOB-197)."""
         return is_foreign(obj, self.name)
 
     def is_suspended(self, obj: JsonObject) -> bool:
@@ -28,7 +28,7 @@ class PodParent(WebhookOnly):
         return not (obj.get("status") or {}).get("readyReplicas")
 
     def suspend(self, obj: JsonObject) -> None:
-        """Mark the template, so that its pods are gated and queued one by one (JOB-173)."""
+        """Mark the template, so that its pods are gated and queued individually (JOB-173)."""
         template = pod_template(obj)
         set_annotation(template, SUSPENDING_PARENT_ANNOTATION, self.name)
         set_label(template, MANAGED_LABEL, "true")
@@ -39,13 +39,13 @@ class PodParent(WebhookOnly):
 
 
 def is_foreign(obj: JsonObject, framework: str) -> bool:
-    """Whether the pods of an object are gated by another framework than this."""
+    """Whether the pods of an object are gated by another framework."""
     template = (obj.get("spec") or {}).get("template") or {}
     return annotations(template).get(SUSPENDING_PARENT_ANNOTATION, framework) != framework
 
 
 def pod_template(obj: JsonObject) -> dict[str, Any]:
-    """The pod template of an object, made where it has none."""
+    """The pod template of an object, created if it has none."""
     spec = obj.setdefault("spec", {})
     template: dict[str, Any] = spec.setdefault("template", {})
     return template

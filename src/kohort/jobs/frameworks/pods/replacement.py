@@ -1,4 +1,4 @@
-"""Whether a group's Workload waits for pods in place of those that failed (JOB-168)."""
+"""The condition WaitingForReplacementPods of a group's Workload (JOB-168)."""
 
 from datetime import datetime
 
@@ -17,7 +17,7 @@ WAITING = "WaitingForReplacementPods"
 
 
 def replacement_condition(workload: Workload, absent: int, now: datetime) -> Condition | None:
-    """The condition as it should be; None where there is nothing to say."""
+    """The desired condition, or None."""
     known = condition(workload, WAITING)
     if absent:
         return _waiting(workload, known, now)

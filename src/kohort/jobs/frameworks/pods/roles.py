@@ -1,4 +1,4 @@
-"""Whether a pod has the size of its role: anybody can write the annotation that names one (DEV-9)."""
+"""Whether a pod fits its role: any client can set the annotation with the role (DEV-9)."""
 
 from kohort.api.codec import JsonObject, from_json
 from kohort.api.core.pods import QuotaPodSpec
@@ -11,9 +11,9 @@ from kohort.jobs.objects import controller_owner
 
 
 def resources_beyond_role(pod: JsonObject, workload: Workload) -> tuple[str, ...]:
-    """Resources of which the pod asks for more than the pod set of its role was admitted with.
+    """Resources of which the pod requests more than the pod set of its role was admitted with.
 
-    A role that is the hash of the pod's own shape says the truth; pods of a controller, and copies of pods of another
+    A role that is the hash of the pod's own shape is valid; pods of a controller, and copies of pods of another
     cluster, have been given theirs.
     """
     role, spec = role_of(pod), pod.get("spec") or {}
@@ -23,5 +23,5 @@ def resources_beyond_role(pod: JsonObject, workload: Workload) -> tuple[str, ...
     if pod_set is None or role == shape_hash(spec):
         return ()
     granted = pod_amounts(pod_set.pod_template.spec)
-    asked = pod_amounts(from_json(spec, QuotaPodSpec))
-    return tuple(name for name, amount in sorted(asked.items()) if amount > granted.get(name, 0))
+    requested = pod_amounts(from_json(spec, QuotaPodSpec))
+    return tuple(name for name, amount in sorted(requested.items()) if amount > granted.get(name, 0))

@@ -1,6 +1,6 @@
-"""The shape of a pod: what of its spec decides where and how it can run (JOB-74), and its hash, the role (JOB-146).
+"""The shape of a pod: the parts of its spec that affect scheduling (JOB-74), and its hash, the role (JOB-146).
 
-The hash must equal Kueue's, which encodes Go structs: members stand in the order of their declaration, maps are sorted.
+The hash must equal Kueue's, which encodes Go structs: fields in the order of their declaration, maps sorted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ HASH_DIGITS = 8
 IMMUTABLE = "field is immutable"
 
 _Order = Mapping[str, Any]
-"""Members of a struct in the order in which Go writes them, each with the order of what is inside it."""
+"""Fields of a struct in Go's order, each with the order of its own fields."""
 
 _LEAF: _Order = {}
 _REQUIREMENT: _Order = {"key": _LEAF, "operator": _LEAF, "values": _LEAF}
@@ -55,7 +55,7 @@ _CLAIM: _Order = dict.fromkeys(("name", "resourceClaimName", "resourceClaimTempl
 
 
 def pod_shape(spec: Mapping[str, Json]) -> dict[str, Json]:
-    """The part of a pod's spec that counts, in canonical form; an absent member is null (JOB-74)."""
+    """The relevant part of a pod's spec in canonical form; absent fields are null (JOB-74)."""
     shape = {
         "affinity": _ordered(spec.get("affinity"), _AFFINITY),
         "containers": _containers(spec.get("containers")),
@@ -79,7 +79,7 @@ def shape_hash(spec: Mapping[str, Json]) -> str:
 
 
 def shape_change_errors(new: Mapping[str, Json], old: Mapping[str, Json], path: Path) -> list[FieldError]:
-    """One error at each member in which two specs have different shapes (JOB-74)."""
+    """One error for each field in which the shapes of two specs differ (JOB-74)."""
     return list(_changes(pod_shape(new), pod_shape(old), path))
 
 
@@ -119,7 +119,7 @@ def _amounts(quantities: Json) -> Json:
 
 
 def _ordered(value: Json, order: _Order) -> Json:
-    """The value with its members in Go's order; those that the order does not know come last, sorted."""
+    """The value with its fields in Go's order; unknown fields come last, sorted."""
     if isinstance(value, list):
         return [_ordered(item, order) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What is refused in pods besides what all jobs are checked for (JOB-147)."""
+"""Validation of pods, in addition to that of all jobs (JOB-147)."""
 
 from collections.abc import Iterator
 
@@ -23,17 +23,17 @@ TOTAL_COUNT = ANNOTATIONS[POD_GROUP_TOTAL_COUNT_ANNOTATION]
 
 
 def pod_errors(pod: JsonObject, gates: FeatureGates) -> list[FieldError]:
-    """Problems of a pod on its own."""
+    """Errors of a pod."""
     return [*_managed_errors(pod), *_group_errors(pod), *_prebuilt_errors(pod, gates)]
 
 
 def pod_change_errors(old: JsonObject, new: JsonObject, gates: FeatureGates) -> list[FieldError]:
-    """Problems of a change of a pod."""
+    """Errors of an update of a pod."""
     return [*_released_errors(old, new), *pod_errors(new, gates), *_group_change_errors(old, new)]
 
 
 def _released_errors(old: JsonObject, new: JsonObject) -> Iterator[FieldError]:
-    """A pod that has yet to end would run unseen without the label by which it is queued (DEV-9)."""
+    """A running pod must keep the managed label, or it would bypass quota (DEV-9)."""
     was_removed = labels(old).get(MANAGED_LABEL) == "true" and MANAGED_LABEL not in labels(new)
     if was_removed and not is_terminated(old) and not is_terminating(old):
         yield forbidden(LABELS[MANAGED_LABEL], "managed label can't be removed before the pod has ended", "DEV-9")

@@ -1,4 +1,4 @@
-"""What is done to single pods: gated, let run, stopped and let go; each as effects, nothing written here."""
+"""Effects on single pods: gate, ungate, stop, remove the finalizer."""
 
 from copy import deepcopy
 from datetime import datetime
@@ -25,7 +25,7 @@ TERMINATION_TARGET = "TerminationTarget"
 
 
 def gate_pod(pod: JsonObject) -> None:
-    """Make a new pod wait for admission, in place (JOB-145)."""
+    """Gate a new pod until admission, in place (JOB-145)."""
     if SUSPENDING_PARENT_ANNOTATION not in annotations(pod):
         set_label(pod, MANAGED_LABEL, "true")
         if is_finalized(pod):
@@ -34,14 +34,14 @@ def gate_pod(pod: JsonObject) -> None:
 
 
 def add_gate(pod: JsonObject, gate: str) -> None:
-    """Give a pod a scheduling gate, in place."""
+    """Add a scheduling gate to a pod, in place."""
     if gate not in gates(pod):
         spec = pod["spec"] = pod.get("spec") or {}
         spec["schedulingGates"] = [*(spec.get("schedulingGates") or ()), {"name": gate}]
 
 
 def drop_gates(pod: JsonObject, *names: str) -> None:
-    """Take scheduling gates from a pod, in place."""
+    """Remove scheduling gates of a pod, in place."""
     kept = [gate for gate in gates(pod) if gate not in names]
     if len(kept) == len(gates(pod)):
         return
@@ -51,14 +51,14 @@ def drop_gates(pod: JsonObject, *names: str) -> None:
 
 
 def ungate_pod(pod: JsonObject, info: PodSetInfo) -> None:
-    """Give a pod what it was admitted with, and open its gate, in place (JOB-150)."""
+    """Merge the info of its pod set into a pod, and remove the admission gate, in place (JOB-150)."""
     merge_info(pod, info)
     brought = (TOPOLOGY_GATE,) if TOPOLOGY_GATE in info.scheduling_gates else ()
     drop_gates(pod, *({ADMISSION_GATE, TOPOLOGY_GATE} - set(brought)))
 
 
 def remove_finalizer(pod: JsonObject) -> tuple[Effect, ...]:
-    """Take our finalizer from a pod."""
+    """Remove Kueue's finalizer of a pod."""
     return () if is_finalized(pod) else (PatchObject(pod, _without_finalizer(pod)),)
 
 
@@ -68,7 +68,7 @@ def _without_finalizer(pod: JsonObject) -> JsonObject:
 
 
 def stop_pod(pod: JsonObject, stop: Stop, now: datetime) -> tuple[Effect, ...]:
-    """Tell a pod why it has to go, and delete it (JOB-151)."""
+    """Set the pod's TerminationTarget condition, and delete it (JOB-151)."""
     marked = _marked(pod, stop, now)
     return (
         PatchObject(pod, marked, WriteTarget.STATUS),
@@ -84,7 +84,7 @@ def _marked(pod: JsonObject, stop: Stop, now: datetime) -> JsonObject:
     target = {
         "type": TERMINATION_TARGET,
         "status": "True",
-        "reason": stop.spoken_reason,
+        "reason": stop.termination_reason,
         "message": stop.message,
         "lastTransitionTime": format_time(now),
     }
@@ -93,13 +93,13 @@ def _marked(pod: JsonObject, stop: Stop, now: datetime) -> JsonObject:
 
 
 def drop_excess(pod: JsonObject) -> tuple[Effect, ...]:
-    """Delete a pod that its group has no room for (JOB-161).
+    """Delete a pod in excess of its group's count (JOB-161).
 
     No expectation guards it: what a cache shows only moves forward and the finalizer goes first, so the next pass can
-    only choose the same pod, whose deletion by UID may be repeated; then nothing is told again.
+    only choose the same pod, whose deletion by UID may be repeated; then no event is recorded again.
     """
     if is_terminating(pod):
         return remove_finalizer(pod)
     is_repeated = is_finalized(pod) and SUSPENDING_PARENT_ANNOTATION not in annotations(pod)
-    told = () if is_repeated else (record_event(pod, "ExcessPodDeleted", "Excess pod deleted"),)
-    return *remove_finalizer(pod), DeleteObject(pod, DeletionOptions(uid=uid(pod))), *told
+    recorded = () if is_repeated else (record_event(pod, "ExcessPodDeleted", "Excess pod deleted"),)
+    return *remove_finalizer(pod), DeleteObject(pod, DeletionOptions(uid=uid(pod))), *recorded

@@ -1,4 +1,4 @@
-"""StatefulSets (§19.2): one Workload for all replicas, made before their pods, which then run as a group of its own."""
+"""StatefulSets (§19.2): one Workload for all replicas, created before their pods, which form a pod group."""
 
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from kohort.jobs.planners import Planner
 
 
 class StatefulSetFramework(PodParent):
-    """The framework of StatefulSets: webhooks, and two controllers beside those of pods."""
+    """The framework of StatefulSets: webhooks, and two controllers in addition to those of pods."""
 
     name: ClassVar[str] = FRAMEWORK
     resource: ClassVar[Resource] = STATEFULSETS
@@ -25,7 +25,7 @@ class StatefulSetFramework(PodParent):
     planners: ClassVar[tuple[Planner, ...]] = (SetPlanner(), MemberPlanner())
 
     def suspend(self, obj: JsonObject) -> None:
-        """Mark the template; the rest is given to each pod when it exists (JOB-175, JOB-177)."""
+        """Mark the template; pods get the rest when they exist (JOB-175, JOB-177)."""
         set_annotation(pod_template(obj), SUSPENDING_PARENT_ANNOTATION, self.name)
 
     def validate_update(self, old: JsonObject, new: JsonObject, reads: ClusterReader) -> list[FieldError]:

@@ -1,4 +1,4 @@
-"""What may change of a StatefulSet that is queued: not its size, except to zero and back, nor its pods' shape."""
+"""Allowed updates of a queued StatefulSet: not its size, except to zero and back, nor the shape of its pods."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ RULE = "JOB-178"
 
 
 def change_errors(old: JsonObject, new: JsonObject, reads: ClusterReader) -> list[FieldError]:
-    """Problems of a change; a set without replicas may get other pods (DEV-5)."""
+    """Errors of an update; without replicas the pod template may change (DEV-5)."""
     if replicas_of(old) == 0:
         return list(_scale_up_errors(old, new, reads))
     return [*shape_change_errors(_pod_spec(new), _pod_spec(old), POD_SPEC), *_resize_errors(old, new)]

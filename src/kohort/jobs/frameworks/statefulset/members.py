@@ -1,4 +1,4 @@
-"""The pods of a StatefulSet: each is made a member of the set's group, once (JOB-177)."""
+"""The pods of a StatefulSet: each joins the set's pod group once (JOB-177)."""
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
@@ -40,21 +40,21 @@ ROLE = "main"
 
 
 class MemberPlanner(Planner):
-    """Looks at the pods of StatefulSets."""
+    """Plans the pods of StatefulSets."""
 
     name: ClassVar[str] = "statefulset_pod"
     resource: ClassVar[Resource] = PODS
     is_top_level: ClassVar[bool] = True
     indexes: ClassVar[Mapping[str, IndexValues]] = {BY_GROUP: group_values}
     watches: ClassVar[tuple[WatchedKind, ...]] = (WatchedKind(STATEFULSETS, lambda _set, _reads: ()),)
-    """Read for what pods are given; their own events and the set's planner see to changes."""
+    """Read only: events of pods and the set's planner trigger changes."""
 
     def key(self, obj: JsonObject) -> JobKey | None:
-        """Only pods that a StatefulSet gates."""
+        """The key of a pod that a StatefulSet gates, else None."""
         return super().key(obj) if is_member(obj) else None
 
     def plan(self, obj: JsonObject, ancestor: JsonObject | None, reads: PassReader) -> PassPlan:
-        """Make a pod a member of its set's group; let one go that is over."""
+        """Add a pod to its set's group; remove the finalizer of a terminated one."""
         return _plan(obj, reads)
 
 
@@ -64,7 +64,7 @@ def is_member(pod: JsonObject) -> bool:
 
 
 def set_of(pod: JsonObject, reads: ClusterReader) -> Iterable[JobKey]:
-    """The StatefulSet to look at again when a pod comes."""
+    """The StatefulSet to reconcile for an event of a pod."""
     owner = controller_owner(pod)
     if owner is not None and is_member(pod) and _is_set(owner["apiVersion"], owner["kind"]):
         yield JobKey(metadata(pod).get("namespace", ""), owner["name"])
@@ -83,13 +83,13 @@ def _plan(obj: JsonObject, reads: PassReader) -> PassPlan:
         return PassPlan()
     member = deepcopy(obj)
     if group_name(obj) == set_workload_name(parent, reads.gates):
-        _follow_queue(member, parent)
+        _update_queue(member, parent)
     elif queue_name(parent) or reads.configuration.manage_jobs_without_queue_name:
         _stamp(member, parent, reads)
     return PassPlan((PatchObject(obj, member),) if member != obj else ())
 
 
-def _follow_queue(member: JsonObject, parent: JsonObject) -> None:
+def _update_queue(member: JsonObject, parent: JsonObject) -> None:
     if queue_name(parent):
         set_label(member, QUEUE_NAME_LABEL, queue_name(parent))
 
@@ -97,7 +97,7 @@ def _follow_queue(member: JsonObject, parent: JsonObject) -> None:
 def _stamp(member: JsonObject, parent: JsonObject, reads: ClusterReader) -> None:
     name = set_workload_name(parent, reads.gates)
     set_label(member, MANAGED_LABEL, "true")
-    _follow_queue(member, parent)
+    _update_queue(member, parent)
     priority_class = labels(parent).get(PRIORITY_CLASS_LABEL)
     if priority_class:
         set_label(member, PRIORITY_CLASS_LABEL, priority_class)

@@ -1,4 +1,4 @@
-"""What is read of a StatefulSet."""
+"""Properties of a StatefulSet."""
 
 from kohort.api.codec import JsonObject
 from kohort.api.gates import FeatureGates
@@ -14,7 +14,7 @@ REVISION_LABEL = "controller-revision-hash"
 
 
 def replicas_of(obj: JsonObject) -> int:
-    """How many pods the set is to have."""
+    """The desired number of pods."""
     count = (obj.get("spec") or {}).get("replicas")
     return 1 if count is None else int(count)
 

@@ -1,4 +1,4 @@
-"""The Workload of a StatefulSet: made when the set has replicas, on hold while it has none (JOB-176, JOB-178)."""
+"""The Workload of a StatefulSet: created when the set has replicas, on hold while it has none (JOB-176, JOB-178)."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -57,7 +57,7 @@ NO_LONGER_ON_HOLD = "Workload no longer on hold; waiting for quota reservation"
 
 
 class SetPlanner(Planner):
-    """Looks at StatefulSets and their Workloads."""
+    """Plans StatefulSets and their Workloads."""
 
     name: ClassVar[str] = FRAMEWORK
     resource: ClassVar[Resource] = STATEFULSETS
@@ -65,11 +65,11 @@ class SetPlanner(Planner):
     follows_workloads: ClassVar[bool] = True
 
     def key(self, obj: JsonObject) -> JobKey | None:
-        """Not sets of which another framework has charge (JOB-175)."""
+        """The key of a set, or None if another framework manages it (JOB-175)."""
         return None if is_foreign(obj, FRAMEWORK) else super().key(obj)
 
     def plan(self, obj: JsonObject, ancestor: JsonObject | None, reads: PassReader) -> PassPlan:
-        """What a StatefulSet, its pods and its Workload need now."""
+        """The plan for a StatefulSet, its pods and its Workload."""
         if not _is_ours(obj, ancestor, reads):
             return PassPlan()
         key = ObjectKey(metadata(obj).get("namespace", ""), set_workload_name(obj, reads.gates))
@@ -80,7 +80,7 @@ class SetPlanner(Planner):
 
 
 def _is_ours(obj: JsonObject, ancestor: JsonObject | None, reads: PassReader) -> bool:
-    """JOB-2; a set that is being deleted is left to garbage collection."""
+    """Whether the set is managed (JOB-2); one that is being deleted is left to garbage collection."""
     namespace = reads.namespace_labels(metadata(obj).get("namespace", ""))
     if namespace is None or not selects_namespace(reads.configuration, namespace):
         return False
@@ -109,7 +109,7 @@ def _pods_in_line(obj: JsonObject, pods: Sequence[JsonObject]) -> list[Effect]:
 
 
 def _new(framework: Framework, obj: JsonObject, reads: PassReader) -> tuple[Effect, ...]:
-    """A Workload where the set wants pods; on a worker cluster it comes from the manager (JOB-176)."""
+    """Create a Workload for a set with replicas; on a worker cluster it comes from the manager cluster (JOB-176)."""
     if not replicas_of(obj) or MULTIKUEUE_ORIGIN_LABEL in labels(obj):
         return ()
     pod_sets = [_pod_set(obj, reads)]
@@ -123,8 +123,8 @@ def _new(framework: Framework, obj: JsonObject, reads: PassReader) -> tuple[Effe
     )
     built = Workload(metadata=head, spec=WorkloadSpec(pod_sets=stored(pod_sets, reads.gates)))
     priority = resolve_priority(framework, obj, pod_sets, reads)
-    told = record_event(obj, "CreatedWorkload", f"Created Workload: {head.namespace}/{head.name}")
-    return CreateWorkload(with_priority(with_demand(built, obj), priority), obj), told
+    recorded = record_event(obj, "CreatedWorkload", f"Created Workload: {head.namespace}/{head.name}")
+    return CreateWorkload(with_priority(with_demand(built, obj), priority), obj), recorded
 
 
 def _pod_set(obj: JsonObject, reads: PassReader) -> JobPodSet:
@@ -147,7 +147,7 @@ def _marks(obj: JsonObject) -> dict[str, str]:
 
 
 def _in_line(obj: JsonObject, workload: Workload, reads: PassReader) -> list[Effect]:
-    """Owner, queue, gates and size as the set has them now, and held or not by its number of replicas (JOB-178)."""
+    """Update owner, queue, gates and size from the set, and hold the Workload without replicas (JOB-178)."""
     followed = _followed(obj, workload, reads)
     effects: list[Effect] = []
     if followed is not workload:
