@@ -117,7 +117,7 @@ class ControlPlane:
         return self._answers(replace(self.admin, address=f"{HOST}:{port}"), "/readyz")
 
     def _has_service_account(self) -> bool:
-        """Whether pods could be created in the default namespace: the controllers are at work."""
+        """Whether pods could be created in the default namespace: the started controllers."""
         return self._answers(self.admin, "/api/v1/namespaces/default/serviceaccounts/default")
 
     def _answers(self, access: Access, path: str) -> bool:

@@ -135,7 +135,7 @@ async def test_a_leader_that_loses_its_lease_starts_over() -> None:
 
 
 async def who_leads(*managers: Manager) -> Manager:
-    """The first whose controllers are at work."""
+    """The first whose started controllers."""
     waiting = {asyncio.create_task(each.leading.wait()): each for each in managers}
     done, rest = await asyncio.wait(waiting, timeout=LONG, return_when=asyncio.FIRST_COMPLETED)
     for each in rest:

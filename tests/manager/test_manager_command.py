@@ -151,7 +151,7 @@ async def test_it_works_by_kueues_own_file_until_it_is_told_to_stop(plane: Contr
 
 async def test_it_can_be_stopped_while_it_waits(plane: ControlPlane) -> None:
     run = await start(plane, "--wait-for-crds")
-    await run.until("waiting for definitions")
+    await run.until("waiting for CRDs")
     run.process.send_signal(signal.SIGTERM)
     async with asyncio.timeout(60):
         told = await run.rest()

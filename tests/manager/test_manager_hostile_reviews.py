@@ -41,7 +41,7 @@ async def managing(plane: ControlPlane, *arguments: str) -> AsyncIterator[tuple[
     """A manager that has started, and the port of its webhooks."""
     run = await start(plane, "--install-crds", *arguments)
     try:
-        await run.until("controllers are at work")
+        await run.until("started controllers")
         yield run, run.webhook_port
     finally:
         run.process.kill()

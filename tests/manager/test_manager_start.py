@@ -29,7 +29,7 @@ def client_of(cluster: Cluster, user: User = ADMIN) -> Client:
 
 async def test_missing_definitions_are_told_with_what_to_run() -> None:
     async with running_cluster() as cluster:
-        with pytest.raises(StartError, match=r"no AdmissionCheck, .*kohort crds \| kubectl apply .*--install-crds"):
+        with pytest.raises(StartError, match=r"not found: AdmissionCheck, .*kohort crds \| kubectl apply .*--install-crds"):
             await ensure_crds(client_of(cluster), "kueue-system", SERVICE, WhenMissing.FAIL)
 
 
@@ -64,7 +64,7 @@ async def test_without_the_right_to_create_a_namespace_it_goes_on(caplog: pytest
         bob = client_of(cluster, User("bob", (AUTHENTICATED,)))
         await ensure_crds(bob, "one", SERVICE, WhenMissing.INSTALL)
     (warning,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert warning.startswith("can't create the namespace: ")
+    assert warning.startswith("creating namespace failed: ")
 
 
 async def test_missing_definitions_are_waited_for_where_that_is_asked_for() -> None:
@@ -90,7 +90,7 @@ async def test_missing_rights_are_told_by_verb_and_resource() -> None:
         assert "\n" not in str(told.value)
         with pytest.raises(StartError, match=r"^missing permissions: patch workloads/status.kueue.x-k8s.io: "):
             await check_permissions(bob, [RequiredPermission("patch", "kueue.x-k8s.io", "workloads", "status")])
-        with pytest.raises(StartError, match=r"may not get secrets in namespace kueue-system: "):
+        with pytest.raises(StartError, match=r"missing permissions: get secrets in namespace kueue-system: "):
             await check_permissions(bob, [RequiredPermission("get", "", "secrets", namespace="kueue-system")])
 
 
