@@ -29,7 +29,9 @@ def client_of(cluster: Cluster, user: User = ADMIN) -> Client:
 
 async def test_missing_definitions_are_told_with_what_to_run() -> None:
     async with running_cluster() as cluster:
-        with pytest.raises(StartError, match=r"not found: AdmissionCheck, .*kohort crds \| kubectl apply .*--install-crds"):
+        with pytest.raises(
+            StartError, match=r"not found: AdmissionCheck, .*kohort crds \| kubectl apply .*--install-crds"
+        ):
             await ensure_crds(client_of(cluster), "kueue-system", SERVICE, WhenMissing.FAIL)
 
 

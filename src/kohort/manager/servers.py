@@ -14,7 +14,7 @@ from kohort.manager.front_proxy import running_front_proxy_watch
 from kohort.manager.options import MetricsExposure
 from kohort.metrics.registry import MetricsRegistry
 from kohort.web.authorization import AuthorizationFilter, allow_all
-from kohort.web.health import HealthCheck, health_app
+from kohort.web.health import ReadinessCheck, health_app
 from kohort.web.listening import BindAddress, listening
 from kohort.web.metrics_page import metrics_app
 from kohort.web.visibility.server import visibility_app
@@ -36,7 +36,7 @@ class ServerDependencies:
 
 @asynccontextmanager
 async def running_health_server(
-    configuration: Configuration, checks: Mapping[str, HealthCheck]
+    configuration: Configuration, checks: Mapping[str, ReadinessCheck]
 ) -> AsyncIterator[BindAddress | None]:
     """Serves health probes until the context exits."""
     settings = configuration.health

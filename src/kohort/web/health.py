@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
 
-HealthCheck = Callable[[], str]
+ReadinessCheck = Callable[[], str]
 """Returns a problem, or an empty string."""
 
 
-def health_app(liveness: str, readiness: str, checks: Mapping[str, HealthCheck]) -> web.Application:
+def health_app(liveness: str, readiness: str, checks: Mapping[str, ReadinessCheck]) -> web.Application:
     """An application with the two endpoints of the Configuration; each check is also a path below readiness."""
     app = web.Application()
     for name in dict.fromkeys((liveness, "healthz", "livez")):
@@ -28,7 +28,7 @@ async def _alive(_: web.Request) -> web.Response:
     return web.Response(text="ok")
 
 
-def _ready(checks: Mapping[str, HealthCheck]) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _ready(checks: Mapping[str, ReadinessCheck]) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def respond(request: web.Request) -> web.Response:
         found = {name: check() for name, check in checks.items()}
         is_ready = not any(found.values())
