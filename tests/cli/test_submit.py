@@ -225,7 +225,7 @@ def test_a_queue_that_is_misspelt_is_told_before_anything_is_made(queues: Cluste
 def test_without_a_queue_the_default_one_must_be_there(queues: Cluster) -> None:
     answer = queues.kohort("submit", "--cpu", "1", "--", "true")
     assert answer.code == 2
-    assert "give --queue: namespace default has no LocalQueue `default`; there is " in answer.err
+    assert "give --queue: namespace default has no LocalQueue `default`; available: " in answer.err
     assert "team-a, team-b" in answer.err
 
 
