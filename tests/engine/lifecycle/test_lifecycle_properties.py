@@ -199,6 +199,13 @@ def test_reconciling_again_changes_nothing(
     assert again.wake_at == outcome.wake_at
 
 
+def test_a_retry_check_does_not_delay_an_inactive_workload() -> None:
+    """API-123 and API-126: the delay would be set and cleared again by every reconcile."""
+    reserved = _reserve("od", frozenset(), DEFAULT_GATES)(with_spec(workload(JOB), active=False), at(0))
+    wl = _report("c", "Retry", 7)(preempt(reserved, PREEMPTION, at(0)).workload, at(0))
+    assert reconcile(wl, ReconcileContext(), at(0)).writes == ()
+
+
 @given(workloads, steps, all_facts)
 def test_every_write_changes_its_part_and_only_that(
     start: Workload, story: list[tuple[Operation, int]], facts: ReconcileContext

@@ -97,7 +97,9 @@ def answer_failure(
 
 
 def postpone_by_checks(workload: Workload, now: datetime) -> Workload:
-    """Let the Workload return no earlier than its checks in Retry ask for (SCH-910, API-123)."""
+    """Delay the return of an active Workload until its checks in Retry permit it (SCH-910, API-123, API-126)."""
+    if not workload.spec.active:
+        return workload
     moments = [
         check.last_transition_time + timedelta(seconds=check.requeue_after_seconds)
         for check in _in_state(workload, "Retry")
