@@ -52,7 +52,11 @@ _GENERATORS = Chapter(
         Step("get pod one -o yaml", differs=(TOKEN_VOLUME,)),
         Step("expose deployment shop --port=80 --target-port=8080 --name=shop-front -o yaml"),
         Step("autoscale deployment shop --min=1 --max=4 --cpu=80% -o yaml"),
-        Step("get all", masks=(Mask(r"443:\d+/TCP", "443:<port>/TCP"),)),
+        Step("get all -o name"),
+        Step(
+            "get pods,services,deployments.apps,jobs.batch,cronjobs.batch",
+            masks=(Mask(r"443:\d+/TCP", "443:<port>/TCP"),),
+        ),
     ),
 )
 
