@@ -51,12 +51,12 @@ def _timed(engine: Engine, name: str, cores: int, rounds: int) -> Search:
     """The preemptor waits for what is missing; nothing is issued, so every round finds the same."""
     preemptor = workload(900_000 + cores, OWNER, cores, 100, DAWN)
     engine.apply(ObjectUpserted(preemptor), DAWN)
-    waiting = engine.workloads[ObjectKey(NAMESPACE, preemptor.metadata.name)]
-    queue = engine.queues[OWNER]
+    waiting = engine.store.workloads[ObjectKey(NAMESPACE, preemptor.metadata.name)]
+    queue = engine.store.queues[OWNER]
     best, found = float("inf"), 0
     for _ in range(rounds):
         begin = time.process_time()
-        targets = engine.find_targets(waiting, queue, UsageRequest({CPU: cores * 1000}, frozenset((CPU,))))
+        targets = engine.context.find_targets(waiting, queue, UsageRequest({CPU: cores * 1000}, frozenset((CPU,))))
         best, found = min(best, time.process_time() - begin), len(targets)
     return Search(name, best, found)
 

@@ -64,5 +64,5 @@ async def opened(scene: Stage) -> Manager:
 
 
 def holders(manager: Manager) -> dict[str, list[str]]:
-    queues = manager.world.engine.queues
+    queues = manager.world.engine.store.queues
     return {name: sorted(key.name for key in queue.holders) for name, queue in queues.items()}

@@ -158,7 +158,7 @@ async def test_an_admission_of_what_was_deleted_meanwhile_leaves_no_quota_behind
         await scene.later(1)
         await scene.create(workload("x", "lq", "2"))
         await scene.until(says(Admitted="True"), "Workload", "x")
-        assert set(manager.world.engine.queues["q"].holders) == {ObjectKey("default", "x")}
+        assert set(manager.world.engine.store.queues["q"].holders) == {ObjectKey("default", "x")}
 
 
 async def test_what_was_decided_for_a_former_life_takes_nothing_from_the_next() -> None:
@@ -274,10 +274,10 @@ async def test_the_engine_knows_nothing_of_who_has_finished_and_nobody_waits_for
         await scene.until(says(Admitted="True"), "Workload", "second")
         engine = manager.world.engine
         assert (
-            set(engine.workloads)
+            set(engine.store.workloads)
             == {ObjectKey("default", "second")}
-            == set(engine.local_queues[ObjectKey("default", "lq")].workloads)
+            == set(engine.store.local_queues[ObjectKey("default", "lq")].workloads)
         )
         again = await scene.start()
         await scene.later(5)
-        assert set(again.world.engine.workloads) == {ObjectKey("default", "second")}
+        assert set(again.world.engine.store.workloads) == {ObjectKey("default", "second")}

@@ -67,7 +67,7 @@ async def test_a_leader_that_loses_the_lease_while_it_writes_gives_back_what_it_
         await scene.later(5)
         admitted = [name for name, each in (await scene.states()).items() if each["queue"]]
         assert len(admitted) == len(manager.wire.writes) == 1
-        assert set(manager.world.engine.queues["q"].holders) == {ObjectKey("default", name) for name in admitted}
+        assert set(manager.world.engine.store.queues["q"].holders) == {ObjectKey("default", name) for name in admitted}
         assert len(manager.writer) == 0
 
 
@@ -87,7 +87,7 @@ async def test_a_write_that_failed_is_not_repeated_by_who_lost_the_lease_meanwhi
         await scene.later(10)
         assert len(manager.wire.writes) == 1
         assert not (await scene.states())["w"]["queue"]
-        assert not manager.world.engine.queues["q"].holders
+        assert not manager.world.engine.store.queues["q"].holders
 
 
 async def test_leaders_that_follow_each_other_quickly_admit_nobody_twice() -> None:
@@ -108,5 +108,5 @@ async def test_leaders_that_follow_each_other_quickly_admit_nobody_twice() -> No
         await scene.later(15)
         assert used(await scene.workloads(), "q") == 5
         for manager in managers:
-            assert len(manager.world.engine.queues["q"].holders) == 5
+            assert len(manager.world.engine.store.queues["q"].holders) == 5
         assert len(await scene.events("QuotaReserved")) <= 30

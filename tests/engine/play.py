@@ -76,7 +76,7 @@ class Play(ScenarioRunner):
             body["fairSharing"] = {"weight": weight}
         for each in body["resourceGroups"]:
             for flavor in each["flavors"]:
-                if flavor["name"] not in self.engine.flavors:
+                if flavor["name"] not in self.engine.store.flavors:
                     self.flavor(flavor["name"])
         self.put(_manifest("ClusterQueue", name, body))
         self.put(_manifest("LocalQueue", name, {"clusterQueue": name}, namespace="ns"))

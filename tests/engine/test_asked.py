@@ -69,7 +69,7 @@ def test_workloads_that_ask_alike_share_one_answer() -> None:
     play.queue("q", 1)
     play.submit("a", 1)
     play.submit("b", 1)
-    a, b = (play.engine.workloads[ObjectKey("ns", name)] for name in "ab")
+    a, b = (play.engine.store.workloads[ObjectKey("ns", name)] for name in "ab")
     assert a.pod_sets is b.pod_sets
     assert a.local_queue is b.local_queue
 

@@ -17,8 +17,8 @@ from kohort.engine.requests.usage import PodSetUsage
 from kohort.engine.usage_request import CounterRequest, LimitedCounter
 
 TWO_FLAVORS = [group({"f": [quota(CPU, 10)], "g": [quota(CPU, 10)]})]
-OWN: dict[str, Any] = {"preemption": {"withinClusterQueue": "LowerPriority"}}
-RECLAIM: dict[str, Any] = {"preemption": {"reclaimWithinCohort": "Any"}}
+OWN: Any = {"preemption": {"withinClusterQueue": "LowerPriority"}}
+RECLAIM: Any = {"preemption": {"reclaimWithinCohort": "Any"}}
 
 
 class PodLimits:
@@ -49,7 +49,7 @@ class LimitedPlay(Play):
     def __init__(self, configuration: Any = None, **limits: int) -> None:
         super().__init__(configured(configuration))
         self.limits = PodLimits(**limits)
-        self.engine.capacity = self.limits
+        self.engine.store.capacity = self.limits
 
     def __post_init__(self) -> None:
         self.engine = CheckedEngine(self.settings)
@@ -192,7 +192,7 @@ def test_would_fit_respects_the_capacity() -> None:
     play = LimitedPlay(f=2)
     play.queue("q", 10)
     play.running("x", 1)
-    pod_sets = play.engine.workloads[ObjectKey("ns", "x")].object.spec.pod_sets  # type: ignore[union-attr]
+    pod_sets = play.engine.store.workloads[ObjectKey("ns", "x")].object.spec.pod_sets  # type: ignore[union-attr]
     fitting = play.engine.would_fit(pod_sets, "q", play.now).evaluation
     assert fitting is not None
     assert fitting.is_admitted
@@ -200,3 +200,15 @@ def test_would_fit_respects_the_capacity() -> None:
     lacking = play.engine.would_fit(pod_sets, "q", play.now).evaluation
     assert lacking is not None
     assert not lacking.is_admitted
+
+
+def test_capacity_released_in_one_tree_reactivates_workloads_of_another() -> None:
+    play = LimitedPlay(f=1)
+    play.queue("a", 4, cohort="A")
+    play.queue("b", 4, cohort="B")
+    play.running("x", 1, "b")
+    play.submit("w", 1, "a")
+    assert play.turn().reserved == []
+    assert play.engine.store.pending["a"].counts.inadmissible == 1
+    play.finish("ns/x")
+    assert play.turn().reserved == ["w"]

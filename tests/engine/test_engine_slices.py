@@ -39,7 +39,7 @@ def grow(play: Play, cores: int, queue: str = "q", **facts: Json) -> None:
 
 
 def used(play: Play, queue: str = "q") -> int:
-    return play.engine.queues[queue].node.cell(FlavorResource("f", CPU)).usage // 1000
+    return play.engine.store.queues[queue].node.cell(FlavorResource("f", CPU)).usage // 1000
 
 
 def echo(play: Play, key: ObjectKey) -> None:

@@ -143,7 +143,7 @@ class TestOrder:
         play.queue("q", 4)
         play.submit("w", 4)
         assert play.turn().reserved == []
-        assert list(play.engine.queues["q"].holders) == [ObjectKey("ns", "x")]
+        assert list(play.engine.store.queues["q"].holders) == [ObjectKey("ns", "x")]
 
     def test_a_queue_that_comes_back_finds_everybody(self, play: Play) -> None:
         play.queue("q", 4)
@@ -154,7 +154,7 @@ class TestOrder:
         play.turn()
         play.queue("q", 8)
         assert play.turn().reserved == ["w"]
-        assert set(play.engine.queues["q"].holders) == {ObjectKey("ns", "x"), ObjectKey("ns", "w")}
+        assert set(play.engine.store.queues["q"].holders) == {ObjectKey("ns", "x"), ObjectKey("ns", "w")}
 
     def test_a_local_queue_may_come_last(self, play: Play) -> None:
         play.submit("w", 4)
@@ -175,7 +175,7 @@ class TestOrder:
         play.running("x", 4)
         play.submit("x", 2)
         assert play.turn().reserved == ["x"]
-        assert play.engine.workloads[ObjectKey("ns", "x")].uid == "0002-x"
+        assert play.engine.store.workloads[ObjectKey("ns", "x")].uid == "0002-x"
 
 
 class TestFailedWrites:
@@ -228,7 +228,7 @@ class TestCircles:
         circle.queue("p", 4, cohort="B")
         circle.turn()
         circle.finish("ns/x")
-        assert circle.engine.forest.cohorts["R"].cells[FlavorResource("f", CPU)].usage == 0
+        assert circle.engine.store.hierarchy.cohorts["R"].cells[FlavorResource("f", CPU)].usage == 0
 
     @pytest.mark.parametrize("cohort", ["A", "B"])
     def test_deleting_a_cohort_breaks_it(self, circle: Play, cohort: str) -> None:

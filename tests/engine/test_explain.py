@@ -574,8 +574,8 @@ class TestWouldFit:
 
 def bring_up_to_date(engine: Engine) -> None:
     """Sums and orders are set when somebody asks; that they are is no disturbance."""
-    engine.forest.refresh()
-    for pending in engine.pending.values():
+    engine.store.hierarchy.refresh()
+    for pending in engine.store.pending.values():
         pending.first(1)
 
 
@@ -605,7 +605,7 @@ def test_asking_after_every_step_changes_no_decision(scenario: Json) -> None:
 def test_a_lone_head_gets_the_very_answer_that_was_foreseen(scenario: Json) -> None:
     """SCH-313, SCH-333 to SCH-339: where no other head of the tree interferes."""
     stage = played(scenario)
-    fresh = {key for key, each in stage.engine.workloads.items() if each.progress is None}
+    fresh = {key for key, each in stage.engine.store.workloads.items() if each.progress is None}
     foreseen = {key: stage.engine.explain(key, stage.now) for key in fresh}
     decided = [each for each in stage.engine.run_cycle(stage.now) if isinstance(each, Reserve | KeepPending)]
     heads = Counter(tree_of(stage.engine, each.workload) for each in decided)
@@ -630,7 +630,7 @@ def test_a_lone_head_gets_the_very_answer_that_was_foreseen(scenario: Json) -> N
 @settings(max_examples=15)
 def test_everything_can_be_put_in_few_words_and_in_json(scenario: Json) -> None:
     stage = played(scenario)
-    for key in stage.engine.workloads:
+    for key in stage.engine.store.workloads:
         explanation = stage.engine.explain(key, stage.now)
         told = explanation_lines(explanation)
         assert 1 <= len(told) <= 6
@@ -648,11 +648,11 @@ def played(scenario: Json) -> ScenarioRunner:
 
 
 def ask_everything(stage: ScenarioRunner) -> None:
-    for key in list(stage.engine.workloads):
+    for key in list(stage.engine.store.workloads):
         explanation_lines(stage.engine.explain(key, stage.now))
-    for name in stage.engine.queues:
+    for name in stage.engine.store.queues:
         stage.engine.would_fit([pods(1), pods(20, "other")], name, stage.now)
-    for local_queue in list(stage.engine.local_queues):
+    for local_queue in list(stage.engine.store.local_queues):
         stage.engine.would_fit([pods(3)], local_queue, stage.now)
 
 
@@ -663,7 +663,7 @@ def plain(decision: Any) -> Any:
 
 
 def tree_of(engine: Engine, key: ObjectKey) -> str:
-    queue = engine.workloads[key].queue
+    queue = engine.store.workloads[key].queue
     assert queue is not None
     parent = queue.node.parent
     return f"cohort {parent.root().name}" if parent else f"queue {queue.name}"
@@ -724,7 +724,7 @@ def test_a_picture_shows_every_change() -> None:
     play = one_queue()
     play.submit("w", 1)
     before = picture(play.engine)
-    play.engine.workloads[ObjectKey("ns", "w")].priority += 1
+    play.engine.store.workloads[ObjectKey("ns", "w")].priority += 1
     assert picture(play.engine) != before
 
 

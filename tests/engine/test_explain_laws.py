@@ -56,7 +56,7 @@ def at_rest(scenario: Json) -> ScenarioRunner:
 
 def asked(stage: ScenarioRunner) -> dict[ObjectKey, Explanation]:
     """What is said of everybody who waits in a queue."""
-    found = {key: stage.engine.explain(key, stage.now) for key in stage.engine.workloads}
+    found = {key: stage.engine.explain(key, stage.now) for key in stage.engine.store.workloads}
     return {key: each for key, each in found.items() if each.state in WAITING and each.evaluation is not None}
 
 
@@ -73,7 +73,7 @@ def let_go(stage: ScenarioRunner, key: ObjectKey) -> None:
 def left_alone(stage: ScenarioRunner, key: ObjectKey) -> None:
     """Nobody else waits; it comes anew, so that it gets a look."""
     thing = stage.workloads[key]
-    for other, record in list(stage.engine.workloads.items()):
+    for other, record in list(stage.engine.store.workloads.items()):
         if other == key or not record.has_quota:
             let_go(stage, other)
     stage.show(thing)
@@ -105,7 +105,7 @@ def test_at_rest_nobody_fits_whose_turn_it_is(scenario: Json) -> None:
 def ahead_and_active(stage: ScenarioRunner, key: ObjectKey, explanation: Explanation) -> bool:
     """Whether somebody is ahead who stays there: an active one, or anybody in a strict queue."""
     assert explanation.standing is not None
-    pending = stage.engine.pending[explanation.cluster_queue]
+    pending = stage.engine.store.pending[explanation.cluster_queue]
     first = pending.first(explanation.standing.ahead)
     return any(explanation.standing.is_strict or pending.place_of(each) is Waiting.ACTIVE for each in first)
 
@@ -120,7 +120,7 @@ def test_who_only_waits_for_its_turn_is_admitted_once_nobody_is_ahead(scenario: 
     stage, explanation = found
     assert explanation.evaluation is not None
     assert explanation.standing is not None
-    pending = stage.engine.pending[explanation.cluster_queue]
+    pending = stage.engine.store.pending[explanation.cluster_queue]
     for each in pending.first(explanation.standing.ahead):
         let_go(stage, each.key)
     if explanation.evaluation.is_admitted and explanation.state is WorkloadPhase.QUEUED:
@@ -198,16 +198,18 @@ def add_quota(engine: Engine, shortage: Shortage, queue: str) -> None:
 def raise_limits(
     engine: Engine, place: QuotaNodeRef, fr: FlavorResource, *, nominal: int = 0, borrowing: int = 0, lending: int = 0
 ) -> None:
-    node: HierarchyNode = (engine.forest.cohorts if place.kind == "cohort" else engine.forest.queues)[place.name]
+    node: HierarchyNode = (engine.store.hierarchy.cohorts if place.kind == "cohort" else engine.store.hierarchy.queues)[
+        place.name
+    ]
     before = node.quotas.get(fr, NO_QUOTA)
     raised = Quota(
         before.nominal + nominal,
         before.borrowing_limit if before.borrowing_limit is None else before.borrowing_limit + borrowing,
         before.lending_limit if before.lending_limit is None else before.lending_limit + lending,
     )
-    put = engine.forest.set_cohort if isinstance(node, CohortNode) else engine.forest.set_queue
+    put = engine.store.hierarchy.set_cohort if isinstance(node, CohortNode) else engine.store.hierarchy.set_queue
     put(node.name, node.parent.name if node.parent is not None else None, {**node.quotas, fr: raised}, node.weight)
-    engine.forest.refresh()
+    engine.store.hierarchy.refresh()
 
 
 @given(WORLDS, st.data())
@@ -308,7 +310,7 @@ def nobody_looked_at(scenario: Json) -> ScenarioRunner:
 def looks(stage: ScenarioRunner) -> Iterator[tuple[str, ObjectKey]]:
     """Queue and workload of every head, cycle by cycle."""
     for _ in range(len(stage.workloads) + 1):
-        homes = {key: each.queue.name for key, each in stage.engine.workloads.items() if each.queue is not None}
+        homes = {key: each.queue.name for key, each in stage.engine.store.workloads.items() if each.queue is not None}
         for decision in stage.engine.run_cycle(stage.now):
             if isinstance(decision, Reserve | KeepPending):
                 yield homes[decision.workload], decision.workload

@@ -19,7 +19,7 @@ def test_a_queue_shows_every_flavor_and_resource_with_what_it_borrows() -> None:
     play.submit("a1", {CPU: 3, "memory": 1}, "a")
     play.submit("a2", {CPU: 100, "memory": 1}, "a")
     play.turn()
-    status: Json = to_json(play.engine.queue_status("a"))
+    status: Json = to_json(play.engine.read.cluster_queue_status("a"))
     assert (status["pendingWorkloads"], status["reservingWorkloads"], status["admittedWorkloads"]) == (1, 1, 1)
     assert status["flavorsReservation"] == status["flavorsUsage"]
     assert status["flavorsReservation"] == [
@@ -46,7 +46,7 @@ def test_without_a_cohort_nothing_is_borrowed() -> None:
     play = Play()
     play.queue("q", 2, cohort=None)
     play.running("w", 5)
-    (usage,) = play.engine.queue_status("q").flavors_reservation
+    (usage,) = play.engine.read.cluster_queue_status("q").flavors_reservation
     assert usage.resources[0].borrowed == "0"
 
 
@@ -57,7 +57,7 @@ def test_a_local_queue_counts_its_own_workloads() -> None:
     play.submit("one", 3)
     play.submit("two", 3)
     play.turn()
-    status = play.engine.local_queue_status(ObjectKey("ns", "q"))
+    status = play.engine.read.local_queue_status(ObjectKey("ns", "q"))
     assert (status.pending_workloads, status.reserving_workloads, status.admitted_workloads) == (1, 1, 1)
     assert status.flavors_usage[0].resources[0].total == "3"
 
@@ -74,9 +74,9 @@ def test_weighted_shares_as_observed() -> None:
     play.turn()
     play.submit("v", 1, "z")
     play.turn()
-    shares = {name: play.engine.cohort_status(name).fair_sharing for name in ("r", "c")}
+    shares = {name: play.engine.read.cohort_status(name).fair_sharing for name in ("r", "c")}
     assert {name: share and share.weighted_share for name, share in shares.items()} == {"r": 0, "c": 375}
-    weighted = {name: play.engine.queue_status(name).fair_sharing for name in "abz"}
+    weighted = {name: play.engine.read.cluster_queue_status(name).fair_sharing for name in "abz"}
     assert {name: share and share.weighted_share for name, share in weighted.items()} == {
         "a": 250,
         "b": 0,

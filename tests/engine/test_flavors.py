@@ -92,7 +92,7 @@ class TestFailing:
     def test_a_flavor_whose_object_is_gone(self) -> None:
         """SCH-510"""
         play = two_flavors(2, 2)
-        del play.engine.flavors["f1"], play.engine.flavors["f2"]
+        del play.engine.store.flavors["f1"], play.engine.store.flavors["f2"]
         play.submit("w", 1)
         play.turn()
         assert play.pending_reason("w") == (
@@ -252,7 +252,7 @@ class TestScanning:
         workload = self.skipped(play)
         assert workload.progress is not None
         assert workload.progress.tried == {("main", CPU): 0}
-        assert workload.progress.queue_generation == play.engine.queues["rival"].node.generation
+        assert workload.progress.queue_generation == play.engine.store.queues["rival"].node.generation
         assert workload.progress.equivalence == workload.equivalence
 
     def skipped(self, play: Play) -> Any:
@@ -260,7 +260,7 @@ class TestScanning:
         play.submit("first", 4)
         play.submit("second", 4, "rival")
         assert play.once().reserved == ["first"]
-        return play.engine.workloads[ObjectKey("ns", "second")]
+        return play.engine.store.workloads[ObjectKey("ns", "second")]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_the_worked_example_converges_to_the_weights() -> None:
         play.delete({"kind": "Workload", "namespace": "ns", "name": victim})
     play.submit("b4", 2, "b")
     assert play.turn().evicted == {}
-    assert [share_of(play.engine.queues[name].node).weighted for name in "ab"] == [334, 334]
+    assert [share_of(play.engine.store.queues[name].node).weighted for name in "ab"] == [334, 334]
     play.submit("a6", 2, "a")
     assert play.turn().evicted == {}, "nor does the other side get anything back"
 
@@ -58,8 +58,8 @@ def test_g25_the_tournament() -> None:
 
 def share_with(play: Play, queue: str, node: str, flavor: str = "f", size: int = 1) -> float:
     """The share of a queue or cohort once the queue has so many cores more."""
-    play.engine.forest.refresh()
-    nodes: dict[str, HierarchyNode] = {**play.engine.forest.queues, **play.engine.forest.cohorts}
+    play.engine.store.hierarchy.refresh()
+    nodes: dict[str, HierarchyNode] = {**play.engine.store.hierarchy.queues, **play.engine.store.hierarchy.cohorts}
     cell = nodes[queue].cells[FlavorResource(flavor, CPU)]
     cell.use(size * 1000)
     share = share_of(nodes[node]).value
@@ -99,7 +99,7 @@ def test_g27_fair_preemption_converges() -> None:
     assert play.turn().reserved == ["x"]
     play.submit("y", 1, "a")
     assert play.turn().evicted == {}
-    cells = [play.engine.queues[name].node.cells[FlavorResource("f", CPU)] for name in "ab"]
+    cells = [play.engine.store.queues[name].node.cells[FlavorResource("f", CPU)] for name in "ab"]
     assert [cell.usage // 1000 for cell in cells] == [4, 5]
 
 
@@ -155,4 +155,4 @@ class TestG30:
         play.running("a2", 5, "a")
         play.submit("b1", 2, "b")
         assert play.turn().evicted == {"a2": "InCohortFairSharing"}
-        assert share_of(play.engine.queues["a"].node).weighted == INFINITE_SHARE
+        assert share_of(play.engine.store.queues["a"].node).weighted == INFINITE_SHARE

@@ -84,7 +84,7 @@ def test_usage_is_sampled_and_forgotten(play: Play, minutes: int, consumed: floa
     play.running("r", 4, "A", cluster_queue="q")
     play.wait(minutes * 60)
     play.turn()
-    status = play.engine.local_queue_status(ObjectKey("ns", "A")).fair_sharing
+    status = play.engine.read.local_queue_status(ObjectKey("ns", "A")).fair_sharing
     assert status is not None
     account = status.admission_fair_sharing_status
     assert account is not None

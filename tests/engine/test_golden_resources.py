@@ -20,7 +20,7 @@ Json = Any
 
 def used(play: Play, queue: str = "q") -> int:
     """Cores in use in flavor f."""
-    return play.engine.queues[queue].node.cells[FR].usage // 1000
+    return play.engine.store.queues[queue].node.cells[FR].usage // 1000
 
 
 def counts(play: Play, name: str) -> list[int | None]:

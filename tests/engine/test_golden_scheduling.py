@@ -87,7 +87,7 @@ class TestG03:
         (reserve,) = play.turn().decisions
         assert isinstance(reserve, Reserve)
         assert (reserve.workload.name, reserve.borrow) == ("a1", 1)
-        (flavor,) = play.engine.queue_status("a").flavors_reservation
+        (flavor,) = play.engine.read.cluster_queue_status("a").flavors_reservation
         assert [each.borrowed for each in flavor.resources] == ["1"]
 
     def test_beyond_it(self, play: Play) -> None:

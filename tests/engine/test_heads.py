@@ -43,7 +43,7 @@ class TestTheWayToAQueue:
         manifest["spec"]["queueName"] = "p"
         play.put(manifest)
         assert play.turn().reserved == ["w"]
-        assert play.engine.queue_status("q").pending_workloads == 0
+        assert play.engine.read.cluster_queue_status("q").pending_workloads == 0
 
     def test_without_its_local_queue_it_waits_nowhere(self, play: Play) -> None:
         play.submit("w", 2, "nowhere")

@@ -31,7 +31,7 @@ def play() -> Play:
 
 
 def used(play: Play) -> int:
-    return play.engine.queues["q"].node.cells[FR].usage // 1000
+    return play.engine.store.queues["q"].node.cells[FR].usage // 1000
 
 
 def test_what_was_decided_counts_before_it_is_written(play: Play) -> None:
@@ -50,7 +50,7 @@ def test_a_workload_holds_its_quota_while_its_checks_decide(play: Play) -> None:
     conditions = tuple(each for each in held.status.conditions if each.type != "Admitted")
     play.show(replace(held, status=replace(held.status, conditions=conditions, admission_checks=(waiting,))))
     assert used(play) == 3
-    status = play.engine.queue_status("q")
+    status = play.engine.read.cluster_queue_status("q")
     assert (status.reserving_workloads, status.admitted_workloads) == (1, 0)
     play.submit("v", 3)
     assert play.turn().reserved == []
@@ -236,7 +236,7 @@ def test_a_queue_that_is_being_deleted_admits_nothing_and_counts_on(play: Play) 
     }
     play.put(manifest)
     assert play.turn().reserved == []
-    status = play.engine.queue_status("q")
+    status = play.engine.read.cluster_queue_status("q")
     assert (status.pending_workloads, status.reserving_workloads) == (1, 1)
     play.finish("ns/w")
-    assert play.engine.queue_status("q").reserving_workloads == 0
+    assert play.engine.read.cluster_queue_status("q").reserving_workloads == 0

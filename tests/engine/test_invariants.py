@@ -39,7 +39,7 @@ def play() -> Play:
 
 
 def named(play: Play, name: str) -> WorkloadInfo:
-    return play.engine.workloads[ObjectKey("ns", name)]
+    return play.engine.store.workloads[ObjectKey("ns", name)]
 
 
 def problem(play: Play) -> str:
@@ -56,29 +56,29 @@ class TestSums:
     """SCH-410, SCH-411, SCH-412, SCH-421."""
 
     def test_use_that_nobody_accounts_for(self, play: Play) -> None:
-        play.engine.queues["b"].node.cells[FR].use(CORE)
+        play.engine.store.queues["b"].node.cells[FR].use(CORE)
         assert problem(play) == "b says that 1000 of f/cpu is in use, and it is 0"
 
     def test_use_that_did_not_reach_the_cohort(self, play: Play) -> None:
-        play.engine.forest.cohorts["R"].cells[FR].usage -= CORE
+        play.engine.store.hierarchy.cohorts["R"].cells[FR].usage -= CORE
         assert problem(play) == "R says that 5000 of f/cpu is in use, and it is 6000"
 
     @pytest.mark.parametrize("member", ["subtree", "local", "potential"])
     def test_wrong_capacity(self, play: Play, member: str) -> None:
-        cell = play.engine.queues["b"].node.cells[FR]
+        cell = play.engine.store.queues["b"].node.cells[FR]
         setattr(cell, member, getattr(cell, member) + 1)
         assert "b has (" in check(play.engine)[0]
 
     def test_a_cell_that_hangs_elsewhere(self, play: Play) -> None:
-        play.engine.queues["b"].node.cells[FR].parent = None
+        play.engine.store.queues["b"].node.cells[FR].parent = None
         assert problem(play) == "b passes f/cpu on to a cell that is not its parent's"
 
     def test_a_borrower_that_is_not_known(self, play: Play) -> None:
-        play.engine.forest.cohorts["R"].cells[FR].borrowers.clear()
+        play.engine.store.hierarchy.cohorts["R"].cells[FR].borrowers.clear()
         assert problem(play) == "R lists 0 borrowing children of f/cpu, and 1 borrow"
 
     def test_sums_are_due_in_the_next_turn_only(self, play: Play) -> None:
-        cell = play.engine.forest.cohorts["R"].cells[FR]
+        cell = play.engine.store.hierarchy.cohorts["R"].cells[FR]
         play.queue("a", 5)
         assert (check(play.engine), cell.subtree) == ([], 7 * CORE)
         play.turn()
@@ -89,47 +89,47 @@ class TestPlaces:
     """SCH-201, SCH-203, SCH-420: everybody is in one place, and it is the right one."""
 
     def test_waiting_where_nobody_should(self, play: Play) -> None:
-        play.engine.pending["b"].push(named(play, "w"), play.now)
+        play.engine.store.pending["b"].push(named(play, "w"), play.now)
         assert "ns/w waits in ['a', 'b'], and should in [a]" in check(play.engine)
 
     def test_forgotten_by_the_queue(self, play: Play) -> None:
-        play.engine.pending["a"].remove(named(play, "w"))
+        play.engine.store.pending["a"].remove(named(play, "w"))
         assert problem(play) == "ns/w waits in [], and should in [a]"
 
     def test_in_flight_between_cycles(self, play: Play) -> None:
-        play.engine.pending["a"].push(named(play, "w"), play.now)
-        play.engine.pending["a"].retry(play.now, lambda _: True)
-        play.engine.pending["a"].pop(play.now)
+        play.engine.store.pending["a"].push(named(play, "w"), play.now)
+        play.engine.store.pending["a"].retry(play.now, lambda _: True)
+        play.engine.store.pending["a"].pop(play.now)
         assert problem(play) == "ns/w is in flight, and no cycle runs"
 
     def test_quota_without_a_reservation(self, play: Play) -> None:
         holder = named(play, "x")
-        play.engine.queues["a"].drop_holder(holder)
+        play.engine.store.queues["a"].drop_holder(holder)
         assert "ns/x holds quota in [], and should in [a]" in check(play.engine)
 
     def test_somebody_whom_nobody_knows(self, play: Play) -> None:
-        del play.engine.workloads[ObjectKey("ns", "x")]
+        del play.engine.store.workloads[ObjectKey("ns", "x")]
         assert "ns/x holds quota in a and is not known" in check(play.engine)
         assert "ns/a knows ns/x, a ghost" in check(play.engine)
 
     def test_a_local_queue_that_forgot_its_workload(self, play: Play) -> None:
-        del play.engine.local_queues[ObjectKey("ns", "a")].workloads[ObjectKey("ns", "w")]
+        del play.engine.store.local_queues[ObjectKey("ns", "a")].workloads[ObjectKey("ns", "w")]
         assert problem(play) == "ns/w is known to [], and should be to ns/a"
 
     def test_priorities_counted_wrongly(self, play: Play) -> None:
-        play.engine.queues["a"].priorities[7] = 1
+        play.engine.store.queues["a"].priorities[7] = 1
         assert problem(play).startswith("a counts holders by priority as {0: 1, 7: 1}")
 
     def test_use_at_the_cells_of_another_queue(self, play: Play) -> None:
         holder = named(play, "x")
-        holder.held = {play.engine.queues["b"].node.cells[FR]: 6 * CORE}
+        holder.held = {play.engine.store.queues["b"].node.cells[FR]: 6 * CORE}
         assert problem(play) == "ns/x counts its use at cells that are not those of a"
 
     def test_more_use_than_the_admission_says(self, play: Play) -> None:
         holder = named(play, "x")
-        play.engine.queues["a"].drop_holder(holder)
+        play.engine.store.queues["a"].drop_holder(holder)
         holder.usage = {FR: CORE}
-        play.engine.queues["a"].add_holder(holder)
+        play.engine.store.queues["a"].add_holder(holder)
         assert problem(play).startswith("ns/x holds")
 
 
@@ -140,8 +140,8 @@ class TestLimits:
         """Give a new workload so much, and ask what that breaks."""
         holder = WorkloadInfo(ObjectKey("ns", "new"), "new")
         holder.usage, holder.reserved_at = {fr: amount}, play.now
-        play.engine.queues[queue].add_holder(holder)
-        return list(broken_limits(play.engine, play.engine.queues[queue], {fr: amount}))
+        play.engine.store.queues[queue].add_holder(holder)
+        return list(broken_limits(play.engine.context, play.engine.store.queues[queue], {fr: amount}))
 
     def test_what_fits_breaks_nothing(self, play: Play) -> None:
         assert self.gain(play, "a", CORE) == []
@@ -179,9 +179,9 @@ class TestAdmissions:
         play.queue("q", 4, queueingStrategy="StrictFIFO")
         play.submit("first", 1)
         play.submit("second", 1)
-        found = list(overtaken(play.engine, named(play, "second"), play.engine.queues["q"]))
+        found = list(overtaken(play.engine.store, named(play, "second"), play.engine.store.queues["q"]))
         assert found == ["ns/second overtook ns/first in q"]
-        assert list(overtaken(play.engine, named(play, "first"), play.engine.queues["q"])) == []
+        assert list(overtaken(play.engine.store, named(play, "first"), play.engine.store.queues["q"])) == []
 
 
 class TestVictims:
@@ -195,7 +195,7 @@ class TestVictims:
         play.running("own", 2, "a", priority=1)
         play.running("theirs", 4, "b", priority=1)
         play.submit("p", 2, "a", priority=2)
-        play.engine.forest.refresh()
+        play.engine.store.hierarchy.refresh()
         return play
 
     def hunt(self, play: Play, *targets: tuple[str, str], preemptor: str = "p", amount: int = 2) -> list[str]:
@@ -205,7 +205,7 @@ class TestVictims:
         return wrong_victims(
             VictimSearch(
                 named(play, preemptor),
-                play.engine.queues["a"],
+                play.engine.store.queues["a"],
                 UsageRequest(requests, frozenset(requests)),
                 found,
                 by_share,
@@ -231,7 +231,7 @@ class TestVictims:
 
     def test_a_lender_that_has_borrowed_nothing(self, hunting: Play) -> None:
         hunting.queue("b", 8)
-        hunting.engine.forest.refresh()
+        hunting.engine.store.hierarchy.refresh()
         found = self.hunt(hunting, ("theirs", "InCohortReclamation"))
         assert "ns/p may not preempt ns/theirs by InCohortReclamation" in found
 
@@ -246,7 +246,7 @@ class TestVictims:
     def test_somebody_who_has_nothing_of_it(self, hunting: Play) -> None:
         hunting.queue("b", groups=[group({"f": [quota(CPU, 2)], "g": [quota(CPU, 9)]})])
         hunting.running("elsewhere", 1, "b", flavor="g")
-        hunting.engine.forest.refresh()
+        hunting.engine.store.hierarchy.refresh()
         found = self.hunt(hunting, ("elsewhere", "InCohortReclamation"), ("theirs", "InCohortReclamation"))
         assert "ns/elsewhere has nothing of what ns/p needs" in found
 
@@ -264,9 +264,9 @@ class TestVictims:
         assert self.hunt(hunting, ("theirs", "InCohortReclamation")) == ["ns/theirs is not there to be preempted"]
 
     def test_the_tree_is_as_before(self, hunting: Play) -> None:
-        before = [cell.usage for node in hunting.engine.forest.queues.values() for cell in node.cells.values()]
+        before = [cell.usage for node in hunting.engine.store.hierarchy.queues.values() for cell in node.cells.values()]
         self.hunt(hunting, ("own", "InClusterQueue"), ("theirs", "InCohortReclamation"))
-        after = [cell.usage for node in hunting.engine.forest.queues.values() for cell in node.cells.values()]
+        after = [cell.usage for node in hunting.engine.store.hierarchy.queues.values() for cell in node.cells.values()]
         assert after == before
 
     def test_by_share_only_where_sharing_is_on(self) -> None:
@@ -275,7 +275,7 @@ class TestVictims:
         play.queue("b", 0)
         play.running("theirs", 4, "b")
         play.submit("p", 2, "a")
-        play.engine.forest.refresh()
+        play.engine.store.hierarchy.refresh()
         assert self.hunt(play, ("theirs", "InCohortFairSharing")) == []
 
 
@@ -286,19 +286,19 @@ def assigned(cpu: int) -> Assignment:
 
 class TestCheckedEngine:
     def test_it_raises_what_is_broken_after_an_event(self, play: Play) -> None:
-        play.engine.queues["b"].node.cells[FR].use(CORE)
+        play.engine.store.queues["b"].node.cells[FR].use(CORE)
         with pytest.raises(AssertionError, match=r"after EvictionFailed:\n  b says that 1000 of f/cpu is in use"):
             play.engine.apply(EvictionFailed(ObjectKey("ns", "x")), play.now)
 
     @pytest.mark.parametrize("turn", [CheckedEngine.schedule, CheckedEngine.run_cycle])
     def test_it_raises_what_is_broken_after_a_run(self, play: Play, turn: Any) -> None:
-        play.engine.queues["b"].node.cells[FR].use(CORE)
+        play.engine.store.queues["b"].node.cells[FR].use(CORE)
         with pytest.raises(AssertionError, match="after a"):
             turn(play.engine, play.now)
 
     def test_it_raises_when_an_admission_breaks_a_limit(self, play: Play) -> None:
         with pytest.raises(AssertionError, match="after the admission of ns/w:\n  R uses 12000 of f/cpu"):
-            play.engine.reserve(named(play, "w"), assigned(6 * CORE), Admission(cluster_queue="a"), play.now)
+            play.engine.context.reserve(named(play, "w"), assigned(6 * CORE), Admission(cluster_queue="a"), play.now)
 
     def test_it_decides_as_any_engine(self, play: Play) -> None:
         play.finish("ns/x")
@@ -310,6 +310,8 @@ def test_a_search_that_leaves_the_tree_in_disorder_is_caught(play: Play, monkeyp
         queue.node.cells[FR].use(CORE)
         return []
 
-    monkeypatch.setattr("kohort.engine.engine.find_targets", careless)
+    monkeypatch.setattr("kohort.engine.cycle_context.find_targets", careless)
     with pytest.raises(AssertionError, match="the search left the tree other than it was"):
-        play.engine.find_targets(named(play, "w"), play.engine.queues["a"], UsageRequest({FR: CORE}, frozenset({FR})))
+        play.engine.context.find_targets(
+            named(play, "w"), play.engine.store.queues["a"], UsageRequest({FR: CORE}, frozenset({FR}))
+        )

@@ -98,7 +98,7 @@ class TestEntering:
         head = popped(queue)
         queue.push(workload("w", priority=5), NOW)
         assert queue.place_of(one) is PendingState.IN_FLIGHT
-        assert [each.priority for each in queue.listing().workloads] == [0]
+        assert [each.priority for each in queue.first(1)] == [0]
         queue.requeue(head, RequeueReason.FAILED_AFTER_NOMINATION, NOW)
         assert queue.place_of(one) is PendingState.ACTIVE
 

@@ -162,11 +162,11 @@ class PendingMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_listing_has_the_same_order(self) -> None:
-        listing = self.queue.listing()
-        assert [each.key for each in listing.workloads] == [each.key for each in self.model.listing()]
-        for index, each in enumerate(listing.workloads):
-            same = [other for other in listing.workloads[:index] if other.local_queue == each.local_queue]
-            assert listing.positions[each.key] == (index, len(same))
+        workloads, positions = self.queue.first(sum(self.queue.counts)), dict(self.queue.positions())
+        assert [each.key for each in workloads] == [each.key for each in self.model.listing()]
+        for index, each in enumerate(workloads):
+            same = [other for other in workloads[:index] if other.local_queue == each.local_queue]
+            assert positions[each.key] == (index, len(same))
 
     @invariant()
     def bypassed_workloads_have_the_same_reason(self) -> None:

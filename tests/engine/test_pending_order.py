@@ -57,10 +57,9 @@ def test_positions_are_those_of_the_listing(data: st.DataObject, by_usage: bool)
                 )
             elif head is not None:
                 queue.remove(head)
-    listing = queue.listing()
-    assert [each.key for each in queue.first(len(NAMES))] == [each.key for each in listing.workloads]
-    assert {each.key: queue.position_of(each) for each in listing.workloads} == listing.positions
+    waiting = queue.first(len(NAMES))
+    assert {each.key: queue.position_of(each) for each in waiting} == dict(queue.positions())
     newcomer = workload("newcomer", priority=1, queued=2, local_queue="a")
     foreseen = queue.position_of(newcomer)
     queue.push(newcomer, NOW)
-    assert queue.listing().positions[newcomer.key] == foreseen
+    assert dict(queue.positions())[newcomer.key] == foreseen

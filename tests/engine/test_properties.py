@@ -21,13 +21,15 @@ from kohort.engine.cycle import NO_LONGER_FITS
 from kohort.engine.decisions import Decision, Evict, KeepPending, Reserve
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.invariants import CheckedEngine, check
+from kohort.engine.invariants.checked import CheckedCycleContext
 from kohort.engine.invariants.sums import staying, sums_of
 from kohort.engine.pending import PendingState
 from kohort.engine.preemption import PreemptionTarget
 from kohort.engine.quota import NO_QUOTA, FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.scenario import ScenarioRunner
-from kohort.engine.settings import EngineSettings
+from kohort.engine.state.quota_accounting import QuotaTracker
+from kohort.engine.state.store import EngineStore
 from kohort.engine.usage_request import UsageRequest
 
 Json = Any
@@ -62,7 +64,7 @@ def at_rest(scenario: Json) -> Iterator[ScenarioRunner]:
 
 def nodes(stage: ScenarioRunner) -> list[HierarchyNode]:
     """All nodes of trees that take part."""
-    forest = stage.engine.forest
+    forest = stage.engine.store.hierarchy
     return [node for node in (*forest.queues.values(), *forest.cohorts.values()) if not node.is_cyclic]
 
 
@@ -85,7 +87,7 @@ def test_nobody_uses_more_than_the_limits_allow(scenario: Json) -> None:
     for stage in at_rest(scenario):
         for node in nodes(stage):
             for fr in resources(node):
-                subtree, _, usage = sums_of(node, fr, staying(stage.engine))
+                subtree, _, usage = sums_of(node, fr, staying(stage.engine.context))
                 limit = node.quotas.get(fr, NO_QUOTA).borrowing_limit
                 assert node.parent is not None or usage <= subtree
                 assert limit is None or usage <= subtree + limit
@@ -103,7 +105,7 @@ def test_nobody_lends_more_than_it_is_willing_to(scenario: Json) -> None:
 def lends_within_its_limit(root: CohortNode, lender: HierarchyNode, stage: ScenarioRunner) -> bool:
     others = [member for member in root.members() if member is not lender]
     for fr, quota in lender.quotas.items():
-        sums = [sums_of(member, fr, staying(stage.engine)) for member in others]
+        sums = [sums_of(member, fr, staying(stage.engine.context)) for member in others]
         used = sum(max(0, each.usage - each.local) for each in sums)
         owned = root.quotas.get(fr, NO_QUOTA).nominal + sum(each.subtree - each.local for each in sums)
         if quota.lending_limit is not None and used - owned > quota.lending_limit:
@@ -119,12 +121,12 @@ def test_when_everything_is_gone_nothing_is_in_use(scenario: Json) -> None:
         stage.delete({"kind": "Workload", "namespace": key.namespace, "name": key.name})
     stage.schedule()
     assert not any(cell.usage for node in nodes(stage) for cell in node.cells.values())
-    for name in list(stage.engine.queues):
+    for name in list(stage.engine.store.queues):
         stage.delete({"kind": "ClusterQueue", "name": name})
-    for name in list(stage.engine.forest.cohorts):
+    for name in list(stage.engine.store.hierarchy.cohorts):
         stage.delete({"kind": "Cohort", "name": name})
     stage.schedule()
-    assert (stage.engine.forest.cohorts, stage.engine.forest.queues) == ({}, {})
+    assert (stage.engine.store.hierarchy.cohorts, stage.engine.store.hierarchy.queues) == ({}, {})
 
 
 # Admissions
@@ -136,8 +138,8 @@ def test_a_gang_is_admitted_as_a_whole_or_not_at_all(scenario: Json) -> None:
     stage = staged(scenario)
     for step in scenario["steps"]:
         for decision in stage.perform(step):
-            if isinstance(decision, Reserve) and decision.workload in stage.engine.workloads:
-                is_whole(decision, stage.engine.workloads[decision.workload], stage.engine.queues)
+            if isinstance(decision, Reserve) and decision.workload in stage.engine.store.workloads:
+                is_whole(decision, stage.engine.store.workloads[decision.workload], stage.engine.store.queues)
 
 
 def is_whole(decision: Reserve, workload: WorkloadInfo, queues: dict[str, ClusterQueueInfo]) -> None:
@@ -160,7 +162,7 @@ def test_nobody_is_parked_who_fits(scenario: Json) -> None:
     Where there is a choice of flavors, a search may have ended in the middle (SCH-550); so only queues without one.
     """
     for stage in at_rest(scenario):
-        for workload in stage.engine.workloads.values():
+        for workload in stage.engine.store.workloads.values():
             queue = workload.queue
             if queue is not None and queue.is_active and is_parked(stage, workload, queue) and has_no_choice(queue):
                 assert not would_be_admitted(stage, workload)
@@ -171,7 +173,7 @@ def has_no_choice(queue: ClusterQueueInfo) -> bool:
 
 
 def is_parked(stage: ScenarioRunner, workload: WorkloadInfo, queue: ClusterQueueInfo) -> bool:
-    return stage.engine.pending[queue.name].place_of(workload) is PendingState.POOL
+    return stage.engine.store.pending[queue.name].place_of(workload) is PendingState.POOL
 
 
 def would_be_admitted(stage: ScenarioRunner, workload: WorkloadInfo) -> bool:
@@ -184,7 +186,7 @@ def test_a_strict_head_that_fits_waits_only_for_what_others_hold(scenario: Json)
     """SCH-238, SCH-338, SCH-340: it is admitted unless somebody of its tree keeps the room for himself."""
     for stage in at_rest(scenario):
         answers = {each.workload: each for each in another_cycle(stage) if isinstance(each, KeepPending)}
-        for queue in stage.engine.queues.values():
+        for queue in stage.engine.store.queues.values():
             head = strict_head(stage, queue)
             if head is not None and would_be_admitted(stage, head):
                 assert answers[head.key].message == NO_LONGER_FITS
@@ -192,20 +194,22 @@ def test_a_strict_head_that_fits_waits_only_for_what_others_hold(scenario: Json)
 
 
 def strict_head(stage: ScenarioRunner, queue: ClusterQueueInfo) -> WorkloadInfo | None:
-    pending = stage.engine.pending[queue.name]
+    pending = stage.engine.store.pending[queue.name]
     if not queue.policies.is_strict or not queue.is_active:
         return None
-    return next((each for each in pending.listing().workloads if pending.place_of(each) is PendingState.ACTIVE), None)
+    return next(
+        (each for each in pending.first(sum(pending.counts)) if pending.place_of(each) is PendingState.ACTIVE), None
+    )
 
 
 # Victims
 
 
-class Witness(CheckedEngine):
+class WitnessContext(CheckedCycleContext):
     """Remembers whom every search found, after the search was checked."""
 
-    def __init__(self, settings: EngineSettings) -> None:
-        super().__init__(settings)
+    def __init__(self, store: EngineStore, quota: QuotaTracker) -> None:
+        super().__init__(store, quota)
         self.found: set[tuple[ObjectKey, ObjectKey, str]] = set()
 
     def find_targets(
@@ -216,6 +220,11 @@ class Witness(CheckedEngine):
         return targets
 
 
+class Witness(CheckedEngine):
+    CONTEXT = WitnessContext
+    context: WitnessContext
+
+
 @given(scenarios())
 def test_every_eviction_is_allowed_and_needed(scenario: Json) -> None:
     """SCH-603, SCH-611, SCH-613, SCH-633, SCH-720: no victim that a policy protects, none that could as well stay.
@@ -223,7 +232,8 @@ def test_every_eviction_is_allowed_and_needed(scenario: Json) -> None:
     Both are checked when the search ends, on the tree as it is then; here, that nobody is evicted without a search.
     """
     stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
-    witness = stage.engine = Witness(stage.settings)
+    stage.engine = engine = Witness(stage.settings)
+    witness = engine.context
     for step in [*({"put": each} for each in scenario["objects"]), *scenario["steps"]]:
         witness.found.clear()
         evictions = [each for each in stage.perform(step) if isinstance(each, Evict)]
@@ -275,7 +285,7 @@ def test_a_turn_leaves_nothing_that_another_cycle_would_move(scenario: Json) -> 
 
 def another_cycle(stage: ScenarioRunner) -> list[Decision]:
     """A cycle over everything, stirred or not."""
-    stage.engine._stirred.update(stage.engine.queues)
+    stage.engine.store.dirty.update(stage.engine.store.queues)
     stage.decisions = []
     return stage.cycle()
 
@@ -343,7 +353,7 @@ def placed(stage: ScenarioRunner) -> dict[ObjectKey, tuple[str, bool]]:
     """In which queue everybody is, and whether with quota."""
     return {
         key: (workload.queue.name if workload.queue else "", workload.has_quota)
-        for key, workload in stage.engine.workloads.items()
+        for key, workload in stage.engine.store.workloads.items()
     }
 
 

@@ -60,7 +60,7 @@ class Stage(Play):
     def __init__(self, nodes: Nodes, *args: Any) -> None:
         super().__init__(*args)
         self.engine = CheckedEngine(self.settings)
-        self.engine.placement = nodes
+        self.engine.store.placement = nodes
         self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
         self.queue("q", 4)
 
@@ -104,8 +104,8 @@ def running(nodes: Nodes, **gates: bool) -> Stage:
 
 
 def nodes_of(stage: Stage) -> Nodes:
-    assert isinstance(stage.engine.placement, Nodes)
-    return stage.engine.placement
+    assert isinstance(stage.engine.store.placement, Nodes)
+    return stage.engine.store.placement
 
 
 class TestDelayed:
@@ -138,7 +138,7 @@ class TestDelayed:
         (decision,) = stage.later(1).decisions
         assert isinstance(decision, KeepUnplaced)
         assert stage.workloads[W] is before
-        assert stage.engine.workloads[W].has_quota
+        assert stage.engine.store.workloads[W].has_quota
 
     def test_each_failure_doubles_the_delay_up_to_half_a_minute(self) -> None:
         """SCH-271."""
@@ -159,7 +159,7 @@ class TestDelayed:
         stage.check("Ready")
         nodes_of(stage).free.append("n1")
         assert stage.later(1).reserved == ["w", "other"], "who has quota goes first (SCH-320)"
-        usage = stage.engine.queues["q"].node.cells[next(iter(stage.engine.workloads[W].usage))].usage
+        usage = stage.engine.store.queues["q"].node.cells[next(iter(stage.engine.store.workloads[W].usage))].usage
         assert usage == 4000
 
     def test_who_was_evicted_meanwhile_gets_none(self) -> None:
@@ -194,16 +194,16 @@ class TestDelayed:
         stage = delayed()
         stage.check("Ready")
         nodes_of(stage).free.append("n1")
-        stage.engine.queues["q"].is_active = False
+        stage.engine.store.queues["q"].is_active = False
         assert stage.later(1).decisions == []
-        stage.engine.queues["q"].is_active = True
+        stage.engine.store.queues["q"].is_active = True
         assert stage.later(2).reserved == ["w"]
 
     def test_victims_may_make_room_for_it(self) -> None:
         """TAS-88."""
         stage = delayed()
         stage.running("small", 1)
-        nodes_of(stage).victims = [stage.engine.workloads[ObjectKey("ns", "small")]]
+        nodes_of(stage).victims = [stage.engine.store.workloads[ObjectKey("ns", "small")]]
         stage.check("Ready")
         decisions = stage.later(1).decisions
         assert [type(each) for each in decisions] == [Evict, KeepUnplaced]
@@ -216,14 +216,14 @@ class TestDelayed:
         stage.conflict("ns/w")
         assert stage.later(1).reserved == ["w"]
         assert node_of(stage) == ""
-        assert stage.engine.workloads[W].has_quota
+        assert stage.engine.store.workloads[W].has_quota
         assert stage.later(1).reserved == ["w"]
         assert node_of(stage) == "n2"
 
     def test_pods_of_others_need_not_be_ready(self) -> None:
         """TAS-85."""
         stage = delayed()
-        stage.engine.settings = configured({"waitForPodsReady": {"blockAdmission": True}})
+        stage.engine.store.settings = configured({"waitForPodsReady": {"blockAdmission": True}})
         stage.check("Ready")
         nodes_of(stage).free.append("n1")
         assert stage.later(1).reserved == ["w"]
@@ -286,7 +286,7 @@ class TestReplacement:
         """TAS-109."""
         stage = running(Nodes(["n1"]), TASFailedNodeReplacementFailFast=False)
         stage.running("small", 1)
-        nodes_of(stage).victims = [stage.engine.workloads[ObjectKey("ns", "small")]]
+        nodes_of(stage).victims = [stage.engine.store.workloads[ObjectKey("ns", "small")]]
         stage.fail_node("n1")
         assert [type(each) for each in stage.later(1).decisions] == [KeepUnplaced]
 

@@ -15,8 +15,8 @@ R = QuotaNodeRef("cohort", "R")
 
 
 def ask(play: Play, queue: str, cores: int) -> tuple[Shortage, ...]:
-    play.engine.forest.refresh()
-    return shortages(play.engine.queues[queue].node, CPU, to_amount("cpu", cores))
+    play.engine.store.hierarchy.refresh()
+    return shortages(play.engine.store.queues[queue].node, CPU, to_amount("cpu", cores))
 
 
 def told(play: Play, queue: str, cores: int) -> list[tuple[BindingLimit, str, int]]:
@@ -150,8 +150,8 @@ def test_people_read_the_units_they_write() -> None:
     play = Play()
     play.queue("q", groups=[group({"f": [quota("memory", "10Gi")]})], cohort=None)
     play.running("q1", {"memory": 8 * 2**30})
-    play.engine.forest.refresh()
-    (found,) = shortages(play.engine.queues["q"].node, FlavorResource("f", "memory"), 3 * 2**30)
+    play.engine.store.hierarchy.refresh()
+    (found,) = shortages(play.engine.store.queues["q"].node, FlavorResource("f", "memory"), 3 * 2**30)
     assert found.text == "queue q has 10Gi, 8Gi in use, 1Gi more needed"
 
 
@@ -161,8 +161,8 @@ def test_the_tightest_limit_misses_what_is_not_available(scenario: Json) -> None
     """SCH-431: the shortages are the terms of the minimum."""
     stage = ScenarioRunner()
     stage.play(scenario)
-    stage.engine.forest.refresh()
-    for queue in stage.engine.queues.values():
+    stage.engine.store.hierarchy.refresh()
+    for queue in stage.engine.store.queues.values():
         for fr, cell in queue.node.cells.items():
             if queue.node.is_cyclic:
                 continue

@@ -83,7 +83,7 @@ class EngineMachine(RuleBasedStateMachine):
         for key in list(self.stage.workloads):
             self.stage.delete({"kind": "Workload", "namespace": key.namespace, "name": key.name})
         self.stage.schedule()
-        forest = self.stage.engine.forest
+        forest = self.stage.engine.store.hierarchy
         trees = [node for node in (*forest.queues.values(), *forest.cohorts.values()) if not node.is_cyclic]
         assert not any(cell.usage for node in trees for cell in node.cells.values())
 

@@ -51,7 +51,7 @@ def used_at(engine: Engine, place: QuotaNodeRef, fr: FlavorResource) -> int:
 def test_nobody_is_evicted_whose_place_nobody_may_take(scenario: Json, data: st.DataObject) -> None:
     """SCH-602 to SCH-613, SCH-720: whoever comes, in whichever queue, in the cycle after the look."""
     stage = at_rest(scenario)
-    records = stage.engine.workloads
+    records = stage.engine.store.workloads
     safe = {
         key
         for key, each in records.items()
@@ -62,7 +62,7 @@ def test_nobody_is_evicted_whose_place_nobody_may_take(scenario: Json, data: st.
     models = list(stage.workloads.values())
     if not models or not safe:
         return
-    come(stage, data.draw(st.sampled_from(models)), data.draw(st.sampled_from(sorted(stage.engine.local_queues))))
+    come(stage, data.draw(st.sampled_from(models)), data.draw(st.sampled_from(sorted(stage.engine.store.local_queues))))
     evicted = {each.workload for each in stage.engine.run_cycle(stage.now) if isinstance(each, Evict)}
     assert not evicted & safe
 

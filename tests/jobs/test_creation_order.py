@@ -16,6 +16,6 @@ async def test_jobs_of_one_second_wait_in_the_order_of_their_creation() -> None:
         await house.calm()
         workloads = await house.workloads()
         assert len({each["metadata"]["creationTimestamp"] for each in workloads}) == 1
-        waiting = house.manager.world.engine.pending["cq"].first(len(names))
+        waiting = house.manager.world.engine.store.pending["cq"].first(len(names))
         owners = {each["metadata"]["name"]: each["metadata"]["ownerReferences"][0]["name"] for each in workloads}
         assert [owners[each.key.name] for each in waiting] == names

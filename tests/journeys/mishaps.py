@@ -117,7 +117,7 @@ def _nothing_is_leaked(here: Site) -> None:
     """In the end nobody holds anything, neither on the server nor in the engine's books."""
     engine = here.replicas[0].context.engine
     assert here.chronicle.used() == 0
-    assert not any(queue.holders for queue in engine.queues.values())
+    assert not any(queue.holders for queue in engine.store.queues.values())
     assert not list(wrong_cells(engine))
 
 

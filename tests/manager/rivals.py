@@ -118,7 +118,7 @@ async def all_goes_well(load: Rivals) -> None:
     assert set(load.here.chronicle.admissions.values()) == {1}
     for replica in load.here.replicas:
         engine = replica.context.engine
-        assert not any(queue.holders for queue in engine.queues.values())
+        assert not any(queue.holders for queue in engine.store.queues.values())
         assert not list(wrong_cells(engine))
 
 

@@ -71,8 +71,8 @@ def _assignment(assignment: PodSetAssignment) -> Json:
 
 
 def _place(stage: ScenarioRunner, key: ObjectKey) -> str:
-    record = stage.engine.workloads.get(key)
+    record = stage.engine.store.workloads.get(key)
     if record is None or record.queue is None:
         return ""
-    place = stage.engine.pending[record.queue.name].place_of(record)
+    place = stage.engine.store.pending[record.queue.name].place_of(record)
     return {PendingState.ACTIVE: "active", PendingState.POOL: "pool"}.get(place, "") if place else ""

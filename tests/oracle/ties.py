@@ -10,9 +10,10 @@ from typing import Any
 from unittest.mock import patch
 
 from kohort.engine import fair_preemption
-from kohort.engine.engine import Engine, SchedulingCycle
+from kohort.engine.engine import Engine
 from kohort.engine.hierarchy import CohortNode
 from kohort.engine.scenario import ScenarioRunner
+from kohort.engine.scheduling_run import SchedulingCycle
 from oracle.differences import differences
 from oracle.standings import step_by_step
 
@@ -26,7 +27,7 @@ class Restless(Engine):
     """Starts every run with all trees, dirty or not: it draws as often as the real one."""
 
     def cycles(self, clock: Callable[[], datetime]) -> Iterator[SchedulingCycle]:
-        self._stirred.update(self.queues)
+        self.store.dirty.update(self.store.queues)
         return super().cycles(clock)
 
 

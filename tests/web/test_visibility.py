@@ -170,9 +170,10 @@ def test_pages_are_parts_of_the_engines_order(
         subject.put(local_queue(name, "q"))
     for number, (queue, priority) in enumerate(waiting):
         subject.put(workload(f"w{number}", queue, priority))
-    listing = subject.engine.pending["q"].listing()
-    order = [record.key.name for record in listing.workloads]
-    own = [record.key.name for record in listing.workloads if record.local_queue.name == "a"]
+    pending = subject.engine.read.pending["q"]
+    records, positions = pending.first(len(waiting)), dict(pending.positions())
+    order = [record.key.name for record in records]
+    own = [record.key.name for record in records if record.local_queue.name == "a"]
     window = Window(limit, offset)
     found = in_cluster_queue(subject.engine, "q", window)
     with pytest.MonkeyPatch.context() as patch:
@@ -182,4 +183,4 @@ def test_pages_are_parts_of_the_engines_order(
     assert [each.workload.metadata.name for each in of_one] == own[offset : offset + limit]
     for each in (*found, *of_one):
         key = ObjectKey("verify", each.workload.metadata.name)
-        assert listing.positions[key] == (each.in_cluster_queue, each.in_local_queue)
+        assert positions[key] == (each.in_cluster_queue, each.in_local_queue)

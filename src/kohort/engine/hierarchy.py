@@ -176,6 +176,8 @@ class Hierarchy:
 
     def refresh(self) -> bool:
         """Set the sums of every tree that changed; True if there was one."""
+        if not self._stale:
+            return False
         stale, self._stale = self._stale, {}
         roots: dict[int, HierarchyNode] = {}
         for node in stale.values():

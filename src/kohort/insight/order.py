@@ -73,5 +73,5 @@ async def computed_positions(client: Client, home: str) -> Positions:
     snapshot = await take_snapshot(client, home=home)
     if not snapshot.can_judge:
         return {}
-    listings = (pending.listing() for pending in snapshot.engine.pending.values())
-    return {key: VisibilityPosition(*position) for listing in listings for key, position in listing.positions.items()}
+    queues = snapshot.engine.read.pending.values()
+    return {key: VisibilityPosition(*position) for pending in queues for key, position in pending.positions()}

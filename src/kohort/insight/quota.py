@@ -52,10 +52,9 @@ class QuotaTreeNode:
 
 def quota_trees(engine: Engine) -> tuple[QuotaTreeNode, ...]:
     """All trees, cohorts first; those whose parents run in a circle have no sums and stand alone."""
-    engine.forest.refresh()
-    forest = engine.forest
-    cohorts = [node for node in forest.cohorts.values() if node.parent is None or node.is_cyclic]
-    queues = [node for node in forest.queues.values() if node.parent is None]
+    read = engine.read
+    cohorts = [node for node in read.cohorts.values() if node.parent is None or node.is_cyclic]
+    queues = [node for node in read.cluster_queue_nodes.values() if node.parent is None]
     return tuple(_branch(engine, node) for node in (*sorted(cohorts, key=_name), *sorted(queues, key=_name)))
 
 
@@ -76,7 +75,7 @@ def _branch(engine: Engine, node: HierarchyNode) -> QuotaTreeNode:
             not node.is_cyclic,
             below,
         )
-    queue, pending = engine.queues[node.name], engine.pending[node.name]
+    queue, pending = engine.read.cluster_queues[node.name], engine.read.pending[node.name]
     asked = _asked(engine, node.name)
     return QuotaTreeNode(
         "queue", node.name, tuple(_figures(node, asked)), len(queue.holders), sum(pending.counts), queue.is_active
@@ -111,7 +110,7 @@ def _lendable(cell: Cell) -> int:
 
 def _asked(engine: Engine, name: str) -> dict[str, int]:
     """What all who wait in a queue ask for, per resource."""
-    pending = engine.pending[name]
+    pending = engine.read.pending[name]
     total: dict[str, int] = {}
     for workload in pending.first(sum(pending.counts)):
         for pod_set in workload.pod_sets:

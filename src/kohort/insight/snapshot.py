@@ -101,7 +101,6 @@ class Snapshot:
                 engine.apply(ObjectUpserted(each), self.taken)
         for workload in self.of(Workload).values():
             self.claims.tell(engine, workload, self.taken)
-        engine.forest.refresh()
         return engine
 
     @property

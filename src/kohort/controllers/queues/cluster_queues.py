@@ -144,16 +144,16 @@ class ClusterQueueController(QueueReconciler[ClusterQueue]):
         self._gauges.update(reported)
         holders = self._record(found).holders
         self._periodic_gauges.schedule(
-            object_key(found.metadata.name), len(holders) + sum(self.context.engine.pending[found.metadata.name].counts)
+            object_key(found.metadata.name),
+            len(holders) + sum(self.context.engine.read.pending[found.metadata.name].counts),
         )
         return with_finalizers(reported, in_use=bool(holders))
 
     def _record(self, found: ClusterQueue) -> ClusterQueueInfo:
-        return self.context.engine.queues[found.metadata.name]
+        return self.context.engine.read.cluster_queues[found.metadata.name]
 
     def _status(self, found: ClusterQueue) -> ClusterQueueStatus:
-        self.context.engine.forest.refresh()
-        return with_listable_flavors(self.context.engine.queue_status(found.metadata.name))
+        return with_listable_flavors(self.context.engine.read.cluster_queue_status(found.metadata.name))
 
     def _references(self, found: ClusterQueue) -> QueueReferences:
         """The objects that the queue references."""

@@ -8,7 +8,7 @@ from kohort.engine.hierarchy import CohortNode, HierarchyNode
 
 def cohort_cycle(engine: Engine, queue: str) -> str:
     """A message about the cycle of Cohorts above a ClusterQueue; empty if there is none (API-79)."""
-    node = engine.queues[queue].node
+    node = engine.read.cluster_queues[queue].node
     if not node.is_cyclic:
         return ""
     names: list[str] = []
@@ -23,7 +23,7 @@ def cohort_cycle(engine: Engine, queue: str) -> str:
 
 def cohorts_above(engine: Engine, name: str | None) -> Iterator[str]:
     """The names of a Cohort and its ancestors; none in a cycle."""
-    node = engine.forest.cohorts.get(name or "")
+    node = engine.read.cohorts.get(name or "")
     if node is not None and not node.is_cyclic:
         yield node.name
         yield from (ancestor.name for ancestor in node.ancestors())
@@ -31,7 +31,7 @@ def cohorts_above(engine: Engine, name: str | None) -> Iterator[str]:
 
 def queues_in_tree(engine: Engine, cohort: str | None) -> Iterator[str]:
     """All ClusterQueues of a Cohort's tree."""
-    node: HierarchyNode | None = engine.forest.cohorts.get(cohort or "")
+    node: HierarchyNode | None = engine.read.cohorts.get(cohort or "")
     if node is None or node.is_cyclic:
         return
     top = node.top()

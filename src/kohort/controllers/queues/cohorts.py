@@ -53,11 +53,10 @@ class CohortController(QueueReconciler[Cohort]):
     def desired(self, found: Cohort) -> Cohort:
         """The Cohort with its share; unchanged in a cycle (API-119)."""
         engine = self.context.engine
-        node = engine.forest.cohorts[found.metadata.name]
+        node = engine.read.cohorts[found.metadata.name]
         if node.is_cyclic:
             return found
-        engine.forest.refresh()
-        reported = replace(found, status=engine.cohort_status(found.metadata.name))
+        reported = replace(found, status=engine.read.cohort_status(found.metadata.name))
         self._gauges.update(reported, node)
         return reported
 
@@ -66,10 +65,9 @@ class CohortController(QueueReconciler[Cohort]):
 
         The same holds for an implicit Cohort that is no longer referenced (API-118, API-144).
         """
-        node = self.context.engine.forest.cohorts.get(gone.name)
+        node = self.context.engine.read.cohorts.get(gone.name)
         if gone in self._deleted or node is None or node.is_cyclic:
             self._deleted.discard(gone)
             self._gauges.forget(gone.name)
         else:
-            self.context.engine.forest.refresh()
             self._gauges.update_tree(node)

@@ -19,7 +19,7 @@ from kohort.controllers.queues.throttle import INTERVAL
 from kohort.engine.lifecycle.activity import with_local_queue_activity
 from kohort.engine.lifecycle.conditions import ACTIVE
 from kohort.engine.record_builders import conditions_of, is_admissible
-from kohort.engine.state.base import LocalQueueInfo
+from kohort.engine.state.store import LocalQueueInfo
 from kohort.kube.controller import RequeueAfter
 
 
@@ -68,12 +68,15 @@ class LocalQueueController(QueueReconciler[LocalQueue]):
         return reported
 
     def _record(self, found: LocalQueue) -> LocalQueueInfo:
-        return self.context.engine.local_queues[_key_of(found)]
+        return self.context.engine.read.local_queues[_key_of(found)]
 
     def _status(self, found: LocalQueue) -> LocalQueueStatus:
         """The status counts; pending workloads are counted here if the ClusterQueue does not exist (API-112)."""
-        figures = with_listable_flavors(self.context.engine.local_queue_status(_key_of(found)))
-        if found.spec.stop_policy != "None" or (found.spec.cluster_queue or "") in self.context.engine.queues:
+        figures = with_listable_flavors(self.context.engine.read.local_queue_status(_key_of(found)))
+        if (
+            found.spec.stop_policy != "None"
+            or (found.spec.cluster_queue or "") in self.context.engine.read.cluster_queues
+        ):
             return figures
         objects = [each.object for each in self._record(found).workloads.values() if each.object is not None]
         gates = self.context.settings.gates
@@ -83,21 +86,25 @@ class LocalQueueController(QueueReconciler[LocalQueue]):
     def _sample(self, found: LocalQueue, now: datetime) -> None:
         """Sample past usage, unless the engine does so because workloads are pending (API-115)."""
         engine, key = self.context.engine, _key_of(found)
-        if engine.history is not None and self._is_sampled(found) and not self._is_sampled_by_engine(found):
-            engine.history.sample(key, engine.admitted_by(key), now)
+        if engine.read.history is not None and self._is_sampled(found) and not self._is_sampled_by_engine(found):
+            engine.sample_usage(key, now)
 
     def _is_sampled(self, found: LocalQueue) -> bool:
         """Whether usage is sampled: while both queues are active, for every admissionScope."""
-        queue = self.context.engine.queues.get(found.spec.cluster_queue or "")
+        queue = self.context.engine.read.cluster_queues.get(found.spec.cluster_queue or "")
         return queue is not None and queue.is_active and found.spec.stop_policy == "None"
 
     def _is_sampled_by_engine(self, found: LocalQueue) -> bool:
         name, engine = found.spec.cluster_queue or "", self.context.engine
-        is_opened = engine.history is not None and engine.history.due_at(_key_of(found)) is not None
-        return is_opened and engine.queues[name].orders_by_usage and bool(engine.pending[name].counts.active)
+        is_opened = engine.read.history is not None and engine.read.history.due_at(_key_of(found)) is not None
+        return (
+            is_opened
+            and engine.read.cluster_queues[name].orders_by_usage
+            and bool(engine.read.pending[name].counts.active)
+        )
 
     def _next_sample(self, found: LocalQueue) -> RequeueAfter | None:
-        history = self.context.engine.history
+        history = self.context.engine.read.history
         if history is None or not self._is_sampled(found):
             return None
         return RequeueAfter(max(INTERVAL, history.rules.interval / SECOND))

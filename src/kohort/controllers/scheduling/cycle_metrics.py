@@ -39,7 +39,7 @@ class CycleMetrics:
         evaluated = set(self._queues_of(decisions))
         for name in skips.keys() | (self._skipped & evaluated):
             self._metrics.admission_cycle_preemption_skips.set(skips[name], cluster_queue=name)
-        self._skipped = ((self._skipped & self._engine.queues.keys()) - evaluated) | skips.keys()
+        self._skipped = ((self._skipped & self._engine.read.cluster_queues.keys()) - evaluated) | skips.keys()
 
     def _record_recomputations(self, decisions: list[Decision]) -> None:
         """Count repeated victim searches by result (SCH-331): new targets, a deferred fit, or none."""
@@ -50,7 +50,7 @@ class CycleMetrics:
 
     def _queues_of(self, decisions: Iterable[Decision]) -> Iterator[str]:
         for each in decisions:
-            record = self._engine.workloads.get(each.workload) if isinstance(each, Reserve | KeepPending) else None
+            record = self._engine.read.workloads.get(each.workload) if isinstance(each, Reserve | KeepPending) else None
             if record is not None and record.queue is not None:
                 yield record.queue.name
 

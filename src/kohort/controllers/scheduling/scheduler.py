@@ -14,8 +14,8 @@ from kohort.controllers.scheduling.cycle_metrics import CycleMetrics
 from kohort.controllers.scheduling.writer import DEFAULT_SETTINGS, MANAGER, DecisionWriter, WriterSettings
 from kohort.controllers.workload_events import record_workload_events
 from kohort.engine.decisions import Decision, KeepUnplaced
-from kohort.engine.engine import SchedulingCycle
 from kohort.engine.lifecycle.events import warning
+from kohort.engine.scheduling_run import SchedulingCycle
 from kohort.kube.clock import within
 
 MAX_WAIT: Final = 60.0

@@ -88,7 +88,7 @@ class StatusBuilder:
         return WorkloadChange(admitted.workload, (*change.events, *admitted.events))
 
     def _refuse(self, decision: KeepPending, workload: Workload) -> WorkloadChange:
-        record = self._context.engine.workloads.get(decision.workload)
+        record = self._context.engine.read.workloads.get(decision.workload)
         requests = resource_requests(record.pod_sets) if record else ()
         rejection = NotAdmitted(decision.reason, decision.message, requests)
         change = refuse(workload, rejection, self._gates, self._context.now())

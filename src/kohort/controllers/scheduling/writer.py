@@ -79,7 +79,7 @@ class DecisionWriter:
 
     def enqueue(self, decision: ToWrite) -> None:
         """Enqueue a decision to be written."""
-        record = self._context.engine.workloads.get(decision.workload)
+        record = self._context.engine.read.workloads.get(decision.workload)
         if record is None or record.object is None:
             return
         pending = PendingWrite(decision, record.object, self._preemptor_version(decision))
@@ -177,7 +177,7 @@ class DecisionWriter:
         """Drop a decision and report its failure to the engine (SCH-352, SCH-654)."""
         self._pending_writes.drop(pending)
         key = pending.decision.workload
-        workload, record = self._context.workload_cache.get(key), self._context.engine.workloads.get(key)
+        workload, record = self._context.workload_cache.get(key), self._context.engine.read.workloads.get(key)
         if record is None or record.uid != pending.seen.metadata.uid:
             return
         if isinstance(pending.decision, Reserve):

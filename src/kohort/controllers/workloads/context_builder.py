@@ -68,10 +68,10 @@ class ReconcileContextBuilder:
     def _queue_problems(self, workload: Workload) -> tuple[str, str]:
         """Why its namespace does not match the ClusterQueue (SCH-124), and why it is skipped for an equivalent one."""
         engine = self._context.engine
-        record = engine.workloads.get(ObjectKey(workload.metadata.namespace, workload.metadata.name))
+        record = engine.read.workloads.get(ObjectKey(workload.metadata.namespace, workload.metadata.name))
         queue = record.queue if record is not None and not record.has_quota else None
         if record is None or queue is None:
             return "", ""
-        obstacle = engine.obstacle(record, queue)
+        obstacle = engine.read.obstacle(record, queue)
         problem = obstacle[1] if obstacle is not None and obstacle[0] == MISCONFIGURED else ""
-        return problem, engine.pending[queue.name].bypass_reason(record)
+        return problem, engine.read.pending[queue.name].bypass_reason(record)

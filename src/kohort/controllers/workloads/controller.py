@@ -91,7 +91,7 @@ class WorkloadController:
         name = shown.metadata.name
         for local_queue in self._context.local_queues.cache.find(CLUSTER_QUEUE, name):
             self._enqueue_queue(ObjectKey(local_queue.metadata.namespace, local_queue.metadata.name))
-        queue = self._context.engine.queues.get(name)
+        queue = self._context.engine.read.cluster_queues.get(name)
         if queue is not None:
             self._enqueue(ObjectKey(*key) for key in queue.holders)
 
@@ -99,12 +99,12 @@ class WorkloadController:
         """Labels of a namespace decide whether its Workloads match their ClusterQueue (SCH-124)."""
         if old is None or new is None or old.metadata.labels == new.metadata.labels:
             return
-        for key in list(self._context.engine.local_queues):
+        for key in list(self._context.engine.read.local_queues):
             if key.namespace == new.metadata.name:
                 self._enqueue_queue(key)
 
     def _enqueue_queue(self, key: ObjectKey) -> None:
-        local_queue = self._context.engine.local_queues.get(key)
+        local_queue = self._context.engine.read.local_queues.get(key)
         if local_queue is not None:
             self._enqueue(ObjectKey(*each) for each in local_queue.workloads)
 

@@ -126,12 +126,12 @@ class WorkloadMetrics:
         if finished is None or finished.reason != WORKLOAD_SLICE_REPLACED or not is_evicted(workload):
             return ""
         place = ObjectKey(workload.metadata.namespace, workload.spec.queue_name or "")
-        local_queue = self._context.engine.local_queues.get(place)
+        local_queue = self._context.engine.read.local_queues.get(place)
         return local_queue.cluster_queue if local_queue is not None else ""
 
     def _cohorts_of(self, workload: Workload) -> Iterator[str]:
         admission = workload.status.admission
-        queue = self._context.engine.queues.get(admission.cluster_queue) if admission else None
+        queue = self._context.engine.read.cluster_queues.get(admission.cluster_queue) if admission else None
         if queue is not None and not queue.node.is_cyclic:
             yield from (cohort.name for cohort in queue.node.ancestors())
 

@@ -12,7 +12,6 @@ from kohort.engine.assignment import Assignment
 from kohort.engine.decisions import Decision, KeepPending, RequeueReason
 from kohort.engine.eligibility import FlavorEligibility
 from kohort.engine.flavor_assigner import FlavorRules
-from kohort.engine.phase_timing import PhaseTimes
 from kohort.engine.placement import Placement
 from kohort.engine.preemption import PreemptionTarget
 from kohort.engine.records import ClusterQueueInfo, Flavor, SecondPassReason, WorkloadInfo
@@ -120,7 +119,7 @@ class CycleView(Protocol):
     ) -> list[PreemptionTarget]:
         """The preemption search in force."""
 
-    def holdings(self, workload: WorkloadInfo) -> Iterable[PodSetUsage]:
+    def pod_set_usage(self, workload: WorkloadInfo) -> Iterable[PodSetUsage]:
         """The usage of each pod set of a workload."""
 
     def waits_for_pods(self) -> bool:
@@ -129,10 +128,6 @@ class CycleView(Protocol):
 
 class CycleContext(CycleView, Protocol):
     """The engine as a cycle acts on it."""
-
-    @property
-    def laps(self) -> PhaseTimes:
-        """Where the time of each step is noted."""
 
     def reserve(self, workload: WorkloadInfo, assignment: Assignment, admission: Admission, now: datetime) -> None:
         """Count an admission before it is written (SCH-350)."""

@@ -69,7 +69,7 @@ class Nominator:
                 each.amounts,
                 {resource: FlavorAssignment(flavor, FitMode.FIT, 0, -1) for resource, flavor in each.flavors.items()},
             )
-            for each in self.view.holdings(head.workload)
+            for each in self.view.pod_set_usage(head.workload)
         ]
         return self.view.placement.place(head.workload, head.queue, Assignment(kept))
 
@@ -100,7 +100,7 @@ class Nominator:
         replaced = workload.takes_over_from
         if replaced is None:
             return NOTHING_REPLACED
-        return {usage.name: usage for usage in self.view.holdings(replaced)}
+        return {usage.name: usage for usage in self.view.pod_set_usage(replaced)}
 
     def _current_progress(self, head: Head) -> FlavorScanState | None:
         """The recorded scan, unless it is outdated (SCH-553)."""

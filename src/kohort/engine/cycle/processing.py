@@ -122,18 +122,14 @@ class _Cycle:
 
     def run(self, heads: list[Head]) -> CycleResult:
         """The steps of a cycle between popping and requeueing its heads."""
-        lap = self.context.laps.lap
-        with lap("2 nominate"):
-            entries = [self.entries.nominator.nominate(head) for head in heads]
-        with lap("3 order and process"):
-            for entry in in_order([entry for entry in entries if entry.decision is None], self.context.rules):
-                if entry.head.second_pass is None:
-                    self._act(entry, self.entries.verdict_on(entry))
-                else:
-                    self._process_second_pass(entry, entry.head.second_pass)
-        with lap("4 give back"):
-            for queue, request in reversed(self.held):
-                request.free(queue)
+        entries = [self.entries.nominator.nominate(head) for head in heads]
+        for entry in in_order([entry for entry in entries if entry.decision is None], self.context.rules):
+            if entry.head.second_pass is None:
+                self._act(entry, self.entries.verdict_on(entry))
+            else:
+                self._process_second_pass(entry, entry.head.second_pass)
+        for queue, request in reversed(self.held):
+            request.free(queue)
         for entry in entries:
             if entry.decision is not None:
                 self.result.waits.append(entry)

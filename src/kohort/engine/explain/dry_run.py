@@ -15,8 +15,8 @@ from kohort.engine.assignment import Assignment, FitMode
 from kohort.engine.decisions import KeepPending
 from kohort.engine.explain.state import obstacle_of
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
+from kohort.engine.obstacles import find_obstacle
 from kohort.engine.pending import PendingState
-from kohort.engine.phase_timing import PhaseTimes
 from kohort.engine.preemption import PreemptionTarget
 from kohort.engine.records import ClusterQueueInfo, UsageCounter, WorkloadInfo
 from kohort.engine.usage_request import released
@@ -30,7 +30,7 @@ def run_alone(
 ) -> tuple[cycle.CycleEntry, cycle.Verdict]:
     """The verdict on the workload as the only head, with the search for flavors from its start (SCH-313)."""
     candidate = _understudy(workload, queue)
-    return cycle.evaluate(cycle.Head(candidate, queue, obstacle=obstacle_of(engine, candidate, queue)), engine)
+    return cycle.evaluate(cycle.Head(candidate, queue, obstacle=obstacle_of(engine, candidate, queue)), engine.context)
 
 
 def run_with_heads(
@@ -38,7 +38,7 @@ def run_with_heads(
 ) -> KeepPending | None:
     """What the workload is told in a cycle with these heads; None where it is admitted."""
     world, understudy = _DryRun(engine), _understudy(workload, queue)
-    pending = engine.pending[queue.name]
+    pending = engine.store.pending[queue.name]
     mine = cycle.Head(understudy, queue, pending.is_preemptor(workload), cycle=pending.pops + 1)
     others = [
         cycle.Head(copy(each.workload), each.queue, each.is_preemptor, each.obstacle, each.cycle) for each in rivals
@@ -52,17 +52,17 @@ def competing_heads(engine: "Engine", queue: ClusterQueueInfo) -> list[cycle.Hea
     """The heads of the other queues of the tree, as the next cycle would get them (SCH-230)."""
     top = queue.node.top()
     leaves = top.all_queues() if isinstance(top, CohortNode) else ()
-    others = [other for leaf in leaves if (other := engine.queue_at(leaf)) is not None and other is not queue]
+    others = [other for leaf in leaves if (other := engine.context.queue_at(leaf)) is not None and other is not queue]
     return [head for other in others if (head := _head_of(engine, other)) is not None]
 
 
 def _head_of(engine: "Engine", queue: ClusterQueueInfo) -> cycle.Head | None:
-    pending = engine.pending[queue.name]
+    pending = engine.store.pending[queue.name]
     if not pending.counts.active:
         return None
     for workload in pending.first(sum(pending.counts)):
         if pending.place_of(workload) is PendingState.ACTIVE:
-            obstacle = engine.obstacle(workload, queue)
+            obstacle = find_obstacle(engine.store, workload, queue)
             return cycle.Head(workload, queue, pending.is_preemptor(workload), obstacle, pending.pops + 1)
     return None
 
@@ -94,7 +94,7 @@ def _searched(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo)
     first: Assignment | None = None
     for number in range(1, cycle.MAX_SCANS):
         head = cycle.Head(understudy, queue, obstacle=obstacle, cycle=number)
-        entry, _ = cycle.evaluate(head, engine)
+        entry, _ = cycle.evaluate(head, engine.context)
         first = first or entry.assignment
         if entry.assignment.mode is FitMode.FIT:
             return entry.assignment
@@ -121,8 +121,8 @@ def _away(others: Sequence[WorkloadInfo]) -> Iterator[None]:
 @contextmanager
 def _emptied(engine: "Engine", queue: ClusterQueueInfo, but: WorkloadInfo | None) -> Iterator[None]:
     """Take all usage out of the counters that the queue shares with others, but for that of one workload."""
-    if engine.capacity is not None:
-        others = [each for other in engine.queues.values() for each in other.holders.values() if each is not but]
+    if engine.store.capacity is not None:
+        others = [each for other in engine.store.queues.values() for each in other.holders.values() if each is not but]
         with released(others):
             yield
         return
@@ -149,17 +149,17 @@ class _DryRun:
     """The engine as a cycle acts on it; admissions count until they are undone, and no eviction is issued."""
 
     def __init__(self, engine: "Engine") -> None:
-        self.flavors = engine.flavors
-        self.eligibility = engine.eligibility
-        self.rules = engine.rules
-        self.variants = engine.variants
-        self.placement = engine.placement
-        self.find_targets = engine.find_targets
-        self.holdings = engine.holdings
-        self.waits_for_pods = engine.waits_for_pods
-        self.laps = PhaseTimes()
-        self._queues = engine.queues
-        self.capacity = engine.capacity
+        context = engine.context
+        self.flavors = context.flavors
+        self.eligibility = context.eligibility
+        self.rules = context.rules
+        self.variants = context.variants
+        self.placement = context.placement
+        self.capacity = context.capacity
+        self.find_targets = context.find_targets
+        self.pod_set_usage = context.pod_set_usage
+        self.waits_for_pods = context.waits_for_pods
+        self._queues = engine.store.queues
         self._used: list[tuple[UsageCounter, int]] = []
         self._replaced: list[WorkloadInfo] = []
 

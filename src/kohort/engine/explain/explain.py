@@ -35,7 +35,7 @@ EVALUATED: Final = frozenset(
 
 def explain(engine: "Engine", key: ObjectKey, now: datetime) -> Explanation:
     """Why the workload is where it is."""
-    workload = engine.workloads.get(key)
+    workload = engine.store.workloads.get(key)
     if workload is None or workload.object is None:
         return Explanation(key, WorkloadPhase.UNKNOWN, ObjectKey(key.namespace, ""))
     settled = settled_state(engine, workload, workload.object)
@@ -60,7 +60,7 @@ def would_fit(
     workload = WorkloadInfo(ObjectKey(thing.metadata.namespace, thing.metadata.name), thing.metadata.uid)
     workload.local_queue = ObjectKey(thing.metadata.namespace, thing.spec.queue_name or "")
     workload.devices = devices
-    engine.describe(workload, thing, record_builders.conditions_of(thing))
+    engine.workload_tracker.describe(workload, thing, record_builders.conditions_of(thing))
     way = LocalQueueContext(queue) if isinstance(queue, str) else resolve_queues(engine, queue)
     return replace(_waiting(engine, workload, thing, way, now), state=WorkloadPhase.NOT_SUBMITTED)
 
@@ -92,7 +92,7 @@ def _settled(workload: WorkloadInfo, state: WorkloadPhase) -> Explanation:
 def _waiting(
     engine: "Engine", workload: WorkloadInfo, thing: v1beta2.Workload, way: LocalQueueContext | None, now: datetime
 ) -> Explanation:
-    engine.forest.refresh()
+    engine.store.hierarchy.refresh()
     state = waiting_state(engine, workload, thing, way, now)
     queue = queue_on(engine, way)
     evaluation = evaluate(engine, workload, queue, now) if queue is not None and state in EVALUATED else None
@@ -122,7 +122,7 @@ def _cause(engine: "Engine", evaluation: Evaluation) -> PendingReason:
 
 def _standing(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> PositionInQueue:
     """Where it stands in the order, or would if it were submitted now (SCH-212, SCH-213)."""
-    pending = engine.pending[queue.name]
+    pending = engine.store.pending[queue.name]
     position = pending.position_of(workload)
     first = pending.first(min(position.in_cluster_queue, NAMED_AHEAD))
     return PositionInQueue(

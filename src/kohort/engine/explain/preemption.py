@@ -44,11 +44,11 @@ def _with_victims(engine: "Engine", workload: WorkloadInfo, assignment: Assignme
             target.workload.queue.name if target.workload.queue else "",
             target.workload.priority,
             target.reason,
-            engine.is_leaving(target.workload),
+            engine.context.is_leaving(target.workload),
         )
         for target in assignment.targets
     )
-    if engine.rules.honours_gates and workload.has_closed_gate:
+    if engine.settings.cycle.honours_gates and workload.has_closed_gate:
         return PreemptionExplanation(PreemptionOutlook.GATED, victims)
     return PreemptionExplanation(
         PreemptionOutlook.UNDER_WAY if all(each.is_leaving for each in victims) else PreemptionOutlook.POSSIBLE, victims
@@ -91,7 +91,7 @@ class _Census:
         lenders: list[ClusterQueueInfo] = []
         sheltered: list[str] = []
         for leaf in self.queue.node.parent.root().all_queues():
-            other = self.engine.queue_at(leaf)
+            other = self.engine.context.queue_at(leaf)
             if other is None or leaf is self.queue.node or not self._is_used(leaf):
                 continue
             if self._is_sheltered(leaf):

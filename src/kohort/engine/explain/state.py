@@ -14,6 +14,7 @@ from kohort.engine.lifecycle.conditions import QUOTA_RESERVED, is_on_hold
 from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE, PendingReason, waiting_cause
 from kohort.engine.lifecycle.reasons import MISCONFIGURED, PENDING_EVALUATION
 from kohort.engine.lifecycle.reconcile_context import ClusterQueueContext, LocalQueueContext, ReconcileContext
+from kohort.engine.obstacles import find_obstacle
 from kohort.engine.pending import PendingState
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.requests.problems import workload_problem
@@ -26,7 +27,7 @@ NOT_LOOKED_AT = PendingReason(PENDING_EVALUATION, PENDING_MESSAGE)
 
 def resolve_queues(engine: "Engine", local_queue: ObjectKey) -> LocalQueueContext | None:
     """What a LocalQueue leads to; None where it does not exist."""
-    local = engine.local_queues.get(local_queue)
+    local = engine.store.local_queues.get(local_queue)
     if local is None or not local.cluster_queue:
         return None
     return LocalQueueContext(local.cluster_queue, "Hold" if local.is_stopped else "None")
@@ -34,7 +35,7 @@ def resolve_queues(engine: "Engine", local_queue: ObjectKey) -> LocalQueueContex
 
 def queue_on(engine: "Engine", way: LocalQueueContext | None) -> ClusterQueueInfo | None:
     """The ClusterQueue at the end of the way, if it exists."""
-    return engine.queues.get(way.cluster_queue) if way is not None else None
+    return engine.store.queues.get(way.cluster_queue) if way is not None else None
 
 
 def settled_state(engine: "Engine", workload: WorkloadInfo, thing: v1beta2.Workload) -> WorkloadPhase | None:
@@ -43,7 +44,7 @@ def settled_state(engine: "Engine", workload: WorkloadInfo, thing: v1beta2.Workl
         return WorkloadPhase.FINISHED
     if not workload.has_quota:
         return None
-    if engine.is_leaving(workload):
+    if engine.context.is_leaving(workload):
         return WorkloadPhase.LEAVING
     return WorkloadPhase.ADMITTED if workload.is_admitted else WorkloadPhase.RESERVED
 
@@ -83,7 +84,7 @@ def _state_in_queue(
         return WorkloadPhase.MISCONFIGURED
     if workload.backoff_until is not None and workload.backoff_until > now:
         return WorkloadPhase.BACKING_OFF
-    parked = engine.pending[queue.name].place_of(workload) is PendingState.POOL
+    parked = engine.store.pending[queue.name].place_of(workload) is PendingState.POOL
     return WorkloadPhase.INADMISSIBLE if parked else WorkloadPhase.QUEUED
 
 
@@ -99,7 +100,7 @@ def obstacle_of(
 ) -> tuple[str, str, RequeueReason] | None:
     """What keeps the workload from being nominated (SCH-311); without a namespace, only what its pods say counts."""
     if workload.key.namespace or workload.object is None or workload.environment is None:
-        return engine.obstacle(workload, queue)
+        return find_obstacle(engine.store, workload, queue)
     problem = workload_problem(workload.object, workload.environment, engine.settings.gates)
     return (MISCONFIGURED, problem, RequeueReason.GENERIC) if problem else None
 
@@ -130,6 +131,6 @@ def _facts(engine: "Engine", workload: WorkloadInfo, way: LocalQueueContext | No
         local_queue=way,
         cluster_queue=ClusterQueueContext(is_active=queue.is_active),
         namespace_problem=_misconfiguration(engine, workload, queue),
-        bypass_reason=engine.pending[queue.name].bypass_reason(workload),
+        bypass_reason=engine.store.pending[queue.name].bypass_reason(workload),
         gates=engine.settings.gates,
     )

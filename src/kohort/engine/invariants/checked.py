@@ -5,8 +5,9 @@ from datetime import datetime
 
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine.assignment import Assignment
+from kohort.engine.cycle_context import EngineCycleContext
 from kohort.engine.decisions import Decision, Reserve
-from kohort.engine.engine import Engine, SchedulingCycle
+from kohort.engine.engine import Engine
 from kohort.engine.events import Event
 from kohort.engine.invariants.queue_membership import misplaced_workloads
 from kohort.engine.invariants.sums import broken_limits, wrong_cells
@@ -15,6 +16,8 @@ from kohort.engine.pending import PendingState
 from kohort.engine.pending.heap import rank_of
 from kohort.engine.preemption import PreemptionTarget
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
+from kohort.engine.scheduling_run import SchedulingCycle
+from kohort.engine.state.store import EngineStore
 from kohort.engine.usage_request import UsageRequest
 
 
@@ -23,67 +26,74 @@ def check(engine: Engine) -> list[str]:
     return [*wrong_cells(engine), *misplaced_workloads(engine)]
 
 
+class CheckedCycleContext(EngineCycleContext):
+    """Checks every admission and every search for victims."""
+
+    def reserve(self, workload: WorkloadInfo, assignment: Assignment, admission: Admission, now: datetime) -> None:
+        """Count an admission, and check its order and its limits."""
+        replaced = workload.takes_over_from.usage if workload.takes_over_from else {}
+        gained = {fr: amount - replaced.get(fr, 0) for fr, amount in assignment.full_usage.items()}
+        super().reserve(workload, assignment, admission, now)
+        queue = self.store.queues[admission.cluster_queue]
+        problems = [*broken_limits(self, queue, gained), *overtaken(self.store, workload, queue)]
+        _insist(f"the admission of {workload.key}", problems)
+
+    def find_targets(
+        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest
+    ) -> list[PreemptionTarget]:
+        """Search for victims, and check them."""
+        before = _usages(self.store)
+        targets = super().find_targets(preemptor, queue, request)
+        moved = [] if _usages(self.store) == before else ["the search left the tree other than it was"]
+        search = VictimSearch(preemptor, queue, request, targets, by_share=self.store.settings.fair is not None)
+        _insist(f"the search of {preemptor.key}", [*moved, *wrong_victims(search)])
+        return targets
+
+
 class CheckedEngine(Engine):
-    """An engine for tests and debugging: slow, and never wrong in silence."""
+    """An engine for tests and debugging that checks all invariants after every step."""
+
+    CONTEXT = CheckedCycleContext
 
     def apply(self, event: Event, now: datetime) -> None:
-        """Take in what happened, and look."""
+        """Take in an event, and check the state."""
         super().apply(event, now)
-        self._insist(f"{type(event).__name__}", check(self))
+        _insist(f"{type(event).__name__}", check(self))
 
     def cycles(self, clock: Callable[[], datetime]) -> Iterator[SchedulingCycle]:
         """Run cycles, and check the state after each."""
         for cycle in super().cycles(clock):
             self._check_decisions(cycle.decisions)
             yield cycle
-        self._insist("a scheduling run", check(self))
-
-    def reserve(self, workload: WorkloadInfo, assignment: Assignment, admission: Admission, now: datetime) -> None:
-        """Count an admission, and look whether it was due and there was room for it."""
-        replaced = workload.takes_over_from.usage if workload.takes_over_from else {}
-        gained = {fr: amount - replaced.get(fr, 0) for fr, amount in assignment.full_usage.items()}
-        super().reserve(workload, assignment, admission, now)
-        queue = self.queues[admission.cluster_queue]
-        problems = [*broken_limits(self, queue, gained), *overtaken(self, workload, queue)]
-        self._insist(f"the admission of {workload.key}", problems)
-
-    def find_targets(
-        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest
-    ) -> list[PreemptionTarget]:
-        """Search for victims, and look at them."""
-        before = _usages(self)
-        targets = super().find_targets(preemptor, queue, request)
-        moved = [] if _usages(self) == before else ["the search left the tree other than it was"]
-        hunt = VictimSearch(preemptor, queue, request, targets, by_share=self.settings.fair is not None)
-        self._insist(f"the search of {preemptor.key}", [*moved, *wrong_victims(hunt)])
-        return targets
+        _insist("a scheduling run", check(self))
 
     def _check_decisions(self, decisions: list[Decision]) -> None:
         halves = [
             problem
             for each in decisions
             if isinstance(each, Reserve)
-            for problem in half_admitted(self.workloads[each.workload], each)
+            for problem in half_admitted(self.store.workloads[each.workload], each)
         ]
-        self._insist("a cycle", [*halves, *check(self)])
-
-    def _insist(self, occasion: str, problems: Iterable[str]) -> None:
-        broken = list(problems)
-        if broken:
-            raise AssertionError("\n  ".join([f"after {occasion}:", *broken]))
+        _insist("a cycle", [*halves, *check(self)])
 
 
-def _usages(engine: Engine) -> list[int]:
-    nodes = (*engine.forest.queues.values(), *engine.forest.cohorts.values())
+def _insist(occasion: str, problems: Iterable[str]) -> None:
+    broken = list(problems)
+    if broken:
+        raise AssertionError("\n  ".join([f"after {occasion}:", *broken]))
+
+
+def _usages(store: EngineStore) -> list[int]:
+    nodes = (*store.hierarchy.queues.values(), *store.hierarchy.cohorts.values())
     return [cell.usage for node in nodes for cell in node.cells.values()]
 
 
-def overtaken(engine: Engine, workload: WorkloadInfo, queue: ClusterQueueInfo) -> Iterator[str]:
+def overtaken(store: EngineStore, workload: WorkloadInfo, queue: ClusterQueueInfo) -> Iterator[str]:
     """Workloads of a StrictFIFO queue that stood before one that was admitted (SCH-238)."""
     if not queue.policies.is_strict:
         return
-    for other in engine.workloads.values():
-        if engine.pending[queue.name].place_of(other) is PendingState.ACTIVE and rank_of(other) < rank_of(workload):
+    for other in store.workloads.values():
+        if store.pending[queue.name].place_of(other) is PendingState.ACTIVE and rank_of(other) < rank_of(workload):
             yield f"{workload.key} overtook {other.key} in {queue.name}"
 
 

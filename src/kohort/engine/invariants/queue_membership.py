@@ -17,35 +17,37 @@ NOWHERE: Final = ""
 
 def misplaced_workloads(engine: Engine) -> Iterator[str]:
     """Workloads that are not where their objects say, and queues that count somebody else."""
-    for workload in engine.workloads.values():
+    for workload in engine.store.workloads.values():
         yield from _wrong_place(engine, workload)
         yield from _wrong_home(engine, workload)
-    for queue in engine.queues.values():
+    for queue in engine.store.queues.values():
         yield from _wrong_counts(engine, queue)
         for holder in queue.holders.values():
             yield from _wrong_holding(engine, queue, holder)
-    for key, local_queue in engine.local_queues.items():
-        yield from (f"{key} knows {each}, a ghost" for each in local_queue.workloads.keys() - engine.workloads.keys())
+    for key, local_queue in engine.store.local_queues.items():
+        yield from (
+            f"{key} knows {each}, a ghost" for each in local_queue.workloads.keys() - engine.store.workloads.keys()
+        )
 
 
 def _wrong_place(engine: Engine, workload: WorkloadInfo) -> Iterator[str]:
     key = workload.key
-    waits = [name for name, pending in engine.pending.items() if pending.place_of(workload) is not None]
-    holds = [name for name, queue in engine.queues.items() if queue.holders.get(key) is workload]
+    waits = [name for name, pending in engine.store.pending.items() if pending.place_of(workload) is not None]
+    holds = [name for name, queue in engine.store.queues.items() if queue.holders.get(key) is workload]
     should_wait, should_hold = _where_it_should_wait(engine, workload), _where_it_should_hold(engine, workload)
     if waits != [each for each in [should_wait] if each]:
         yield f"{key} waits in {waits}, and should in [{should_wait}]"
     if holds != [each for each in [should_hold] if each]:
         yield f"{key} holds quota in {holds}, and should in [{should_hold}]"
-    if workload.queue is not engine.queues.get(should_wait + should_hold):
+    if workload.queue is not engine.store.queues.get(should_wait + should_hold):
         yield f"{key} takes itself to be in {workload.queue}, and should be in [{should_wait}{should_hold}]"
-    if any(engine.pending[name].place_of(workload) is PendingState.IN_FLIGHT for name in waits):
+    if any(engine.store.pending[name].place_of(workload) is PendingState.IN_FLIGHT for name in waits):
         yield f"{key} is in flight, and no cycle runs"
 
 
 def _where_it_should_hold(engine: Engine, workload: WorkloadInfo) -> str:
     """SCH-420; what was just decided counts before it is written (SCH-350)."""
-    if workload.key in engine._assumed:
+    if workload.key in engine.store.assumed:
         return workload.queue.name if workload.queue else NOWHERE
     thing = workload.object
     if (
@@ -55,37 +57,37 @@ def _where_it_should_hold(engine: Engine, workload: WorkloadInfo) -> str:
     ):
         return NOWHERE
     name = thing.status.admission.cluster_queue
-    return name if name in engine.queues and not _is_replaced(engine, workload) else NOWHERE
+    return name if name in engine.store.queues and not _is_replaced(engine, workload) else NOWHERE
 
 
 def _is_replaced(engine: Engine, workload: WorkloadInfo) -> bool:
     """Whether a newer slice has just taken its quota over (SCH-1104)."""
-    successor = engine.workloads.get(engine._taken_over.get(workload.key, workload.key))
+    successor = engine.store.workloads.get(engine.store.replaced_slices.get(workload.key, workload.key))
     return successor is not workload and successor is not None and successor.has_quota
 
 
 def _where_it_should_wait(engine: Engine, workload: WorkloadInfo) -> str:
     thing = workload.object
-    if thing is None or workload.key in engine._assumed:
+    if thing is None or workload.key in engine.store.assumed:
         return NOWHERE
     if not record_builders.is_admissible(thing, record_builders.conditions_of(thing), engine.settings.gates):
         return NOWHERE
-    local_queue = engine.local_queues.get(workload.local_queue)
-    if local_queue is None or local_queue.is_stopped or local_queue.cluster_queue not in engine.queues:
+    local_queue = engine.store.local_queues.get(workload.local_queue)
+    if local_queue is None or local_queue.is_stopped or local_queue.cluster_queue not in engine.store.queues:
         return NOWHERE
     return local_queue.cluster_queue
 
 
 def _wrong_home(engine: Engine, workload: WorkloadInfo) -> Iterator[str]:
-    homes = [each for each, local_queue in engine.local_queues.items() if workload.key in local_queue.workloads]
+    homes = [each for each, local_queue in engine.store.local_queues.items() if workload.key in local_queue.workloads]
     if homes != [workload.local_queue]:
         yield f"{workload.key} is known to {[str(each) for each in homes]}, and should be to {workload.local_queue}"
 
 
 def _wrong_counts(engine: Engine, queue: ClusterQueueInfo) -> Iterator[str]:
     """Numbers that do not fit the workloads: of those that wait, and of holders by priority."""
-    pending = engine.pending[queue.name]
-    places = Counter(pending.place_of(workload) for workload in engine.workloads.values())
+    pending = engine.store.pending[queue.name]
+    places = Counter(pending.place_of(workload) for workload in engine.store.workloads.values())
     if pending.counts != (places[PendingState.ACTIVE], places[PendingState.POOL], places[PendingState.IN_FLIGHT]):
         yield f"{queue.name} counts its pending workloads as {pending.counts}, and they are {places}"
     priorities = Counter(holder.priority for holder in queue.holders.values())
@@ -96,14 +98,14 @@ def _wrong_counts(engine: Engine, queue: ClusterQueueInfo) -> Iterator[str]:
 def _wrong_holding(engine: Engine, queue: ClusterQueueInfo, holder: WorkloadInfo) -> Iterator[str]:
     """What a holder takes itself to hold must be what its admission says, at the cells of its queue (SCH-134)."""
     key = holder.key
-    if engine.workloads.get(key) is not holder:
+    if engine.store.workloads.get(key) is not holder:
         yield f"{key} holds quota in {queue.name} and is not known"
     if not holder.has_quota:
         yield f"{key} holds quota in {queue.name} and does not know"
     cells = {counter: amount for counter, amount in holder.held.items() if isinstance(counter, Cell)}
     if cells != {queue.node.cells.get(fr): amount for fr, amount in holder.usage.items()}:
         yield f"{key} counts its use at cells that are not those of {queue.name}"
-    if key not in engine._assumed and _usage_by_object(engine, holder) != holder.usage:
+    if key not in engine.store.assumed and _usage_by_object(engine, holder) != holder.usage:
         yield f"{key} holds {holder.usage}, and its admission says {_usage_by_object(engine, holder)}"
 
 

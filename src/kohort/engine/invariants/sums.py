@@ -4,25 +4,27 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from kohort.api.amounts import add, subtract
+from kohort.engine.cycle_context import EngineCycleContext
 from kohort.engine.engine import Engine
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.quota import NO_QUOTA, Cell, FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
+from kohort.engine.state.store import EngineStore
 
 Holders = Mapping[str, Collection[WorkloadInfo]]
 """Workloads that count, by the name of their queue."""
 
 
-def all_holders(engine: Engine) -> Holders:
+def all_holders(store: EngineStore) -> Holders:
     """Everybody who has quota (SCH-420)."""
-    return {name: queue.holders.values() for name, queue in engine.queues.items()}
+    return {name: queue.holders.values() for name, queue in store.queues.items()}
 
 
-def staying(engine: Engine) -> Holders:
+def staying(context: EngineCycleContext) -> Holders:
     """Everybody who has quota and is not being evicted: when others are weighed, victims count as gone (SCH-331)."""
     return {
-        name: [holder for holder in holders if not engine.is_leaving(holder)]
-        for name, holders in all_holders(engine).items()
+        name: [holder for holder in holders if not context.is_leaving(holder)]
+        for name, holders in all_holders(context.store).items()
     }
 
 
@@ -60,7 +62,7 @@ def potential_of(node: HierarchyNode, fr: FlavorResource) -> int:
 
 def wrong_cells(engine: Engine) -> Iterator[str]:
     """Cells that differ from what they should say. Sums of a tree that changed are only due in the next turn."""
-    forest, holders = engine.forest, all_holders(engine)
+    forest, holders = engine.store.hierarchy, all_holders(engine.store)
     for node in (*forest.queues.values(), *forest.cohorts.values()):
         if node.is_cyclic:
             continue
@@ -100,12 +102,14 @@ def flavor_resource_text(fr: FlavorResource) -> str:
 # Limits
 
 
-def broken_limits(engine: Engine, queue: ClusterQueueInfo, gained: Mapping[FlavorResource, int]) -> Iterator[str]:
+def broken_limits(
+    context: EngineCycleContext, queue: ClusterQueueInfo, gained: Mapping[FlavorResource, int]
+) -> Iterator[str]:
     """Limits that a use, now counted, has broken on its way to the root (SCH-404, SCH-431, SCH-432).
 
     A node that the use did not reach may be in debt since its quota was lowered (SCH-434).
     """
-    holders = staying(engine)
+    holders = staying(context)
     for fr, amount in gained.items():
         if fr not in queue.node.quotas:
             yield f"{queue.name} does not offer {flavor_resource_text(fr)}"

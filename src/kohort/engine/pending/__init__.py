@@ -3,7 +3,7 @@
 Equal workloads of one LocalQueue form a group; groups go to the pool and come back as a whole, whatever their size.
 """
 
-from kohort.engine.pending.listing import PendingListing, QueuePosition
+from kohort.engine.pending.order import QueuePosition
 from kohort.engine.pending.queue import Counts, PendingQueue, PendingState
 
-__all__ = ["Counts", "PendingListing", "PendingQueue", "PendingState", "QueuePosition"]
+__all__ = ["Counts", "PendingQueue", "PendingState", "QueuePosition"]

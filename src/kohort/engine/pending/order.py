@@ -7,17 +7,23 @@ so many are noted that an answer would be slow.
 from collections.abc import Iterator
 from heapq import merge
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
 from kohort.api.meta import ObjectKey
 from kohort.engine.pending.heaps import UsageOf
-from kohort.engine.pending.listing import QueuePosition
 from kohort.engine.pending.ranking import Ranking, Standing, rank_key
 from kohort.engine.records import WorkloadInfo
 
 NOBODY = Ranking()
 MOST_NOTED: Final = 256
 """How many may be noted before they are put in their places."""
+
+
+class QueuePosition(NamedTuple):
+    """How many workloads come before one, in its ClusterQueue and in its LocalQueue."""
+
+    in_cluster_queue: int
+    in_local_queue: int
 
 
 class PendingOrder:

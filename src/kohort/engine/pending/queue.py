@@ -3,7 +3,7 @@
 Entering, popping, requeueing and retrying are here as the specification tells them; `shelves` makes them cheap.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from enum import Enum
 from itertools import islice
@@ -13,8 +13,7 @@ from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import RequeueReason
 from kohort.engine.pending.heap import PendingEntry
 from kohort.engine.pending.heaps import PendingHeaps, UsageOf
-from kohort.engine.pending.listing import PendingListing, QueuePosition
-from kohort.engine.pending.order import PendingOrder
+from kohort.engine.pending.order import PendingOrder, QueuePosition
 from kohort.engine.pending.requeue_rules import MAKES_PREEMPTOR, PARKS, SPEAKS_FOR_EQUALS
 from kohort.engine.records import NO_END, ClusterQueueInfo, WorkloadInfo
 
@@ -62,7 +61,6 @@ class PendingQueue:
         """Value of `pops` when the pool was last retried."""
         self._early: dict[ObjectKey, PendingEntry] = {}
         """Active workloads that got a backoff while active: they keep their place (SCH-222), but not in the pool."""
-        self._listing: PendingListing | None = None
         self._order = PendingOrder()
 
     def order_by(self, usage_of: UsageOf | None) -> None:
@@ -71,7 +69,6 @@ class PendingQueue:
             return
         self._usage_of = usage_of
         self._shelves.order_by(usage_of)
-        self._listing = None
 
     # Entering and leaving
 
@@ -87,7 +84,6 @@ class PendingQueue:
         if workload.key in self._entries or _backs_off(workload, now):
             self.push(workload, now)
             return
-        self._listing = None
         self._order.note(workload)
         self._shelves.make_active(self._new_entry(workload))
 
@@ -100,7 +96,6 @@ class PendingQueue:
         entry = self._entries.get(workload.key)
         if entry is not None and entry is self._flight:
             return
-        self._listing = None
         self._order.note(workload)
         if entry is None:
             self._enter(self._new_entry(workload), now)
@@ -132,7 +127,6 @@ class PendingQueue:
         entry = self._entries.pop(key, None)
         if entry is None:
             return
-        self._listing = None
         self._order.forget(key)
         self._early.pop(key, None)
         self._shelves.drop(entry)
@@ -215,7 +209,6 @@ class PendingQueue:
         if reason in MAKES_PREEMPTOR:
             evaluated = workload.generation if entry.evaluated is None else entry.evaluated
             self._preemptor = PendingPreemptor(workload.key, evaluated)
-        self._listing = None
         self._order.note(workload)
         if entry is self._flight:
             self._flight = None
@@ -309,18 +302,13 @@ class PendingQueue:
         sticky = self._sticky()
         return sticky.workload.key if sticky else None
 
-    def listing(self) -> PendingListing:
-        """Everybody in the order of SCH-212; sorted when asked for, and kept until something changes (SCH-213)."""
-        first = self._first_key()
-        kept = self._listing
-        if kept is None or kept.first != first or kept.usages != self._usages(kept.usages):
-            workloads = [entry.workload for entry in self._entries.values()]
-            usages = self._usages({workload.local_queue for workload in workloads})
-            kept = self._listing = PendingListing(workloads, first, usages)
-        return kept
-
-    def _usages(self, local_queues: Iterable[ObjectKey]) -> dict[ObjectKey, float]:
-        return {} if self._usage_of is None else {each: self._usage_of(each) for each in local_queues}
+    def positions(self) -> Iterator[tuple[ObjectKey, QueuePosition]]:
+        """All workloads in the order of SCH-212, with their positions (SCH-213)."""
+        seen: dict[ObjectKey, int] = {}
+        for index, workload in enumerate(self.first(len(self._entries))):
+            before = seen.get(workload.local_queue, 0)
+            seen[workload.local_queue] = before + 1
+            yield workload.key, QueuePosition(index, before)
 
 
 def _backs_off(workload: WorkloadInfo, now: datetime) -> bool:

@@ -11,44 +11,62 @@ from kohort.engine import record_builders
 from kohort.engine.lifecycle.activity import inactivity_causes
 from kohort.engine.pending import PendingQueue
 from kohort.engine.records import ClusterQueueInfo
-from kohort.engine.state.base import LocalQueueInfo
-from kohort.engine.state.workloads import WorkloadTracking
+from kohort.engine.state.pending_tracking import PendingTracker
+from kohort.engine.state.quota_accounting import QuotaTracker
+from kohort.engine.state.store import EngineStore, LocalQueueInfo
+from kohort.engine.state.unblocking import Unblocking
+from kohort.engine.state.usage_accounting import UsageHistoryTracker
 
 
-class QueueTracking(WorkloadTracking):
-    """Takes in everything that makes up queues."""
+class QueueTracker:
+    """Takes in ClusterQueues, Cohorts, LocalQueues and what they depend on."""
 
-    def _put_namespace(self, thing: Namespace) -> None:
+    def __init__(
+        self,
+        store: EngineStore,
+        unblocking: Unblocking,
+        history: UsageHistoryTracker,
+        pending: PendingTracker,
+        quota: QuotaTracker,
+    ) -> None:
+        self._store = store
+        self._unblocking = unblocking
+        self._history = history
+        self._pending = pending
+        self._quota = quota
+
+    def put_namespace(self, thing: Namespace) -> None:
         """Queues that a namespace did not match before get another look (SCH-261)."""
         name, labels = thing.metadata.name, thing.metadata.labels
-        before = self.namespaces.get(name)
-        self.namespaces[name] = labels
-        for queue in self.queues.values():
+        before = self._store.namespaces.get(name)
+        self._store.namespaces[name] = labels
+        for queue in self._store.queues.values():
             admits, admitted = _admits(queue, labels), _admits(queue, before)
             if admits and not admitted:
-                self._stir_tree_of(queue.node)
+                self._unblocking.unblock_tree(queue.node)
             elif admits != admitted:
-                self._stirred.add(queue.name)
+                self._store.dirty.add(queue.name)
 
-    def _put_queue(self, thing: v1beta2.ClusterQueue, now: datetime) -> None:
+    def put_cluster_queue(self, thing: v1beta2.ClusterQueue, now: datetime) -> None:
+        """Take in a ClusterQueue."""
         name, spec = thing.metadata.name, thing.spec
-        before = self._specs.get(name)
-        self._specs[name] = thing
+        before = self._store.cluster_queue_objects.get(name)
+        self._store.cluster_queue_objects[name] = thing
         if before is not None and _decide_alike(before, thing):
             return
-        if name in self.queues:
-            self._stir_tree_of(self.queues[name].node)
-        node = self.forest.set_queue(
+        if name in self._store.queues:
+            self._unblocking.unblock_tree(self._store.queues[name].node)
+        node = self._store.hierarchy.set_queue(
             name,
             spec.cohort_name,
             record_builders.quotas_of(spec.resource_groups),
             record_builders.weight_of(spec.fair_sharing),
         )
-        queue = self.queues.get(name)
+        queue = self._store.queues.get(name)
         if queue is None:
-            queue = self.queues[name] = ClusterQueueInfo(name, node)
-            self.pending[name] = PendingQueue(queue)
-            self._adopt_strays(name, now)
+            queue = self._store.queues[name] = ClusterQueueInfo(name, node)
+            self._store.pending[name] = PendingQueue(queue)
+            self._quota.adopt_orphans(name, now)
         queue.policies = record_builders.policies_of(spec)
         queue.set_groups(record_builders.groups_of(spec.resource_groups))
         queue.namespaces = compile_selector(spec.namespace_selector)
@@ -57,121 +75,130 @@ class QueueTracking(WorkloadTracking):
         queue.last_acceptable_flavor = (constraints.last_acceptable_flavor_name or "") if constraints else ""
         scope = spec.admission_scope
         by_usage = scope is not None and scope.admission_mode == "UsageBasedAdmissionFairSharing"
-        queue.orders_by_usage = by_usage and self.history is not None
-        self.pending[name].order_by(self.history.usage_of if self.history and by_usage else None)
+        queue.orders_by_usage = by_usage and self._store.history is not None
+        self._store.pending[name].order_by(self._store.history.usage_of if self._store.history and by_usage else None)
         self._refresh_activity(queue)
-        self._stir_tree_of(node)
+        self._unblocking.unblock_tree(node)
         if before is None:
             self._fill_from_local_queues(name, now)
 
     def _fill_from_local_queues(self, name: str, now: datetime) -> None:
         """Workloads that waited for the queue to exist wait in it from now on (SCH-202)."""
-        for local_queue in self.local_queues.values():
+        for local_queue in self._store.local_queues.values():
             if local_queue.cluster_queue == name:
-                self._enqueue_all(local_queue, now)
+                self._pending.enqueue_all(local_queue, now)
 
-    def _remove_queue(self, name: str) -> None:
-        queue = self.queues.pop(name, None)
+    def remove_cluster_queue(self, name: str) -> None:
+        """Forget a ClusterQueue; its holders wait for another one of the same name (SCH-420)."""
+        queue = self._store.queues.pop(name, None)
         if queue is None:
             return
-        self._stir_tree_of(queue.node)
-        for workload in self.pending.pop(name).listing().workloads:
+        self._unblocking.unblock_tree(queue.node)
+        pending = self._store.pending.pop(name)
+        for workload in pending.first(sum(pending.counts)):
             workload.queue = None
         for workload in list(queue.holders.values()):
-            self._release(workload)
-            self._strays[workload.key] = workload
-        del self._specs[name]
-        self.forest.remove_queue(name)
+            self._quota.release(workload)
+            self._store.orphans[workload.key] = workload
+        del self._store.cluster_queue_objects[name]
+        self._store.hierarchy.remove_queue(name)
 
-    def _put_cohort(self, thing: v1beta2.Cohort) -> None:
+    def put_cohort(self, thing: v1beta2.Cohort) -> None:
+        """Take in a Cohort."""
         name, spec = thing.metadata.name, thing.spec
-        if self._cohort_specs.get(name) == spec:
+        if self._store.cohort_specs.get(name) == spec:
             return
-        self._cohort_specs[name] = spec
-        if name in self.forest.cohorts:
-            self._stir_tree_of(self.forest.cohorts[name])
-        node = self.forest.set_cohort(
+        self._store.cohort_specs[name] = spec
+        if name in self._store.hierarchy.cohorts:
+            self._unblocking.unblock_tree(self._store.hierarchy.cohorts[name])
+        node = self._store.hierarchy.set_cohort(
             name,
             spec.parent_name,
             record_builders.quotas_of(spec.resource_groups),
             record_builders.weight_of(spec.fair_sharing),
         )
-        self._stir_tree_of(node)
+        self._unblocking.unblock_tree(node)
         self._untangle()
 
-    def _remove_cohort(self, name: str) -> None:
+    def remove_cohort(self, name: str) -> None:
         """Both the tree that it leaves and what stays below it get another look (SCH-401, SCH-261)."""
-        node = self.forest.cohorts.get(name)
-        self._cohort_specs.pop(name, None)
+        node = self._store.hierarchy.cohorts.get(name)
+        self._store.cohort_specs.pop(name, None)
         if node is not None:
-            self._stir_tree_of(node)
-            self.forest.remove_cohort(name)
-            self._stir_tree_of(node)
+            self._unblocking.unblock_tree(node)
+            self._store.hierarchy.remove_cohort(name)
+            self._unblocking.unblock_tree(node)
             self._untangle()
 
     def _untangle(self) -> None:
         """Parents may have begun or ceased to run in a circle (SCH-402)."""
-        for queue in self.queues.values():
+        for queue in self._store.queues.values():
             self._refresh_activity(queue)
 
-    def _put_flavor(self, thing: v1beta2.ResourceFlavor) -> None:
+    def put_flavor(self, thing: v1beta2.ResourceFlavor) -> None:
         """A change of what pods must bear and match gives those who failed another look (SCH-261)."""
         flavor = record_builders.flavor_of(thing)
-        before = self.flavors.get(flavor.name)
-        self._flavor_things[flavor.name] = thing
+        before = self._store.flavors.get(flavor.name)
+        self._store.flavor_objects[flavor.name] = thing
         if before == flavor:
             return
-        self.flavors[flavor.name] = flavor
-        for queue in self._revisit_queues(flavor=flavor.name):
+        self._store.flavors[flavor.name] = flavor
+        for queue in self.refresh_queues(flavor=flavor.name):
             if before is not None:
-                self._stir_tree_of(queue.node)
+                self._unblocking.unblock_tree(queue.node)
 
-    def _revisit_queues(self, flavor: str = "", check: str = "") -> list[ClusterQueueInfo]:
+    def refresh_queues(self, flavor: str = "", check: str = "") -> list[ClusterQueueInfo]:
         """A flavor or check came, changed or went: the queues that name it may wake or sleep (SCH-1051)."""
-        concerned = [self.queues[name] for name, thing in self._specs.items() if _names(thing, flavor, check)]
+        concerned = [
+            self._store.queues[name]
+            for name, thing in self._store.cluster_queue_objects.items()
+            if _names(thing, flavor, check)
+        ]
         for queue in concerned:
             was_active = queue.is_active
             self._refresh_activity(queue)
             if queue.is_active and not was_active:
-                self._stir_tree_of(queue.node)
+                self._unblocking.unblock_tree(queue.node)
         return concerned
 
-    def _revisit_topology(self, name: str) -> None:
+    def refresh_topology(self, name: str) -> None:
         """A Topology came or went: the queues whose flavors name it may wake or sleep (SCH-1051)."""
-        for flavor in [each.name for each in self.flavors.values() if each.topology == name]:
-            self._revisit_queues(flavor=flavor)
+        for flavor in [each.name for each in self._store.flavors.values() if each.topology == name]:
+            self.refresh_queues(flavor=flavor)
 
     def _refresh_activity(self, queue: ClusterQueueInfo) -> None:
         """SCH-1051, SCH-1054, SCH-402; where a queue falls asleep, a preemptor may have lost its victims (SCH-1052)."""
-        thing = self._specs[queue.name]
+        thing = self._store.cluster_queue_objects[queue.name]
         was_active = queue.is_active
         queue.is_active = (
             thing.metadata.deletion_timestamp is None
             and not queue.node.is_cyclic
-            and not inactivity_causes(thing, self._referred)
+            and not inactivity_causes(thing, self._store.references)
         )
         if queue.is_active != was_active:
-            self._stirred.add(queue.name)
+            self._store.dirty.add(queue.name)
 
-    def _put_local_queue(self, thing: v1beta2.LocalQueue, now: datetime) -> None:
+    def put_local_queue(self, thing: v1beta2.LocalQueue, now: datetime) -> None:
+        """Take in a LocalQueue."""
         key = ObjectKey(thing.metadata.namespace, thing.metadata.name)
-        local_queue = self._local_queue(key)
-        self._open_account(key, thing, now)
+        local_queue = self._pending.local_queue(key)
+        self._history.open_record(key, thing, now)
         way = (thing.spec.cluster_queue or "", thing.spec.stop_policy != "None")
         if way == (local_queue.cluster_queue, local_queue.is_stopped):
             return
         for workload in local_queue.workloads.values():
-            self._dequeue(workload)
+            self._pending.dequeue(workload)
         local_queue.cluster_queue, local_queue.is_stopped = way
-        self._enqueue_all(local_queue, now)
+        self._pending.enqueue_all(local_queue, now)
 
-    def _leave_local_queue(self, key: ObjectKey) -> None:
-        local_queue = self.local_queues.get(key, LocalQueueInfo(key))
+    def remove_local_queue(self, key: ObjectKey) -> None:
+        """Forget a LocalQueue; its workloads stay known."""
+        local_queue = self._store.local_queues.get(key, LocalQueueInfo(key))
         for workload in local_queue.workloads.values():
-            self._dequeue(workload)
+            self._pending.dequeue(workload)
         local_queue.cluster_queue = ""
-        if self.history is not None:
-            self.history.forget(key)
+        if self._store.history is not None:
+            self._store.history.forget(key)
 
 
 def _admits(queue: ClusterQueueInfo, labels: Mapping[str, str] | None) -> bool:

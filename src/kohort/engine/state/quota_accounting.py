@@ -10,31 +10,40 @@ from kohort.engine.record_builders import Conditions
 from kohort.engine.records import NOTHING_HELD, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage, admitted_usage, is_scaled_down
 from kohort.engine.second_pass import need_of
-from kohort.engine.state.pending_tracking import PendingTracking
+from kohort.engine.state.pending_tracking import PendingTracker
+from kohort.engine.state.store import EngineStore
+from kohort.engine.state.unblocking import Unblocking
 
 
-class QuotaAccounting(PendingTracking):
-    """Counts reservations and gives them back."""
+class QuotaTracker:
+    """Counts the quota that workloads hold, and releases it."""
 
-    def _hold(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions, now: datetime) -> None:
+    def __init__(self, store: EngineStore, unblocking: Unblocking, pending: PendingTracker) -> None:
+        self._store = store
+        self._unblocking = unblocking
+        self._pending = pending
+
+    def hold(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions, now: datetime) -> None:
         """Count what the object says it holds."""
-        self._dequeue(workload)
+        self._pending.dequeue(workload)
         admission = thing.status.admission
-        queue = self.queues.get(admission.cluster_queue) if admission else None
+        queue = self._store.queues.get(admission.cluster_queue) if admission else None
         reserved = conditions.by_type.get("QuotaReserved")
         since = reserved.last_transition_time if reserved else now
         # Mostly the object tells what was decided here, and was counted then.
         whole = not (thing.status.reclaimable_pods or is_scaled_down(thing))
         usage = workload.usage if whole and admission == workload.admission else self._usage_by(thing)
         capacity = (
-            NOTHING_HELD if self.capacity is None else self.capacity.usage(admitted_usage(thing, self.settings.gates))
+            NOTHING_HELD
+            if self._store.capacity is None
+            else self._store.capacity.usage(admitted_usage(thing, self._store.settings.gates))
         )
         if not (workload.has_quota and workload.queue is queue and workload.usage == usage) or (
             queue is not None and capacity and workload.held != {**queue.quota_held_by(workload), **capacity}
         ):
-            self._release(workload)
+            self.release(workload)
             if queue is None:
-                self._strays[workload.key] = workload
+                self._store.orphans[workload.key] = workload
                 return
             workload.usage = usage
             queue.add_holder(workload, capacity)
@@ -42,63 +51,65 @@ class QuotaAccounting(PendingTracking):
             queue.node.generation += 1
         workload.reserved_at, workload.admission = since, admission if whole else None
 
-    def _note_second_pass(self, workload: WorkloadInfo, conditions: Conditions, now: datetime) -> None:
+    def note_second_pass(self, workload: WorkloadInfo, conditions: Conditions, now: datetime) -> None:
         """SCH-270."""
         thing = workload.object
-        need = need_of(thing, conditions, self.settings.gates) if thing is not None and workload.has_quota else None
+        need = (
+            need_of(thing, conditions, self._store.settings.gates) if thing is not None and workload.has_quota else None
+        )
         if need is not None:
-            self.second_passes.want(workload.key, now)
+            self._store.second_passes.want(workload.key, now)
         elif workload.second_pass is not None:
-            self.second_passes.forget(workload.key)
+            self._store.second_passes.forget(workload.key)
         workload.second_pass = need
 
     def _usage_by(self, thing: v1beta2.Workload) -> dict[FlavorResource, int]:
         """What an object says that it holds of each flavor-resource."""
         usage: dict[FlavorResource, int] = {}
-        for pod_set in admitted_usage(thing, self.settings.gates):
+        for pod_set in admitted_usage(thing, self._store.settings.gates):
             for resource, amount in pod_set.amounts.items():
                 if resource in pod_set.flavors:
                     fr = FlavorResource(pod_set.flavors[resource], resource)
                     usage[fr] = usage.get(fr, 0) + amount
         return usage
 
-    def holdings(self, workload: WorkloadInfo) -> tuple[PodSetUsage, ...]:
+    def pod_set_usage(self, workload: WorkloadInfo) -> tuple[PodSetUsage, ...]:
         """What each pod set of a workload holds, as its admission tells it; nothing until that is seen."""
         thing = workload.object
-        return admitted_usage(thing, self.settings.gates) if workload.has_quota and thing is not None else ()
+        return admitted_usage(thing, self._store.settings.gates) if workload.has_quota and thing is not None else ()
 
-    def _release(self, workload: WorkloadInfo) -> None:
+    def release(self, workload: WorkloadInfo) -> None:
         """Give its quota back, not before its object says so (SCH-653), and let others have another look (SCH-1004)."""
         if not workload.has_quota:
             return
         if workload.queue is not None:
             queue, workload.queue = workload.queue, None
             queue.drop_holder(workload)
-            if self.settings.waits_for_pods:
+            if self._store.settings.waits_for_pods:
                 # Its pods may be those that workloads of all trees waited for (SCH-1035).
-                self._stirred.update(self.queues)
-            self._stir_tree_of(queue.node)
+                self._store.dirty.update(self._store.queues)
+            self._unblocking.unblock_usage(workload, queue)
         workload.usage, workload.reserved_at, workload.admission = {}, None, None
         if workload.second_pass is not None:
             workload.second_pass = None
-            self.second_passes.forget(workload.key)
-        if self._taken_over:
-            self._give_back(workload.key)
+            self._store.second_passes.forget(workload.key)
+        if self._store.replaced_slices:
+            self._restore_replaced(workload.key)
 
-    def _give_back(self, successor: ObjectKey) -> None:
+    def _restore_replaced(self, successor: ObjectKey) -> None:
         """The slice that a workload replaced runs on, as its successor lost the quota before it ended (SCH-1105)."""
-        for key in [old for old, new in self._taken_over.items() if new == successor]:
-            del self._taken_over[key]
-            replaced = self.workloads[key]
+        for key in [old for old, new in self._store.replaced_slices.items() if new == successor]:
+            del self._store.replaced_slices[key]
+            replaced = self._store.workloads[key]
             thing = replaced.object
             if thing is not None and thing.status.admission is not None:
                 conditions = record_builders.conditions_of(thing)
-                self._hold(replaced, thing, conditions, conditions.by_type["QuotaReserved"].last_transition_time)
+                self.hold(replaced, thing, conditions, conditions.by_type["QuotaReserved"].last_transition_time)
 
-    def _adopt_strays(self, name: str, now: datetime) -> None:
+    def adopt_orphans(self, name: str, now: datetime) -> None:
         """Workloads that came before their queue hold its quota from the first (SCH-420)."""
-        for workload in list(self._strays.values()):
+        for workload in list(self._store.orphans.values()):
             thing = workload.object
             if thing is not None and thing.status.admission and thing.status.admission.cluster_queue == name:
-                del self._strays[workload.key]
-                self._hold(workload, thing, record_builders.conditions_of(thing), now)
+                del self._store.orphans[workload.key]
+                self.hold(workload, thing, record_builders.conditions_of(thing), now)

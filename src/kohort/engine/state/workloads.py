@@ -12,22 +12,41 @@ from kohort.api.meta import ObjectKey
 from kohort.engine import record_builders
 from kohort.engine.record_builders import Conditions
 from kohort.engine.records import PodSetDevices, WorkloadInfo
-from kohort.engine.state.quota_accounting import QuotaAccounting
+from kohort.engine.state.pending_tracking import PendingTracker
+from kohort.engine.state.quota_accounting import QuotaTracker
+from kohort.engine.state.store import EngineStore
+from kohort.engine.state.unblocking import Unblocking
+from kohort.engine.state.usage_accounting import UsageHistoryTracker
 
 
-class WorkloadTracking(QuotaAccounting):
+class WorkloadTracker:
     """Takes in Workload objects."""
 
-    def _put_workload(self, thing: v1beta2.Workload, now: datetime) -> None:
+    def __init__(
+        self,
+        store: EngineStore,
+        unblocking: Unblocking,
+        history: UsageHistoryTracker,
+        pending: PendingTracker,
+        quota: QuotaTracker,
+    ) -> None:
+        self._store = store
+        self._unblocking = unblocking
+        self._history = history
+        self._pending = pending
+        self._quota = quota
+
+    def put(self, thing: v1beta2.Workload, now: datetime) -> None:
+        """Take in a Workload object."""
         workload, conditions = self._record_of(thing), record_builders.conditions_of(thing)
         key = workload.key
         holds = record_builders.holds_quota(thing, conditions)
-        if key in self._assumed:
+        if key in self._store.assumed:
             if not (holds or record_builders.is_over(thing, conditions)):
-                self._assumed[key] = thing
+                self._store.assumed[key] = thing
                 return
             self._confirm(workload)
-        self._strays.pop(key, None)
+        self._store.orphans.pop(key, None)
         if holds:
             self._put_holder(workload, thing, conditions, now)
         else:
@@ -37,12 +56,12 @@ class WorkloadTracking(QuotaAccounting):
         """The workload that the object tells of; a new one where an object of the same name is gone."""
         metadata = thing.metadata
         key = ObjectKey(metadata.namespace, metadata.name)
-        workload = self.workloads.get(key)
+        workload = self._store.workloads.get(key)
         if workload is not None and workload.uid != metadata.uid:
-            self._remove_workload(key)
+            self.remove(key)
             workload = None
         if workload is None:
-            workload = self.workloads[key] = WorkloadInfo(key, metadata.uid)
+            workload = self._store.workloads[key] = WorkloadInfo(key, metadata.uid)
             workload.creation_order = (metadata.labels.get(JOB_UID_LABEL) or metadata.uid, metadata.uid)
         return workload
 
@@ -52,12 +71,12 @@ class WorkloadTracking(QuotaAccounting):
         """Take in an object that has a reservation."""
         before, was_admitted = workload.object, workload.is_admitted
         self._read(workload, thing, conditions)
-        if workload.key in self._taken_over:
+        if workload.key in self._store.replaced_slices:
             return
-        self._hold(workload, thing, conditions, now)
-        self._note_second_pass(workload, conditions, now)
+        self._quota.hold(workload, thing, conditions, now)
+        self._quota.note_second_pass(workload, conditions, now)
         if workload.is_admitted and not was_admitted:
-            self._settle_penalty(workload, now)
+            self._history.settle_penalty(workload, now)
         elif before is not None and workload.is_admitted:
             self._note_reclaims(workload, before, thing)
 
@@ -68,36 +87,36 @@ class WorkloadTracking(QuotaAccounting):
         is_new = workload.object is None
         matters = self._read(workload, thing, conditions)
         ends = record_builders.is_over(thing, conditions)
-        self._taken_over.pop(workload.key, None)
+        self._store.replaced_slices.pop(workload.key, None)
         if ends:
-            self._drop_penalty(workload)
+            self._history.drop_penalty(workload)
         if workload.has_quota:
-            self._stir_home_of(workload)
-            self._release(workload)
+            self._pending.unblock_home(workload)
+            self._quota.release(workload)
         elif ends and not is_new:
-            self._stir_home_of(workload)
-        self._evicting.discard(workload.uid)
-        if ends or not record_builders.is_admissible(thing, conditions, self.settings.gates):
-            self._dequeue(workload)
+            self._pending.unblock_home(workload)
+        self._store.evicting.discard(workload.uid)
+        if ends or not record_builders.is_admissible(thing, conditions, self._store.settings.gates):
+            self._pending.dequeue(workload)
         elif matters or workload.queue is None:
-            self._line_up(workload, now)
+            self._pending.push(workload, now)
         else:
-            self.pending[workload.queue.name].update(workload, now, changed=False)
-            self._note_backoff(workload, workload.queue)
+            self._store.pending[workload.queue.name].update(workload, now, changed=False)
+            self._pending.note_backoff(workload, workload.queue)
 
     def _note_reclaims(self, workload: WorkloadInfo, before: v1beta2.Workload, thing: v1beta2.Workload) -> None:
         """Pods that are done give others another look, whether or not that frees anything (SCH-261, SCH-1060)."""
         if before.status.reclaimable_pods != thing.status.reclaimable_pods and workload.queue is not None:
-            self._stir_tree_of(workload.queue.node)
-            self._stir_home_of(workload)
+            self._unblocking.unblock_tree(workload.queue.node)
+            self._pending.unblock_home(workload)
 
     def _confirm(self, workload: WorkloadInfo) -> None:
         """An object that was assumed admitted shows it, or shows that it no longer can be."""
-        del self._assumed[workload.key]
-        self.variants.expect(workload, admitted=False)
+        del self._store.assumed[workload.key]
+        self._store.variants.expect(workload, admitted=False)
         if workload.queue is not None:
             # Only now it can't come back to be first again as the one that preempted (SCH-240).
-            self.pending[workload.queue.name].remove(workload)
+            self._store.pending[workload.queue.name].remove(workload)
 
     def _read(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions) -> bool:
         """Take over what the object says, and note what follows from it for others.
@@ -116,23 +135,23 @@ class WorkloadTracking(QuotaAccounting):
             if not self._counted_alike(workload, before, thing):
                 self._count_demand(workload, thing)
         if workload.evicted:
-            self._evicting.discard(workload.uid)
+            self._store.evicting.discard(workload.uid)
         return matters
 
     def _note_writing(self, workload: WorkloadInfo, thing: v1beta2.Workload) -> None:
         """What others must know of anything but the status, such as a new priority of who runs (SCH-1064)."""
         if workload.object is None or workload.local_queue.name != (thing.spec.queue_name or ""):
-            self._join_local_queue(workload, ObjectKey(workload.key.namespace, thing.spec.queue_name or ""))
-        priority = record_builders.effective_priority(thing, self.settings.gates)
+            self._pending.join_local_queue(workload, ObjectKey(workload.key.namespace, thing.spec.queue_name or ""))
+        priority = record_builders.effective_priority(thing, self._store.settings.gates)
         if priority != workload.priority and workload.has_quota and workload.queue is not None:
             workload.queue.recount(workload, priority)
-            self._stir_tree_of(workload.queue.node)
-            self._stir_home_of(workload)
-        self.variants.note(workload, record_builders.parent_of(thing, self.settings.gates))
+            self._unblocking.unblock_tree(workload.queue.node)
+            self._pending.unblock_home(workload)
+        self._store.variants.note(workload, record_builders.parent_of(thing, self._store.settings.gates))
 
     def describe(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions) -> None:
         """Set what the object says of the workload, be it submitted or not; nothing else of the engine changes."""
-        gates = self.settings.gates
+        gates = self._store.settings.gates
         workload.generation = thing.metadata.generation
         workload.priority = record_builders.effective_priority(thing, gates)
         workload.created = thing.metadata.creation_timestamp
@@ -142,7 +161,7 @@ class WorkloadTracking(QuotaAccounting):
 
     def _describe_status(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions) -> None:
         workload.object = thing
-        workload.queued_at = record_builders.queue_timestamp(thing, conditions, self.settings)
+        workload.queued_at = record_builders.queue_timestamp(thing, conditions, self._store.settings)
         workload.backoff_until = record_builders.backoff_until(thing, conditions)
         workload.is_admitted = "Admitted" in conditions.true
         workload.has_closed_gate = record_builders.has_closed_gate(thing)
@@ -153,87 +172,88 @@ class WorkloadTracking(QuotaAccounting):
         return (
             before.status.reclaimable_pods == thing.status.reclaimable_pods
             and workload.replaces is self._replaced_by(thing)
-            and workload.environment is self._surroundings.of(workload.key.namespace)
+            and workload.environment is self._store.environments.of(workload.key.namespace)
         )
 
     def _replaced_by(self, thing: v1beta2.Workload) -> WorkloadInfo | None:
         if not thing.metadata.annotations:
             return None
-        replaced = record_builders.replaced_slice(thing, self.settings.gates)
-        return self.workloads.get(replaced) if replaced else None
+        replaced = record_builders.replaced_slice(thing, self._store.settings.gates)
+        return self._store.workloads.get(replaced) if replaced else None
 
     def _count_demand(self, workload: WorkloadInfo, thing: v1beta2.Workload) -> None:
         """What the workload asks for, and whom it is equal to: the dear part of reading, done only if it may differ."""
-        environment = workload.environment = self._surroundings.of(workload.key.namespace)
+        environment = workload.environment = self._store.environments.of(workload.key.namespace)
         workload.replaces = self._replaced_by(thing)
-        asked = self._reader.read(workload, thing, environment)
+        asked = self._store.request_cache.read(workload, thing, environment)
         workload.pod_sets, workload.problem, workload.equivalence = asked.pod_sets, asked.problem, asked.equivalence
 
-    def _count_devices(self, key: ObjectKey, devices: tuple[PodSetDevices, ...], now: datetime) -> None:
+    def count_devices(self, key: ObjectKey, devices: tuple[PodSetDevices, ...], now: datetime) -> None:
         """What the workload claims was counted; one that waits asks for it from now on (SCH-132, SCH-221)."""
-        workload = self.workloads.get(key)
+        workload = self._store.workloads.get(key)
         if workload is None or workload.object is None or workload.devices == devices:
             return
         workload.devices = devices
         self._count_demand(workload, workload.object)
-        self._enqueue(workload, now)
+        self._pending.enqueue(workload, now)
 
-    def _reread(self, namespace: str, now: datetime) -> None:
+    def reread(self, namespace: str, now: datetime) -> None:
         """What pods ask for may have changed in a namespace, or everywhere: pending workloads enter anew (SCH-123)."""
-        for workload in list(self.workloads.values()):
+        for workload in list(self._store.workloads.values()):
             if workload.object is not None and not workload.has_quota and namespace in ("", workload.key.namespace):
                 self._read(workload, workload.object, record_builders.conditions_of(workload.object))
-                self._enqueue(workload, now)
+                self._pending.enqueue(workload, now)
 
     def _note_readiness(self, workload: WorkloadInfo, conditions: Conditions) -> None:
         """Pods that became ready may be what everybody waits for (SCH-1035)."""
         ready = "PodsReady" in conditions.true
-        if ready and not workload.pods_ready and self.settings.waits_for_pods:
-            self._stirred.update(self.queues)
+        if ready and not workload.pods_ready and self._store.settings.waits_for_pods:
+            self._store.dirty.update(self._store.queues)
         workload.pods_ready = ready
 
-    def _remove_workload(self, key: ObjectKey) -> None:
-        workload = self.workloads.pop(key, None)
+    def remove(self, key: ObjectKey) -> None:
+        """Forget a workload that was deleted."""
+        workload = self._store.workloads.pop(key, None)
         if workload is None:
             return
-        self._assumed.pop(key, None)
-        self._strays.pop(key, None)
-        self._taken_over.pop(key, None)
-        self._evicting.discard(workload.uid)
-        self.variants.forget(workload)
-        self._drop_penalty(workload)
-        self._stir_home_of(workload)
-        self._release(workload)
-        self._dequeue(workload)
-        local_queue = self.local_queues.get(workload.local_queue)
+        self._store.assumed.pop(key, None)
+        self._store.orphans.pop(key, None)
+        self._store.replaced_slices.pop(key, None)
+        self._store.evicting.discard(workload.uid)
+        self._store.variants.forget(workload)
+        self._history.drop_penalty(workload)
+        self._pending.unblock_home(workload)
+        self._quota.release(workload)
+        self._pending.dequeue(workload)
+        local_queue = self._store.local_queues.get(workload.local_queue)
         if local_queue is not None:
             local_queue.workloads.pop(key, None)
 
-    def _take_back(self, key: ObjectKey, now: datetime) -> None:
+    def revoke_reservation(self, key: ObjectKey, now: datetime) -> None:
         """The write failed: on with the object as it is by now, which may be why it failed (SCH-352, SCH-235)."""
-        workload = self.workloads.get(key)
+        workload = self._store.workloads.get(key)
         if workload is None:
             return
-        if key not in self._assumed:
+        if key not in self._store.assumed:
             self._miss_places(workload, now)
             return
-        latest = self._assumed.pop(key) or workload.object
-        self._drop_penalty(workload)
-        self._release(workload)
+        latest = self._store.assumed.pop(key) or workload.object
+        self._history.drop_penalty(workload)
+        self._quota.release(workload)
         if latest is not None:
-            self._put_workload(latest, now)
+            self.put(latest, now)
 
     def _miss_places(self, workload: WorkloadInfo, now: datetime) -> None:
         """What failed was the write of a second pass, which took no quota: another one is due (SCH-271)."""
         if workload.object is not None and workload.has_quota:
             workload.admission = workload.object.status.admission
-            self._note_second_pass(workload, record_builders.conditions_of(workload.object), now)
+            self._quota.note_second_pass(workload, record_builders.conditions_of(workload.object), now)
 
-    def _forget_eviction(self, key: ObjectKey, now: datetime) -> None:
+    def forget_eviction(self, key: ObjectKey, now: datetime) -> None:
         """Let whoever still needs the eviction issue it again (SCH-654)."""
-        workload = self.workloads.get(key)
+        workload = self._store.workloads.get(key)
         if workload is not None:
-            self._evicting.discard(workload.uid)
-            self._stirred.update([workload.queue.name] if workload.queue else [])
+            self._store.evicting.discard(workload.uid)
+            self._store.dirty.update([workload.queue.name] if workload.queue else [])
             if workload.second_pass is not None:
-                self.second_passes.want(key, now)
+                self._store.second_passes.want(key, now)

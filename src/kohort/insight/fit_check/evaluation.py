@@ -80,7 +80,7 @@ def _unqueued(candidate: FitCandidate) -> str:
 def _judged(snapshot: Snapshot, candidate: FitCandidate, numbers: Iterator[int]) -> FitResult:
     found = [_outcome(snapshot, candidate, each, next(numbers)) for each in candidate.workloads]
     told = next((each for each in found if not each.starts), found[-1])
-    is_lost = told.explanation.cluster_queue not in snapshot.engine.queues
+    is_lost = told.explanation.cluster_queue not in snapshot.engine.read.cluster_queues
     return FitResult(
         candidate,
         told.explanation,

@@ -29,7 +29,7 @@ def build_report(snapshot: Snapshot, workload: Workload, subject: str) -> Worklo
     if problem := snapshot.claims.problem_of(workload):
         return _outside(snapshot, workload, subject, problem)
     engine, explanation = _explained(snapshot, key)
-    record = engine.workloads.get(key)
+    record = engine.read.workloads.get(key)
     holds = explanation.state in (WorkloadPhase.ADMITTED, WorkloadPhase.RESERVED)
     return WorkloadReport(
         subject,
@@ -177,5 +177,5 @@ def without_queue(snapshot: Snapshot, explanation: Explanation) -> Iterator[str]
 
 
 def _is_stopped(snapshot: Snapshot, queue: ObjectKey) -> bool:
-    found = snapshot.engine.local_queues.get(queue) if snapshot.can_judge else None
+    found = snapshot.engine.read.local_queues.get(queue) if snapshot.can_judge else None
     return found is not None and found.is_stopped

@@ -54,8 +54,8 @@ def _holding(engine: Engine, place: QuotaNodeRef, fr: FlavorResource) -> Resourc
 def node_at(engine: Engine, place: QuotaNodeRef) -> HierarchyNode | None:
     """The node of the forest that a place names."""
     if place.kind == "cohort":
-        return engine.forest.cohorts.get(place.name)
-    return engine.forest.queues.get(place.name)
+        return engine.read.cohorts.get(place.name)
+    return engine.read.cluster_queue_nodes.get(place.name)
 
 
 def queues_below(node: HierarchyNode) -> Iterable[str]:
@@ -66,7 +66,7 @@ def queues_below(node: HierarchyNode) -> Iterable[str]:
 def _using(engine: Engine, node: HierarchyNode, fr: FlavorResource) -> Iterator[WorkloadInfo]:
     """Those below the node whose end would make room at it."""
     for name in queues_below(node):
-        queue = engine.queues.get(name)
+        queue = engine.read.cluster_queues.get(name)
         if queue is not None and _counts_at(node, queue.node, fr):
             yield from (each for each in queue.holders.values() if each.usage.get(fr))
 

@@ -43,7 +43,7 @@ def _at_hand(
 
 
 def _head(engine: Engine, name: str) -> WorkloadInfo | None:
-    pending = engine.pending.get(name)
+    pending = engine.read.pending.get(name)
     first = pending.first(1) if pending is not None else []
     return first[0] if first else None
 
@@ -64,7 +64,7 @@ def _by_cohort(engine: Engine, workload: WorkloadInfo, queue: ClusterQueueInfo) 
     if not borrowed or queue.node.parent is None:
         return
     for name in sorted(queues_below(queue.node.top())):
-        other = engine.queues.get(name)
+        other = engine.read.cluster_queues.get(name)
         if other is None or other is queue or other.policies.reclaim == NEVER:
             continue
         wanted = [fr for fr in borrowed if fr in other.node.quotas]

@@ -13,7 +13,7 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey, OwnerReference
 from kohort.api.selectors import int64
 from kohort.engine.engine import Engine
-from kohort.engine.pending import PendingQueue
+from kohort.engine.read_model import PendingView
 from kohort.engine.records import WorkloadInfo
 from kohort.kube.errors import ErrorSubject, StatusError, not_found
 
@@ -77,7 +77,7 @@ def _owner(owner: OwnerReference) -> dict[str, str]:
 
 def in_cluster_queue(engine: Engine, name: str, window: Window) -> list[PendingPosition]:
     """The pending workloads of a ClusterQueue; raises a 404 if it does not exist (API-103)."""
-    pending = engine.pending.get(name)
+    pending = engine.read.pending.get(name)
     if pending is None:
         raise not_found(ErrorSubject("clusterqueue", GROUP, name))
     page = pending.first(window.offset + window.limit)[window.offset :]
@@ -90,11 +90,11 @@ def in_cluster_queue(engine: Engine, name: str, window: Window) -> list[PendingP
 
 def in_local_queue(engine: Engine, key: ObjectKey, window: Window) -> list[PendingPosition]:
     """The pending workloads of a LocalQueue; raises a 404 if it does not exist or is stopped (API-103)."""
-    found = engine.local_queues.get(key)
+    found = engine.read.local_queues.get(key)
     # The engine also has an entry for a LocalQueue that workloads name and that does not exist.
     if found is None or found.is_stopped or not found.cluster_queue:
         raise not_found(ErrorSubject("localqueue", GROUP, key.name))
-    pending = engine.pending.get(found.cluster_queue)
+    pending = engine.read.pending.get(found.cluster_queue)
     if pending is None:
         return []
     members = [record for record in found.workloads.values() if pending.place_of(record) is not None]
@@ -106,7 +106,7 @@ def in_local_queue(engine: Engine, key: ObjectKey, window: Window) -> list[Pendi
     return list(islice(own, window.offset, end))
 
 
-def _by_position(pending: PendingQueue, members: Iterable[WorkloadInfo]) -> Iterator[PendingPosition]:
+def _by_position(pending: PendingView, members: Iterable[WorkloadInfo]) -> Iterator[PendingPosition]:
     """For a LocalQueue that is a small part of its ClusterQueue: one position lookup per workload."""
     placed = sorted((pending.position_of(record), record.key, record.object) for record in members)
     return (PendingPosition(found, *position) for position, _, found in placed if found is not None)
@@ -117,7 +117,7 @@ def _stride(wanted: int, members: int, total: int) -> int:
     return min(wanted * total * 5 // (members * 4) + 64, total) if members else 0
 
 
-def _by_walking(pending: PendingQueue, key: ObjectKey, stride: int) -> Iterator[PendingPosition]:
+def _by_walking(pending: PendingView, key: ObjectKey, stride: int) -> Iterator[PendingPosition]:
     """For a large part: iterate over all; past the stride only if the consumer needs more."""
     done, own = 0, 0
     for end in (stride, sum(pending.counts)):

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kohort.engine.pending import PendingQueue, PendingState
+from kohort.engine.pending import PendingState
+from kohort.engine.read_model import PendingView
 from kohort.engine.records import WorkloadInfo
 
 ACTIVE: Final = "active"
@@ -47,7 +48,7 @@ class PendingTotals:
             self.kinds[status] |= other.kinds[status]
 
 
-def pending_totals(workloads: Iterable[WorkloadInfo], queue: PendingQueue) -> PendingTotals:
+def pending_totals(workloads: Iterable[WorkloadInfo], queue: PendingView) -> PendingTotals:
     """The sums over those of these workloads that are pending in a ClusterQueue."""
     pending = PendingTotals()
     for workload in workloads:

@@ -50,7 +50,7 @@ class ClusterQueueGauges:
         _set_one_of(self._metrics.cluster_queue_status, QUEUE_STATUSES, status_of(queue), "status", labels)
         _set_active_counts(self._metrics, queue, labels)
         if not self._metrics.has_workload_labels:
-            counts = self._context.engine.pending[name].counts
+            counts = self._context.engine.read.pending[name].counts
             by_status = {PENDING: counts.active + counts.in_flight, INADMISSIBLE: counts.inadmissible}
             _set_counts(self._metrics.pending_workloads, self._admissible(name, by_status), labels)
         self._set_workload_counts(name, labels)
@@ -67,13 +67,13 @@ class ClusterQueueGauges:
     def update_pending(self, name: str) -> None:
         """Set the gauges that need an iteration over all pending workloads, also those of LocalQueues."""
         engine, metrics, labels = self._context.engine, self._metrics, {"cluster_queue": name}
-        queue = engine.pending.get(name)
+        queue = engine.read.pending.get(name)
         if queue is None:
             return
         pending = PendingTotals()
         for each in self._local_queues(name):
             key = _key_of(each)
-            own = pending_totals(engine.local_queues[ObjectKey(*key)].workloads.values(), queue)
+            own = pending_totals(engine.read.local_queues[ObjectKey(*key)].workloads.values(), queue)
             if not metrics.has_workload_labels:
                 counts = self._admissible(name, own.counts)
                 _set_counts(metrics.local_queue.pending_workloads, counts, _labels_of(key))
@@ -83,13 +83,13 @@ class ClusterQueueGauges:
         for status in STATUSES:
             metrics.pending_scheduling_hashes.set(len(pending.kinds[status]), status=status, **labels)
         metrics.cluster_queue_resource_pending.forget(name)
-        amounts = {**dict.fromkeys(engine.queues[name].group_of, 0), **pending.amounts}
+        amounts = {**dict.fromkeys(engine.read.cluster_queues[name].group_of, 0), **pending.amounts}
         for resource, amount in amounts.items():
             metrics.cluster_queue_resource_pending.set(in_units(resource, amount), resource=resource, **labels)
 
     def _admissible(self, name: str, by_status: Mapping[str, int]) -> Mapping[str, int]:
         """Counts by status; all are inadmissible in a ClusterQueue that is not active (API-143)."""
-        if self._context.engine.queues[name].is_active:
+        if self._context.engine.read.cluster_queues[name].is_active:
             return by_status
         return {INADMISSIBLE: sum(by_status.values())}
 
@@ -103,13 +103,13 @@ class ClusterQueueGauges:
         _set_unadmitted(self._metrics.unadmitted_workloads, unadmitted, labels)
 
     def _set_tree(self, name: str, labels: _Labels) -> None:
-        node = self._context.engine.queues[name].node
+        node = self._context.engine.read.cluster_queues[name].node
         self._metrics.cluster_queue_info.forget(name)
         self._metrics.cluster_queue_info.set(1, **_tree_labels(node), **labels)
 
     def _set_quota(self, queue: ClusterQueue, labels: _Labels) -> None:
         metrics, name = self._metrics, queue.metadata.name
-        node = self._context.engine.queues[name].node
+        node = self._context.engine.read.cluster_queues[name].node
         labels = {**labels, "cohort": queue.spec.cohort_name or ""}
         for family, usage in (
             (metrics.cluster_queue_resource_reservation, queue.status.flavors_reservation),
@@ -158,7 +158,7 @@ class LocalQueueGauges:
 
     def _set_unadmitted(self, queue: LocalQueue, labels: _Labels) -> None:
         metrics, key, cluster_queue = self._metrics.local_queue, _key_of(queue), queue.spec.cluster_queue or ""
-        if cluster_queue not in self._context.engine.queues:
+        if cluster_queue not in self._context.engine.read.cluster_queues:
             metrics.pending_workloads.forget(key.name, key.namespace)
             if not self._metrics.has_workload_labels:
                 _set_counts(metrics.pending_workloads, {}, labels)
@@ -174,7 +174,7 @@ class LocalQueueGauges:
         ):
             family.forget(key.name, key.namespace)
             _set_usage(family, usage, labels)
-        history = self._context.engine.history
+        history = self._context.engine.read.history
         if history is not None and queue.status.fair_sharing is not None:
             usage_now = history.usage_of(ObjectKey(*key))
             metrics.admission_fair_sharing_usage.set(usage_now, cluster_queue=queue.spec.cluster_queue or "", **labels)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from kohort.api.meta import ObjectKey
 from kohort.controllers.context import ControllerContext
 from kohort.controllers.queues.gauges.pending_totals import status_of
-from kohort.engine.pending import PendingQueue
+from kohort.engine.read_model import PendingView
 from kohort.engine.records import WorkloadInfo
 from kohort.metrics.families import Gauge
 from kohort.metrics.series import WorkloadSeries
@@ -21,19 +21,19 @@ _Labels = tuple[tuple[str, str], ...]
 
 def update_by_labels(context: ControllerContext, name: str, keys: Iterable[ObjectKey]) -> None:
     """Set the gauges of a ClusterQueue and of its LocalQueues by labels of their Workloads."""
-    engine, queue, pending = context.engine, context.engine.pending[name], Counter[_Labels]()
+    engine, queue, pending = context.engine, context.engine.read.pending[name], Counter[_Labels]()
     for key in keys:
-        workloads = engine.local_queues[ObjectKey(*key)].workloads.values()
+        workloads = engine.read.local_queues[ObjectKey(*key)].workloads.values()
         own = Counter(_pending(context, workloads, queue))
         pending += own
         series, owner = context.metrics.local_queue, {"name": key.name, "namespace": key.namespace}
         _set(series.pending_workloads, own, owner)
         _set_admitted(context, series, (each for each in workloads if each.has_quota), owner)
     _set(context.metrics.pending_workloads, pending, {"cluster_queue": name})
-    _set_admitted(context, context.metrics, engine.queues[name].holders.values(), {"cluster_queue": name})
+    _set_admitted(context, context.metrics, engine.read.cluster_queues[name].holders.values(), {"cluster_queue": name})
 
 
-def _pending(context: ControllerContext, workloads: Iterable[WorkloadInfo], queue: PendingQueue) -> Iterator[_Labels]:
+def _pending(context: ControllerContext, workloads: Iterable[WorkloadInfo], queue: PendingView) -> Iterator[_Labels]:
     for each in workloads:
         state = queue.place_of(each)
         if state is not None:

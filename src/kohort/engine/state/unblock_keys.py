@@ -1,0 +1,51 @@
+"""Keys of what workloads compete for: an event unblocks keys, and a key leads to the queues that it concerns.
+
+Queues of different cohort trees share no quota, so today most events unblock the key of one tree. A capacity that
+several trees share is keyed by flavor.
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from kohort.engine.hierarchy import CohortNode, Hierarchy, HierarchyNode
+from kohort.engine.records import ClusterQueueInfo
+
+COHORT_TREE: Final = "cohort tree"
+CLUSTER_QUEUE: Final = "cluster queue"
+FLAVOR: Final = "flavor"
+
+
+class UnblockKey(NamedTuple):
+    """What may have become free: a tree by its root, or a flavor."""
+
+    kind: str
+    name: str
+
+
+def tree_key(node: HierarchyNode) -> UnblockKey:
+    """The key of the tree of a node that is in no cycle."""
+    root = node.top()
+    return UnblockKey(COHORT_TREE if isinstance(root, CohortNode) else CLUSTER_QUEUE, root.name)
+
+
+def flavor_key(flavor: str) -> UnblockKey:
+    """The key of a capacity that all queues with a flavor share."""
+    return UnblockKey(FLAVOR, flavor)
+
+
+def queues_of(key: UnblockKey, hierarchy: Hierarchy, queues: Iterable[ClusterQueueInfo]) -> list[str]:
+    """The ClusterQueues whose workloads a key can unblock."""
+    if key.kind == CLUSTER_QUEUE:
+        return [key.name]
+    if key.kind == FLAVOR:
+        return [queue.name for queue in queues if any(key.name in group.flavors for group in queue.groups)]
+    root = hierarchy.cohorts.get(key.name)
+    return queues_in_tree(root) if root is not None else []
+
+
+def queues_in_tree(node: HierarchyNode) -> list[str]:
+    """The ClusterQueues of the tree of a node; none where the cohorts form a cycle."""
+    if node.is_cyclic:
+        return []
+    root = node.top()
+    return [leaf.name for leaf in root.all_queues()] if isinstance(root, CohortNode) else [root.name]
