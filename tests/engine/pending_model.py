@@ -59,7 +59,6 @@ IMMEDIATE = {
     RequeueReason.FAILED_AFTER_NOMINATION,
     RequeueReason.PENDING_PREEMPTION,
     RequeueReason.PENDING_MIGRATION,
-    RequeueReason.PREEMPTION_FAILED,
 }
 
 

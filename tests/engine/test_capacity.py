@@ -6,6 +6,7 @@ The capacity here is a number of pods per flavor, which all cohort trees share.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from engine.play import CPU, FAIR, Play, configured, group, quota
@@ -14,11 +15,57 @@ from kohort.engine.assignment import FitMode
 from kohort.engine.invariants import CheckedEngine
 from kohort.engine.records import PodSetResources, UsageCounter, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
-from kohort.engine.usage_request import CounterRequest, LimitedCounter
 
 TWO_FLAVORS = [group({"f": [quota(CPU, 10)], "g": [quota(CPU, 10)]})]
 OWN: Any = {"preemption": {"withinClusterQueue": "LowerPriority"}}
 RECLAIM: Any = {"preemption": {"reclaimWithinCohort": "Any"}}
+
+
+class LimitedCounter:
+    """A counter of usage with a limit."""
+
+    __slots__ = ("limit", "name", "usage")
+
+    def __init__(self, name: str, limit: int) -> None:
+        self.name = name
+        self.limit = limit
+        self.usage = 0
+
+    def available(self) -> int:
+        return self.limit - self.usage
+
+    def use(self, amount: int) -> None:
+        self.usage += amount
+
+    def free(self, amount: int) -> None:
+        self.usage -= amount
+
+
+class CounterRequest(msgspec.Struct, frozen=True):
+    """An amount of one counter with a fixed limit."""
+
+    counter: LimitedCounter
+    amount: int
+
+    @property
+    def problem(self) -> str:
+        missing = self.amount - self.counter.available()
+        return f"insufficient unused capacity of {self.counter.name}, {missing} more needed"
+
+    def fits(self) -> bool:
+        return self.amount <= self.counter.available()
+
+    def could_fit(self) -> bool:
+        return self.amount <= self.counter.limit
+
+    def could_fit_without(self, leaving: Sequence[WorkloadInfo]) -> bool:
+        return self.amount <= self.counter.available() + sum([each.held.get(self.counter, 0) for each in leaving])
+
+    def use(self) -> None:
+        self.counter.use(self.amount)
+
+    def free(self) -> None:
+        self.counter.free(self.amount)
 
 
 class PodLimits:

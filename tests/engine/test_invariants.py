@@ -14,7 +14,7 @@ from kohort.engine.invariants import CheckedEngine, check
 from kohort.engine.invariants.checked import half_admitted, overtaken
 from kohort.engine.invariants.sums import broken_limits
 from kohort.engine.invariants.victims import VictimSearch, wrong_victims
-from kohort.engine.preemption import PreemptionTarget
+from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.usage_request import UsageRequest

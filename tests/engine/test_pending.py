@@ -156,7 +156,6 @@ IMMEDIATE = [
     RequeueReason.FAILED_AFTER_NOMINATION,
     RequeueReason.PENDING_PREEMPTION,
     RequeueReason.PENDING_MIGRATION,
-    RequeueReason.PREEMPTION_FAILED,
 ]
 PARKED_BY_BEST_EFFORT = [
     RequeueReason.NO_FIT,

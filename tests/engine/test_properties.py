@@ -24,7 +24,7 @@ from kohort.engine.invariants import CheckedEngine, check
 from kohort.engine.invariants.checked import CheckedCycleContext
 from kohort.engine.invariants.sums import staying, sums_of
 from kohort.engine.pending import PendingState
-from kohort.engine.preemption import PreemptionTarget
+from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.quota import NO_QUOTA, FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.scenario import ScenarioRunner

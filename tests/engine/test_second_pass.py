@@ -17,7 +17,7 @@ from kohort.engine.assignment import Assignment
 from kohort.engine.decisions import Evict, EvictForFailedNodes, KeepUnplaced, Reserve
 from kohort.engine.events import EvictionFailed, ReservationFailed
 from kohort.engine.invariants import CheckedEngine
-from kohort.engine.preemption import PreemptionTarget
+from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.records import ClusterQueueInfo, SecondPassReason, WorkloadInfo
 from kohort.engine.scenario import DAWN
 

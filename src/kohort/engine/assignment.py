@@ -10,7 +10,7 @@ import msgspec
 
 from kohort.api.amounts import format_amount
 from kohort.api.kueue.v1beta2.workload import TopologyAssignment
-from kohort.engine.preemption import PreemptionTarget
+from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import FlavorScanState
 from kohort.engine.requests.usage import PodSetUsage

@@ -9,7 +9,8 @@ from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.lifecycle.checks import required_checks
 from kohort.engine.lifecycle.reconcile_context import cluster_queue_facts
 from kohort.engine.placement import Placement
-from kohort.engine.preemption import PreemptionTarget, find_targets
+from kohort.engine.preemption import find_targets
+from kohort.engine.preemption_policy import PreemptionPolicy, PreemptionTarget
 from kohort.engine.records import NOTHING_HELD, ClusterQueueInfo, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
 from kohort.engine.state.quota_accounting import QuotaTracker
@@ -34,6 +35,11 @@ class EngineCycleContext:
     def placement(self) -> Placement:
         """Finds places for pods."""
         return self.store.placement
+
+    @property
+    def preemption_policy(self) -> PreemptionPolicy:
+        """Candidates, order and limits of preemption."""
+        return self.store.preemption_policy
 
     @property
     def capacity(self) -> CapacityModel | None:

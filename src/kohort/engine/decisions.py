@@ -18,7 +18,6 @@ class RequeueReason(Enum):
     FAILED_AFTER_NOMINATION = "FailedAfterNomination"
     PENDING_PREEMPTION = "PendingPreemption"
     PENDING_MIGRATION = "PendingMigration"
-    PREEMPTION_FAILED = "PreemptionFailed"
     NAMESPACE_MISMATCH = "NamespaceMismatch"
     NO_FIT = "NoFit"
     PREEMPTION_NO_CANDIDATES = "PreemptionNoCandidates"

@@ -10,13 +10,10 @@ from kohort.engine.preemption import (
     IN_COHORT_FAIR_SHARING,
     IN_COHORT_RECLAMATION,
     PreemptionCandidate,
-    PreemptionContext,
-    PreemptionTarget,
-    candidate_order,
     drop_unneeded_targets,
-    holders_passing,
     restore_usage,
 )
+from kohort.engine.preemption_policy import PreemptionContext, PreemptionTarget
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.usage_request import UsageRequest, could_suffice, fits
@@ -45,20 +42,21 @@ def find_fair_targets(
     candidates = _candidates(preemptor, queue, request.needs, world)
     if not could_suffice(candidates, queue, request):
         return []
-    candidates.sort(key=candidate_order(queue, world))
-    return _FairSearch(queue, request, world, rules, candidates).run()
+    candidates.sort(key=world.preemption_policy.order(queue, world))
+    targets = _FairSearch(queue, request, world, rules, candidates).run()
+    return targets if targets and world.preemption_policy.accepts(preemptor, targets) else []
 
 
 def _candidates(
     preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: frozenset[FlavorResource], world: PreemptionContext
 ) -> list[WorkloadInfo]:
     """Everybody whom the policies allow to be preempted (SCH-720)."""
-    found = holders_passing(queue.policies.within_queue, preemptor, queue, needs)
+    found = world.preemption_policy.candidates(queue.policies.within_queue, preemptor, queue, needs)
     if queue.node.parent is not None and queue.policies.reclaim != "Never":
         for leaf in queue.node.parent.root().borrowing_queues(needs):
             other = world.queue_at(leaf)
             if other is not None and other is not queue:
-                found += holders_passing(queue.policies.reclaim, preemptor, other, needs)
+                found += world.preemption_policy.candidates(queue.policies.reclaim, preemptor, other, needs)
     return found
 
 

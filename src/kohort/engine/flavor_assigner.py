@@ -11,7 +11,7 @@ import msgspec
 from kohort.engine.assignment import Assignment, FitMode, FlavorAssignment, FlavorAttempt, PodSetResult, ResourceVerdict
 from kohort.engine.eligibility import FlavorEligibility
 from kohort.engine.hierarchy import ClusterQueueNode
-from kohort.engine.preemption import PreemptionTarget
+from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.records import ClusterQueueInfo, Flavor, FlavorGroup, FlavorScanState, PodSetResources, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage

@@ -1,17 +1,17 @@
-"""Classical preemption (docs/spec/scheduling.md §6): whom a workload may push out, and the fewest that suffice.
+"""Classical preemption (docs/spec/scheduling.md §6): candidates by kind, and the fewest of them that suffice.
 
-The search removes candidates from the live tree one by one and puts everything back before it returns.
+The search takes candidates out of the live tree one by one and restores all usage before it returns.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
 from enum import Enum
 from operator import itemgetter
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
+from kohort.engine.preemption_policy import PreemptionContext, PreemptionTarget
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.usage_request import UsageRequest, could_suffice, fits
@@ -20,28 +20,6 @@ IN_CLUSTER_QUEUE: Final = "InClusterQueue"
 IN_COHORT_RECLAMATION: Final = "InCohortReclamation"
 IN_COHORT_FAIR_SHARING: Final = "InCohortFairSharing"
 IN_COHORT_RECLAIM_WHILE_BORROWING: Final = "InCohortReclaimWhileBorrowing"
-
-FAR_FUTURE: Final = float("inf")
-
-
-class PreemptionTarget(msgspec.Struct, frozen=True):
-    """A workload to preempt, and why it may be."""
-
-    workload: WorkloadInfo
-    reason: str
-
-
-class PreemptionContext(Protocol):
-    """What a search asks of the engine."""
-
-    def queue_at(self, node: HierarchyNode) -> ClusterQueueInfo | None:
-        """The queue of a leaf, unless it takes no part in scheduling (SCH-1052)."""
-
-    def usage_of(self, workload: WorkloadInfo) -> float | None:
-        """Past usage of the workload's LocalQueue, where admission fair sharing applies (SCH-620)."""
-
-    def is_leaving(self, workload: WorkloadInfo) -> bool:
-        """Whether an eviction of the workload is under way, seen or not (SCH-650)."""
 
 
 class PreemptionCandidate(msgspec.Struct, frozen=True):
@@ -52,79 +30,6 @@ class PreemptionCandidate(msgspec.Struct, frozen=True):
     lca: CohortNode | None = None
     """The lowest cohort above both queues; None for the preemptor's own queue."""
     only_without_borrowing: bool = False
-
-
-# Policies
-
-
-def is_preemptible_by_policy(policy: str, preemptor: WorkloadInfo, candidate: WorkloadInfo) -> bool:
-    """SCH-603."""
-    if policy == "Any":
-        return True
-    if preemptor.priority > candidate.priority:
-        return policy in ("LowerPriority", "LowerOrNewerEqualPriority")
-    return (
-        policy == "LowerOrNewerEqualPriority"
-        and preemptor.priority == candidate.priority
-        and _before(preemptor.queued_at, candidate.queued_at)
-    )
-
-
-def _before(left: datetime | None, right: datetime | None) -> bool:
-    return left is not None and right is not None and left < right
-
-
-def uses(workload: WorkloadInfo, needs: frozenset[FlavorResource]) -> bool:
-    """Whether the workload holds any of what is needed (SCH-602)."""
-    return not needs.isdisjoint(workload.usage)
-
-
-def _may_have_candidates(policy: str, preemptor: WorkloadInfo, queue: ClusterQueueInfo) -> bool:
-    """A quick no: every holder of the queue has too high a priority."""
-    if policy == "Never" or not queue.priorities:
-        return False
-    if policy == "Any":
-        return True
-    lowest = min(queue.priorities)
-    return lowest < preemptor.priority or (policy == "LowerOrNewerEqualPriority" and lowest == preemptor.priority)
-
-
-def holders_passing(
-    policy: str, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: frozenset[FlavorResource]
-) -> list[WorkloadInfo]:
-    """Workloads of a queue that the policy allows to be preempted."""
-    if not _may_have_candidates(policy, preemptor, queue):
-        return []
-    if policy == "Any":
-        found = [each for each in queue.holders.values() if not needs.isdisjoint(each.usage)]
-    else:
-        found = [
-            each
-            for each in queue.holders.values()
-            if uses(each, needs) and is_preemptible_by_policy(policy, preemptor, each)
-        ]
-    replaced = preemptor.replaces
-    # A slice ends by its successor's admission, and is never preempted for it (SCH-1104).
-    return found if replaced is None else [each for each in found if each is not replaced]
-
-
-# Order
-
-
-def candidate_order(own: ClusterQueueInfo, world: PreemptionContext) -> Callable[[WorkloadInfo], tuple[object, ...]]:
-    """The sort key of SCH-620.
-
-    Past usage compares only workloads of one queue; since workloads of other queues come first and are told apart by
-    priority before anything else in practice, it enters the key as a part that is equal across queues.
-    """
-
-    def key(workload: WorkloadInfo) -> tuple[object, ...]:
-        is_own = workload.queue is own
-        usage = world.usage_of(workload) if is_own else None
-        reserved = workload.reserved_at.timestamp() if workload.reserved_at else FAR_FUTURE
-        return (not world.is_leaving(workload), is_own, -(usage or 0.0), workload.priority, -reserved, workload.uid)
-
-    return key
 
 
 # Borrowing
@@ -171,7 +76,7 @@ def find_candidates(
     preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest, world: PreemptionContext
 ) -> PreemptionCandidates:
     """Everybody whom the policies allow to be preempted and whom some attempt could use."""
-    own = holders_passing(queue.policies.within_queue, preemptor, queue, request.needs)
+    own = world.preemption_policy.candidates(queue.policies.within_queue, preemptor, queue, request.needs)
     hierarchical: list[PreemptionCandidate] = []
     priority: list[PreemptionCandidate] = []
     if queue.node.parent is not None and queue.policies.reclaim != "Never":
@@ -244,7 +149,7 @@ def _donors(
             continue
         other = world.queue_at(member)
         if other is not None:
-            found += holders_passing(queue.policies.reclaim, preemptor, other, needs)
+            found += world.preemption_policy.candidates(queue.policies.reclaim, preemptor, other, needs)
     return found
 
 
@@ -267,10 +172,10 @@ def find_targets(
     promising = [attempt for attempt in attempts if _could_suffice(candidates, attempt, queue, request)]
     if not promising:
         return []
-    ordered = candidates.ordered(candidate_order(queue, world))
+    ordered = candidates.ordered(world.preemption_policy.order(queue, world))
     for attempt in promising:
         targets = _walk(ordered, request.needs, attempt, _fit_test(queue, request, attempt))
-        if targets:
+        if targets and world.preemption_policy.accepts(preemptor, targets):
             return targets
     return []
 

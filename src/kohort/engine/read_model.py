@@ -63,7 +63,8 @@ class EngineReadModel:
 
     @property
     def workloads(self) -> Mapping[ObjectKey, WorkloadInfo]:
-        """All workloads."""
+        """All workloads, with current sums at the nodes of their queues."""
+        self._store.hierarchy.refresh()
         return self._store.workloads
 
     @property

@@ -51,62 +51,6 @@ class CapacityModel(Protocol):
         """What admitted pod sets count at which counters."""
 
 
-class CounterRequest(msgspec.Struct, frozen=True):
-    """An amount of one counter with a fixed limit."""
-
-    counter: "LimitedCounter"
-    amount: int
-
-    @property
-    def problem(self) -> str:
-        """Why it does not fit now."""
-        missing = self.amount - self.counter.available()
-        return f"insufficient unused capacity of {self.counter.name}, {missing} more needed"
-
-    def fits(self) -> bool:
-        """Whether it fits what is available now."""
-        return self.amount <= self.counter.available()
-
-    def could_fit(self) -> bool:
-        """Whether it would fit if no workload used anything."""
-        return self.amount <= self.counter.limit
-
-    def could_fit_without(self, leaving: Sequence[WorkloadInfo]) -> bool:
-        """Whether it would fit if these workloads released what they hold."""
-        return self.amount <= self.counter.available() + sum([each.held.get(self.counter, 0) for each in leaving])
-
-    def use(self) -> None:
-        """Count it as used."""
-        self.counter.use(self.amount)
-
-    def free(self) -> None:
-        """Undo `use`."""
-        self.counter.free(self.amount)
-
-
-class LimitedCounter:
-    """A counter of usage with a limit."""
-
-    __slots__ = ("limit", "name", "usage")
-
-    def __init__(self, name: str, limit: int) -> None:
-        self.name = name
-        self.limit = limit
-        self.usage = 0
-
-    def available(self) -> int:
-        """What more could be used."""
-        return self.limit - self.usage
-
-    def use(self, amount: int) -> None:
-        """Count usage."""
-        self.usage += amount
-
-    def free(self, amount: int) -> None:
-        """Undo `use`."""
-        self.usage -= amount
-
-
 class UsageRequest(msgspec.Struct, frozen=True):
     """What a workload needs in a ClusterQueue."""
 

@@ -32,12 +32,10 @@ def test_a_configuration_becomes_policies() -> None:
                 backoff_base_seconds=10, backoff_max_seconds=20, backoff_limit_count=3
             ),
         ),
-        object_retention_policies=ObjectRetentionPolicies(
-            workloads=WorkloadRetention(after_finished="1h0m0s", after_deactivated_by_kueue="0s")
-        ),
+        object_retention_policies=ObjectRetentionPolicies(workloads=WorkloadRetention(after_finished="1h0m0s")),
     )
     assert policies_of(configuration, DEFAULT_GATES) == LifecyclePolicies(
-        ReadinessPolicy(timedelta(minutes=5), timedelta(0), 10, 20, 3), timedelta(hours=1), timedelta(0)
+        ReadinessPolicy(timedelta(minutes=5), timedelta(0), 10, 20, 3), timedelta(hours=1)
     )
 
 

@@ -207,5 +207,5 @@ class TestWaking:
 
 
 def test_policies_are_off_unless_given() -> None:
-    assert ReconcileContext().policies == LifecyclePolicies(None, None, None)
+    assert ReconcileContext().policies == LifecyclePolicies(None, None)
     assert annotated(workload()) == workload()

@@ -13,7 +13,7 @@ from kohort.engine.decisions import Decision, KeepPending, RequeueReason
 from kohort.engine.eligibility import FlavorEligibility
 from kohort.engine.flavor_assigner import FlavorRules
 from kohort.engine.placement import Placement
-from kohort.engine.preemption import PreemptionTarget
+from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.records import ClusterQueueInfo, Flavor, SecondPassReason, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
 from kohort.engine.tournament import TournamentRules

@@ -16,7 +16,7 @@ from kohort.engine.cycle.nomination import Nominator
 from kohort.engine.cycle.ordering import in_order
 from kohort.engine.cycle.verdict import BETTER_SIBLING, Action, Hold, Verdict, has_better_sibling, judge
 from kohort.engine.decisions import Evict, EvictForFailedNodes, KeepPending, KeepUnplaced, Migrate, Reserve
-from kohort.engine.preemption import PreemptionTarget
+from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.quota import Cell
 from kohort.engine.records import ClusterQueueInfo, SecondPassReason, WorkloadInfo
 from kohort.engine.usage_request import UsageRequest, fits, released

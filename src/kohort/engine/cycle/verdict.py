@@ -8,7 +8,7 @@ import msgspec
 from kohort.engine.assignment import FitMode
 from kohort.engine.cycle.model import CycleEntry, CycleRules
 from kohort.engine.decisions import RequeueReason
-from kohort.engine.preemption import PreemptionTarget
+from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.records import WorkloadInfo
 from kohort.engine.variants import BETTER_IS_ADMITTED, WORSE_THAN_ACCEPTABLE, held_rank, rank
 

@@ -17,7 +17,7 @@ from kohort.engine.explain.state import obstacle_of
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.obstacles import find_obstacle
 from kohort.engine.pending import PendingState
-from kohort.engine.preemption import PreemptionTarget
+from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.records import ClusterQueueInfo, UsageCounter, WorkloadInfo
 from kohort.engine.usage_request import released
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from kohort.engine.assignment import Assignment, FitMode, FlavorAttempt
 from kohort.engine.explain.model import PreemptionExplanation, PreemptionOutlook, QuotaHolders, Victim
 from kohort.engine.hierarchy import ClusterQueueNode, CohortNode
-from kohort.engine.preemption import fits_within_nominal, is_preemptible_by_policy, is_within_nominal, uses
+from kohort.engine.preemption import fits_within_nominal, is_within_nominal
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.usage_request import fits, released
 
@@ -78,6 +78,7 @@ class _Census:
         self.queue = queue
         self.request = assignment.request
         self.needs = self.request.needs
+        self._may_preempt = engine.store.preemption_policy.may_preempt
         self.allowed: list[WorkloadInfo] = []
 
     def result(self) -> PreemptionExplanation:
@@ -120,9 +121,9 @@ class _Census:
         allowed, spared = 0, []
         for queue in queues:
             for holder in queue.holders.values():
-                if not uses(holder, self.needs):
+                if self.needs.isdisjoint(holder.usage):
                     continue
-                if policy != NEVER and is_preemptible_by_policy(policy, self.workload, holder):
+                if policy != NEVER and self._may_preempt(policy, self.workload, holder):
                     self.allowed.append(holder)
                     allowed += 1
                 else:

@@ -14,7 +14,7 @@ from kohort.engine.invariants.sums import broken_limits, wrong_cells
 from kohort.engine.invariants.victims import VictimSearch, wrong_victims
 from kohort.engine.pending import PendingState
 from kohort.engine.pending.heap import rank_of
-from kohort.engine.preemption import PreemptionTarget
+from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.scheduling_run import SchedulingCycle
 from kohort.engine.state.store import EngineStore

@@ -9,8 +9,8 @@ from kohort.engine.preemption import (
     IN_COHORT_FAIR_SHARING,
     IN_COHORT_RECLAIM_WHILE_BORROWING,
     IN_COHORT_RECLAMATION,
-    PreemptionTarget,
 )
+from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.usage_request import UsageRequest, fits, released
 

@@ -96,8 +96,6 @@ class LifecyclePolicies:
     """None where workloads need not get ready in time."""
     keep_finished: timedelta | None = None
     """How long a finished Workload is kept; None means for ever."""
-    keep_deactivated: timedelta | None = None
-    """How long the job of a Workload is kept that Kohort deactivated; None means for ever."""
 
 
 def policies_of(configuration: Configuration, gates: FeatureGates) -> LifecyclePolicies:
@@ -106,7 +104,6 @@ def policies_of(configuration: Configuration, gates: FeatureGates) -> LifecycleP
     return LifecyclePolicies(
         readiness=_readiness_policy(configuration, gates),
         keep_finished=_span(retention.after_finished),
-        keep_deactivated=_span(retention.after_deactivated_by_kueue),
     )
 
 

@@ -23,7 +23,6 @@ PARKS: Final[Mapping[RequeueReason, RequeueRule]] = MappingProxyType(
         RequeueReason.FAILED_AFTER_NOMINATION: NEVER,
         RequeueReason.PENDING_PREEMPTION: NEVER,
         RequeueReason.PENDING_MIGRATION: NEVER,
-        RequeueReason.PREEMPTION_FAILED: NEVER,
         RequeueReason.NAMESPACE_MISMATCH: ALWAYS,
         RequeueReason.NO_FIT: BEST_EFFORT_ONLY,
         RequeueReason.PREEMPTION_NO_CANDIDATES: BEST_EFFORT_ONLY,
