@@ -60,7 +60,7 @@ class Stage(Play):
     def __init__(self, nodes: Nodes, *args: Any) -> None:
         super().__init__(*args)
         self.engine = CheckedEngine(self.settings)
-        self.engine.store.placement = nodes
+        self.engine.context.placement = nodes
         self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
         self.queue("q", 4)
 
@@ -104,8 +104,8 @@ def running(nodes: Nodes, **gates: bool) -> Stage:
 
 
 def nodes_of(stage: Stage) -> Nodes:
-    assert isinstance(stage.engine.store.placement, Nodes)
-    return stage.engine.store.placement
+    assert isinstance(stage.engine.context.placement, Nodes)
+    return stage.engine.context.placement
 
 
 class TestDelayed:

@@ -8,7 +8,7 @@ from kohort.engine.fair_preemption import find_fair_targets
 from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.lifecycle.checks import required_checks
 from kohort.engine.lifecycle.reconcile_context import cluster_queue_facts
-from kohort.engine.placement import Placement
+from kohort.engine.placement import Placement, UnconstrainedPlacement
 from kohort.engine.preemption import find_targets
 from kohort.engine.preemption_policy import PreemptionPolicy, PreemptionTarget
 from kohort.engine.records import NOTHING_HELD, ClusterQueueInfo, WorkloadInfo
@@ -28,13 +28,9 @@ class EngineCycleContext:
         self.eligibility = store.eligibility
         self.rules = store.settings.cycle
         self.variants = store.variants
+        self.placement: Placement = UnconstrainedPlacement()
 
     # Reading
-
-    @property
-    def placement(self) -> Placement:
-        """Finds places for pods."""
-        return self.store.placement
 
     @property
     def preemption_policy(self) -> PreemptionPolicy:

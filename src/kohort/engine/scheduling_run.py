@@ -94,7 +94,7 @@ class CycleRunner:
         if made.moved:
             scans.pop(root, None)
         if made.moved or _leads_on(made.scan, scans.setdefault(root, set())):
-            self._store.dirty.update(queue.name for queue in tree)
+            self._store.dirty.add(tree[0].name)
         return made.decisions
 
     def wake_at(self) -> datetime | None:

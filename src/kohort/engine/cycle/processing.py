@@ -14,7 +14,7 @@ from kohort.engine.cycle.admission import admission_of, with_topology_assignment
 from kohort.engine.cycle.model import CycleContext, CycleEntry, CycleResult, CycleView, Head
 from kohort.engine.cycle.nomination import Nominator
 from kohort.engine.cycle.ordering import in_order
-from kohort.engine.cycle.verdict import BETTER_SIBLING, Action, Hold, Verdict, has_better_sibling, judge
+from kohort.engine.cycle.verdict import BETTER_SIBLING, Action, Hold, Verdict, is_better, judge
 from kohort.engine.decisions import Evict, EvictForFailedNodes, KeepPending, KeepUnplaced, Migrate, Reserve
 from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.quota import Cell
@@ -44,6 +44,7 @@ class _Entries:
     def __init__(self, view: CycleView) -> None:
         self.view = view
         self.rules = view.rules
+        self.waits_for_pods = view.waits_for_pods
         self.nominator = Nominator(view)
         self.victims: dict[ObjectKey, PreemptionTarget] = {}
         """Targets of entries accepted so far (P of SCH-331)."""
@@ -52,19 +53,12 @@ class _Entries:
 
     def verdict_on(self, entry: CycleEntry) -> Verdict:
         """The verdict on the next entry; its assignment is computed again if its targets are taken (SCH-331)."""
-        if has_better_sibling(entry, self):
+        sibling = self.view.variants.admitted_sibling(entry.workload)
+        if sibling is not None and is_better(sibling, entry):
             return BETTER_SIBLING
         if self.victims and self.rules.recomputes_on_overlap and self.overlaps(entry.assignment.targets):
             self._recompute(entry)
-        return judge(entry, self)
-
-    def admitted_sibling(self, entry: CycleEntry) -> WorkloadInfo | None:
-        """The admitted variant of the same parent."""
-        return self.view.variants.admitted_sibling(entry.workload)
-
-    def waits_for_pods(self) -> bool:
-        """Whether admissions wait for pods to become ready."""
-        return self.view.waits_for_pods()
+        return judge(entry, sibling, self)
 
     def overlaps(self, targets: list[PreemptionTarget]) -> bool:
         """Whether another entry preempts one of these."""

@@ -74,9 +74,6 @@ class EntryView(Protocol):
     def rules(self) -> CycleRules:
         """The configuration of the cycle."""
 
-    def admitted_sibling(self, entry: CycleEntry, /) -> WorkloadInfo | None:
-        """The admitted variant of the same parent."""
-
     def overlaps(self, targets: list[PreemptionTarget], /) -> bool:
         """Whether another entry of the cycle preempts one of these."""
 
@@ -87,14 +84,13 @@ class EntryView(Protocol):
         """Whether admissions wait for the pods of admitted workloads (SCH-1035)."""
 
 
-def has_better_sibling(entry: CycleEntry, view: EntryView) -> bool:
-    """Whether a variant of the same parent is admitted in a better flavor (SCH-330)."""
-    sibling = view.admitted_sibling(entry)
-    return sibling is not None and held_rank(entry.queue, sibling) < _rank(entry)
+def is_better(sibling: WorkloadInfo, entry: CycleEntry) -> bool:
+    """Whether an admitted variant of the same parent holds quota in a better flavor (SCH-330)."""
+    return held_rank(entry.queue, sibling) < _rank(entry)
 
 
-def judge(entry: CycleEntry, view: EntryView) -> Verdict:
-    """The first rule that applies (SCH-331 to SCH-339)."""
+def judge(entry: CycleEntry, sibling: WorkloadInfo | None, view: EntryView) -> Verdict:
+    """The first rule that applies (SCH-331 to SCH-339); `sibling` is an admitted variant of the same parent."""
     assignment = entry.assignment
     mode, message = assignment.mode, ""
     if mode is not FitMode.FIT:
@@ -110,7 +106,7 @@ def judge(entry: CycleEntry, view: EntryView) -> Verdict:
     if not view.fits(entry):
         return _skip(NO_LONGER_FITS, view)
     if mode is FitMode.FIT:
-        return _judge_fit(entry, view)
+        return _judge_fit(entry, sibling, view)
     message = f"{message}. Pending the preemption of {len(assignment.targets)} workload(s)"
     return Verdict(Action.PREEMPT, WAITING_FOR_PREEMPTED, message, RequeueReason.PENDING_PREEMPTION, Hold.USAGE)
 
@@ -128,10 +124,9 @@ def _skip(message: str, view: EntryView) -> Verdict:
     return Verdict(Action.WAIT, WAITING_FOR_QUOTA, message, keeps_progress=view.rules.keeps_progress)
 
 
-def _judge_fit(entry: CycleEntry, view: EntryView) -> Verdict:
+def _judge_fit(entry: CycleEntry, sibling: WorkloadInfo | None, view: EntryView) -> Verdict:
     if view.waits_for_pods():
         return WAIT_FOR_PODS
-    sibling = view.admitted_sibling(entry)
     if sibling is None:
         return ADMIT
     worst = entry.queue.last_acceptable_flavor

@@ -11,7 +11,6 @@ from kohort.engine.environments import EnvironmentCache
 from kohort.engine.hierarchy import Hierarchy
 from kohort.engine.lifecycle.activity import QueueReferences
 from kohort.engine.pending import PendingQueue
-from kohort.engine.placement import Placement, UnconstrainedPlacement
 from kohort.engine.preemption_policy import KueuePreemptionPolicy, PreemptionPolicy
 from kohort.engine.records import ClusterQueueInfo, Flavor, WorkloadInfo
 from kohort.engine.request_cache import RequestCache
@@ -75,7 +74,6 @@ class EngineStore:
     second_passes: SecondPasses = field(default_factory=SecondPasses)
     environments: EnvironmentCache = field(default_factory=EnvironmentCache)
     variants: Variants = field(default_factory=Variants)
-    placement: Placement = field(default_factory=UnconstrainedPlacement)
     preemption_policy: PreemptionPolicy = field(default_factory=KueuePreemptionPolicy)
     capacity: CapacityModel | None = None
     """What limits admissions besides quota; set before the first event."""
