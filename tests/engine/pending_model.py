@@ -80,7 +80,7 @@ class Model:
     def update(self, workload: WorkloadInfo, now: datetime, *, changed: bool) -> None:
         row = self.rows.get(workload.key)
         if row is None:
-            self.rows[workload.key] = row = Row(workload, PendingState.POOL)
+            self.rows[workload.key] = row = Row(workload, PendingState.INADMISSIBLE)
             self._enter(row, now)
         elif row.place is not PendingState.IN_FLIGHT:
             row.workload = workload
@@ -108,7 +108,7 @@ class Model:
             row.place, row.sleeps_until = PendingState.ACTIVE, None
 
     def _park(self, row: Row, now: datetime) -> None:
-        row.place = PendingState.POOL
+        row.place = PendingState.INADMISSIBLE
         row.sleeps_until = row.workload.backoff_until if self._backs_off(row.workload, now) else None
 
     def _backs_off(self, workload: WorkloadInfo, now: datetime) -> bool:
@@ -157,7 +157,7 @@ class Model:
         self.retried = True
         moved = 0
         for row in self.rows.values():
-            if row.place is PendingState.POOL and not self._backs_off(row.workload, now):
+            if row.place is PendingState.INADMISSIBLE and not self._backs_off(row.workload, now):
                 row.sleeps_until = None
                 if belongs(row.workload.key.namespace):
                     row.place = PendingState.ACTIVE
@@ -187,8 +187,10 @@ class Model:
     def count(self, place: PendingState) -> int:
         return sum(row.place is place for row in self.rows.values())
 
-    def next_waking(self) -> datetime | None:
+    def next_backoff_end(self) -> datetime | None:
         return min((row.sleeps_until for row in self._sleepers() if row.sleeps_until is not None), default=None)
 
     def _sleepers(self) -> list[Row]:
-        return [row for row in self.rows.values() if row.place is PendingState.POOL and row.sleeps_until is not None]
+        return [
+            row for row in self.rows.values() if row.place is PendingState.INADMISSIBLE and row.sleeps_until is not None
+        ]

@@ -441,7 +441,7 @@ class TestPreemption:
         play.running("b1", 8, "b")
         play.queue("b", 4, stopPolicy="HoldAndDrain")
         play.submit("w", 4, "a")
-        assert help_for(play, "w") is PreemptionOutlook.NOBODY
+        assert help_for(play, "w") is PreemptionOutlook.NO_CANDIDATES
 
     def test_lenders_are_within_their_own(self) -> None:
         play = Play()

@@ -35,7 +35,7 @@ from kohort.engine.shortage import BindingLimit, QuotaNodeRef, Shortage
 
 Json = Any
 WAITING = frozenset({WorkloadPhase.QUEUED, WorkloadPhase.INADMISSIBLE})
-WHATEVER_THE_RANK = frozenset({PreemptionOutlook.OFF, PreemptionOutlook.NOBODY, PreemptionOutlook.POINTLESS})
+WHATEVER_THE_RANK = frozenset({PreemptionOutlook.OFF, PreemptionOutlook.NO_CANDIDATES, PreemptionOutlook.POINTLESS})
 HIGHEST = 1000
 MOST_TURNS = 10
 EXAMPLES = 25
@@ -107,7 +107,7 @@ def ahead_and_active(stage: ScenarioRunner, key: ObjectKey, explanation: Explana
     assert explanation.standing is not None
     pending = stage.engine.store.pending[explanation.cluster_queue]
     first = pending.first(explanation.standing.ahead)
-    return any(explanation.standing.is_strict or pending.place_of(each) is Waiting.ACTIVE for each in first)
+    return any(explanation.standing.is_strict or pending.state_of(each) is Waiting.ACTIVE for each in first)
 
 
 @given(WORLDS, st.data())

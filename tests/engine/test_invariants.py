@@ -198,7 +198,7 @@ class TestVictims:
         play.engine.store.hierarchy.refresh()
         return play
 
-    def hunt(self, play: Play, *targets: tuple[str, str], preemptor: str = "p", amount: int = 2) -> list[str]:
+    def search(self, play: Play, *targets: tuple[str, str], preemptor: str = "p", amount: int = 2) -> list[str]:
         found = [PreemptionTarget(named(play, name), reason) for name, reason in targets]
         requests = {FR: amount * CORE}
         by_share = play.settings.fair is not None
@@ -213,59 +213,59 @@ class TestVictims:
         )
 
     def test_those_whom_the_policies_allow(self, hunting: Play) -> None:
-        assert self.hunt(hunting, ("own", "InClusterQueue")) == []
-        assert self.hunt(hunting, ("theirs", "InCohortReclamation")) == []
+        assert self.search(hunting, ("own", "InClusterQueue")) == []
+        assert self.search(hunting, ("theirs", "InCohortReclamation")) == []
 
     @pytest.mark.parametrize(
         ("victim", "reason"),
         [("own", "InCohortReclamation"), ("theirs", "InClusterQueue"), ("theirs", "InCohortFairSharing")],
     )
     def test_the_wrong_reason(self, hunting: Play, victim: str, reason: str) -> None:
-        assert self.hunt(hunting, (victim, reason)) == [f"ns/p may not preempt ns/{victim} by {reason}"]
+        assert self.search(hunting, (victim, reason)) == [f"ns/p may not preempt ns/{victim} by {reason}"]
 
     def test_too_high_a_priority(self, hunting: Play) -> None:
         hunting.submit("q", 2, "a", priority=1)
         for victim, reason in (("own", "InClusterQueue"), ("theirs", "InCohortReclamation")):
-            found = self.hunt(hunting, (victim, reason), preemptor="q")
+            found = self.search(hunting, (victim, reason), preemptor="q")
             assert found == [f"ns/q may not preempt ns/{victim} by {reason}"]
 
     def test_a_lender_that_has_borrowed_nothing(self, hunting: Play) -> None:
         hunting.queue("b", 8)
         hunting.engine.store.hierarchy.refresh()
-        found = self.hunt(hunting, ("theirs", "InCohortReclamation"))
+        found = self.search(hunting, ("theirs", "InCohortReclamation"))
         assert "ns/p may not preempt ns/theirs by InCohortReclamation" in found
 
     def test_reclaiming_while_borrowing_needs_a_policy(self, hunting: Play) -> None:
-        found = self.hunt(hunting, ("theirs", "InCohortReclaimWhileBorrowing"))
+        found = self.search(hunting, ("theirs", "InCohortReclaimWhileBorrowing"))
         assert found == ["ns/p may not preempt ns/theirs by InCohortReclaimWhileBorrowing"]
 
     def test_reclaiming_more_than_is_ones_own(self, hunting: Play) -> None:
-        found = self.hunt(hunting, ("theirs", "InCohortReclamation"), amount=4)
+        found = self.search(hunting, ("theirs", "InCohortReclamation"), amount=4)
         assert found == ["ns/p may not preempt ns/theirs by InCohortReclamation"]
 
     def test_somebody_who_has_nothing_of_it(self, hunting: Play) -> None:
         hunting.queue("b", groups=[group({"f": [quota(CPU, 2)], "g": [quota(CPU, 9)]})])
         hunting.running("elsewhere", 1, "b", flavor="g")
         hunting.engine.store.hierarchy.refresh()
-        found = self.hunt(hunting, ("elsewhere", "InCohortReclamation"), ("theirs", "InCohortReclamation"))
+        found = self.search(hunting, ("elsewhere", "InCohortReclamation"), ("theirs", "InCohortReclamation"))
         assert "ns/elsewhere has nothing of what ns/p needs" in found
 
     def test_one_too_many(self, hunting: Play) -> None:
-        found = self.hunt(hunting, ("own", "InClusterQueue"), ("theirs", "InCohortReclamation"))
+        found = self.search(hunting, ("own", "InClusterQueue"), ("theirs", "InCohortReclamation"))
         assert sorted(found) == ["ns/p fits although ns/own stays", "ns/p fits although ns/theirs stays"]
 
     def test_too_few(self, hunting: Play) -> None:
-        found = self.hunt(hunting, ("own", "InClusterQueue"), amount=4)
+        found = self.search(hunting, ("own", "InClusterQueue"), amount=4)
         assert found == ["ns/p does not fit even without [<Workload ns/own>]"]
 
     def test_a_queue_that_takes_no_part(self, hunting: Play) -> None:
         """SCH-1052."""
         hunting.queue("b", 2, stopPolicy="Hold")
-        assert self.hunt(hunting, ("theirs", "InCohortReclamation")) == ["ns/theirs is not there to be preempted"]
+        assert self.search(hunting, ("theirs", "InCohortReclamation")) == ["ns/theirs is not there to be preempted"]
 
     def test_the_tree_is_as_before(self, hunting: Play) -> None:
         before = [cell.usage for node in hunting.engine.store.hierarchy.queues.values() for cell in node.cells.values()]
-        self.hunt(hunting, ("own", "InClusterQueue"), ("theirs", "InCohortReclamation"))
+        self.search(hunting, ("own", "InClusterQueue"), ("theirs", "InCohortReclamation"))
         after = [cell.usage for node in hunting.engine.store.hierarchy.queues.values() for cell in node.cells.values()]
         assert after == before
 
@@ -276,7 +276,7 @@ class TestVictims:
         play.running("theirs", 4, "b")
         play.submit("p", 2, "a")
         play.engine.store.hierarchy.refresh()
-        assert self.hunt(play, ("theirs", "InCohortFairSharing")) == []
+        assert self.search(play, ("theirs", "InCohortFairSharing")) == []
 
 
 def assigned(cpu: int) -> Assignment:

@@ -8,7 +8,7 @@ from engine.pending_model import cluster_queue, workload
 from engine.pending_queues import BOTH, NOW, QueueOf, admit, best_effort, drained, fail, filled, popped, retry, strict
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import RequeueReason
-from kohort.engine.pending import Counts, PendingQueue, PendingState
+from kohort.engine.pending import PendingCounts, PendingQueue, PendingState
 from kohort.engine.records import NO_END, FlavorGroup
 
 
@@ -68,47 +68,47 @@ class TestOrder:
         b.priority, b.equivalence, b.local_queue = 3, "y", ObjectKey("team", "other")
         queue.update(b, NOW, changed=True)
         assert drained(queue) == ["b", "a"]
-        assert queue.counts == Counts(0, 0, 0)
+        assert queue.counts == PendingCounts(0, 0, 0)
 
 
 class TestEntering:
     def test_without_obstacles_a_workload_is_active(self) -> None:
         """SCH-222"""
         queue = best_effort(one := workload("w"))
-        assert queue.place_of(one) is PendingState.ACTIVE
-        assert queue.counts == Counts(active=1, inadmissible=0, in_flight=0)
+        assert queue.state_of(one) is PendingState.ACTIVE
+        assert queue.counts == PendingCounts(active=1, inadmissible=0, in_flight=0)
 
     @BOTH
     @pytest.mark.parametrize("until", [NOW + timedelta(seconds=1), NO_END])
     def test_a_backoff_leads_to_the_pool(self, queue_of: QueueOf, until: datetime) -> None:
         """SCH-222, SCH-223"""
         queue = queue_of(one := workload("w", backoff_until=until))
-        assert queue.place_of(one) is PendingState.POOL
+        assert queue.state_of(one) is PendingState.INADMISSIBLE
         assert queue.pop(NOW) is None
 
     @BOTH
     def test_a_backoff_that_ends_now_does_not(self, queue_of: QueueOf) -> None:
         """SCH-223"""
         queue = queue_of(one := workload("w", backoff_until=NOW))
-        assert queue.place_of(one) is PendingState.ACTIVE
+        assert queue.state_of(one) is PendingState.ACTIVE
 
     def test_an_update_in_flight_is_ignored(self) -> None:
         """SCH-220"""
         queue = best_effort(one := workload("w"))
         head = popped(queue)
         queue.push(workload("w", priority=5), NOW)
-        assert queue.place_of(one) is PendingState.IN_FLIGHT
+        assert queue.state_of(one) is PendingState.IN_FLIGHT
         assert [each.priority for each in queue.first(1)] == [0]
         queue.requeue(head, RequeueReason.FAILED_AFTER_NOMINATION, NOW)
-        assert queue.place_of(one) is PendingState.ACTIVE
+        assert queue.state_of(one) is PendingState.ACTIVE
 
-    @pytest.mark.parametrize(("changed", "place"), [(True, PendingState.ACTIVE), (False, PendingState.POOL)])
+    @pytest.mark.parametrize(("changed", "place"), [(True, PendingState.ACTIVE), (False, PendingState.INADMISSIBLE)])
     def test_an_update_in_the_pool_counts_only_if_something_changed(self, changed: bool, place: PendingState) -> None:
         """SCH-221"""
         queue = best_effort(one := workload("w"))
         fail(queue, RequeueReason.GENERIC)
         queue.update(one, NOW, changed=changed)
-        assert queue.place_of(one) is place
+        assert queue.state_of(one) is place
 
     def test_a_generation_that_was_never_evaluated_counts_as_a_change(self) -> None:
         """SCH-221: the object changed in flight, and the requeue brought the new generation into the pool"""
@@ -116,21 +116,21 @@ class TestEntering:
         popped(queue)
         newer = workload("w", generation=2)
         queue.requeue(newer, RequeueReason.NO_FIT, NOW)
-        assert queue.place_of(newer) is PendingState.POOL
+        assert queue.state_of(newer) is PendingState.INADMISSIBLE
         queue.update(newer, NOW, changed=False)
-        assert queue.place_of(newer) is PendingState.ACTIVE
+        assert queue.state_of(newer) is PendingState.ACTIVE
 
     def test_an_active_workload_stays_active_whatever_befalls_it(self) -> None:
         """SCH-222: updated in place"""
         queue = best_effort(workload("w"))
         backing_off = workload("w", backoff_until=NO_END)
         queue.update(backing_off, NOW, changed=True)
-        assert queue.place_of(backing_off) is PendingState.ACTIVE
+        assert queue.state_of(backing_off) is PendingState.ACTIVE
 
     def test_a_workload_that_left_is_nowhere(self) -> None:
         queue = best_effort(one := workload("w"))
         queue.remove(one)
-        assert queue.place_of(one) is None
+        assert queue.state_of(one) is None
         assert queue.pop(NOW) is None
 
 
@@ -140,7 +140,7 @@ class TestPopping:
         queue = best_effort(workload("a"), workload("b"))
         head = popped(queue)
         assert queue.pop(NOW) is None
-        assert queue.counts == Counts(active=1, inadmissible=0, in_flight=1)
+        assert queue.counts == PendingCounts(active=1, inadmissible=0, in_flight=1)
         queue.remove(head)
         assert admit(queue) == "b"
 
@@ -172,22 +172,22 @@ class TestRequeueing:
         """SCH-236"""
         queue = queue_of(one := workload("w"))
         fail(queue, reason)
-        assert queue.place_of(one) is PendingState.ACTIVE
+        assert queue.state_of(one) is PendingState.ACTIVE
 
     @pytest.mark.parametrize("reason", PARKED_BY_BEST_EFFORT)
     def test_others_park_it_in_a_best_effort_queue_only(self, reason: RequeueReason) -> None:
         """SCH-236"""
-        for queue, place in ((best_effort(), PendingState.POOL), (strict(), PendingState.ACTIVE)):
+        for queue, place in ((best_effort(), PendingState.INADMISSIBLE), (strict(), PendingState.ACTIVE)):
             queue.push(one := workload("w"), NOW)
             fail(queue, reason)
-            assert queue.place_of(one) is place
+            assert queue.state_of(one) is place
 
     @BOTH
     def test_a_foreign_namespace_parks_it_always(self, queue_of: QueueOf) -> None:
         """SCH-236"""
         queue = queue_of(one := workload("w"))
         fail(queue, RequeueReason.NAMESPACE_MISMATCH)
-        assert queue.place_of(one) is PendingState.POOL
+        assert queue.state_of(one) is PendingState.INADMISSIBLE
 
     def test_every_reason_has_its_row(self) -> None:
         """SCH-236"""
@@ -199,27 +199,27 @@ class TestRequeueing:
         head = popped(queue)
         retry(queue)
         queue.requeue(head, RequeueReason.NO_FIT, NOW)
-        assert queue.place_of(one) is PendingState.ACTIVE
+        assert queue.state_of(one) is PendingState.ACTIVE
 
     def test_a_retry_before_the_pop_does_not(self) -> None:
         """SCH-237"""
         queue = best_effort(one := workload("w"))
         retry(queue)
         fail(queue, RequeueReason.NO_FIT)
-        assert queue.place_of(one) is PendingState.POOL
+        assert queue.state_of(one) is PendingState.INADMISSIBLE
 
     def test_flavors_still_to_try_keep_it_active(self) -> None:
         """SCH-237, SCH-552"""
         queue = best_effort(one := workload("w", has_more=True))
         fail(queue, RequeueReason.NO_FIT)
-        assert queue.place_of(one) is PendingState.ACTIVE
+        assert queue.state_of(one) is PendingState.ACTIVE
 
     def test_flavors_that_the_queue_has_lost_do_not(self) -> None:
         """SCH-552"""
         queue = best_effort(one := workload("w", has_more=True))
         queue.queue.set_groups((FlavorGroup(("cpu",), ("f1",)),))
         fail(queue, RequeueReason.NAMESPACE_MISMATCH)
-        assert queue.place_of(one) is PendingState.POOL
+        assert queue.state_of(one) is PendingState.INADMISSIBLE
 
     @BOTH
     def test_a_backoff_that_came_meanwhile_parks_it_whatever_the_reason(self, queue_of: QueueOf) -> None:
@@ -228,16 +228,16 @@ class TestRequeueing:
         popped(queue)
         newer = workload("w", backoff_until=NOW + timedelta(seconds=60))
         queue.requeue(newer, RequeueReason.PENDING_PREEMPTION, NOW)
-        assert queue.place_of(newer) is PendingState.POOL
+        assert queue.state_of(newer) is PendingState.INADMISSIBLE
 
     def test_a_failed_write_brings_a_workload_back(self) -> None:
         """SCH-352"""
         queue = best_effort(one := workload("w"), workload("x", queued=1))
         queue.assume(popped(queue))
-        assert queue.place_of(one) is None
+        assert queue.state_of(one) is None
         popped(queue)
         queue.requeue(one, RequeueReason.FAILED_AFTER_NOMINATION, NOW)
-        assert queue.place_of(one) is PendingState.ACTIVE
+        assert queue.state_of(one) is PendingState.ACTIVE
 
     def test_best_effort_moves_on_and_strict_blocks(self) -> None:
         """G01 (SCH-236, SCH-238)"""
@@ -254,7 +254,7 @@ class TestRequeueing:
         assert fail(queue, RequeueReason.NAMESPACE_MISMATCH, "Misconfigured") == "A"
         assert admit(queue) == "B"
         assert queue.retry(NOW, lambda namespace: namespace == "team") == 0
-        assert queue.place_of(foreign) is PendingState.POOL
+        assert queue.state_of(foreign) is PendingState.INADMISSIBLE
         assert queue.retry(NOW, lambda namespace: namespace == "guest") == 1
         assert admit(queue) == "A"
 

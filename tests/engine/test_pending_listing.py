@@ -100,9 +100,9 @@ class TestSize:
         touched = []
         add = PendingHeap.add
 
-        def counted(shelf: PendingHeap, item: Item) -> None:
+        def counted(heap: PendingHeap, item: Item) -> None:
             touched.append(item)
-            add(shelf, item)
+            add(heap, item)
 
         monkeypatch.setattr(PendingHeap, "add", counted)
         for _ in range(3):
@@ -115,7 +115,7 @@ class TestSize:
         for number in range(2000):
             stays.priority = number
             queue.update(stays, NOW, changed=True)
-        kept = [item for frontier in queue._shelves._frontiers.values() for item in frontier.items]
+        kept = [item for head_heap in queue._heaps._head_heaps.values() for item in head_heap.items]
         assert len(kept) < 100
         group = queue._entries[stays.key].group
         assert group is not None
@@ -128,5 +128,5 @@ class TestSize:
             queue.push(one := workload(f"w{number}", kind=f"kind-{number}"), NOW)
             fail(queue, RequeueReason.NO_FIT)
             queue.remove(one)
-        assert not queue._shelves._groups
-        assert not queue._shelves._pooled
+        assert not queue._heaps._groups
+        assert not queue._heaps._inadmissible

@@ -157,7 +157,7 @@ class PendingMachine(RuleBasedStateMachine):
     @invariant()
     def everybody_is_in_the_same_place(self) -> None:
         for row in self.model.rows.values():
-            assert self.queue.place_of(row.workload) is row.place
+            assert self.queue.state_of(row.workload) is row.place
         assert self.queue.counts == tuple(self.model.count(place) for place in PendingState)
 
     @invariant()
@@ -171,12 +171,14 @@ class PendingMachine(RuleBasedStateMachine):
     @invariant()
     def bypassed_workloads_have_the_same_reason(self) -> None:
         for row in self.model.rows.values():
-            reason = self.model.failed.get(row.workload.equivalence, "") if row.place is PendingState.POOL else ""
+            reason = (
+                self.model.failed.get(row.workload.equivalence, "") if row.place is PendingState.INADMISSIBLE else ""
+            )
             assert self.queue.bypass_reason(row.workload) == reason
 
     @invariant()
     def the_next_waking_is_the_same(self) -> None:
-        expected = self.model.next_waking()
+        expected = self.model.next_backoff_end()
         assert self.queue.wake_at() == (None if expected == NO_END else expected)
 
 

@@ -12,24 +12,24 @@ from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import RequeueReason
 from kohort.engine.pending import PendingQueue
 from kohort.engine.pending import ranking as rankings
-from kohort.engine.pending.ranking import Ranking, Standing
+from kohort.engine.pending.ranking import Ranking, RankKey
 
 NAMES = [f"w{number}" for number in range(12)]
-STANDINGS: list[Standing] = [(0, (f"{number:03}", ""), ObjectKey("ns", str(number))) for number in range(40)]
+STANDINGS: list[RankKey] = [(0, (f"{number:03}", ""), ObjectKey("ns", str(number))) for number in range(40)]
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from(STANDINGS)), max_size=120))
-def test_a_ranking_is_a_sorted_list(steps: Sequence[tuple[bool, Standing]]) -> None:
+def test_a_ranking_is_a_sorted_list(steps: Sequence[tuple[bool, RankKey]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rankings, "LONGEST", 4)
-        ranking, model = Ranking(), set[Standing]()
-        for adds, standing in steps:
-            if adds and standing not in model:
-                ranking.add(standing)
-                model.add(standing)
-            elif not adds and standing in model:
-                ranking.discard(standing)
-                model.discard(standing)
+        patch.setattr(rankings, "MAX_LENGTH", 4)
+        ranking, model = Ranking(), set[RankKey]()
+        for adds, sort_key in steps:
+            if adds and sort_key not in model:
+                ranking.add(sort_key)
+                model.add(sort_key)
+            elif not adds and sort_key in model:
+                ranking.discard(sort_key)
+                model.discard(sort_key)
             assert list(ranking) == sorted(model)
             assert len(ranking) == len(model)
         assert [ranking.before(each) for each in STANDINGS] == [sum(m < each for m in model) for each in STANDINGS]

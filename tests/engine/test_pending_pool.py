@@ -7,7 +7,7 @@ import pytest
 from engine.pending_model import at, workload
 from engine.pending_queues import NOW, admit, best_effort, drained, fail, popped, retry, same, strict
 from kohort.engine.decisions import RequeueReason
-from kohort.engine.pending import Counts, PendingState
+from kohort.engine.pending import PendingCounts, PendingState
 from kohort.engine.records import NO_END
 
 
@@ -16,26 +16,26 @@ class TestEquivalence:
         """G23 (SCH-251, SCH-252)"""
         queue = best_effort(same(1), same(2), same(3), workload("S", queued=4, kind="small"))
         assert fail(queue, RequeueReason.PREEMPTION_NO_CANDIDATES) == "A1"
-        assert queue.counts == Counts(active=1, inadmissible=3, in_flight=0)
+        assert queue.counts == PendingCounts(active=1, inadmissible=3, in_flight=0)
         assert admit(queue) == "S"
         queue.push(same(4), NOW)
         assert queue.pop(NOW) is None
         assert retry(queue) == 4
         assert admit(queue) == "A1"
         assert fail(queue, RequeueReason.PREEMPTION_NO_CANDIDATES) == "A2"
-        assert queue.counts == Counts(active=0, inadmissible=3, in_flight=0)
+        assert queue.counts == PendingCounts(active=0, inadmissible=3, in_flight=0)
 
     def test_in_a_strict_queue_the_first_blocks(self) -> None:
         """G23 (SCH-251)"""
         queue = strict(same(1), same(2), workload("S", queued=4, kind="small"))
         assert [fail(queue, RequeueReason.NO_FIT) for _ in range(2)] == ["A1", "A1"]
-        assert queue.counts == Counts(active=3, inadmissible=0, in_flight=0)
+        assert queue.counts == PendingCounts(active=3, inadmissible=0, in_flight=0)
 
     def test_those_of_all_local_queues_and_namespaces_are_equal(self) -> None:
         """SCH-251"""
         queue = best_effort(same(1), same(2, local_queue="other"), same(3, namespace="guest"))
         fail(queue, RequeueReason.NO_FIT)
-        assert queue.counts == Counts(active=0, inadmissible=3, in_flight=0)
+        assert queue.counts == PendingCounts(active=0, inadmissible=3, in_flight=0)
 
     @pytest.mark.parametrize(
         "reason", [RequeueReason.PREEMPTION_GATED, RequeueReason.GENERIC, RequeueReason.NAMESPACE_MISMATCH]
@@ -91,7 +91,7 @@ class TestEquivalence:
         retry(queue)
         head.backoff_until = NO_END
         queue.requeue(head, RequeueReason.NO_FIT, NOW)
-        assert queue.counts == Counts(active=1, inadmissible=1, in_flight=0)
+        assert queue.counts == PendingCounts(active=1, inadmissible=1, in_flight=0)
 
 
 class TestRetrying:
@@ -108,9 +108,9 @@ class TestRetrying:
         queue = best_effort(same(1), foreign := same(2, namespace="guest"))
         fail(queue, RequeueReason.NO_FIT)
         assert retry(queue) == 1
-        assert queue.place_of(foreign) is PendingState.POOL
+        assert queue.state_of(foreign) is PendingState.INADMISSIBLE
         queue.push(newer := same(3, namespace="guest"), NOW)
-        assert queue.place_of(newer) is PendingState.ACTIVE
+        assert queue.state_of(newer) is PendingState.ACTIVE
 
     def test_namespaces_are_asked_about_once(self) -> None:
         queue = best_effort(*[workload(f"w{number}") for number in range(5)])
@@ -129,7 +129,7 @@ class TestRetrying:
         """SCH-260"""
         queue = best_effort(one := workload("w", backoff_until=NOW + timedelta(seconds=60)))
         assert retry(queue) == 0
-        assert queue.place_of(one) is PendingState.POOL
+        assert queue.state_of(one) is PendingState.INADMISSIBLE
         assert retry(queue, NOW + timedelta(seconds=60)) == 1
 
     def test_a_backoff_that_an_active_workload_got_holds_once_it_is_bypassed(self) -> None:
@@ -139,7 +139,7 @@ class TestRetrying:
         queue.update(late, NOW, changed=True)
         fail(queue, RequeueReason.NO_FIT)
         assert retry(queue) == 1
-        assert queue.place_of(late) is PendingState.POOL
+        assert queue.state_of(late) is PendingState.INADMISSIBLE
 
 
 class TestWaking:
@@ -166,15 +166,15 @@ class TestWaking:
         fail(queue, RequeueReason.NO_FIT)
         assert queue.wake(at(149)) == 0
         assert queue.wake(at(150)) == 2
-        assert queue.place_of(one) is PendingState.ACTIVE
-        assert queue.place_of(known) is PendingState.POOL
+        assert queue.state_of(one) is PendingState.ACTIVE
+        assert queue.state_of(known) is PendingState.INADMISSIBLE
         assert queue.wake_at() is None
 
     def test_a_backoff_that_was_lifted_ends_at_once(self) -> None:
         """SCH-221, SCH-223: it stays in the pool as nothing else changed, but not until the next retry"""
         queue = best_effort(workload("w", backoff_until=at(150)))
         queue.update(lifted := workload("w"), NOW, changed=False)
-        assert queue.place_of(lifted) is PendingState.POOL
+        assert queue.state_of(lifted) is PendingState.INADMISSIBLE
         assert queue.wake_at() == NOW
         assert queue.wake(NOW) == 1
 

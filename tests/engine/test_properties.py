@@ -173,7 +173,7 @@ def has_no_choice(queue: ClusterQueueInfo) -> bool:
 
 
 def is_parked(stage: ScenarioRunner, workload: WorkloadInfo, queue: ClusterQueueInfo) -> bool:
-    return stage.engine.store.pending[queue.name].place_of(workload) is PendingState.POOL
+    return stage.engine.store.pending[queue.name].state_of(workload) is PendingState.INADMISSIBLE
 
 
 def would_be_admitted(stage: ScenarioRunner, workload: WorkloadInfo) -> bool:
@@ -198,7 +198,7 @@ def strict_head(stage: ScenarioRunner, queue: ClusterQueueInfo) -> WorkloadInfo 
     if not queue.policies.is_strict or not queue.is_active:
         return None
     return next(
-        (each for each in pending.first(sum(pending.counts)) if pending.place_of(each) is PendingState.ACTIVE), None
+        (each for each in pending.first(sum(pending.counts)) if pending.state_of(each) is PendingState.ACTIVE), None
     )
 
 

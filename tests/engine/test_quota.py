@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kohort.api.amounts import UNLIMITED
 from kohort.engine.flavor_assigner import borrowing_level
 from kohort.engine.hierarchy import ClusterQueueNode, CohortNode, Hierarchy, HierarchyNode
-from kohort.engine.quota import Cell, FlavorResource, Quota
+from kohort.engine.quota import FlavorResource, Quota, QuotaCell
 
 FR = FlavorResource("f", "cpu")
 
@@ -225,7 +225,7 @@ def test_giving_everything_back_returns_the_tree_to_zero(tree: Tree) -> None:
     assert all(node.cells[FR].usage == 0 for node in all_nodes(tree.forest) if FR in node.cells)
 
 
-def respects_limits(cell: Cell) -> bool:
+def respects_limits(cell: QuotaCell) -> bool:
     within = cell.borrowing_limit is None or cell.usage <= cell.subtree + cell.borrowing_limit
     return within and (cell.parent is not None or cell.usage <= cell.subtree)
 

@@ -46,7 +46,7 @@ from kohort.engine.event_log import (
 from kohort.engine.event_log.header import VERSION, decisions_header, events_header, settings_of
 from kohort.engine.events import (
     DeviceClaimsCounted,
-    Event,
+    EngineEvent,
     EvictionFailed,
     ObjectDeleted,
     ObjectUpserted,
@@ -155,7 +155,7 @@ class TestEveryStep:
         ],
         ids=lambda event: type(getattr(event, "object", event)).__name__,
     )
-    def test_events(self, event: Event) -> None:
+    def test_events(self, event: EngineEvent) -> None:
         tape = Tape(engine=Deaf())
         tape.recorder.apply(event, DAWN)
         (entry,) = read_events(tape.events).entries
@@ -215,7 +215,7 @@ class Deaf(Engine):
         super().__init__()
         self.decisions = decisions or []
 
-    def apply(self, event: Event, now: datetime) -> None:
+    def apply(self, event: EngineEvent, now: datetime) -> None:
         pass
 
     def schedule(self, now: datetime) -> list[Decision]:
@@ -223,7 +223,7 @@ class Deaf(Engine):
 
 
 class Fragile(Engine):
-    def apply(self, event: Event, now: datetime) -> None:
+    def apply(self, event: EngineEvent, now: datetime) -> None:
         raise ZeroDivisionError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from kohort.engine.cycle import processing
-from kohort.engine.quota import Cell
+from kohort.engine.quota import QuotaCell
 from kohort.engine.records import ClusterQueueInfo
 from kohort.engine.usage_request import UsageRequest
 from oracle.differences import differences
@@ -21,7 +21,7 @@ Json = Any
 class _NegativeReservation:
     """An amount below zero, counted in the cell of the queue alone; stands in for the request when it is released."""
 
-    def __init__(self, cell: Cell, amount: int) -> None:
+    def __init__(self, cell: QuotaCell, amount: int) -> None:
         self.cell = cell
         self.amount = amount
         cell.usage += amount
@@ -34,7 +34,7 @@ _reservable = processing._reservable
 _hold = processing._Cycle._hold
 
 
-def _unbounded_below(cell: Cell, amount: int, borrow: int) -> int:
+def _unbounded_below(cell: QuotaCell, amount: int, borrow: int) -> int:
     if borrow > 0 and cell.borrowing_limit is not None:
         return min(amount, cell.nominal + cell.borrowing_limit - cell.usage)
     return _reservable(cell, amount, borrow)

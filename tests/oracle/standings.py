@@ -74,5 +74,5 @@ def _place(stage: ScenarioRunner, key: ObjectKey) -> str:
     record = stage.engine.store.workloads.get(key)
     if record is None or record.queue is None:
         return ""
-    place = stage.engine.store.pending[record.queue.name].place_of(record)
-    return {PendingState.ACTIVE: "active", PendingState.POOL: "pool"}.get(place, "") if place else ""
+    place = stage.engine.store.pending[record.queue.name].state_of(record)
+    return {PendingState.ACTIVE: "active", PendingState.INADMISSIBLE: "pool"}.get(place, "") if place else ""

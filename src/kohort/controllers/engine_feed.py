@@ -22,7 +22,7 @@ from kohort.api.meta import ObjectKey
 from kohort.controllers.workloads.assume_cache import WorkloadAssumeCache
 from kohort.controllers.workloads.variants import becomes_parent
 from kohort.engine.engine import Engine
-from kohort.engine.events import EngineObject, Event, ObjectDeleted, ObjectUpserted
+from kohort.engine.events import EngineEvent, EngineObject, ObjectDeleted, ObjectUpserted
 from kohort.engine.lifecycle.conditions import is_finished
 from kohort.kube.clock import Clock
 from kohort.kube.informer import SharedInformerFactory
@@ -73,7 +73,7 @@ class EngineFeed:
         """Call a function after each event; it must be cheap, because it is called often."""
         self._listeners.append(listener)
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: EngineEvent) -> None:
         """Apply an event to the engine."""
         self._engine.apply(event, self._clock.wall())
         for listener in self._listeners:

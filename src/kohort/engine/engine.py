@@ -13,7 +13,7 @@ from kohort.api.kueue.v1beta2.workload import Workload as WorkloadObject
 from kohort.api.meta import ObjectKey
 from kohort.engine.cycle_context import EngineCycleContext
 from kohort.engine.decisions import Decision
-from kohort.engine.events import Event
+from kohort.engine.events import EngineEvent
 from kohort.engine.explain import Explanation, explain, would_fit
 from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.read_model import EngineReadModel
@@ -52,7 +52,7 @@ class Engine:
         """Everything that decisions depend on besides the objects."""
         return self.store.settings
 
-    def apply(self, event: Event, now: datetime) -> None:
+    def apply(self, event: EngineEvent, now: datetime) -> None:
         """Take in an event."""
         self._events.apply(event, now)
 

@@ -68,4 +68,4 @@ class DeviceClaimsCounted:
     devices: tuple[PodSetDevices, ...]
 
 
-Event = ObjectUpserted | ObjectDeleted | DeviceClaimsCounted | ReservationFailed | EvictionFailed
+EngineEvent = ObjectUpserted | ObjectDeleted | DeviceClaimsCounted | ReservationFailed | EvictionFailed

@@ -35,28 +35,28 @@ def find_fair_targets(
     preemptor: WorkloadInfo,
     queue: ClusterQueueInfo,
     request: UsageRequest,
-    world: PreemptionContext,
+    context: PreemptionContext,
     rules: FairRules,
 ) -> list[PreemptionTarget]:
     """The workloads to preempt so that the requests fit, taken by share; empty where no fair set suffices."""
-    candidates = _candidates(preemptor, queue, request.needs, world)
+    candidates = _candidates(preemptor, queue, request.needs, context)
     if not could_suffice(candidates, queue, request):
         return []
-    candidates.sort(key=world.preemption_policy.order(queue, world))
-    targets = _FairSearch(queue, request, world, rules, candidates).run()
-    return targets if targets and world.preemption_policy.accepts(preemptor, targets) else []
+    candidates.sort(key=context.preemption_policy.order(queue, context))
+    targets = _FairSearch(queue, request, context, rules, candidates).run()
+    return targets if targets and context.preemption_policy.accepts(preemptor, targets) else []
 
 
 def _candidates(
-    preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: frozenset[FlavorResource], world: PreemptionContext
+    preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: frozenset[FlavorResource], context: PreemptionContext
 ) -> list[WorkloadInfo]:
     """Everybody whom the policies allow to be preempted (SCH-720)."""
-    found = world.preemption_policy.candidates(queue.policies.within_queue, preemptor, queue, needs)
+    found = context.preemption_policy.candidates(queue.policies.within_queue, preemptor, queue, needs)
     if queue.node.parent is not None and queue.policies.reclaim != "Never":
         for leaf in queue.node.parent.root().borrowing_queues(needs):
-            other = world.queue_at(leaf)
+            other = context.queue_at(leaf)
             if other is not None and other is not queue:
-                found += world.preemption_policy.candidates(queue.policies.reclaim, preemptor, other, needs)
+                found += context.preemption_policy.candidates(queue.policies.reclaim, preemptor, other, needs)
     return found
 
 
@@ -67,13 +67,13 @@ class _FairSearch:
         self,
         queue: ClusterQueueInfo,
         request: UsageRequest,
-        world: PreemptionContext,
+        context: PreemptionContext,
         rules: FairRules,
         candidates: list[WorkloadInfo],
     ) -> None:
         self.queue = queue
         self.request = request
-        self.world = world
+        self.context = context
         self.rules = rules
         self.shares = ShareCache()
         self.place = {workload.uid: place for place, workload in enumerate(candidates)}
@@ -226,7 +226,7 @@ class _Picker:
             if not self._has_candidates(leaf.name) or not (share.borrowed or is_own):
                 self.pruned.add(id(leaf))
                 continue
-            queue = self.search.queue if is_own else self.search.world.queue_at(leaf)
+            queue = self.search.queue if is_own else self.search.context.queue_at(leaf)
             if queue is not None and (best is None or self._goes_before(queue, share, best, best_share)):
                 best, best_share = queue, share
         return best, best_share

@@ -12,7 +12,7 @@ from kohort.engine.assignment import Assignment, FitMode, FlavorAssignment, Flav
 from kohort.engine.eligibility import FlavorEligibility
 from kohort.engine.hierarchy import ClusterQueueNode
 from kohort.engine.preemption_policy import PreemptionTarget
-from kohort.engine.quota import Cell, FlavorResource
+from kohort.engine.quota import FlavorResource, QuotaCell
 from kohort.engine.records import ClusterQueueInfo, Flavor, FlavorGroup, FlavorScanState, PodSetResources, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
 from kohort.engine.usage_request import CapacityModel, CapacityRequest, UsageRequest, released
@@ -364,7 +364,7 @@ def _preemption_mode(search: FlavorSearch, targets: list[PreemptionTarget]) -> F
 
 def borrowing_level(node: ClusterQueueNode, fr: FlavorResource, amount: int) -> tuple[int, bool]:
     """How far up the request borrows, and whether what it needs could be reclaimed there (SCH-441)."""
-    cell: Cell = node.cells[fr]
+    cell: QuotaCell = node.cells[fr]
     if node.parent is None or not cell.borrows_with(amount):
         return 0, node.parent is not None
     rest = amount - cell.local_available

@@ -7,7 +7,7 @@ tree, and the sums are set anew before the next question.
 from collections.abc import Iterable, Iterator, Mapping
 
 from kohort.api.amounts import add
-from kohort.engine.quota import NO_QUOTA, Cell, FlavorResource, Quota
+from kohort.engine.quota import NO_QUOTA, FlavorResource, Quota, QuotaCell
 
 Quotas = Mapping[FlavorResource, Quota]
 
@@ -22,7 +22,7 @@ class HierarchyNode:
         self.parent: CohortNode | None = None
         self.quotas: Quotas = {}
         self.weight = 1.0
-        self.cells: dict[FlavorResource, Cell] = {}
+        self.cells: dict[FlavorResource, QuotaCell] = {}
 
     def ancestors(self) -> Iterator["CohortNode"]:
         """Cohorts from the parent to the root."""
@@ -38,14 +38,14 @@ class HierarchyNode:
             node = node.parent
         return node
 
-    def cell(self, fr: FlavorResource) -> Cell:
+    def cell(self, fr: FlavorResource) -> QuotaCell:
         """The cell of a flavor-resource, made with no quota where there is none yet.
 
         Where the parents run in a circle it stands alone, as no sums are made there (SCH-402).
         """
         cell = self.cells.get(fr)
         if cell is None:
-            cell = self.cells[fr] = Cell(self)
+            cell = self.cells[fr] = QuotaCell(self)
             if self.parent is not None and not self.is_cyclic:
                 cell.parent = self.parent.cell(fr)
                 cell.settle_potential()
@@ -249,7 +249,7 @@ def _collect(top: HierarchyNode) -> set[FlavorResource]:
     return found
 
 
-def _settle_up(node: HierarchyNode, fr: FlavorResource) -> Cell | None:
+def _settle_up(node: HierarchyNode, fr: FlavorResource) -> QuotaCell | None:
     """Set the sums of one flavor-resource below and at a node; None where the subtree does not know it."""
     below = [] if isinstance(node, ClusterQueueNode) else [_settle_up(member, fr) for member in _members(node)]
     known = [cell for cell in below if cell is not None]
@@ -257,7 +257,7 @@ def _settle_up(node: HierarchyNode, fr: FlavorResource) -> Cell | None:
         return None
     cell = node.cells.get(fr)
     if cell is None:
-        cell = node.cells[fr] = Cell(node)
+        cell = node.cells[fr] = QuotaCell(node)
     cell.take_quota(node.quotas.get(fr, NO_QUOTA))
     cell.is_listed = fr in node.quotas or any(child.is_listed for child in known)
     if isinstance(node, CohortNode):

@@ -73,20 +73,20 @@ class PreemptionCandidates(msgspec.Struct, frozen=True):
 
 
 def find_candidates(
-    preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest, world: PreemptionContext
+    preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest, context: PreemptionContext
 ) -> PreemptionCandidates:
     """Everybody whom the policies allow to be preempted and whom some attempt could use."""
-    own = world.preemption_policy.candidates(queue.policies.within_queue, preemptor, queue, request.needs)
+    own = context.preemption_policy.candidates(queue.policies.within_queue, preemptor, queue, request.needs)
     hierarchical: list[PreemptionCandidate] = []
     priority: list[PreemptionCandidate] = []
     if queue.node.parent is not None and queue.policies.reclaim != "Never":
         others_count = queue.policies.borrow_policy != "Never" or _could_stay_within_nominal(queue, own, request)
         for ancestor, below, has_advantage in _levels(queue, request):
             if has_advantage:
-                donors = _donors(ancestor, below, preemptor, queue, request.needs, world)
+                donors = _donors(ancestor, below, preemptor, queue, request.needs, context)
                 hierarchical += [PreemptionCandidate(each, IN_COHORT_RECLAMATION, ancestor) for each in donors]
             elif others_count:
-                donors = _donors(ancestor, below, preemptor, queue, request.needs, world)
+                donors = _donors(ancestor, below, preemptor, queue, request.needs, context)
                 priority += [_priority_candidate(preemptor, queue, each, ancestor) for each in donors]
     return PreemptionCandidates(hierarchical, priority, [PreemptionCandidate(each, IN_CLUSTER_QUEUE) for each in own])
 
@@ -137,7 +137,7 @@ def _donors(
     preemptor: WorkloadInfo,
     queue: ClusterQueueInfo,
     needs: frozenset[FlavorResource],
-    world: PreemptionContext,
+    context: PreemptionContext,
 ) -> list[WorkloadInfo]:
     """Workloads below a cohort that may be reclaimed, descending only where something is borrowed."""
     found: list[WorkloadInfo] = []
@@ -145,11 +145,11 @@ def _donors(
         if member is visited:
             continue
         if isinstance(member, CohortNode):
-            found += _donors(member, visited, preemptor, queue, needs, world)
+            found += _donors(member, visited, preemptor, queue, needs, context)
             continue
-        other = world.queue_at(member)
+        other = context.queue_at(member)
         if other is not None:
-            found += world.preemption_policy.candidates(queue.policies.reclaim, preemptor, other, needs)
+            found += context.preemption_policy.candidates(queue.policies.reclaim, preemptor, other, needs)
     return found
 
 
@@ -164,18 +164,18 @@ class PreemptionAttempt(Enum):
 
 
 def find_targets(
-    preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest, world: PreemptionContext
+    preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest, context: PreemptionContext
 ) -> list[PreemptionTarget]:
     """The workloads to preempt so that the requests fit; empty where no allowed set suffices (SCH-634)."""
-    candidates = find_candidates(preemptor, queue, request, world)
+    candidates = find_candidates(preemptor, queue, request, context)
     attempts = _attempts(candidates, queue, request.needs)
     promising = [attempt for attempt in attempts if _could_suffice(candidates, attempt, queue, request)]
     if not promising:
         return []
-    ordered = candidates.ordered(world.preemption_policy.order(queue, world))
+    ordered = candidates.ordered(context.preemption_policy.order(queue, context))
     for attempt in promising:
         targets = _walk(ordered, request.needs, attempt, _fit_test(queue, request, attempt))
-        if targets and world.preemption_policy.accepts(preemptor, targets):
+        if targets and context.preemption_policy.accepts(preemptor, targets):
             return targets
     return []
 

@@ -18,10 +18,6 @@ class FlavorResource(msgspec.Struct, frozen=True, order=True, gc=False, cache_ha
     resource: str
 
 
-Usage = dict[FlavorResource, int]
-"""How much of each, in internal units."""
-
-
 class Quota(NamedTuple):
     """What a ClusterQueue or Cohort says about one flavor-resource, in internal units (SCH-103).
 
@@ -36,7 +32,7 @@ class Quota(NamedTuple):
 NO_QUOTA = Quota(0)
 
 
-class Cell:
+class QuotaCell:
     """Quota and use of one flavor-resource at one node."""
 
     __slots__ = (
@@ -56,8 +52,8 @@ class Cell:
     def __init__(self, owner: object = None) -> None:
         self.owner = owner
         """The node whose cell it is."""
-        self.parent: Cell | None = None
-        self.borrowers: dict[Cell, None] = {}
+        self.parent: QuotaCell | None = None
+        self.borrowers: dict[QuotaCell, None] = {}
         """The children that use more than they have, so that nobody searches all of them for a victim."""
         self.nominal = 0
         self.borrowing_limit: int | None = None
@@ -79,7 +75,7 @@ class Cell:
         self.subtree = quota.nominal
         self.borrowers.clear()
 
-    def take_child(self, child: "Cell") -> None:
+    def take_child(self, child: "QuotaCell") -> None:
         """Count a child's lendable quota (SCH-410) and its use beyond what is its own (SCH-421)."""
         self.subtree = add(self.subtree, subtract(child.subtree, child.local))
         self.usage += max(0, child.usage - child.local)

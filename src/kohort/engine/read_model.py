@@ -14,7 +14,7 @@ from kohort.api.meta import ObjectKey
 from kohort.engine.drs import share_of
 from kohort.engine.hierarchy import ClusterQueueNode, CohortNode, HierarchyNode
 from kohort.engine.obstacles import Obstacle, find_obstacle
-from kohort.engine.pending import Counts, PendingState, QueuePosition
+from kohort.engine.pending import PendingCounts, PendingState, QueuePosition
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.state.store import EngineStore, LocalQueueInfo
 from kohort.engine.usage_history import UsageHistory
@@ -25,10 +25,10 @@ class PendingView(Protocol):
     """The pending workloads of a ClusterQueue, for reading."""
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> PendingCounts:
         """How many workloads are in each state."""
 
-    def place_of(self, workload: WorkloadInfo, /) -> PendingState | None:
+    def state_of(self, workload: WorkloadInfo, /) -> PendingState | None:
         """The state of a workload; None where it is not pending here."""
 
     def position_of(self, workload: WorkloadInfo, /) -> QueuePosition:

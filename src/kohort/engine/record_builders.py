@@ -85,7 +85,7 @@ def effective_priority(workload: v1beta2.Workload, gates: FeatureGates) -> int:
     return base + (priority_boost(annotations) or 0)
 
 
-class Conditions(msgspec.Struct, frozen=True):
+class WorkloadConditions(msgspec.Struct, frozen=True):
     """The conditions of a workload, looked through once for the many questions that a new object raises."""
 
     by_type: Mapping[str, Condition]
@@ -93,10 +93,10 @@ class Conditions(msgspec.Struct, frozen=True):
     """Types of those that hold."""
 
 
-NO_CONDITIONS = Conditions({}, frozenset())
+NO_CONDITIONS = WorkloadConditions({}, frozenset())
 
 
-def conditions_of(workload: v1beta2.Workload) -> Conditions:
+def conditions_of(workload: v1beta2.Workload) -> WorkloadConditions:
     """All conditions of the object."""
     conditions = workload.status.conditions
     if not conditions:
@@ -106,10 +106,10 @@ def conditions_of(workload: v1beta2.Workload) -> Conditions:
         by_type[each.type] = each
         if each.status == "True":
             true.add(each.type)
-    return Conditions(by_type, true)
+    return WorkloadConditions(by_type, true)
 
 
-def queue_timestamp(workload: v1beta2.Workload, conditions: Conditions, settings: EngineSettings) -> datetime:
+def queue_timestamp(workload: v1beta2.Workload, conditions: WorkloadConditions, settings: EngineSettings) -> datetime:
     """What decides who waited longer (SCH-211)."""
     if "Evicted" in conditions.true:
         evicted = conditions.by_type["Evicted"]
@@ -124,7 +124,7 @@ def queue_timestamp(workload: v1beta2.Workload, conditions: Conditions, settings
     return workload.metadata.creation_timestamp or EPOCH
 
 
-def backoff_until(workload: v1beta2.Workload, conditions: Conditions) -> datetime | None:
+def backoff_until(workload: v1beta2.Workload, conditions: WorkloadConditions) -> datetime | None:
     """Until when the workload may not be tried again (SCH-223)."""
     requeued = conditions.by_type.get("Requeued")
     if requeued is not None and requeued.status == "False":
@@ -132,12 +132,12 @@ def backoff_until(workload: v1beta2.Workload, conditions: Conditions) -> datetim
     return workload.status.requeue_state.requeue_at if workload.status.requeue_state else None
 
 
-def is_over(workload: v1beta2.Workload, conditions: Conditions) -> bool:
+def is_over(workload: v1beta2.Workload, conditions: WorkloadConditions) -> bool:
     """Whether the workload has ended or is not to run."""
     return "Finished" in conditions.true or not workload.spec.active
 
 
-def holds_quota(workload: v1beta2.Workload, conditions: Conditions) -> bool:
+def holds_quota(workload: v1beta2.Workload, conditions: WorkloadConditions) -> bool:
     """Whether the workload has an active reservation (SCH-420); a parent's is that of its variant (SCH-1110)."""
     reserved = "QuotaReserved" in conditions.true and workload.status.admission is not None
     return reserved and not is_over(workload, conditions) and not is_parent(workload)
@@ -155,7 +155,7 @@ def parent_of(workload: v1beta2.Workload, gates: FeatureGates) -> str:
     return next((owner.uid for owner in workload.metadata.owner_references if owner.kind == "Workload"), "")
 
 
-def is_admissible(workload: v1beta2.Workload, conditions: Conditions, gates: FeatureGates) -> bool:
+def is_admissible(workload: v1beta2.Workload, conditions: WorkloadConditions, gates: FeatureGates) -> bool:
     """Whether the workload may wait in a queue at all (SCH-201)."""
     true = conditions.true
     return not (
@@ -168,7 +168,7 @@ def is_admissible(workload: v1beta2.Workload, conditions: Conditions, gates: Fea
     )
 
 
-def _is_on_hold(conditions: Conditions) -> bool:
+def _is_on_hold(conditions: WorkloadConditions) -> bool:
     reservation = conditions.by_type.get("QuotaReserved")
     return reservation is not None and reservation.status == "False" and reservation.reason == "OnHold"
 
@@ -191,7 +191,7 @@ def is_rewritten(old: v1beta2.Workload, new: v1beta2.Workload) -> bool:
     )
 
 
-def reactivates_inadmissible(old: v1beta2.Workload, new: v1beta2.Workload, conditions: Conditions) -> bool:
+def reactivates_inadmissible(old: v1beta2.Workload, new: v1beta2.Workload, conditions: WorkloadConditions) -> bool:
     """Whether a change gives a workload that was found wanting another look (SCH-221)."""
     return _rewriting_matters(old, new) or status_matters(old, new, conditions)
 
@@ -205,7 +205,7 @@ def _rewriting_matters(old: v1beta2.Workload, new: v1beta2.Workload) -> bool:
     )
 
 
-def status_matters(old: v1beta2.Workload, new: v1beta2.Workload, conditions: Conditions) -> bool:
+def status_matters(old: v1beta2.Workload, new: v1beta2.Workload, conditions: WorkloadConditions) -> bool:
     """The same of the status alone (SCH-221)."""
     before, after = old.status, new.status
     return (

@@ -26,7 +26,7 @@ NO_END: Final = datetime.max.replace(tzinfo=UTC)
 """A time that never comes."""
 
 
-NOWHERE: Final = ObjectKey("", "")
+NO_QUEUE: Final = ObjectKey("", "")
 """The LocalQueue of a workload that was not yet read."""
 
 
@@ -140,7 +140,7 @@ class WorkloadInfo:
         self.uid = uid
         self.creation_order: CreationOrder = (uid, uid)
         self.object: v1beta2.Workload | None = None
-        self.local_queue = NOWHERE
+        self.local_queue = NO_QUEUE
         self.queue: ClusterQueueInfo | None = None
         """The ClusterQueue where it waits or holds quota."""
         self.priority = 0

@@ -93,7 +93,7 @@ class CycleRunner:
         made = self._run_once(tree, now)
         if made.moved:
             scans.pop(root, None)
-        if made.moved or _leads_on(made.scan, scans.setdefault(root, set())):
+        if made.moved or _can_progress(made.scan, scans.setdefault(root, set())):
             self._store.dirty.add(tree[0].name)
         return made.decisions
 
@@ -169,9 +169,9 @@ class CycleRunner:
         pending.requeue(entry.workload, entry.decision.requeue, now, entry.decision.reason)
         self._pending.note_backoff(entry.workload, entry.queue)
         is_new = not entry.head.is_preemptor and pending.is_preemptor(entry.workload)
-        return (is_new and self._context.rules.preemptors_first) or pending.place_of(
+        return (is_new and self._context.rules.preemptors_first) or pending.state_of(
             entry.workload
-        ) is PendingState.POOL
+        ) is PendingState.INADMISSIBLE
 
     def _scan(self, entries: list[CycleEntry]) -> "Scan":
         """How far everybody's search for flavors came, if somebody's goes on or starts over next time (SCH-550)."""
@@ -202,7 +202,7 @@ class MergedDecisions:
         return [*self._done, *self._waits.values()]
 
 
-def _leads_on(scan: Scan, before: set[Scan]) -> bool:
+def _can_progress(scan: Scan, before: set[Scan]) -> bool:
     """Whether resuming the search for flavors can succeed: it starts over at its end, so a run bounds it."""
     if not scan or scan in before or len(before) == MAX_SCANS:
         return False

@@ -13,14 +13,14 @@ from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.slices import expand
 from kohort.api.meta import ObjectKey
-from kohort.engine.record_builders import Conditions
+from kohort.engine.record_builders import WorkloadConditions
 from kohort.engine.records import SecondPassReason
 
 DELAYS: Final = tuple(timedelta(seconds=seconds) for seconds in (1, 2, 4, 8, 16, 30))
 """Before each attempt; the last one for all that follow (SCH-271)."""
 
 
-def need_of(thing: v1beta2.Workload, conditions: Conditions, gates: FeatureGates) -> SecondPassReason | None:
+def need_of(thing: v1beta2.Workload, conditions: WorkloadConditions, gates: FeatureGates) -> SecondPassReason | None:
     """Why a workload that holds quota needs a second pass, if it does (SCH-270)."""
     status = thing.status
     if not (status.unhealthy_nodes or status.admission_checks) or "Evicted" in conditions.true:

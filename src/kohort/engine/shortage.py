@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from kohort.api.amounts import add, format_amount, subtract
 from kohort.engine.hierarchy import ClusterQueueNode, CohortNode, HierarchyNode
-from kohort.engine.quota import Cell, FlavorResource
+from kohort.engine.quota import FlavorResource, QuotaCell
 
 NAMED_KEEPERS: Final = 3
 """How many of those who keep quota back are told by name, those who keep most."""
@@ -96,11 +96,11 @@ class Shortage:
     @property
     def keeping(self) -> str:
         """Who keeps quota back, as a clause to follow; empty where nobody does."""
-        told = [
+        reported = [
             f"{keeper.place} lends only {self.shown(keeper.lends)} of its {self.shown(keeper.has)}"
             for keeper in self.keepers
         ]
-        return f"; {', '.join(told)}" if told else ""
+        return f"; {', '.join(reported)}" if reported else ""
 
 
 def shortages(queue: ClusterQueueNode, fr: FlavorResource, amount: int) -> tuple[Shortage, ...]:
@@ -125,7 +125,7 @@ def _too_tight(queue: ClusterQueueNode, fr: FlavorResource, amount: int) -> Iter
         amount -= cell.local_available
 
 
-def _allowed(cell: Cell) -> int | None:
+def _allowed(cell: QuotaCell) -> int | None:
     """What a node may use in all; None where only the nodes above it set bounds."""
     if cell.parent is None:
         return cell.subtree
@@ -142,7 +142,7 @@ def _shortage(path: list[HierarchyNode], fr: FlavorResource, allowed: int, missi
         limit = BindingLimit.NOMINAL
     else:
         limit = BindingLimit.LENDING_LIMIT if kept >= missing else BindingLimit.COHORT_CAPACITY
-    return Shortage(fr, limit, place_of(node), cell.subtree, allowed, cell.usage, missing, keepers, kept)
+    return Shortage(fr, limit, node_ref(node), cell.subtree, allowed, cell.usage, missing, keepers, kept)
 
 
 def _beyond_maximum(queue: ClusterQueueNode, fr: FlavorResource, amount: int) -> Shortage:
@@ -156,22 +156,22 @@ def _beyond_maximum(queue: ClusterQueueNode, fr: FlavorResource, amount: int) ->
             break
     keepers, kept = _keepers(path, fr, _local)
     own = path[-1].cells[fr].subtree
-    return Shortage(fr, BindingLimit.MAXIMUM, place_of(path[-1]), own, most, 0, amount - most, keepers, kept)
+    return Shortage(fr, BindingLimit.MAXIMUM, node_ref(path[-1]), own, most, 0, amount - most, keepers, kept)
 
 
 # Who keeps quota back
 
 
-def _idle(cell: Cell) -> int:
+def _idle(cell: QuotaCell) -> int:
     return cell.local_available
 
 
-def _local(cell: Cell) -> int:
+def _local(cell: QuotaCell) -> int:
     return cell.local
 
 
 def _keepers(
-    path: list[HierarchyNode], fr: FlavorResource, kept_by: Callable[[Cell], int]
+    path: list[HierarchyNode], fr: FlavorResource, kept_by: Callable[[QuotaCell], int]
 ) -> tuple[tuple[WithheldQuota, ...], int]:
     """Who beside the path keeps how much from the nodes on it: the chief ones, and the sum over all."""
     found: list[WithheldQuota] = []
@@ -183,7 +183,7 @@ def _keepers(
 
 
 def _keepers_below(
-    cohort: CohortNode, besides: HierarchyNode, fr: FlavorResource, kept_by: Callable[[Cell], int]
+    cohort: CohortNode, besides: HierarchyNode, fr: FlavorResource, kept_by: Callable[[QuotaCell], int]
 ) -> Iterator[WithheldQuota]:
     """Below a cohort with a lending limit of its own nobody else matters: what they gave, it would keep."""
     for member in cohort.members():
@@ -193,9 +193,9 @@ def _keepers_below(
         if cell.lending_limit is None and isinstance(member, CohortNode):
             yield from _keepers_below(member, besides, fr, kept_by)
         elif kept_by(cell) > 0:
-            yield WithheldQuota(place_of(member), subtract(cell.subtree, cell.local), cell.subtree, kept_by(cell))
+            yield WithheldQuota(node_ref(member), subtract(cell.subtree, cell.local), cell.subtree, kept_by(cell))
 
 
-def place_of(node: HierarchyNode) -> QuotaNodeRef:
+def node_ref(node: HierarchyNode) -> QuotaNodeRef:
     """A node by name."""
     return QuotaNodeRef("cohort" if isinstance(node, CohortNode) else "queue", node.name)

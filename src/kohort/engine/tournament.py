@@ -35,7 +35,7 @@ class Contender(msgspec.Struct, frozen=True):
     is_preemptor: bool = False
 
 
-Rank = tuple[object, ...]
+_Rank = tuple[object, ...]
 
 
 class Tournament:
@@ -49,9 +49,9 @@ class Tournament:
         self._loners: list[Contender] = []
         """Entries of a queue without cohort, who compete with nobody."""
         self._root: CohortNode | None = None
-        self._entered: dict[CohortNode, list[tuple[Rank, Contender]]] = {}
+        self._entered: dict[CohortNode, list[tuple[_Rank, Contender]]] = {}
         """Entries of the queues right below a cohort, the worst first, each with its rank there."""
-        self._champions: dict[CohortNode, tuple[Rank, Contender] | None] = {}
+        self._champions: dict[CohortNode, tuple[_Rank, Contender] | None] = {}
         """The best below a cohort, with its rank at the cohort's parent, as long as nothing below changed."""
         for contender in contenders:
             self._enter(contender)
@@ -87,7 +87,7 @@ class Tournament:
         for ancestor in winner.queue.node.ancestors():
             self._champions.pop(ancestor, None)
 
-    def _champion(self, cohort: CohortNode) -> tuple[Rank, Contender] | None:
+    def _champion(self, cohort: CohortNode) -> tuple[_Rank, Contender] | None:
         if cohort in self._champions:
             return self._champions[cohort]
         entered = self._entered.get(cohort)
@@ -102,7 +102,7 @@ class Tournament:
         self._champions[cohort] = best
         return best
 
-    def _rank_below(self, cohort: CohortNode, contender: Contender) -> Rank:
+    def _rank_below(self, cohort: CohortNode, contender: Contender) -> _Rank:
         """Rank among the children of a cohort, by the share of the child on whose side the entry is."""
         cells = contender.queue.node.cells
         for fr, amount in contender.usage.items():
@@ -116,7 +116,7 @@ class Tournament:
         return _rank(contender, share, self._rules)
 
 
-def _rank(contender: Contender, share: DominantResourceShare, rules: TournamentRules) -> Rank:
+def _rank(contender: Contender, share: DominantResourceShare, rules: TournamentRules) -> _Rank:
     """SCH-731, the best first; a stable key ends full ties."""
     borrows = any(amount > 0 and fr in share.borrowed for fr, amount in contender.usage.items())
     return (

@@ -17,9 +17,9 @@ from kohort.api.meta import ObjectKey
 from kohort.api.quantity import NANO, Quantity
 from kohort.api.times import Nanoseconds, from_timedelta, parse_duration, to_timedelta
 
-Amounts = Mapping[str, int]
+_Amounts = Mapping[str, int]
 """Amounts per resource in internal units."""
-Nanos = dict[str, int]
+_Nanos = dict[str, int]
 """Amounts per resource in billionths of a unit; of a core for `cpu`."""
 
 _NANOS_PER_MILLI = NANO // 1000
@@ -45,18 +45,18 @@ def decay(elapsed: Nanoseconds, half_life: Nanoseconds) -> float:
     return 1.0 - 0.5 ** (elapsed / half_life) if half_life else 0.0
 
 
-def scaled(amounts: Mapping[str, int], factor: float) -> Nanos:
+def scaled(amounts: Mapping[str, int], factor: float) -> _Nanos:
     """Products with the factor as it is written in decimals, rounded down to the billionth (SCH-803)."""
     numerator, denominator = Decimal(repr(factor)).as_integer_ratio()
     return {resource: amount * numerator // denominator for resource, amount in amounts.items()}
 
 
-def to_nanos(amounts: Amounts) -> Nanos:
+def to_nanos(amounts: _Amounts) -> _Nanos:
     """Amounts in internal units as billionths; `cpu` is counted in thousandths there (SCH-101)."""
     return {name: amount * (_NANOS_PER_MILLI if name == CPU else NANO) for name, amount in amounts.items()}
 
 
-def _add(total: Nanos, amounts: Mapping[str, int], sign: int = 1) -> None:
+def _add(total: _Nanos, amounts: Mapping[str, int], sign: int = 1) -> None:
     for resource, amount in amounts.items():
         total[resource] = total.get(resource, 0) + sign * amount
 
@@ -66,33 +66,33 @@ class LocalQueueUsageRecord:
 
     __slots__ = ("consumed", "owed", "penalties", "updated_at", "usage")
 
-    def __init__(self, consumed: Nanos, now: datetime) -> None:
+    def __init__(self, consumed: _Nanos, now: datetime) -> None:
         self.consumed = consumed
-        self.penalties: dict[ObjectKey, Nanos] = {}
+        self.penalties: dict[ObjectKey, _Nanos] = {}
         """Per workload that was reserved and not admitted yet."""
-        self.owed: Nanos = {}
+        self.owed: _Nanos = {}
         """Sum of the penalties."""
         self.updated_at = now
         self.usage: float | None = None
         """The last answer, as long as nothing changed; whatever the weight of the LocalQueue."""
 
-    def sample(self, admitted: Amounts, now: datetime, half_life: Nanoseconds) -> None:
+    def sample(self, admitted: _Amounts, now: datetime, half_life: Nanoseconds) -> None:
         """Forget a part of the past and count the present in its place (SCH-803)."""
-        consumed: Nanos = {}
+        consumed: _Nanos = {}
         if half_life:
             forgotten = decay(max(0, from_timedelta(now - self.updated_at)), half_life)
             consumed = scaled(self.consumed, 1.0 - forgotten)
             _add(consumed, scaled(to_nanos(admitted), forgotten))
         self.consumed, self.updated_at, self.usage = consumed, now, None
 
-    def charge(self, workload: ObjectKey, penalty: Nanos) -> None:
+    def charge(self, workload: ObjectKey, penalty: _Nanos) -> None:
         """Record a penalty in place of any former one of the workload (SCH-805)."""
         self.drop(workload)
         self.penalties[workload] = penalty
         _add(self.owed, penalty)
         self.usage = None
 
-    def drop(self, workload: ObjectKey) -> Nanos | None:
+    def drop(self, workload: ObjectKey) -> _Nanos | None:
         """Take the workload's penalty out, if there is one."""
         penalty = self.penalties.pop(workload, None)
         if penalty is not None:
@@ -115,7 +115,7 @@ class UsageHistory:
     def __init__(self, rules: HistoryRules) -> None:
         self.rules = rules
         self._entry_part = decay(rules.interval, rules.half_life)
-        self._ledgers: dict[ObjectKey, LocalQueueUsageRecord] = {}
+        self._records: dict[ObjectKey, LocalQueueUsageRecord] = {}
         self._weights: dict[ObjectKey, float] = {}
 
     def set_weight(self, local_queue: ObjectKey, weight: float) -> bool:
@@ -126,72 +126,72 @@ class UsageHistory:
 
     def seed(self, local_queue: ObjectKey, consumed: ResourceList, now: datetime) -> None:
         """Open the account with what the status says, unless it is open already (SCH-807)."""
-        if local_queue not in self._ledgers:
+        if local_queue not in self._records:
             nanos = {name: Quantity.parse(quantity).nanos for name, quantity in consumed.items()}
-            self._ledgers[local_queue] = LocalQueueUsageRecord(nanos, now)
+            self._records[local_queue] = LocalQueueUsageRecord(nanos, now)
 
     def forget(self, local_queue: ObjectKey) -> None:
         """The LocalQueue is gone."""
-        self._ledgers.pop(local_queue, None)
+        self._records.pop(local_queue, None)
         self._weights.pop(local_queue, None)
 
-    def sample(self, local_queue: ObjectKey, admitted: Amounts, now: datetime) -> bool:
+    def sample(self, local_queue: ObjectKey, admitted: _Amounts, now: datetime) -> bool:
         """Bring the account up to date if it is new, it is time, or a penalty is pending; whether it was (SCH-803).
 
         `admitted` is what the admitted workloads of the LocalQueue use, over all flavors; a resource that is used
         by others in the ClusterQueue only is there with 0.
         """
-        is_new = local_queue not in self._ledgers
-        ledger = self._ledger(local_queue, now)
-        is_time = from_timedelta(now - ledger.updated_at) >= self.rules.interval
-        if is_new or is_time or ledger.penalties:
-            ledger.sample(admitted, now, self.rules.half_life)
+        is_new = local_queue not in self._records
+        record = self._record(local_queue, now)
+        is_time = from_timedelta(now - record.updated_at) >= self.rules.interval
+        if is_new or is_time or record.penalties:
+            record.sample(admitted, now, self.rules.half_life)
             return True
         return False
 
     def due_at(self, local_queue: ObjectKey) -> datetime | None:
         """When the account is sampled next; None where there is none (SCH-803)."""
-        ledger = self._ledgers.get(local_queue)
-        return None if ledger is None else ledger.updated_at + to_timedelta(self.rules.interval)
+        record = self._records.get(local_queue)
+        return None if record is None else record.updated_at + to_timedelta(self.rules.interval)
 
-    def charge(self, local_queue: ObjectKey, workload: ObjectKey, requests: Amounts, now: datetime) -> None:
+    def charge(self, local_queue: ObjectKey, workload: ObjectKey, requests: _Amounts, now: datetime) -> None:
         """Count a workload that just got its reservation with what one interval would add (SCH-805)."""
-        self._ledger(local_queue, now).charge(workload, scaled(to_nanos(requests), self._entry_part))
+        self._record(local_queue, now).charge(workload, scaled(to_nanos(requests), self._entry_part))
 
-    def settle(self, local_queue: ObjectKey, workload: ObjectKey, admitted: Amounts, now: datetime) -> bool:
+    def settle(self, local_queue: ObjectKey, workload: ObjectKey, admitted: _Amounts, now: datetime) -> bool:
         """The workload was admitted: its penalty becomes consumption; whether there was one (SCH-806)."""
-        ledger = self._ledger(local_queue, now)
-        penalty = ledger.drop(workload)
+        record = self._record(local_queue, now)
+        penalty = record.drop(workload)
         if penalty is None:
             return False
-        ledger.sample(admitted, now, self.rules.half_life)
-        _add(ledger.consumed, penalty)
+        record.sample(admitted, now, self.rules.half_life)
+        _add(record.consumed, penalty)
         return True
 
     def drop(self, local_queue: ObjectKey, workload: ObjectKey) -> None:
         """The workload's penalty lapses: write failed, deleted, moved, finished or inactive (SCH-806)."""
-        ledger = self._ledgers.get(local_queue)
-        if ledger is not None:
-            ledger.drop(workload)
+        record = self._records.get(local_queue)
+        if record is not None:
+            record.drop(workload)
 
     def usage_of(self, local_queue: ObjectKey) -> float:
         """What decides whose turn it is (SCH-804)."""
         weight = self._weights.get(local_queue, 1.0)
         if weight <= 0:
             return inf
-        ledger = self._ledgers.get(local_queue)
-        return 0.0 if ledger is None else ledger.weighed(self.rules.weights) / weight
+        record = self._records.get(local_queue)
+        return 0.0 if record is None else record.weighed(self.rules.weights) / weight
 
     def status_of(self, local_queue: ObjectKey) -> AdmissionFairSharingStatus | None:
         """The account as the LocalQueue's status shows it; None where there is none (SCH-807)."""
-        ledger = self._ledgers.get(local_queue)
-        if ledger is None:
+        record = self._records.get(local_queue)
+        if record is None:
             return None
-        consumed: ResourceList = {name: str(Quantity(amount)) for name, amount in sorted(ledger.consumed.items())}
-        return AdmissionFairSharingStatus(consumed_resources=consumed, last_update=ledger.updated_at)
+        consumed: ResourceList = {name: str(Quantity(amount)) for name, amount in sorted(record.consumed.items())}
+        return AdmissionFairSharingStatus(consumed_resources=consumed, last_update=record.updated_at)
 
-    def _ledger(self, local_queue: ObjectKey, now: datetime) -> LocalQueueUsageRecord:
-        ledger = self._ledgers.get(local_queue)
-        if ledger is None:
-            ledger = self._ledgers[local_queue] = LocalQueueUsageRecord({}, now)
-        return ledger
+    def _record(self, local_queue: ObjectKey, now: datetime) -> LocalQueueUsageRecord:
+        record = self._records.get(local_queue)
+        if record is None:
+            record = self._records[local_queue] = LocalQueueUsageRecord({}, now)
+        return record

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kohort.api.amounts import UNLIMITED, add
 from kohort.engine.engine import Engine
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
-from kohort.engine.quota import Cell, FlavorResource
+from kohort.engine.quota import FlavorResource, QuotaCell
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _figures(node: HierarchyNode, asked: Mapping[str, int]) -> Iterator[QuotaUsa
         )
 
 
-def _lendable(cell: Cell) -> int:
+def _lendable(cell: QuotaCell) -> int:
     """What is free of it beyond what it keeps to itself."""
     return max(0, cell.subtree - max(cell.usage, cell.local))
 

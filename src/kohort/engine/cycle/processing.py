@@ -14,10 +14,10 @@ from kohort.engine.cycle.admission import admission_of, with_topology_assignment
 from kohort.engine.cycle.model import CycleContext, CycleEntry, CycleResult, CycleView, Head
 from kohort.engine.cycle.nomination import Nominator
 from kohort.engine.cycle.ordering import in_order
-from kohort.engine.cycle.verdict import BETTER_SIBLING, Action, Hold, Verdict, is_better, judge
+from kohort.engine.cycle.verdict import BETTER_SIBLING, EntryAction, EntryVerdict, Hold, is_better, judge
 from kohort.engine.decisions import Evict, EvictForFailedNodes, KeepPending, KeepUnplaced, Migrate, Reserve
 from kohort.engine.preemption_policy import PreemptionTarget
-from kohort.engine.quota import Cell
+from kohort.engine.quota import QuotaCell
 from kohort.engine.records import ClusterQueueInfo, SecondPassReason, WorkloadInfo
 from kohort.engine.usage_request import UsageRequest, fits, released
 
@@ -27,12 +27,12 @@ def run(heads: Iterable[Head], context: CycleContext, now: datetime) -> CycleRes
     return _Cycle(context, now).run(list(heads))
 
 
-def evaluate(head: Head, view: CycleView) -> tuple[CycleEntry, Verdict]:
+def evaluate(head: Head, view: CycleView) -> tuple[CycleEntry, EntryVerdict]:
     """The verdict on a head as the only entry of a cycle; only the workload's search progress changes."""
     entry = Nominator(view).nominate(head)
     if entry.decision is not None:
         decision = entry.decision
-        return entry, Verdict(Action.WAIT, decision.reason, decision.message, decision.requeue)
+        return entry, EntryVerdict(EntryAction.WAIT, decision.reason, decision.message, decision.requeue)
     verdict = _Entries(view).verdict_on(entry)
     head.workload.progress = entry.assignment.progress if verdict.keeps_progress else None
     return entry, verdict
@@ -51,7 +51,7 @@ class _Entries:
         self.admitted: list[WorkloadInfo] = []
         """Workloads admitted so far."""
 
-    def verdict_on(self, entry: CycleEntry) -> Verdict:
+    def verdict_on(self, entry: CycleEntry) -> EntryVerdict:
         """The verdict on the next entry; its assignment is computed again if its targets are taken (SCH-331)."""
         sibling = self.view.variants.admitted_sibling(entry.workload)
         if sibling is not None and is_better(sibling, entry):
@@ -130,15 +130,15 @@ class _Cycle:
                 self.result.decisions.append(entry.decision)
         return self.result
 
-    def _act(self, entry: CycleEntry, verdict: Verdict) -> None:
-        if verdict.action is Action.ADMIT:
+    def _act(self, entry: CycleEntry, verdict: EntryVerdict) -> None:
+        if verdict.action is EntryAction.ADMIT:
             self._admit(entry)
             return
         if verdict.hold is Hold.USAGE:
             self._hold(entry.queue, UsageRequest(entry.assignment.usage, capacity=entry.assignment.capacity))
         elif verdict.hold is Hold.RESERVABLE:
             self._reserve_capacity(entry)
-        if verdict.action is Action.PREEMPT:
+        if verdict.action is EntryAction.PREEMPT:
             self._issue(entry)
         elif verdict.sibling is not None:
             self._migrate(entry, verdict.sibling)
@@ -214,7 +214,7 @@ class _Cycle:
         self.result.decisions.append(Reserve(workload.key, admission, assignment.considered, assignment.borrow, ends))
 
 
-def _reservable(cell: Cell, amount: int, borrow: int) -> int:
+def _reservable(cell: QuotaCell, amount: int, borrow: int) -> int:
     """How much of a request a blocked workload may reserve."""
     if borrow > 0 and cell.borrowing_limit is None:
         return amount

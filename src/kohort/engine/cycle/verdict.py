@@ -22,7 +22,7 @@ WAITING_FOR_PODS = "waiting for all admitted workloads to be in PodsReady condit
 WILL_FIT = f"{OVERLAPPING}, but will fit after these preemptions complete"
 
 
-class Action(Enum):
+class EntryAction(Enum):
     """What a cycle does with an entry."""
 
     ADMIT = "admit"
@@ -43,10 +43,10 @@ class Hold(Enum):
     """What a blocked workload may reserve (SCH-340)."""
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class EntryVerdict(msgspec.Struct, frozen=True):
     """What happens to an entry; reason, message and requeue are those of an entry that stays pending."""
 
-    action: Action
+    action: EntryAction
     reason: str = ""
     message: str = ""
     requeue: RequeueReason = RequeueReason.FAILED_AFTER_NOMINATION
@@ -57,14 +57,14 @@ class Verdict(msgspec.Struct, frozen=True):
     """The variant to migrate from."""
 
 
-ADMIT = Verdict(Action.ADMIT)
-WAIT_FOR_PODS = Verdict(Action.WAIT, "WaitingForPodsReady", WAITING_FOR_PODS, keeps_progress=True)
-BLOCKED_BY_GATE = Verdict(Action.WAIT, "AdmissionGated", GATED, RequeueReason.PREEMPTION_GATED)
-FITS_AFTER_PREEMPTIONS = Verdict(
-    Action.WAIT, WAITING_FOR_PREEMPTED, WILL_FIT, RequeueReason.PENDING_PREEMPTION, Hold.USAGE
+ADMIT = EntryVerdict(EntryAction.ADMIT)
+WAIT_FOR_PODS = EntryVerdict(EntryAction.WAIT, "WaitingForPodsReady", WAITING_FOR_PODS, keeps_progress=True)
+BLOCKED_BY_GATE = EntryVerdict(EntryAction.WAIT, "AdmissionGated", GATED, RequeueReason.PREEMPTION_GATED)
+FITS_AFTER_PREEMPTIONS = EntryVerdict(
+    EntryAction.WAIT, WAITING_FOR_PREEMPTED, WILL_FIT, RequeueReason.PENDING_PREEMPTION, Hold.USAGE
 )
-BETTER_SIBLING = Verdict(Action.WAIT, PENDING_EVALUATION, BETTER_IS_ADMITTED, keeps_progress=True)
-BELOW_ACCEPTABLE = Verdict(Action.WAIT, WAITING_FOR_QUOTA, WORSE_THAN_ACCEPTABLE, RequeueReason.GENERIC)
+BETTER_SIBLING = EntryVerdict(EntryAction.WAIT, PENDING_EVALUATION, BETTER_IS_ADMITTED, keeps_progress=True)
+BELOW_ACCEPTABLE = EntryVerdict(EntryAction.WAIT, WAITING_FOR_QUOTA, WORSE_THAN_ACCEPTABLE, RequeueReason.GENERIC)
 
 
 class EntryView(Protocol):
@@ -89,14 +89,16 @@ def is_better(sibling: WorkloadInfo, entry: CycleEntry) -> bool:
     return held_rank(entry.queue, sibling) < _rank(entry)
 
 
-def judge(entry: CycleEntry, sibling: WorkloadInfo | None, view: EntryView) -> Verdict:
+def judge(entry: CycleEntry, sibling: WorkloadInfo | None, view: EntryView) -> EntryVerdict:
     """The first rule that applies (SCH-331 to SCH-339); `sibling` is an admitted variant of the same parent."""
     assignment = entry.assignment
     mode, message = assignment.mode, ""
     if mode is not FitMode.FIT:
         message = assignment.message
         if mode is FitMode.NO_FIT:
-            return Verdict(Action.WAIT, assignment.severity.name, message, RequeueReason.NO_FIT, keeps_progress=True)
+            return EntryVerdict(
+                EntryAction.WAIT, assignment.severity.name, message, RequeueReason.NO_FIT, keeps_progress=True
+            )
         if mode.needs_preemption and (blocked := _blocked(entry, view, message)) is not None:
             return blocked
         if mode is FitMode.DEFERRED_FIT:
@@ -108,23 +110,25 @@ def judge(entry: CycleEntry, sibling: WorkloadInfo | None, view: EntryView) -> V
     if mode is FitMode.FIT:
         return _judge_fit(entry, sibling, view)
     message = f"{message}. Pending the preemption of {len(assignment.targets)} workload(s)"
-    return Verdict(Action.PREEMPT, WAITING_FOR_PREEMPTED, message, RequeueReason.PENDING_PREEMPTION, Hold.USAGE)
+    return EntryVerdict(
+        EntryAction.PREEMPT, WAITING_FOR_PREEMPTED, message, RequeueReason.PENDING_PREEMPTION, Hold.USAGE
+    )
 
 
-def _blocked(entry: CycleEntry, view: EntryView, message: str) -> Verdict | None:
+def _blocked(entry: CycleEntry, view: EntryView, message: str) -> EntryVerdict | None:
     """Why an entry that needs preemption can't preempt (SCH-334, SCH-335)."""
     if not entry.assignment.targets:
         requeue = RequeueReason.PREEMPTION_NO_CANDIDATES
-        return Verdict(Action.WAIT, WAITING_FOR_QUOTA, message, requeue, Hold.RESERVABLE, keeps_progress=True)
+        return EntryVerdict(EntryAction.WAIT, WAITING_FOR_QUOTA, message, requeue, Hold.RESERVABLE, keeps_progress=True)
     return BLOCKED_BY_GATE if view.rules.honours_gates and entry.workload.has_closed_gate else None
 
 
-def _skip(message: str, view: EntryView) -> Verdict:
+def _skip(message: str, view: EntryView) -> EntryVerdict:
     """SCH-337, SCH-338; the search resumes only with its gate (SCH-555)."""
-    return Verdict(Action.WAIT, WAITING_FOR_QUOTA, message, keeps_progress=view.rules.keeps_progress)
+    return EntryVerdict(EntryAction.WAIT, WAITING_FOR_QUOTA, message, keeps_progress=view.rules.keeps_progress)
 
 
-def _judge_fit(entry: CycleEntry, sibling: WorkloadInfo | None, view: EntryView) -> Verdict:
+def _judge_fit(entry: CycleEntry, sibling: WorkloadInfo | None, view: EntryView) -> EntryVerdict:
     if view.waits_for_pods():
         return WAIT_FOR_PODS
     if sibling is None:
@@ -134,7 +138,7 @@ def _judge_fit(entry: CycleEntry, sibling: WorkloadInfo | None, view: EntryView)
         return BELOW_ACCEPTABLE
     message = f"{entry.assignment.message}. Pending the migration of 1 workload(s)"
     requeue = RequeueReason.PENDING_MIGRATION
-    return Verdict(Action.MIGRATE, WAITING_FOR_PREEMPTED, message, requeue, Hold.USAGE, sibling=sibling)
+    return EntryVerdict(EntryAction.MIGRATE, WAITING_FOR_PREEMPTED, message, requeue, Hold.USAGE, sibling=sibling)
 
 
 def _rank(entry: CycleEntry) -> int:

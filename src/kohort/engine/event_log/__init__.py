@@ -9,10 +9,10 @@ from kohort.engine.event_log.model import (
     DecisionLog,
     EventApplied,
     EventLog,
+    LogEntry,
     LoggedDecision,
     ScheduleCall,
     ScheduleMode,
-    Step,
 )
 from kohort.engine.event_log.reading import read_decisions, read_events
 from kohort.engine.event_log.recorder import Recorder, replay
@@ -21,11 +21,11 @@ __all__ = [
     "DecisionLog",
     "EventApplied",
     "EventLog",
+    "LogEntry",
     "LoggedDecision",
     "Recorder",
     "ScheduleCall",
     "ScheduleMode",
-    "Step",
     "compress_lines",
     "decompress_lines",
     "read_decisions",

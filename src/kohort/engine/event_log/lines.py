@@ -25,11 +25,11 @@ from kohort.engine.decisions import (
     RequeueReason,
     Reserve,
 )
-from kohort.engine.event_log.model import EventApplied, LoggedDecision, ScheduleCall, ScheduleMode, Step
+from kohort.engine.event_log.model import EventApplied, LogEntry, LoggedDecision, ScheduleCall, ScheduleMode
 from kohort.engine.events import (
     DeviceClaimsCounted,
+    EngineEvent,
     EngineObject,
-    Event,
     EvictionFailed,
     ObjectDeleted,
     ObjectUpserted,
@@ -119,7 +119,7 @@ def turn_line(turn: ScheduleMode, now: datetime) -> bytes:
     return json_line(_Turn(t=now, turn=turn))
 
 
-def event_line(event: Event, now: datetime) -> bytes:
+def event_line(event: EngineEvent, now: datetime) -> bytes:
     """An event that the engine is told of."""
     return json_line(_event_line(event, now))
 
@@ -129,7 +129,7 @@ def decision_line(decision: Decision, turn: int, now: datetime) -> bytes:
     return json_line(_decision_line(decision, turn, now))
 
 
-def _event_line(event: Event, now: datetime) -> Any:
+def _event_line(event: EngineEvent, now: datetime) -> Any:
     match event:
         case ObjectUpserted(object=thing):
             return _Put(t=now, object=_object(thing))
@@ -183,7 +183,7 @@ def _decision_line(decision: Decision, turn: int, now: datetime) -> Any:
             return _Wait(t=now, turn=turn, workload=key, reason=reason, message=message, requeue=requeue)
 
 
-def step_of(line: bytes) -> Step:
+def step_of(line: bytes) -> LogEntry:
     """The step that a line tells of."""
     found = decode(line, _EventLine)
     match found:

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import Enum
 
 from kohort.engine.decisions import Decision
-from kohort.engine.events import Event
+from kohort.engine.events import EngineEvent
 from kohort.engine.settings import EngineSettings
 
 
@@ -21,7 +21,7 @@ class EventApplied:
     """An event that the engine was told of."""
 
     at: datetime
-    event: Event
+    event: EngineEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class ScheduleCall:
     turn: ScheduleMode
 
 
-Step = EventApplied | ScheduleCall
+LogEntry = EventApplied | ScheduleCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class EventLog:
     """What an engine was told and asked, and the settings under which it decided: all that a replay needs."""
 
     settings: EngineSettings
-    entries: tuple[Step, ...]
+    entries: tuple[LogEntry, ...]
     warning: str = ""
     """Not empty where the last line breaks off, as after a crash."""
 

@@ -8,7 +8,7 @@ from kohort.engine.event_log.header import DECISIONS, EVENTS, check_header, sett
 from kohort.engine.event_log.lines import decided_of, step_of
 from kohort.engine.event_log.model import DecisionLog, EventLog
 
-Entry = TypeVar("Entry")
+_Entry = TypeVar("_Entry")
 
 
 def read_events(lines: Iterable[bytes], file: str = EVENTS) -> EventLog:
@@ -25,7 +25,7 @@ def read_decisions(lines: Iterable[bytes], file: str = DECISIONS) -> DecisionLog
     return DecisionLog(*_body(rest, file, decided_of))
 
 
-def _head(lines: Iterator[bytes], file: str, name: str, parse: Callable[[bytes], Entry]) -> Entry:
+def _head(lines: Iterator[bytes], file: str, name: str, parse: Callable[[bytes], _Entry]) -> _Entry:
     line = next(lines, None)
     if line is None:
         raise DocumentError(f"empty; a log begins with the header of {name}", file=file)
@@ -35,9 +35,9 @@ def _head(lines: Iterator[bytes], file: str, name: str, parse: Callable[[bytes],
         raise DocumentError(str(error), file=file, line=1) from None
 
 
-def _body(lines: Iterator[bytes], file: str, parse: Callable[[bytes], Entry]) -> tuple[tuple[Entry, ...], str]:
+def _body(lines: Iterator[bytes], file: str, parse: Callable[[bytes], _Entry]) -> tuple[tuple[_Entry, ...], str]:
     """All entries, and a warning where the last line breaks off."""
-    entries: list[Entry] = []
+    entries: list[_Entry] = []
     broken_off: DocumentError | None = None
     for number, line in enumerate(lines, 2):
         if broken_off is not None:

@@ -10,17 +10,17 @@ from kohort.engine.decisions import Decision
 from kohort.engine.engine import Engine
 from kohort.engine.event_log.header import decisions_header, events_header
 from kohort.engine.event_log.lines import decision_line, event_line, turn_line
-from kohort.engine.event_log.model import EventApplied, EventLog, ScheduleCall, ScheduleMode, Step
-from kohort.engine.events import Event
+from kohort.engine.event_log.model import EventApplied, EventLog, LogEntry, ScheduleCall, ScheduleMode
+from kohort.engine.events import EngineEvent
 
-Write = Callable[[bytes], object]
+_Write = Callable[[bytes], object]
 """Takes one line, with its end: the `write` of an open file, or the `append` of a list."""
 
 
 class Recorder:
     """An engine that writes down what it is told and what it decides."""
 
-    def __init__(self, engine: Engine, events: Write, decisions: Write) -> None:
+    def __init__(self, engine: Engine, events: _Write, decisions: _Write) -> None:
         self.engine = engine
         self._events = events
         self._decisions = decisions
@@ -28,7 +28,7 @@ class Recorder:
         events(events_header(engine.settings))
         decisions(decisions_header())
 
-    def apply(self, event: Event, now: datetime) -> None:
+    def apply(self, event: EngineEvent, now: datetime) -> None:
         """Take in what happened."""
         self._events(event_line(event, now))
         self.engine.apply(event, now)
@@ -41,7 +41,7 @@ class Recorder:
         """Run a single cycle over every tree."""
         return self._turn(ScheduleMode.CYCLE, now, self.engine.run_cycle)
 
-    def take(self, step: Step) -> None:
+    def take(self, step: LogEntry) -> None:
         """Take a step that was recorded before."""
         match step:
             case EventApplied(at=at, event=event):

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 def run_alone(
     engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo
-) -> tuple[cycle.CycleEntry, cycle.Verdict]:
+) -> tuple[cycle.CycleEntry, cycle.EntryVerdict]:
     """The verdict on the workload as the only head, with the search for flavors from its start (SCH-313)."""
-    candidate = _understudy(workload, queue)
+    candidate = _copy_of(workload, queue)
     return cycle.evaluate(cycle.Head(candidate, queue, obstacle=obstacle_of(engine, candidate, queue)), engine.context)
 
 
@@ -37,9 +37,9 @@ def run_with_heads(
     engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, rivals: Iterable[cycle.Head], now: datetime
 ) -> KeepPending | None:
     """What the workload is told in a cycle with these heads; None where it is admitted."""
-    world, understudy = _DryRun(engine), _understudy(workload, queue)
+    world, copied = _DryRun(engine), _copy_of(workload, queue)
     pending = engine.store.pending[queue.name]
-    mine = cycle.Head(understudy, queue, pending.is_preemptor(workload), cycle=pending.pops + 1)
+    mine = cycle.Head(copied, queue, pending.is_preemptor(workload), cycle=pending.pops + 1)
     others = [
         cycle.Head(copy(each.workload), each.queue, each.is_preemptor, each.obstacle, each.cycle) for each in rivals
     ]
@@ -61,16 +61,16 @@ def _head_of(engine: "Engine", queue: ClusterQueueInfo) -> cycle.Head | None:
     if not pending.counts.active:
         return None
     for workload in pending.first(sum(pending.counts)):
-        if pending.place_of(workload) is PendingState.ACTIVE:
+        if pending.state_of(workload) is PendingState.ACTIVE:
             obstacle = find_obstacle(engine.store, workload, queue)
             return cycle.Head(workload, queue, pending.is_preemptor(workload), obstacle, pending.pops + 1)
     return None
 
 
-def _understudy(workload: WorkloadInfo, queue: ClusterQueueInfo) -> WorkloadInfo:
-    understudy = copy(workload)
-    understudy.queue, understudy.progress = queue, None
-    return understudy
+def _copy_of(workload: WorkloadInfo, queue: ClusterQueueInfo) -> WorkloadInfo:
+    copied = copy(workload)
+    copied.queue, copied.progress = queue, None
+    return copied
 
 
 def run_without(
@@ -83,17 +83,17 @@ def run_without(
 
 def run_in_empty_tree(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> Assignment:
     """What the workload would get if nobody but the slice that it replaces used anything."""
-    with _emptied(engine, queue, _understudy(workload, queue).takes_over_from):
+    with _emptied(engine, queue, _copy_of(workload, queue).takes_over_from):
         return _searched(engine, workload, queue)
 
 
 def _searched(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> Assignment:
     """What it gets once its search for flavors has gone on as often as it would in a turn (SCH-550)."""
-    understudy = _understudy(workload, queue)
-    obstacle = obstacle_of(engine, understudy, queue)
+    copied = _copy_of(workload, queue)
+    obstacle = obstacle_of(engine, copied, queue)
     first: Assignment | None = None
     for number in range(1, cycle.MAX_SCANS):
-        head = cycle.Head(understudy, queue, obstacle=obstacle, cycle=number)
+        head = cycle.Head(copied, queue, obstacle=obstacle, cycle=number)
         entry, _ = cycle.evaluate(head, engine.context)
         first = first or entry.assignment
         if entry.assignment.mode is FitMode.FIT:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from kohort.engine.assignment import Assignment, FitMode, FlavorAttempt, PodSetResult
-from kohort.engine.cycle import Action, CycleEntry, Verdict
+from kohort.engine.cycle import CycleEntry, EntryAction, EntryVerdict
 from kohort.engine.explain.dry_run import competing_heads, run_alone, run_in_empty_tree, run_with_heads, run_without
 from kohort.engine.explain.model import Evaluation, FlavorTrial, PodSetTrial
 from kohort.engine.explain.preemption import explain_preemption
@@ -42,12 +42,12 @@ def _among_rivals(
 ) -> Evaluation:
     """The same, if the heads of other queues let it in; else what it is told, and for whom (SCH-337, SCH-340)."""
     rivals = competing_heads(engine, queue)
-    told = run_with_heads(engine, workload, queue, rivals, now) if rivals else None
-    if told is None:
+    reported = run_with_heads(engine, workload, queue, rivals, now) if rivals else None
+    if reported is None:
         return found
     alike = [each for each in rivals[:MOST_RIVALS] if run_with_heads(engine, workload, queue, [each], now) is not None]
     keys = tuple(each.workload.key for each in alike or rivals)
-    return replace(found, reason=told.reason, message=told.message, requeue=told.requeue, rivals=keys)
+    return replace(found, reason=reported.reason, message=reported.message, requeue=reported.requeue, rivals=keys)
 
 
 def _never(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> tuple[str, ...]:
@@ -68,9 +68,9 @@ def _reasons(assignment: Assignment) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason for pod_set in short for reason in sorted(pod_set.reasons)))
 
 
-def _evaluation(engine: "Engine", entry: CycleEntry, verdict: Verdict) -> Evaluation:
+def _evaluation(engine: "Engine", entry: CycleEntry, verdict: EntryVerdict) -> Evaluation:
     queue, assignment = entry.queue, entry.assignment
-    fits = verdict.action in (Action.ADMIT, Action.MIGRATE)
+    fits = verdict.action in (EntryAction.ADMIT, EntryAction.MIGRATE)
     requested = {pod_set.name: pod_set for pod_set in entry.workload.pod_sets}
     return Evaluation(
         mode=assignment.mode,

@@ -116,7 +116,7 @@ class PreemptionOutlook(Enum):
     """No flavor can be used, or none could ever hold it."""
     OFF = "Off"
     """The policies of its queue say Never."""
-    NOBODY = "Nobody"
+    NO_CANDIDATES = "Nobody"
     """Nobody who might have to go uses what it needs."""
     PRIORITY = "Priority"
     """Those who use what it needs rank too high to go."""

@@ -139,7 +139,9 @@ class _Census:
         if cohort is not None and cohort.sheltered and cohort.policy != NEVER:
             return PreemptionOutlook.WITHIN_NOMINAL
         return (
-            PreemptionOutlook.OFF if any(kind.spared or kind.sheltered for kind in kinds) else PreemptionOutlook.NOBODY
+            PreemptionOutlook.OFF
+            if any(kind.spared or kind.sheltered for kind in kinds)
+            else PreemptionOutlook.NO_CANDIDATES
         )
 
     def _help_of_all(self) -> PreemptionOutlook:

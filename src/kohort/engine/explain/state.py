@@ -84,7 +84,7 @@ def _state_in_queue(
         return WorkloadPhase.MISCONFIGURED
     if workload.backoff_until is not None and workload.backoff_until > now:
         return WorkloadPhase.BACKING_OFF
-    parked = engine.store.pending[queue.name].place_of(workload) is PendingState.POOL
+    parked = engine.store.pending[queue.name].state_of(workload) is PendingState.INADMISSIBLE
     return WorkloadPhase.INADMISSIBLE if parked else WorkloadPhase.QUEUED
 
 

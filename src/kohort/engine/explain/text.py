@@ -206,13 +206,13 @@ def _preemption(explanation: Explanation, evaluation: Evaluation) -> Iterator[st
     preemption = evaluation.preemption
     why = _WHY_NOT.get(preemption.help)
     if why is not None:
-        told = why.format(queue=explanation.cluster_queue) + _priorities(explanation, preemption)
-        yield f"Preemption can't help: {told}."
+        reported = why.format(queue=explanation.cluster_queue) + _priorities(explanation, preemption)
+        yield f"Preemption can't help: {reported}."
 
 
 _WHY_NOT: Final[Mapping[PreemptionOutlook, str]] = {
     PreemptionOutlook.OFF: "the policies of queue {queue} forbid it",
-    PreemptionOutlook.NOBODY: "nobody who may be preempted uses what it needs",
+    PreemptionOutlook.NO_CANDIDATES: "nobody who may be preempted uses what it needs",
     PreemptionOutlook.PRIORITY: "those who use what it needs rank too high",
     PreemptionOutlook.WITHIN_NOMINAL: "those who use what it needs are within their own quota",
     PreemptionOutlook.BORROWING: "it would have to borrow, and queue {queue} does not preempt for that",
@@ -238,8 +238,10 @@ def _priorities(explanation: Explanation, preemption: PreemptionExplanation) -> 
 
 
 def _amounts(holds: Sequence[HeldQuota]) -> str:
-    told = [f"{format_amount(each.fr.resource, each.amount)} {each.fr.resource} of {each.fr.flavor}" for each in holds]
-    return ", ".join(told) or "nothing"
+    reported = [
+        f"{format_amount(each.fr.resource, each.amount)} {each.fr.resource} of {each.fr.flavor}" for each in holds
+    ]
+    return ", ".join(reported) or "nothing"
 
 
 def _names(names: Sequence[str], total: int | None = None) -> str:

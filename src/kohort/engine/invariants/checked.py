@@ -8,7 +8,7 @@ from kohort.engine.assignment import Assignment
 from kohort.engine.cycle_context import EngineCycleContext
 from kohort.engine.decisions import Decision, Reserve
 from kohort.engine.engine import Engine
-from kohort.engine.events import Event
+from kohort.engine.events import EngineEvent
 from kohort.engine.invariants.queue_membership import misplaced_workloads
 from kohort.engine.invariants.sums import broken_limits, wrong_cells
 from kohort.engine.invariants.victims import VictimSearch, wrong_victims
@@ -55,7 +55,7 @@ class CheckedEngine(Engine):
 
     CONTEXT = CheckedCycleContext
 
-    def apply(self, event: Event, now: datetime) -> None:
+    def apply(self, event: EngineEvent, now: datetime) -> None:
         """Take in an event, and check the state."""
         super().apply(event, now)
         _insist(f"{type(event).__name__}", check(self))
@@ -93,7 +93,7 @@ def overtaken(store: EngineStore, workload: WorkloadInfo, queue: ClusterQueueInf
     if not queue.policies.is_strict:
         return
     for other in store.workloads.values():
-        if store.pending[queue.name].place_of(other) is PendingState.ACTIVE and rank_of(other) < rank_of(workload):
+        if store.pending[queue.name].state_of(other) is PendingState.ACTIVE and rank_of(other) < rank_of(workload):
             yield f"{workload.key} overtook {other.key} in {queue.name}"
 
 

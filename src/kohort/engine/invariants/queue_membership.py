@@ -7,11 +7,11 @@ from typing import Final
 from kohort.engine import record_builders
 from kohort.engine.engine import Engine
 from kohort.engine.pending import PendingState
-from kohort.engine.quota import Cell, FlavorResource
+from kohort.engine.quota import FlavorResource, QuotaCell
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.requests.usage import admitted_usage
 
-NOWHERE: Final = ""
+NO_QUEUE: Final = ""
 """Instead of the name of a queue."""
 
 
@@ -32,7 +32,7 @@ def misplaced_workloads(engine: Engine) -> Iterator[str]:
 
 def _wrong_place(engine: Engine, workload: WorkloadInfo) -> Iterator[str]:
     key = workload.key
-    waits = [name for name, pending in engine.store.pending.items() if pending.place_of(workload) is not None]
+    waits = [name for name, pending in engine.store.pending.items() if pending.state_of(workload) is not None]
     holds = [name for name, queue in engine.store.queues.items() if queue.holders.get(key) is workload]
     should_wait, should_hold = _where_it_should_wait(engine, workload), _where_it_should_hold(engine, workload)
     if waits != [each for each in [should_wait] if each]:
@@ -41,23 +41,23 @@ def _wrong_place(engine: Engine, workload: WorkloadInfo) -> Iterator[str]:
         yield f"{key} holds quota in {holds}, and should in [{should_hold}]"
     if workload.queue is not engine.store.queues.get(should_wait + should_hold):
         yield f"{key} takes itself to be in {workload.queue}, and should be in [{should_wait}{should_hold}]"
-    if any(engine.store.pending[name].place_of(workload) is PendingState.IN_FLIGHT for name in waits):
+    if any(engine.store.pending[name].state_of(workload) is PendingState.IN_FLIGHT for name in waits):
         yield f"{key} is in flight, and no cycle runs"
 
 
 def _where_it_should_hold(engine: Engine, workload: WorkloadInfo) -> str:
     """SCH-420; what was just decided counts before it is written (SCH-350)."""
     if workload.key in engine.store.assumed:
-        return workload.queue.name if workload.queue else NOWHERE
+        return workload.queue.name if workload.queue else NO_QUEUE
     thing = workload.object
     if (
         thing is None
         or not record_builders.holds_quota(thing, record_builders.conditions_of(thing))
         or thing.status.admission is None
     ):
-        return NOWHERE
+        return NO_QUEUE
     name = thing.status.admission.cluster_queue
-    return name if name in engine.store.queues and not _is_replaced(engine, workload) else NOWHERE
+    return name if name in engine.store.queues and not _is_replaced(engine, workload) else NO_QUEUE
 
 
 def _is_replaced(engine: Engine, workload: WorkloadInfo) -> bool:
@@ -69,12 +69,12 @@ def _is_replaced(engine: Engine, workload: WorkloadInfo) -> bool:
 def _where_it_should_wait(engine: Engine, workload: WorkloadInfo) -> str:
     thing = workload.object
     if thing is None or workload.key in engine.store.assumed:
-        return NOWHERE
+        return NO_QUEUE
     if not record_builders.is_admissible(thing, record_builders.conditions_of(thing), engine.settings.gates):
-        return NOWHERE
+        return NO_QUEUE
     local_queue = engine.store.local_queues.get(workload.local_queue)
     if local_queue is None or local_queue.is_stopped or local_queue.cluster_queue not in engine.store.queues:
-        return NOWHERE
+        return NO_QUEUE
     return local_queue.cluster_queue
 
 
@@ -87,8 +87,12 @@ def _wrong_home(engine: Engine, workload: WorkloadInfo) -> Iterator[str]:
 def _wrong_counts(engine: Engine, queue: ClusterQueueInfo) -> Iterator[str]:
     """Numbers that do not fit the workloads: of those that wait, and of holders by priority."""
     pending = engine.store.pending[queue.name]
-    places = Counter(pending.place_of(workload) for workload in engine.store.workloads.values())
-    if pending.counts != (places[PendingState.ACTIVE], places[PendingState.POOL], places[PendingState.IN_FLIGHT]):
+    places = Counter(pending.state_of(workload) for workload in engine.store.workloads.values())
+    if pending.counts != (
+        places[PendingState.ACTIVE],
+        places[PendingState.INADMISSIBLE],
+        places[PendingState.IN_FLIGHT],
+    ):
         yield f"{queue.name} counts its pending workloads as {pending.counts}, and they are {places}"
     priorities = Counter(holder.priority for holder in queue.holders.values())
     if priorities != queue.priorities:
@@ -102,7 +106,7 @@ def _wrong_holding(engine: Engine, queue: ClusterQueueInfo, holder: WorkloadInfo
         yield f"{key} holds quota in {queue.name} and is not known"
     if not holder.has_quota:
         yield f"{key} holds quota in {queue.name} and does not know"
-    cells = {counter: amount for counter, amount in holder.held.items() if isinstance(counter, Cell)}
+    cells = {counter: amount for counter, amount in holder.held.items() if isinstance(counter, QuotaCell)}
     if cells != {queue.node.cells.get(fr): amount for fr, amount in holder.usage.items()}:
         yield f"{key} counts its use at cells that are not those of {queue.name}"
     if key not in engine.store.assumed and _usage_by_object(engine, holder) != holder.usage:

@@ -7,7 +7,7 @@ from kohort.api.amounts import add, subtract
 from kohort.engine.cycle_context import EngineCycleContext
 from kohort.engine.engine import Engine
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
-from kohort.engine.quota import NO_QUOTA, Cell, FlavorResource
+from kohort.engine.quota import NO_QUOTA, FlavorResource, QuotaCell
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.state.store import EngineStore
 
@@ -62,29 +62,29 @@ def potential_of(node: HierarchyNode, fr: FlavorResource) -> int:
 
 def wrong_cells(engine: Engine) -> Iterator[str]:
     """Cells that differ from what they should say. Sums of a tree that changed are only due in the next turn."""
-    forest, holders = engine.store.hierarchy, all_holders(engine.store)
-    for node in (*forest.queues.values(), *forest.cohorts.values()):
+    hierarchy, holders = engine.store.hierarchy, all_holders(engine.store)
+    for node in (*hierarchy.queues.values(), *hierarchy.cohorts.values()):
         if node.is_cyclic:
             continue
         for fr, cell in node.cells.items():
-            if forest.is_settled:
+            if hierarchy.is_settled:
                 yield from _wrong_sums(node, fr, cell, holders)
             elif not isinstance(node, CohortNode):
                 yield from _wrong_usage(node, fr, cell, holders)
 
 
-def _wrong_usage(node: HierarchyNode, fr: FlavorResource, cell: Cell, holders: Holders) -> Iterator[str]:
+def _wrong_usage(node: HierarchyNode, fr: FlavorResource, cell: QuotaCell, holders: Holders) -> Iterator[str]:
     usage = sums_of(node, fr, holders).usage
     if cell.usage != usage:
         yield f"{node.name} says that {cell.usage} of {flavor_resource_text(fr)} is in use, and it is {usage}"
 
 
-def _wrong_sums(node: HierarchyNode, fr: FlavorResource, cell: Cell, holders: Holders) -> Iterator[str]:
+def _wrong_sums(node: HierarchyNode, fr: FlavorResource, cell: QuotaCell, holders: Holders) -> Iterator[str]:
     yield from _wrong_usage(node, fr, cell, holders)
-    said = (cell.subtree, cell.local, cell.potential)
+    actual = (cell.subtree, cell.local, cell.potential)
     true = (*sums_of(node, fr, holders)[:2], potential_of(node, fr))
-    if said != true:
-        yield f"{node.name} has {said} of {flavor_resource_text(fr)}, and should have {true} (all, for itself, at most)"
+    if actual != true:
+        yield f"{node.name} has {actual} of {flavor_resource_text(fr)}, and should have {true} (all, local, potential)"
     children = list(node.members()) if isinstance(node, CohortNode) else []
     borrowing = {child.cells[fr] for child in children if fr in child.cells and child.cells[fr].borrows_with(0)}
     if cell.borrowers.keys() != borrowing:

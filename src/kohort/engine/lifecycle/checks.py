@@ -24,7 +24,7 @@ from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.requeueing import delay_return
 
 CheckStates = tuple[AdmissionCheckState, ...]
-Answer = Literal["Pending", "Ready", "Retry", "Rejected"]
+CheckAnswer = Literal["Pending", "Ready", "Retry", "Rejected"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class CheckReport:
     """What a check's controller has to say."""
 
     name: str
-    state: Answer
+    state: CheckAnswer
     message: str = ""
     requeue_after_seconds: int | None = None
     pod_set_updates: tuple[PodSetUpdate, ...] = ()
@@ -126,7 +126,7 @@ def _give_up(workload: Workload, summary: str, now: datetime) -> WorkloadChange:
     return WorkloadChange(targeted, (warning("AdmissionCheckRejected", f"Deactivated due to {summary}"),))
 
 
-def _in_state(workload: Workload, state: Answer) -> list[AdmissionCheckState]:
+def _in_state(workload: Workload, state: CheckAnswer) -> list[AdmissionCheckState]:
     return [check for check in workload.status.admission_checks if check.state == state]
 
 

@@ -9,14 +9,14 @@ from typing import Literal
 from kohort.api.conditions import truncate_note
 from kohort.api.kueue.v1beta2 import Workload
 
-EventType = Literal["Normal", "Warning"]
+WorkloadEventType = Literal["Normal", "Warning"]
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadEvent:
     """One event about a Workload."""
 
-    type: EventType
+    type: WorkloadEventType
     reason: str
     note: str
 

@@ -49,7 +49,7 @@ class ReconcileResult:
         return any(write.part is WriteTarget.DELETION for write in self.writes)
 
 
-Step = Callable[[Workload, ReconcileContext, datetime], WorkloadChange]
+_Step = Callable[[Workload, ReconcileContext, datetime], WorkloadChange]
 
 
 def _follow_checks(workload: Workload, facts: ReconcileContext, now: datetime) -> WorkloadChange:
@@ -61,7 +61,7 @@ def _follow_checks(workload: Workload, facts: ReconcileContext, now: datetime) -
     return WorkloadChange(sync_checks(workload, required, now))
 
 
-STEPS: tuple[Step, ...] = (
+STEPS: tuple[_Step, ...] = (
     lambda workload, _, now: WorkloadChange(postpone_by_checks(workload, now)),  # API-123
     lambda workload, facts, now: WorkloadChange(hold_uncountable(workload, facts, now)),  # API-124
     lambda workload, _, _now: WorkloadChange(deactivate(workload)),  # API-125

@@ -13,7 +13,7 @@ from kohort.engine.lifecycle.events import WorkloadChange
 from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.reconcile_context import ClusterQueueContext, LocalQueueContext, ReconcileContext
 
-QueueFacts = LocalQueueContext | ClusterQueueContext
+StopPolicies = LocalQueueContext | ClusterQueueContext
 
 
 def cluster_queue_name(workload: Workload, facts: ReconcileContext) -> str:
@@ -40,7 +40,7 @@ def _drain(workload: Workload, facts: ReconcileContext, now: datetime) -> Worklo
     return WorkloadChange(workload)
 
 
-def _is_draining(queue: QueueFacts | None) -> bool:
+def _is_draining(queue: StopPolicies | None) -> bool:
     return queue is not None and queue.stop_policy == "HoldAndDrain"
 
 

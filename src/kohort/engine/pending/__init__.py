@@ -4,6 +4,6 @@ Equal workloads of one LocalQueue form a group; groups go to the pool and come b
 """
 
 from kohort.engine.pending.order import QueuePosition
-from kohort.engine.pending.queue import Counts, PendingQueue, PendingState
+from kohort.engine.pending.queue import PendingCounts, PendingQueue, PendingState
 
-__all__ = ["Counts", "PendingQueue", "PendingState", "QueuePosition"]
+__all__ = ["PendingCounts", "PendingQueue", "PendingState", "QueuePosition"]

@@ -13,16 +13,16 @@ from kohort.engine.records import CreationOrder, WorkloadInfo
 
 Item = tuple[int, datetime, CreationOrder, int, "PendingEntry"]
 """What decides the order, a number that no other item has, and who it is about."""
-Rank = tuple[int, datetime, CreationOrder]
+_Rank = tuple[int, datetime, CreationOrder]
 
-SPARE: Final = 32
+MAX_STALE: Final = 32
 """Crossed-out items not worth a sweep."""
 MANY: Final = 8
 """One new item in so many makes ordering all anew cheaper than putting each in its place."""
 DAWN: Final = datetime.min.replace(tzinfo=UTC)
 
 
-def rank_of(workload: WorkloadInfo) -> Rank:
+def rank_of(workload: WorkloadInfo) -> _Rank:
     """Higher priority, then earlier timestamp, then UIDs (SCH-212 c to e)."""
     return -workload.priority, workload.queued_at or DAWN, workload.creation_order
 
@@ -30,11 +30,11 @@ def rank_of(workload: WorkloadInfo) -> Rank:
 class PendingEntry:
     """A pending workload, and the shelf on which it stands; none while it is in flight."""
 
-    __slots__ = ("evaluated", "group", "item", "shelf", "workload")
+    __slots__ = ("evaluated", "group", "heap", "item", "workload")
 
     def __init__(self, workload: WorkloadInfo) -> None:
         self.workload = workload
-        self.shelf: PendingHeap | None = None
+        self.heap: PendingHeap | None = None
         self.group: EquivalenceGroup | None = None
         """Its group, kept in flight because it mostly comes back to it."""
         self.item: Item | None = None
@@ -45,7 +45,7 @@ class PendingEntry:
     @property
     def is_active(self) -> bool:
         """Whether it can be popped."""
-        return self.shelf is not None and self.shelf.is_active
+        return self.heap is not None and self.heap.is_active
 
 
 class PendingHeap:
@@ -61,15 +61,15 @@ class PendingHeap:
     def add(self, item: Item) -> None:
         """Put the entry of the item here."""
         entry = item[4]
-        entry.item, entry.shelf = item, self
+        entry.item, entry.heap = item, self
         heappush(self.items, item)
         self.size += 1
 
-    def cross_out(self, entry: PendingEntry) -> None:
+    def remove(self, entry: PendingEntry) -> None:
         """The entry no longer stands here."""
-        entry.item = entry.shelf = None
+        entry.item = entry.heap = None
         self.size -= 1
-        if len(self.items) > 2 * self.size + SPARE:
+        if len(self.items) > 2 * self.size + MAX_STALE:
             self.items = [item for item in self.items if item[4].item is item]
             heapify(self.items)
 
@@ -91,34 +91,34 @@ class PendingHeap:
 class EquivalenceGroup:
     """Equal workloads of one LocalQueue: which of them are active and which are in the pool."""
 
-    __slots__ = ("active", "kind", "local_queue", "pool")
+    __slots__ = ("active", "inadmissible", "kind", "local_queue")
 
     def __init__(self, kind: str | ObjectKey, local_queue: ObjectKey) -> None:
         self.kind = kind
         self.local_queue = local_queue
         self.active = PendingHeap()
         self.active.is_active = True
-        self.pool = PendingHeap()
+        self.inadmissible = PendingHeap()
 
-    def park(self) -> int:
+    def make_inadmissible(self) -> int:
         """Everything goes to the pool; the cost is that of the smaller shelf. How many went."""
         moved = self.active.size
-        if self.pool.size < self.active.size:
+        if self.inadmissible.size < self.active.size:
             self._swap()
-        self.pool.absorb(self.active)
+        self.inadmissible.absorb(self.active)
         return moved
 
-    def recall(self) -> int:
+    def reactivate(self) -> int:
         """Everything becomes active again, at the same cost. How many did."""
-        moved = self.pool.size
-        if self.active.size < self.pool.size:
+        moved = self.inadmissible.size
+        if self.active.size < self.inadmissible.size:
             self._swap()
-        self.active.absorb(self.pool)
+        self.active.absorb(self.inadmissible)
         return moved
 
     def _swap(self) -> None:
-        self.active, self.pool = self.pool, self.active
-        self.active.is_active, self.pool.is_active = True, False
+        self.active, self.inadmissible = self.inadmissible, self.active
+        self.active.is_active, self.inadmissible.is_active = True, False
 
 
 class HeadHeap:
@@ -132,11 +132,11 @@ class HeadHeap:
 
     def __init__(self) -> None:
         self.items: list[Item] = []
-        self.limit = SPARE
+        self.limit = MAX_STALE
 
     def offer(self, heads: Sequence[Item]) -> None:
         """Shelves have new heads."""
-        if len(heads) > SPARE and len(heads) > len(self.items) // MANY:
+        if len(heads) > MAX_STALE and len(heads) > len(self.items) // MANY:
             self._start_over(heads)
             return
         for item in heads:
@@ -147,7 +147,7 @@ class HeadHeap:
     def _start_over(self, more: Sequence[Item]) -> None:
         self.items = [*_heads_among(self.items), *more]
         heapify(self.items)
-        self.limit = 2 * len(self.items) + SPARE
+        self.limit = 2 * len(self.items) + MAX_STALE
 
     def first(self) -> Item | None:
         """The first workload that is active."""
@@ -167,5 +167,5 @@ def _heads_among(items: Iterable[Item]) -> list[Item]:
 
 
 def _is_head(item: Item) -> bool:
-    shelf = item[4].shelf
-    return shelf is not None and shelf.head() is item
+    heap = item[4].heap
+    return heap is not None and heap.head() is item

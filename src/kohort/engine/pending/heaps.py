@@ -16,7 +16,7 @@ Inner = TypeVar("Inner")
 
 UsageOf = Callable[[ObjectKey], float]
 """Past usage of a LocalQueue (SCH-804)."""
-EVERYONE: Final = ObjectKey("", "")
+ALL_LOCAL_QUEUES: Final = ObjectKey("", "")
 """The lane of all workloads where the usage of their LocalQueues does not count."""
 
 
@@ -28,18 +28,18 @@ class PendingHeaps:
         """How many can be popped."""
         self._usage_of = usage_of
         self._groups: dict[str | ObjectKey, dict[ObjectKey, EquivalenceGroup]] = {}
-        self._pooled: dict[str, dict[EquivalenceGroup, None]] = {}
+        self._inadmissible: dict[str, dict[EquivalenceGroup, None]] = {}
         """Groups with someone in the pool, by namespace."""
-        self.asleep = PendingHeap()
+        self.backing_off = PendingHeap()
         """Who waits for a time."""
-        self._frontiers: dict[ObjectKey, HeadHeap] = {}
+        self._head_heaps: dict[ObjectKey, HeadHeap] = {}
         """One per LocalQueue where their usage counts; else just one."""
         self._numbers = 0
 
     def order_by(self, usage_of: UsageOf | None) -> None:
         """Order by the usage of LocalQueues from now on, or no longer (SCH-809)."""
         self._usage_of = usage_of
-        self._frontiers.clear()
+        self._head_heaps.clear()
         self._offer_heads(group for equal in self._groups.values() for group in equal.values())
 
     # Placing: whoever is placed leaves where it stood.
@@ -51,18 +51,18 @@ class PendingHeaps:
         group.active.add(item)
         self.active += 1
         if group.active.head() is item:
-            self._frontier_of(group).offer((item,))
+            self._head_heap_of(group).offer((item,))
 
-    def put_in_pool(self, entry: PendingEntry) -> None:
+    def make_inadmissible(self, entry: PendingEntry) -> None:
         """Let the workload wait for the next retry."""
         group = self._join(entry)
-        group.pool.add(self._item(entry))
-        self._note_pooled(group)
+        group.inadmissible.add(self._item(entry))
+        self._note_inadmissible(group)
 
-    def put_to_sleep(self, entry: PendingEntry, until: datetime) -> None:
+    def back_off(self, entry: PendingEntry, until: datetime) -> None:
         """Let the workload wait in the pool until then; retries pass it over."""
         self.drop(entry)
-        self.asleep.add((0, until, entry.workload.creation_order, self._next_number(), entry))
+        self.backing_off.add((0, until, entry.workload.creation_order, self._next_number(), entry))
 
     def is_in_place(self, entry: PendingEntry) -> bool:
         """Whether a workload would come to stand where it stands, be it active or in the pool."""
@@ -77,17 +77,17 @@ class PendingHeaps:
 
     def take(self, entry: PendingEntry) -> None:
         """Take the workload off its shelf, if it stands on one."""
-        shelf = entry.shelf
-        if shelf is None:
+        heap = entry.heap
+        if heap is None:
             return
-        was_first = shelf.is_active and shelf.head() is entry.item
-        shelf.cross_out(entry)
-        if shelf.is_active:
+        was_first = heap.is_active and heap.head() is entry.item
+        heap.remove(entry)
+        if heap.is_active:
             self.active -= 1
         if was_first and entry.group is not None:
-            head = shelf.head()
+            head = heap.head()
             if head is not None:
-                self._frontier_of(entry.group).offer((head,))
+                self._head_heap_of(entry.group).offer((head,))
 
     def drop(self, entry: PendingEntry) -> None:
         """Take the workload away; it will not come back to its group."""
@@ -97,7 +97,7 @@ class PendingHeaps:
             entry.group = None
 
     def _join(self, entry: PendingEntry) -> EquivalenceGroup:
-        if entry.shelf is not None:
+        if entry.heap is not None:
             self.take(entry)
         old, group = entry.group, self._group_of(entry.workload)
         if old is not None and old is not group:
@@ -107,39 +107,39 @@ class PendingHeaps:
 
     # Moving groups
 
-    def park(self, kind: str) -> None:
+    def make_group_inadmissible(self, kind: str) -> None:
         """Put all active workloads of that equivalence in the pool."""
         for group in self._groups.get(kind, {}).values():
-            self.active -= group.park()
-            self._note_pooled(group)
+            self.active -= group.make_inadmissible()
+            self._note_inadmissible(group)
 
-    def recall(self, belongs: Callable[[str], bool]) -> int:
+    def reactivate(self, belongs: Callable[[str], bool]) -> int:
         """Make the pool active again, except in namespaces that do not belong here; how many that were."""
         groups: list[EquivalenceGroup] = []
-        for namespace in [each for each in self._pooled if belongs(each)]:
-            groups.extend(self._pooled.pop(namespace))
-        moved = sum([group.recall() for group in groups])
+        for namespace in [each for each in self._inadmissible if belongs(each)]:
+            groups.extend(self._inadmissible.pop(namespace))
+        moved = sum([group.reactivate() for group in groups])
         self.active += moved
         self._offer_heads(groups)
         return moved
 
     # Sleepers
 
-    def sleeps(self, entry: PendingEntry) -> bool:
+    def is_backing_off(self, entry: PendingEntry) -> bool:
         """Whether the workload waits for a time."""
-        return entry.shelf is self.asleep
+        return entry.heap is self.backing_off
 
-    def next_waking(self) -> datetime | None:
+    def next_backoff_end(self) -> datetime | None:
         """When the first sleeper is due."""
-        item = self.asleep.head()
+        item = self.backing_off.head()
         return item[1] if item else None
 
     def take_due(self, now: datetime) -> list[PendingEntry]:
         """Take the sleepers off their shelf that are due, the longest due first."""
         due: list[PendingEntry] = []
-        if not self.asleep.size:
+        if not self.backing_off.size:
             return due
-        while (item := self.asleep.head()) is not None and item[1] <= now:
+        while (item := self.backing_off.head()) is not None and item[1] <= now:
             self.take(item[4])
             due.append(item[4])
         return due
@@ -161,8 +161,8 @@ class PendingHeaps:
         best = None
         empty = []
         usage_of = self._usage_of
-        for lane, frontier in self._frontiers.items():
-            item = frontier.first()
+        for lane, head_heap in self._head_heaps.items():
+            item = head_heap.first()
             if item is None:
                 empty.append(lane)
                 continue
@@ -170,18 +170,18 @@ class PendingHeaps:
             if best is None or candidate < best:
                 best = candidate
         for lane in empty:
-            del self._frontiers[lane]
+            del self._head_heaps[lane]
         return best
 
     def _lane(self, group: EquivalenceGroup) -> ObjectKey:
-        return EVERYONE if self._usage_of is None else group.local_queue
+        return ALL_LOCAL_QUEUES if self._usage_of is None else group.local_queue
 
-    def _frontier_of(self, group: EquivalenceGroup) -> HeadHeap:
+    def _head_heap_of(self, group: EquivalenceGroup) -> HeadHeap:
         lane = self._lane(group)
-        frontier = self._frontiers.get(lane)
-        if frontier is None:
-            frontier = self._frontiers[lane] = HeadHeap()
-        return frontier
+        head_heap = self._head_heaps.get(lane)
+        if head_heap is None:
+            head_heap = self._head_heaps[lane] = HeadHeap()
+        return head_heap
 
     def _offer_heads(self, groups: Iterable[EquivalenceGroup]) -> None:
         heads: dict[ObjectKey, list[Item]] = {}
@@ -190,9 +190,9 @@ class PendingHeaps:
             if item is not None:
                 heads.setdefault(self._lane(group), []).append(item)
         for lane, items in heads.items():
-            if lane not in self._frontiers:
-                self._frontiers[lane] = HeadHeap()
-            self._frontiers[lane].offer(items)
+            if lane not in self._head_heaps:
+                self._head_heaps[lane] = HeadHeap()
+            self._head_heaps[lane].offer(items)
 
     # Groups
 
@@ -211,14 +211,14 @@ class PendingHeaps:
             group = equal[workload.local_queue] = EquivalenceGroup(kind, workload.local_queue)
         return group
 
-    def _note_pooled(self, group: EquivalenceGroup) -> None:
-        self._pooled.setdefault(group.local_queue.namespace, {})[group] = None
+    def _note_inadmissible(self, group: EquivalenceGroup) -> None:
+        self._inadmissible.setdefault(group.local_queue.namespace, {})[group] = None
 
     def _tidy(self, group: EquivalenceGroup) -> None:
         """Forget a group, or that it is in the pool, when nobody is left there."""
-        if group.pool.size:
+        if group.inadmissible.size:
             return
-        _remove(self._pooled, group.local_queue.namespace, group)
+        _remove(self._inadmissible, group.local_queue.namespace, group)
         if not group.active.size and self._groups.get(group.kind, {}).get(group.local_queue) is group:
             _remove(self._groups, group.kind, group.local_queue)
 

@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 
 from kohort.api.meta import ObjectKey
 from kohort.engine.pending.heaps import UsageOf
-from kohort.engine.pending.ranking import Ranking, Standing, rank_key
+from kohort.engine.pending.ranking import Ranking, RankKey, rank_key
 from kohort.engine.records import WorkloadInfo
 
-NOBODY = Ranking()
+NO_CANDIDATES = Ranking()
 MOST_NOTED: Final = 256
 """How many may be noted before they are put in their places."""
 
@@ -32,7 +32,7 @@ class PendingOrder:
     def __init__(self) -> None:
         self._all = Ranking()
         self._locals: dict[ObjectKey, Ranking] = {}
-        self._known: dict[ObjectKey, tuple[Standing, ObjectKey]] = {}
+        self._known: dict[ObjectKey, tuple[RankKey, ObjectKey]] = {}
         """Standing and LocalQueue with which each workload was put in its place."""
         self._changed: dict[ObjectKey, WorkloadInfo | None] = {}
         """Who came, moved or went since somebody asked."""
@@ -61,42 +61,42 @@ class PendingOrder:
                 self._put_in_place(workload)
 
     def _put_in_place(self, workload: WorkloadInfo) -> None:
-        standing, local_queue = rank_key(workload), workload.local_queue
+        sort_key, local_queue = rank_key(workload), workload.local_queue
         known = self._known.get(workload.key)
         if known is not None:
-            if known == (standing, local_queue):
+            if known == (sort_key, local_queue):
                 return
             self._take_out(workload.key)
-        self._known[workload.key] = standing, local_queue
-        self._all.add(standing)
+        self._known[workload.key] = sort_key, local_queue
+        self._all.add(sort_key)
         own = self._locals.get(local_queue)
         if own is None:
             own = self._locals[local_queue] = Ranking()
-        own.add(standing)
+        own.add(sort_key)
 
     def _take_out(self, key: ObjectKey) -> None:
         known = self._known.pop(key, None)
         if known is None:
             return
-        standing, local_queue = known
-        self._all.discard(standing)
+        sort_key, local_queue = known
+        self._all.discard(sort_key)
         ranking = self._locals[local_queue]
-        ranking.discard(standing)
+        ranking.discard(sort_key)
         if not len(ranking):
             del self._locals[local_queue]
 
     def position_of(self, workload: WorkloadInfo, sticky: ObjectKey | None, usage_of: UsageOf | None) -> QueuePosition:
         """How many come before the workload, or would if it came now."""
         self._catch_up()
-        standing, local_queue = self._known.get(workload.key, (rank_key(workload), workload.local_queue))
+        sort_key, local_queue = self._known.get(workload.key, (rank_key(workload), workload.local_queue))
         before, peers = self._split(local_queue, usage_of)
         if workload.key == sticky:
             return QueuePosition(before, 0)
-        own = self._locals.get(local_queue, NOBODY)
-        in_all = before + sum(ranking.before(standing) for ranking in peers)
-        in_own = own.before(standing)
+        own = self._locals.get(local_queue, NO_CANDIDATES)
+        in_all = before + sum(ranking.before(sort_key) for ranking in peers)
+        in_own = own.before(sort_key)
         passed_by = self._known.get(sticky) if sticky is not None else None
-        if passed_by is not None and passed_by[0] > standing:
+        if passed_by is not None and passed_by[0] > sort_key:
             in_all += usage_of is None or usage_of(passed_by[1]) == usage_of(local_queue)
             in_own += passed_by[1] == local_queue
         return QueuePosition(in_all, in_own)

@@ -14,7 +14,7 @@ from kohort.engine.decisions import RequeueReason
 from kohort.engine.pending.heap import PendingEntry
 from kohort.engine.pending.heaps import PendingHeaps, UsageOf
 from kohort.engine.pending.order import PendingOrder, QueuePosition
-from kohort.engine.pending.requeue_rules import MAKES_PREEMPTOR, PARKS, SPEAKS_FOR_EQUALS
+from kohort.engine.pending.requeue_rules import FAILS_EQUIVALENT, MAKES_PREEMPTOR, REQUEUE_RULES
 from kohort.engine.records import NO_END, ClusterQueueInfo, WorkloadInfo
 
 PENDING_EVALUATION: Final = "PendingEvaluation"
@@ -24,11 +24,11 @@ class PendingState(Enum):
     """Where a pending workload is (SCH-203)."""
 
     ACTIVE = "active"
-    POOL = "inadmissible"
+    INADMISSIBLE = "inadmissible"
     IN_FLIGHT = "in flight"
 
 
-class Counts(NamedTuple):
+class PendingCounts(NamedTuple):
     """How many workloads are in each place."""
 
     active: int
@@ -52,14 +52,14 @@ class PendingQueue:
         """How often a head was asked for (SCH-231)."""
         self._usage_of = usage_of
         self._entries: dict[ObjectKey, PendingEntry] = {}
-        self._shelves = PendingHeaps(usage_of)
-        self._flight: PendingEntry | None = None
+        self._heaps = PendingHeaps(usage_of)
+        self._in_flight: PendingEntry | None = None
         self._preemptor: PendingPreemptor | None = None
         self._failed: dict[str, str] = {}
         """Equivalence to the QuotaReserved reason with which one of that kind failed (SCH-251)."""
-        self._retried_at = -1
+        self._reactivated_at = -1
         """Value of `pops` when the pool was last retried."""
-        self._early: dict[ObjectKey, PendingEntry] = {}
+        self._active_with_backoff: dict[ObjectKey, PendingEntry] = {}
         """Active workloads that got a backoff while active: they keep their place (SCH-222), but not in the pool."""
         self._order = PendingOrder()
 
@@ -68,7 +68,7 @@ class PendingQueue:
         if usage_of == self._usage_of:
             return
         self._usage_of = usage_of
-        self._shelves.order_by(usage_of)
+        self._heaps.order_by(usage_of)
 
     # Entering and leaving
 
@@ -85,7 +85,7 @@ class PendingQueue:
             self.push(workload, now)
             return
         self._order.note(workload)
-        self._shelves.make_active(self._new_entry(workload))
+        self._heaps.make_active(self._new_entry(workload))
 
     def update(self, workload: WorkloadInfo, now: datetime, *, changed: bool) -> None:
         """Take over a workload's new state; `changed` says whether anything of SCH-221 differs from before.
@@ -94,7 +94,7 @@ class PendingQueue:
         for the order. One in the pool stays there unless something changed, or its generation was never evaluated.
         """
         entry = self._entries.get(workload.key)
-        if entry is not None and entry is self._flight:
+        if entry is not None and entry is self._in_flight:
             return
         self._order.note(workload)
         if entry is None:
@@ -102,12 +102,16 @@ class PendingQueue:
             return
         entry.workload = workload
         if entry.is_active:
-            if not self._shelves.is_in_place(entry) or _backs_off(workload, now) or workload.key in self._early:
+            if (
+                not self._heaps.is_in_place(entry)
+                or _backs_off(workload, now)
+                or workload.key in self._active_with_backoff
+            ):
                 self._keep_active(entry, now)
         elif changed or entry.evaluated not in (None, workload.generation):
             self._enter(entry, now)
         else:
-            self._keep_in_pool(entry, now)
+            self._keep_inadmissible(entry, now)
 
     def remove(self, workload: WorkloadInfo) -> None:
         """The workload left the queues: reserved, finished, deactivated, on hold, moved or deleted (SCH-240)."""
@@ -120,7 +124,7 @@ class PendingQueue:
 
         It is still remembered as preemptor until `remove`, because the write may fail and bring it back (SCH-352).
         """
-        if self._flight is not None and self._flight.workload.key == workload.key:
+        if self._in_flight is not None and self._in_flight.workload.key == workload.key:
             self._leave(workload.key)
 
     def _leave(self, key: ObjectKey) -> None:
@@ -128,10 +132,10 @@ class PendingQueue:
         if entry is None:
             return
         self._order.forget(key)
-        self._early.pop(key, None)
-        self._shelves.drop(entry)
-        if entry is self._flight:
-            self._flight = None
+        self._active_with_backoff.pop(key, None)
+        self._heaps.drop(entry)
+        if entry is self._in_flight:
+            self._in_flight = None
 
     def _new_entry(self, workload: WorkloadInfo) -> PendingEntry:
         entry = self._entries[workload.key] = PendingEntry(workload)
@@ -140,51 +144,51 @@ class PendingQueue:
     def _enter(self, entry: PendingEntry, now: datetime) -> None:
         """SCH-222."""
         if _backs_off(entry.workload, now) or self._is_known_to_fail(entry.workload):
-            self._put_in_pool(entry, now)
+            self._make_inadmissible(entry, now)
         else:
-            self._shelves.make_active(entry)
+            self._heaps.make_active(entry)
 
     def _is_known_to_fail(self, workload: WorkloadInfo) -> bool:
         return workload.equivalence in self._failed and not self.queue.policies.is_strict
 
-    def _put_in_pool(self, entry: PendingEntry, now: datetime) -> None:
+    def _make_inadmissible(self, entry: PendingEntry, now: datetime) -> None:
         until = entry.workload.backoff_until
         if until is not None and until > now:
-            self._shelves.put_to_sleep(entry, until)
+            self._heaps.back_off(entry, until)
         else:
-            self._shelves.put_in_pool(entry)
+            self._heaps.make_inadmissible(entry)
 
-    def _keep_in_pool(self, entry: PendingEntry, now: datetime) -> None:
-        if self._shelves.is_in_place(entry) and not _backs_off(entry.workload, now):
+    def _keep_inadmissible(self, entry: PendingEntry, now: datetime) -> None:
+        if self._heaps.is_in_place(entry) and not _backs_off(entry.workload, now):
             return
-        if self._shelves.sleeps(entry):
-            self._shelves.put_to_sleep(entry, entry.workload.backoff_until or now)
+        if self._heaps.is_backing_off(entry):
+            self._heaps.back_off(entry, entry.workload.backoff_until or now)
         else:
-            self._put_in_pool(entry, now)
+            self._make_inadmissible(entry, now)
 
     def _keep_active(self, entry: PendingEntry, now: datetime) -> None:
-        self._early.pop(entry.workload.key, None)
+        self._active_with_backoff.pop(entry.workload.key, None)
         if _backs_off(entry.workload, now):
-            self._early[entry.workload.key] = entry
-        self._shelves.make_active(entry)
+            self._active_with_backoff[entry.workload.key] = entry
+        self._heaps.make_active(entry)
 
     # Popping
 
     def pop(self, now: datetime) -> WorkloadInfo | None:
         """Send the head in flight (SCH-230, SCH-231); none as long as another one is in flight (SCH-203)."""
-        if self._flight is not None:
+        if self._in_flight is not None:
             return None
         self.pops += 1
-        shelves = self._shelves
-        if shelves.asleep.size:
+        heaps = self._heaps
+        if heaps.backing_off.size:
             self.wake(now)
-        entry = shelves.first(self._sticky()) if shelves.active else None
+        entry = heaps.first(self._sticky()) if heaps.active else None
         if entry is None:
             return None
-        shelves.take(entry)
-        self._early.pop(entry.workload.key, None)
+        heaps.take(entry)
+        self._active_with_backoff.pop(entry.workload.key, None)
         entry.evaluated = entry.workload.generation
-        self._flight = entry
+        self._in_flight = entry
         return entry.workload
 
     def is_preemptor(self, workload: WorkloadInfo) -> bool:
@@ -210,39 +214,41 @@ class PendingQueue:
             evaluated = workload.generation if entry.evaluated is None else entry.evaluated
             self._preemptor = PendingPreemptor(workload.key, evaluated)
         self._order.note(workload)
-        if entry is self._flight:
-            self._flight = None
-        parks = self._parks(workload, reason)
-        if not parks and not _backs_off(workload, now):
+        if entry is self._in_flight:
+            self._in_flight = None
+        is_inadmissible = self._is_inadmissible(workload, reason)
+        if not is_inadmissible and not _backs_off(workload, now):
             entry.workload = workload
-            self._shelves.make_active(entry)
-        elif entry.shelf is not None:
+            self._heaps.make_active(entry)
+        elif entry.heap is not None:
             self.update(workload, now, changed=False)
         else:
             entry.workload = workload
-            self._put_in_pool(entry, now)
-            if parks and reason in SPEAKS_FOR_EQUALS:
-                self._bypass_equals(workload.equivalence, now, status_reason)
+            self._make_inadmissible(entry, now)
+            if is_inadmissible and reason in FAILS_EQUIVALENT:
+                self._bypass_equivalent(workload.equivalence, now, status_reason)
 
-    def _parks(self, workload: WorkloadInfo, reason: RequeueReason) -> bool:
+    def _is_inadmissible(self, workload: WorkloadInfo, reason: RequeueReason) -> bool:
         """SCH-236, with the exceptions of SCH-237."""
-        parks = PARKS[reason].strict if self.queue.policies.is_strict else PARKS[reason].best_effort
+        is_inadmissible = (
+            REQUEUE_RULES[reason].strict if self.queue.policies.is_strict else REQUEUE_RULES[reason].best_effort
+        )
         goes_on = workload.progress is not None and self.queue.goes_on(workload.progress)
-        return parks and not goes_on and self._retried_at < self.pops
+        return is_inadmissible and not goes_on and self._reactivated_at < self.pops
 
-    def _bypass_equals(self, kind: str, now: datetime, status_reason: str) -> None:
+    def _bypass_equivalent(self, kind: str, now: datetime, status_reason: str) -> None:
         """Remember the failure and put all equal workloads in the pool, at a cost that does not grow with them."""
         if not kind:
             return
         self._failed[kind] = status_reason or PENDING_EVALUATION
-        for entry in [each for each in self._early.values() if each.workload.equivalence == kind]:
-            self._put_in_pool(entry, now)
-            del self._early[entry.workload.key]
-        self._shelves.park(kind)
+        for entry in [each for each in self._active_with_backoff.values() if each.workload.equivalence == kind]:
+            self._make_inadmissible(entry, now)
+            del self._active_with_backoff[entry.workload.key]
+        self._heaps.make_group_inadmissible(kind)
 
     def bypass_reason(self, workload: WorkloadInfo) -> str:
         """Reason for a workload of the pool that is not looked at because an equal one failed; else empty (SCH-253)."""
-        if self.place_of(workload) is not PendingState.POOL:
+        if self.state_of(workload) is not PendingState.INADMISSIBLE:
             return ""
         return self._failed.get(workload.equivalence, "")
 
@@ -253,20 +259,20 @@ class PendingQueue:
 
         `belongs` says whether workloads of a namespace may be in this ClusterQueue. Returns how many moved.
         """
-        self._retried_at = self.pops
+        self._reactivated_at = self.pops
         self._failed.clear()
-        for entry in self._shelves.take_due(now):
-            self._shelves.put_in_pool(entry)
-        return self._shelves.recall(belongs)
+        for entry in self._heaps.take_due(now):
+            self._heaps.make_inadmissible(entry)
+        return self._heaps.reactivate(belongs)
 
     def wake_at(self) -> datetime | None:
         """When the next backoff ends; None where none has an end of its own."""
-        due = self._shelves.next_waking()
+        due = self._heaps.next_backoff_end()
         return None if due == NO_END else due
 
     def wake(self, now: datetime) -> int:
         """Let workloads enter anew whose backoff has ended; how many that were (SCH-222, SCH-223)."""
-        due = self._shelves.take_due(now)
+        due = self._heaps.take_due(now)
         for entry in due:
             self._enter(entry, now)
         return len(due)
@@ -274,20 +280,20 @@ class PendingQueue:
     # Questions
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> PendingCounts:
         """How many workloads are in each place."""
-        in_flight = 0 if self._flight is None else 1
-        active = self._shelves.active
-        return Counts(active, len(self._entries) - active - in_flight, in_flight)
+        in_flight = 0 if self._in_flight is None else 1
+        active = self._heaps.active
+        return PendingCounts(active, len(self._entries) - active - in_flight, in_flight)
 
-    def place_of(self, workload: WorkloadInfo) -> PendingState | None:
+    def state_of(self, workload: WorkloadInfo) -> PendingState | None:
         """Where the workload is; None where it is not pending here."""
         entry = self._entries.get(workload.key)
         if entry is None:
             return None
-        if entry is self._flight:
+        if entry is self._in_flight:
             return PendingState.IN_FLIGHT
-        return PendingState.ACTIVE if entry.is_active else PendingState.POOL
+        return PendingState.ACTIVE if entry.is_active else PendingState.INADMISSIBLE
 
     def position_of(self, workload: WorkloadInfo) -> QueuePosition:
         """How many come before the workload, or would if it came now; found without sorting (SCH-213)."""

@@ -12,17 +12,17 @@ from kohort.api.meta import ObjectKey
 from kohort.engine.pending.heap import DAWN
 from kohort.engine.records import CreationOrder, WorkloadInfo
 
-Standing = tuple[int, CreationOrder, ObjectKey]
+RankKey = tuple[int, CreationOrder, ObjectKey]
 """What decides the order (SCH-212 c to e): priority and time as one number, which is quick to compare, and UIDs."""
 
 MICROSECOND: Final = timedelta(microseconds=1)
 ALL_TIME: Final = 2**60
 """More microseconds than any two dates lie apart."""
-LONGEST: Final = 1024
+MAX_LENGTH: Final = 1024
 """Length at which a list is cut in two."""
 
 
-def rank_key(workload: WorkloadInfo) -> Standing:
+def rank_key(workload: WorkloadInfo) -> RankKey:
     """Where the workload belongs."""
     waited_since = ((workload.queued_at or DAWN) - DAWN) // MICROSECOND
     return waited_since - workload.priority * ALL_TIME, workload.creation_order, workload.key
@@ -34,48 +34,48 @@ class Ranking:
     __slots__ = ("_lasts", "_lists", "_size")
 
     def __init__(self) -> None:
-        self._lists: list[list[Standing]] = []
-        self._lasts: list[Standing] = []
+        self._lists: list[list[RankKey]] = []
+        self._lasts: list[RankKey] = []
         """The last of each list."""
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
 
-    def __iter__(self) -> Iterator[Standing]:
+    def __iter__(self) -> Iterator[RankKey]:
         for each in self._lists:
             yield from each
 
-    def add(self, standing: Standing) -> None:
+    def add(self, sort_key: RankKey) -> None:
         """Put one in its place."""
         self._size += 1
         if not self._lists:
-            self._lists.append([standing])
-            self._lasts.append(standing)
+            self._lists.append([sort_key])
+            self._lasts.append(sort_key)
             return
-        number = min(bisect_left(self._lasts, standing), len(self._lists) - 1)
+        number = min(bisect_left(self._lasts, sort_key), len(self._lists) - 1)
         found = self._lists[number]
-        insort(found, standing)
-        if len(found) > LONGEST:
-            self._lists[number : number + 1] = [found[: LONGEST // 2], found[LONGEST // 2 :]]
-            self._lasts.insert(number, found[LONGEST // 2 - 1])
+        insort(found, sort_key)
+        if len(found) > MAX_LENGTH:
+            self._lists[number : number + 1] = [found[: MAX_LENGTH // 2], found[MAX_LENGTH // 2 :]]
+            self._lasts.insert(number, found[MAX_LENGTH // 2 - 1])
             number += 1
         self._lasts[number] = self._lists[number][-1]
 
-    def discard(self, standing: Standing) -> None:
+    def discard(self, sort_key: RankKey) -> None:
         """Take one out that is there."""
-        number = bisect_left(self._lasts, standing)
+        number = bisect_left(self._lasts, sort_key)
         found = self._lists[number]
-        del found[bisect_left(found, standing)]
+        del found[bisect_left(found, sort_key)]
         self._size -= 1
         if found:
             self._lasts[number] = found[-1]
         else:
             del self._lists[number], self._lasts[number]
 
-    def before(self, standing: Standing) -> int:
+    def before(self, sort_key: RankKey) -> int:
         """How many come before it, whether it is there or not."""
-        number = bisect_left(self._lasts, standing)
+        number = bisect_left(self._lasts, sort_key)
         if number == len(self._lists):
             return self._size
-        return sum(map(len, self._lists[:number])) + bisect_left(self._lists[number], standing)
+        return sum(map(len, self._lists[:number])) + bisect_left(self._lists[number], sort_key)

@@ -18,7 +18,7 @@ NEVER: Final = RequeueRule(strict=False, best_effort=False)
 BEST_EFFORT_ONLY: Final = RequeueRule(strict=False, best_effort=True)
 ALWAYS: Final = RequeueRule(strict=True, best_effort=True)
 
-PARKS: Final[Mapping[RequeueReason, RequeueRule]] = MappingProxyType(
+REQUEUE_RULES: Final[Mapping[RequeueReason, RequeueRule]] = MappingProxyType(
     {
         RequeueReason.FAILED_AFTER_NOMINATION: NEVER,
         RequeueReason.PENDING_PREEMPTION: NEVER,
@@ -34,5 +34,5 @@ PARKS: Final[Mapping[RequeueReason, RequeueRule]] = MappingProxyType(
 MAKES_PREEMPTOR: Final = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION})
 """After these the queue remembers the workload as its preemptor (SCH-240)."""
 
-SPEAKS_FOR_EQUALS: Final = frozenset({RequeueReason.NO_FIT, RequeueReason.PREEMPTION_NO_CANDIDATES})
+FAILS_EQUIVALENT: Final = frozenset({RequeueReason.NO_FIT, RequeueReason.PREEMPTION_NO_CANDIDATES})
 """What failed so would fail for every equivalent workload too (SCH-251)."""

@@ -11,7 +11,7 @@ from kohort.api.core.containers import ResourceRequirements
 from kohort.api.core.pods import QuotaPodSpec
 from kohort.api.fields import ROOT, FieldError, Path, invalid
 from kohort.engine.requests.environment import Environment, TypeLimits
-from kohort.engine.requests.lists import Amounts, Nanos, amounts_from, amounts_of, combined
+from kohort.engine.requests.lists import Nanos, ResourceAmounts, amounts_from, amounts_of, combined
 
 ABOVE_LIMITS = "requests must not exceed its limits"
 ABOVE_MAXIMUM = "requests must not be above the limitRange max"
@@ -65,14 +65,14 @@ def range_errors(spec: QuotaPodSpec, request: Nanos, environment: Environment) -
     return tuple(errors)
 
 
-def _outside(path: Path, lowest: Amounts, highest: Amounts, limits: TypeLimits) -> Iterator[FieldError]:
+def _outside(path: Path, lowest: ResourceAmounts, highest: ResourceAmounts, limits: TypeLimits) -> Iterator[FieldError]:
     if above := _greater(highest, limits.maximum):
         yield invalid(path, above, ABOVE_MAXIMUM, _RULE)
     if below := _greater(limits.minimum, lowest):
         yield invalid(path, below, BELOW_MINIMUM, _RULE)
 
 
-def _greater(left: Amounts, right: Amounts) -> ResourceNames:
+def _greater(left: ResourceAmounts, right: ResourceAmounts) -> ResourceNames:
     return ResourceNames(sorted(name for name, amount in left.items() if name in right and amount > right[name]))
 
 

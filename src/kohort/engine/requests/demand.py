@@ -11,11 +11,11 @@ from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.keys import ELASTIC_JOB_ANNOTATION
 from kohort.api.kueue.v1beta2.workload import PodSet, PodSetRequest, Workload
 from kohort.engine.requests.environment import Environment
-from kohort.engine.requests.lists import Amounts
+from kohort.engine.requests.lists import ResourceAmounts
 from kohort.engine.requests.rules import RequestRules
 from kohort.engine.requests.template_requests import REMEMBERED_TEMPLATES, TemplateRequests, read_template
 
-NO_DEVICES: Mapping[str, Amounts] = MappingProxyType({})
+NO_DEVICES: Mapping[str, ResourceAmounts] = MappingProxyType({})
 
 
 class PodSetDemand(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class PodSetDemand(msgspec.Struct, frozen=True):
     spec_count: int
     """Pods of the whole set, from which partial admission counts down (SCH-561)."""
     min_count: int | None
-    per_pod: Amounts
+    per_pod: ResourceAmounts
 
     @property
     def total(self) -> dict[str, int]:
@@ -47,7 +47,7 @@ def demands(
     rules: RequestRules,
     environment: Environment,
     gates: FeatureGates,
-    devices: Mapping[str, Amounts] = NO_DEVICES,
+    devices: Mapping[str, ResourceAmounts] = NO_DEVICES,
 ) -> tuple[PodSetDemand, ...]:
     """What each pod set asks for while the workload is pending (SCH-110..133).
 
@@ -90,7 +90,7 @@ def count_after_reclaim(workload: Workload, gates: FeatureGates) -> dict[str, in
     return counts
 
 
-def per_pod_demand(pod_set: PodSet, rules: RequestRules, environment: Environment) -> Amounts:
+def per_pod_demand(pod_set: PodSet, rules: RequestRules, environment: Environment) -> ResourceAmounts:
     """What one pod of the set counts for while pending, without devices (SCH-110..131)."""
     return _counted(read_template(pod_set.asking, environment), rules)
 
@@ -109,11 +109,11 @@ def resource_requests(
 
 
 @lru_cache(maxsize=REMEMBERED_TEMPLATES)
-def _counted(reading: TemplateRequests, rules: RequestRules) -> Amounts:
+def _counted(reading: TemplateRequests, rules: RequestRules) -> ResourceAmounts:
     return MappingProxyType(rules.per_pod(reading.request))
 
 
-def _with_devices(per_pod: Amounts, devices: Amounts | None) -> Amounts:
+def _with_devices(per_pod: ResourceAmounts, devices: ResourceAmounts | None) -> ResourceAmounts:
     if not devices:
         return per_pod
     names = sorted({*per_pod, *devices})

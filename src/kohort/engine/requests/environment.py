@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from kohort.api.core.namespaces import LimitRange, LimitRangeItem
 from kohort.api.core.nodes import RuntimeClass
 from kohort.api.markers import ResourceList
-from kohort.engine.requests.lists import Amounts, amounts_of, combined
+from kohort.engine.requests.lists import ResourceAmounts, amounts_of, combined
 
 
 @dataclass(frozen=True, slots=True)
 class TypeLimits:
     """All items of one LimitRange type, merged (SCH-121). Their ratios bind nothing here and are left out."""
 
-    maximum: Amounts
+    maximum: ResourceAmounts
     """The smallest `max`, in internal units."""
-    minimum: Amounts
+    minimum: ResourceAmounts
     """The largest `min`, in internal units."""
     default_limits: ResourceList
     default_requests: ResourceList

@@ -12,7 +12,7 @@ from kohort.api.quantity import Quantity
 
 Nanos = dict[str, int]
 """Billionths by resource; negative ones occur in objects older than the rule against them (SCH-113)."""
-Amounts = Mapping[str, int]
+ResourceAmounts = Mapping[str, int]
 """Internal units by resource (SCH-101)."""
 
 
@@ -31,7 +31,7 @@ def amounts_from(request: Nanos) -> dict[str, int]:
     return {name: max(0, to_amount(name, Quantity(request[name]))) for name in sorted(request)}
 
 
-def combined(left: Amounts, right: Amounts, choose: Callable[[int, int], int]) -> dict[str, int]:
+def combined(left: ResourceAmounts, right: ResourceAmounts, choose: Callable[[int, int], int]) -> dict[str, int]:
     """All entries of both lists; where both have one, the chosen of the two."""
     return {**right, **{name: choose(value, right.get(name, value)) for name, value in left.items()}}
 

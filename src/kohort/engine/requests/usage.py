@@ -8,7 +8,7 @@ from kohort.api.amounts import multiply, per_pod
 from kohort.api.gates import FeatureGates
 from kohort.api.kueue.v1beta2.workload import PodSetAssignment, Workload
 from kohort.engine.requests.demand import count_after_reclaim
-from kohort.engine.requests.lists import Amounts, amounts_of
+from kohort.engine.requests.lists import ResourceAmounts, amounts_of
 
 
 class PodSetUsage(msgspec.Struct, frozen=True):
@@ -19,7 +19,7 @@ class PodSetUsage(msgspec.Struct, frozen=True):
     """Pods that hold quota, without reclaimable ones."""
     flavors: Mapping[str, str]
     """Flavor per resource."""
-    amounts: Amounts
+    amounts: ResourceAmounts
     """All pods together."""
 
 

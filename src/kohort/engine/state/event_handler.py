@@ -12,7 +12,7 @@ from kohort.api.kueue import v1beta2
 from kohort.api.meta import ObjectKey
 from kohort.engine.events import (
     DeviceClaimsCounted,
-    Event,
+    EngineEvent,
     EvictionFailed,
     ObjectDeleted,
     ObjectUpserted,
@@ -31,7 +31,7 @@ class EventHandler:
         self._workloads = workloads
         self._queues = queues
 
-    def apply(self, event: Event, now: datetime) -> None:
+    def apply(self, event: EngineEvent, now: datetime) -> None:
         """Take in what happened."""
         match event:
             case ObjectUpserted(object=thing):

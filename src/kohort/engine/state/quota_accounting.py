@@ -6,7 +6,7 @@ from kohort.api.kueue import v1beta2
 from kohort.api.meta import ObjectKey
 from kohort.engine import record_builders
 from kohort.engine.quota import FlavorResource
-from kohort.engine.record_builders import Conditions
+from kohort.engine.record_builders import WorkloadConditions
 from kohort.engine.records import NOTHING_HELD, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage, admitted_usage, is_scaled_down
 from kohort.engine.second_pass import need_of
@@ -23,7 +23,9 @@ class QuotaTracker:
         self._unblocking = unblocking
         self._pending = pending
 
-    def hold(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions, now: datetime) -> None:
+    def hold(
+        self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: WorkloadConditions, now: datetime
+    ) -> None:
         """Count what the object says it holds."""
         self._pending.dequeue(workload)
         admission = thing.status.admission
@@ -51,7 +53,7 @@ class QuotaTracker:
             queue.node.generation += 1
         workload.reserved_at, workload.admission = since, admission if whole else None
 
-    def note_second_pass(self, workload: WorkloadInfo, conditions: Conditions, now: datetime) -> None:
+    def note_second_pass(self, workload: WorkloadInfo, conditions: WorkloadConditions, now: datetime) -> None:
         """SCH-270."""
         thing = workload.object
         need = (

@@ -10,7 +10,7 @@ from kohort.api.kueue import v1beta2
 from kohort.api.kueue.keys import JOB_UID_LABEL
 from kohort.api.meta import ObjectKey
 from kohort.engine import record_builders
-from kohort.engine.record_builders import Conditions
+from kohort.engine.record_builders import WorkloadConditions
 from kohort.engine.records import PodSetDevices, WorkloadInfo
 from kohort.engine.state.pending_tracking import PendingTracker
 from kohort.engine.state.quota_accounting import QuotaTracker
@@ -66,7 +66,7 @@ class WorkloadTracker:
         return workload
 
     def _put_holder(
-        self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions, now: datetime
+        self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: WorkloadConditions, now: datetime
     ) -> None:
         """Take in an object that has a reservation."""
         before, was_admitted = workload.object, workload.is_admitted
@@ -81,7 +81,7 @@ class WorkloadTracker:
             self._note_reclaims(workload, before, thing)
 
     def _put_other(
-        self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions, now: datetime
+        self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: WorkloadConditions, now: datetime
     ) -> None:
         """Take in an object that has no reservation: it waits, or is over."""
         is_new = workload.object is None
@@ -118,7 +118,7 @@ class WorkloadTracker:
             # Only now it can't come back to be first again as the one that preempted (SCH-240).
             self._store.pending[workload.queue.name].remove(workload)
 
-    def _read(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions) -> bool:
+    def _read(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: WorkloadConditions) -> bool:
         """Take over what the object says, and note what follows from it for others.
 
         Whether anything changed that gives a workload in the pool another look (SCH-221).
@@ -149,7 +149,7 @@ class WorkloadTracker:
             self._pending.unblock_home(workload)
         self._store.variants.note(workload, record_builders.parent_of(thing, self._store.settings.gates))
 
-    def describe(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions) -> None:
+    def describe(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: WorkloadConditions) -> None:
         """Set what the object says of the workload, be it submitted or not; nothing else of the engine changes."""
         gates = self._store.settings.gates
         workload.generation = thing.metadata.generation
@@ -159,7 +159,7 @@ class WorkloadTracker:
         self._describe_status(workload, thing, conditions)
         self._count_demand(workload, thing)
 
-    def _describe_status(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions) -> None:
+    def _describe_status(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: WorkloadConditions) -> None:
         workload.object = thing
         workload.queued_at = record_builders.queue_timestamp(thing, conditions, self._store.settings)
         workload.backoff_until = record_builders.backoff_until(thing, conditions)
@@ -204,7 +204,7 @@ class WorkloadTracker:
                 self._read(workload, workload.object, record_builders.conditions_of(workload.object))
                 self._pending.enqueue(workload, now)
 
-    def _note_readiness(self, workload: WorkloadInfo, conditions: Conditions) -> None:
+    def _note_readiness(self, workload: WorkloadInfo, conditions: WorkloadConditions) -> None:
         """Pods that became ready may be what everybody waits for (SCH-1035)."""
         ready = "PodsReady" in conditions.true
         if ready and not workload.pods_ready and self._store.settings.waits_for_pods:

@@ -97,7 +97,7 @@ def in_local_queue(engine: Engine, key: ObjectKey, window: Window) -> list[Pendi
     pending = engine.read.pending.get(found.cluster_queue)
     if pending is None:
         return []
-    members = [record for record in found.workloads.values() if pending.place_of(record) is not None]
+    members = [record for record in found.workloads.values() if pending.state_of(record) is not None]
     total, end = sum(pending.counts), window.offset + window.limit
     if len(members) * WALK_COST < total:
         own = _by_position(pending, members)

@@ -20,7 +20,7 @@ STATUSES: Final = (ACTIVE, INADMISSIBLE)
 
 def status_of(state: PendingState) -> str:
     """The label value for the state of a pending workload."""
-    return INADMISSIBLE if state is PendingState.POOL else ACTIVE
+    return INADMISSIBLE if state is PendingState.INADMISSIBLE else ACTIVE
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ def pending_totals(workloads: Iterable[WorkloadInfo], queue: PendingView) -> Pen
     """The sums over those of these workloads that are pending in a ClusterQueue."""
     pending = PendingTotals()
     for workload in workloads:
-        state = queue.place_of(workload)
+        state = queue.state_of(workload)
         if state is not None:
             pending.add(workload, state)
     return pending

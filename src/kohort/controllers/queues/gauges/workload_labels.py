@@ -35,7 +35,7 @@ def update_by_labels(context: ControllerContext, name: str, keys: Iterable[Objec
 
 def _pending(context: ControllerContext, workloads: Iterable[WorkloadInfo], queue: PendingView) -> Iterator[_Labels]:
     for each in workloads:
-        state = queue.place_of(each)
+        state = queue.state_of(each)
         if state is not None:
             yield (("status", status_of(state)), *_custom(context, each))
 
