@@ -31,7 +31,7 @@ async def test_a_job_its_pod_and_its_workload_lead_to_the_same_story(tmp_path: P
         by_workload = await user.run("explain", name)
     assert by_job.code == 0, by_job.err
     assert by_job.lines[0] == "job/etl"
-    assert "It asks for more than it could ever get" in by_job.out
+    assert "It requests more than the queue can ever provide" in by_job.out
     assert by_job.lines[2:4] == by_pod.lines[2:4] == by_workload.lines[2:4]
 
 

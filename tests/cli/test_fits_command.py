@@ -30,7 +30,7 @@ async def test_yes_is_0_and_no_is_1(tmp_path: Path) -> None:
     assert (yes.code, no.code, yes.err, no.err) == (0, 1, "", "")
     assert yes.out.splitlines()[1] == "  Would start now in LocalQueue lq of namespace default."
     assert "Would not start now" in no.out
-    assert "It asks for more than it could ever get" in no.out
+    assert "It requests more than the queue can ever provide" in no.out
     assert "What would let it in" in no.out
 
 

@@ -265,7 +265,8 @@ class TestLack:
         explanation = ask(play, "w")
         assert explanation.reason == "ExceedsMaxQuota"
         assert explanation_lines(explanation) == [
-            "ns/w asks for more than it could ever get: 10 cpu is the most that queue q could ever give, 1 more needed."
+            "ns/w requests more than the queue can ever provide: 10 cpu is the most that queue q could ever give,"
+            " 1 more needed."
         ]
 
     def test_flavors_in_the_order_tried(self) -> None:
@@ -301,7 +302,7 @@ class TestLack:
         play.submit("w", {CPU: 1, "memory": 3})
         explanation = ask(play, "w")
         assert explanation_lines(explanation)[0] == (
-            "ns/w asks for more than it could ever get: 2 memory is the most that queue q could ever give,"
+            "ns/w requests more than the queue can ever provide: 2 memory is the most that queue q could ever give,"
             " 1 more needed."
         )
         assert help_for(play, "w") is PreemptionOutlook.POINTLESS
@@ -397,7 +398,7 @@ class TestPreemption:
         assert [victim.reason for victim in before[0].victims] == ["InClusterQueue"]
         play.turn()
         assert help_for(play, "high") is PreemptionOutlook.UNDER_WAY
-        assert explanation_lines(ask(play, "high")) == ["ns/high waits for ns/low to stop, preempted to make room."]
+        assert explanation_lines(ask(play, "high")) == ["ns/high waits for preempted ns/low to stop."]
         assert isinstance(remedies(ask(play, "high"))[0], AwaitVictims)
         assert ask(play, "high").message.endswith("Pending the preemption of 1 workload(s)")
 
@@ -415,7 +416,8 @@ class TestPreemption:
         play.submit("w", 6, priority=7)
         assert help_for(play, "w") is PreemptionOutlook.PRIORITY
         assert explanation_lines(ask(play, "w"))[-1] == (
-            "Preemption can't help: those who use what it needs rank too high (2 of priority 7 or more, its own is 7)."
+            "Preemption can't help: workloads using it have equal or higher priority (2 of priority 7 or more,"
+            " its own is 7)."
         )
 
     def test_those_who_may_go_hold_too_little(self) -> None:
@@ -453,7 +455,7 @@ class TestPreemption:
         play.submit("w", 3, "a")
         assert help_for(play, "w") is PreemptionOutlook.WITHIN_NOMINAL
         assert explanation_lines(ask(play, "w"))[-1] == (
-            "Preemption can't help: those who use what it needs are within their own quota."
+            "Preemption can't help: workloads using it are within their nominal quota."
         )
 
     def test_it_would_have_to_borrow(self) -> None:

@@ -273,7 +273,7 @@ def test_who_lacks_room_for_ever_is_told_and_nobody_else_is(scenario: Json, data
     assert not (evaluation.never and evaluation.is_admitted)
     if evaluation.preemption.victims:
         return
-    says_never = ("ever get", "can't use any flavor", "can't start in", "even if nobody")
+    says_never = ("can ever provide", "can't use any flavor", "can't start in", "even if nothing")
     assert any(text in explanation_lines(explanation)[0] for text in says_never) == bool(evaluation.never)
 
 

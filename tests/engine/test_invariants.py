@@ -57,11 +57,11 @@ class TestSums:
 
     def test_use_that_nobody_accounts_for(self, play: Play) -> None:
         play.engine.store.queues["b"].node.cells[FR].use(CORE)
-        assert problem(play) == "b says that 1000 of f/cpu is in use, and it is 0"
+        assert problem(play) == "b counts 1000 of f/cpu as used, and it is 0"
 
     def test_use_that_did_not_reach_the_cohort(self, play: Play) -> None:
         play.engine.store.hierarchy.cohorts["R"].cells[FR].usage -= CORE
-        assert problem(play) == "R says that 5000 of f/cpu is in use, and it is 6000"
+        assert problem(play) == "R counts 5000 of f/cpu as used, and it is 6000"
 
     @pytest.mark.parametrize("member", ["subtree", "local", "potential"])
     def test_wrong_capacity(self, play: Play, member: str) -> None:
@@ -287,7 +287,7 @@ def assigned(cpu: int) -> Assignment:
 class TestCheckedEngine:
     def test_it_raises_what_is_broken_after_an_event(self, play: Play) -> None:
         play.engine.store.queues["b"].node.cells[FR].use(CORE)
-        with pytest.raises(AssertionError, match=r"after EvictionFailed:\n  b says that 1000 of f/cpu is in use"):
+        with pytest.raises(AssertionError, match=r"after EvictionFailed:\n  b counts 1000 of f/cpu as used"):
             play.engine.apply(EvictionFailed(ObjectKey("ns", "x")), play.now)
 
     @pytest.mark.parametrize("turn", [CheckedEngine.schedule, CheckedEngine.run_cycle])

@@ -288,7 +288,7 @@ class TestACrash:
         (b'{"do":"put","t":"2026-01-01T00:00:00Z","object":{"kind":"Cohort"}}\n', "apiVersion"),
         (
             b'{"do":"put","t":"2026-01-01T00:00:00Z","object":{"apiVersion":"v1","kind":"Pod"}}\n',
-            "never told of v1 Pod, only of AdmissionCheck, ClusterQueue",
+            "unsupported object v1 Pod; supported: AdmissionCheck, ClusterQueue",
         ),
         (
             b'{"do":"put","t":"2026-01-01T00:00:00Z","object":{"apiVersion":"v1","kind":"Namespace","metadata":3}}\n',
@@ -309,7 +309,7 @@ def test_a_damaged_line_is_named_with_its_file_and_number(line: bytes, problem: 
         ([TURN], "missing required field `log`"),
         ([decisions_header()], "not of kohort-events"),
         ([b'{"log":"kohort-events","version":%d}\n' % VERSION], "missing required field `settings`"),
-        ([HEADER.replace(b'"PartialAdmission"', b'"Telepathy"')], "gates that are not known: Telepathy"),
+        ([HEADER.replace(b'"PartialAdmission"', b'"Telepathy"')], "unknown feature gates: Telepathy"),
     ],
 )
 def test_a_log_must_begin_with_its_header(lines: list[bytes], problem: str) -> None:

@@ -107,7 +107,7 @@ def text(found: WorkloadReport, snapshot: Snapshot) -> str:
 def test_who_waits_for_devices_is_told_so() -> None:
     snapshot = a_cluster(template("gpu", devices("a100", 4)), claimant("a", "gpu"))
     said = text(story(snapshot, "a"), snapshot)
-    assert "It asks for more than it could ever get: 3 example.com/gpu is the most that queue q could ever give" in said
+    assert "It requests more than the queue can ever provide: 3 example.com/gpu is the most that queue q could" in said
 
 
 async def test_templates_are_read_only_where_somebody_names_one() -> None:

@@ -158,11 +158,11 @@ class PodSetResult(msgspec.Struct):
     attempts: list[list[FlavorAttempt]] = []
     """Attempts per resource group, in the order evaluated."""
     short: list[list[FlavorAttempt]] = []
-    """Those attempts that tell why it does not fit: of the groups that lack room, or of the one that has no flavor."""
+    """Attempts that explain why it does not fit: of groups that lack capacity, or of the one without a flavor."""
     failed: bool = False
     """Whether a resource of it found no flavor at all."""
     place: TopologyAssignment | None = None
-    """Where its pods go, if a placement says so."""
+    """Its topology assignment, if a placement made one."""
     delayed: str = ""
     """`Pending` while its place can't be found yet, `Ready` once it was (SCH-270)."""
     uncovered: str = ""
@@ -263,7 +263,7 @@ class Assignment(msgspec.Struct):
 
     @property
     def needs(self) -> frozenset[FlavorResource]:
-        """Flavor-resources that lack room (SCH-601)."""
+        """Flavor-resources that lack capacity (SCH-601)."""
         return frozenset(
             FlavorResource(choice.flavor, resource)
             for pod_set in self.pod_sets

@@ -75,7 +75,7 @@ class EvictForFailedNodes(msgspec.Struct, frozen=True):
 
 
 class KeepUnplaced(msgspec.Struct, frozen=True):
-    """The workload keeps its quota and found no place for its pods: tell so and write nothing (SCH-272)."""
+    """The workload keeps its quota and its pods could not be placed: record an event, write nothing (SCH-272)."""
 
     workload: ObjectKey
     message: str

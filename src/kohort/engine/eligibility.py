@@ -41,7 +41,7 @@ def problem(flavor: Flavor, spec: QuotaPodSpec) -> str:
 
 
 def _selects(spec: QuotaPodSpec, labels: Mapping[str, str]) -> bool:
-    """Node selection as far as it speaks of the flavor's own labels; the rest is the pod scheduler's business."""
+    """Node selection reduced to the labels of the flavor; the rest is left to the pod scheduler."""
     if any(labels[key] != value for key, value in spec.node_selector.items() if key in labels):
         return False
     affinity = spec.affinity.node_affinity if spec.affinity else None

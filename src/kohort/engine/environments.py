@@ -1,4 +1,4 @@
-"""LimitRanges and RuntimeClasses: what pods ask for besides what they say (SCH-120, SCH-121)."""
+"""LimitRanges and RuntimeClasses: requests that pods get by default (SCH-120, SCH-121)."""
 
 from kohort.api.core.namespaces import LimitRange
 from kohort.api.core.nodes import RuntimeClass

@@ -1,4 +1,4 @@
-"""Which workloads no decision can tell apart (SCH-250), as a short text that is equal for them.
+"""Scheduling equivalence (SCH-250): a short text that is equal for workloads with identical decisions.
 
 What counts of a pod template is digested once per template: workloads come by the thousand from few of them.
 """

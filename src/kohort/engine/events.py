@@ -1,4 +1,4 @@
-"""What the engine is told: objects that appeared, changed or went, and writes that failed."""
+"""Events that are applied to the engine: objects that were created, changed or deleted, and failed writes."""
 
 from dataclasses import dataclass
 
@@ -62,7 +62,7 @@ class EvictionFailed:
 
 @dataclass(frozen=True, slots=True)
 class DeviceClaimsCounted:
-    """Claims of a workload on devices were counted (SCH-132); holds until it is told again, or the workload is gone."""
+    """Device claims of a workload were counted (SCH-132); valid until the next count or the workload's deletion."""
 
     workload: ObjectKey
     devices: tuple[PodSetDevices, ...]

@@ -1,4 +1,4 @@
-"""Preemption by fair share (docs/spec/scheduling.md §7.3): take from who has borrowed most, as long as it is fair."""
+"""Preemption by fair share (docs/spec/scheduling.md §7.3): take from the largest share while that is fair."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -24,7 +24,7 @@ INITIAL_SHARE: Final = "LessThanInitialShare"
 
 @dataclass(frozen=True, slots=True)
 class FairRules:
-    """What the configuration says about preempting by share."""
+    """Configuration of preemption by share."""
 
     strategies: tuple[str, ...] = (FINAL_SHARE, INITIAL_SHARE)
     preempts_within_nominal: bool = True
@@ -50,7 +50,7 @@ def find_fair_targets(
 def _candidates(
     preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: frozenset[FlavorResource], context: PreemptionContext
 ) -> list[WorkloadInfo]:
-    """Everybody whom the policies allow to be preempted (SCH-720)."""
+    """All workloads that the policies allow to preempt (SCH-720)."""
     found = context.preemption_policy.candidates(queue.policies.within_queue, preemptor, queue, needs)
     if queue.node.parent is not None and queue.policies.reclaim != "Never":
         for leaf in queue.node.parent.root().borrowing_queues(needs):
@@ -119,7 +119,7 @@ class _FairSearch:
         return False
 
     def _take_fair(self, picked: ClusterQueueInfo, waiting: list[WorkloadInfo]) -> bool:
-        """Take the first candidate whose removal is fair; those passed over may get another look."""
+        """Take the first candidate whose removal is fair; those passed over are candidates of the second loop."""
         own, others = self._almost_lca(picked)
         mine, before = self.shares.of(own), self.shares.of(others)
         retries = self.retries.setdefault(picked.name, [])

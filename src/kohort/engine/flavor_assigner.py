@@ -1,6 +1,6 @@
 """Flavor assignment (docs/spec/scheduling.md §5): which flavor each resource of each pod set gets, and how.
 
-Reads the live tree and leaves it as it was; preemption is simulated by removing and putting back.
+Reads the live tree and leaves it as it was; preemption is simulated by releasing and restoring usage.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ Only = Mapping[tuple[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class FlavorRules:
-    """What the configuration and the gates say about assigning flavors."""
+    """Configuration and feature gates of flavor assignment."""
 
     uses_fungibility: bool = True
     ignores_undeclared: bool = False
@@ -146,7 +146,7 @@ def _beyond_replaced(search: FlavorSearch, pod_set: str, resource: str, amount: 
 
 
 def _fail(results: list[PodSetResult], attempts: list[FlavorAttempt], uncovered: str = "") -> None:
-    """A resource found no flavor: only its group's reasons are told (SCH-547)."""
+    """A resource found no flavor: only its group's reasons are reported (SCH-547)."""
     for result in results:
         result.failed = True
         result.choices.clear()
@@ -162,7 +162,7 @@ def _assign_resources(
     flavors: FlavorGroup,
     totals: Mapping[str, int],
 ) -> bool:
-    """Choose one flavor for the resources of a group; what does not fit tells all that was tried (SCH-543)."""
+    """Choose one flavor for the resources of a group; for what does not fit, all attempts are reported (SCH-543)."""
     requests = {resource: totals[resource] for resource in flavors.resources if resource in totals}
     attempts, chosen = _scan(search, group, flavors, requests)
     if chosen is None:
@@ -345,7 +345,7 @@ def _may_preempt_while_borrowing(search: FlavorSearch) -> bool:
 
 
 def _simulate(search: FlavorSearch, fr: FlavorResource, total: int, borrow: int) -> tuple[FitMode, int]:
-    """Whether preempting for this flavor-resource alone would make room."""
+    """Whether preempting for this flavor-resource alone would suffice."""
     targets = search.find_targets(search.workload, search.queue, UsageRequest({fr: total}, frozenset((fr,))))
     search.simulated[fr] = (total, targets)
     if not targets:

@@ -83,7 +83,7 @@ class ClusterQueueNode(HierarchyNode):
 
 
 class CohortNode(HierarchyNode):
-    """An inner node; implicit as long as no Cohort object says otherwise."""
+    """An inner node; implicit as long as there is no Cohort object."""
 
     __slots__ = ("children", "height", "is_explicit", "lendable", "queues")
 

@@ -75,7 +75,7 @@ class PreemptionCandidates(msgspec.Struct, frozen=True):
 def find_candidates(
     preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest, context: PreemptionContext
 ) -> PreemptionCandidates:
-    """Everybody whom the policies allow to be preempted and whom some attempt could use."""
+    """All workloads that the policies allow to preempt and that some attempt could use."""
     own = context.preemption_policy.candidates(queue.policies.within_queue, preemptor, queue, request.needs)
     hierarchical: list[PreemptionCandidate] = []
     priority: list[PreemptionCandidate] = []
@@ -262,7 +262,7 @@ def _is_spared(candidate: PreemptionCandidate, needs: frozenset[FlavorResource],
 
 
 def drop_unneeded_targets(removed: list[PreemptionCandidate], fit: Callable[[], bool]) -> list[PreemptionCandidate]:
-    """Put back whoever need not go, the last removed but one first (SCH-633); the rest stays removed."""
+    """Restore candidates that are not needed, the last removed but one first (SCH-633); the rest stays removed."""
     kept = [removed[-1]]
     for candidate in reversed(removed[:-1]):
         candidate.workload.hold()

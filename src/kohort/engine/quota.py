@@ -19,7 +19,7 @@ class FlavorResource(msgspec.Struct, frozen=True, order=True, gc=False, cache_ha
 
 
 class Quota(NamedTuple):
-    """What a ClusterQueue or Cohort says about one flavor-resource, in internal units (SCH-103).
+    """The quota of a ClusterQueue or Cohort for one flavor-resource, in internal units (SCH-103).
 
     Limits come only below a parent (SCH-403).
     """
@@ -33,7 +33,7 @@ NO_QUOTA = Quota(0)
 
 
 class QuotaCell:
-    """Quota and use of one flavor-resource at one node."""
+    """Quota and usage of one flavor-resource at one tree node."""
 
     __slots__ = (
         "borrowers",
@@ -54,7 +54,7 @@ class QuotaCell:
         """The node whose cell it is."""
         self.parent: QuotaCell | None = None
         self.borrowers: dict[QuotaCell, None] = {}
-        """The children that use more than they have, so that nobody searches all of them for a victim."""
+        """The children that borrow, so that searches for victims need not visit all."""
         self.nominal = 0
         self.borrowing_limit: int | None = None
         self.lending_limit: int | None = None
@@ -65,7 +65,7 @@ class QuotaCell:
         """The most this node could ever hold (SCH-412)."""
         self.usage = 0
         self.is_listed = False
-        """Whether the node, or one below it, has a word on this flavor-resource; use may outlast it (SCH-701)."""
+        """Whether the node, or one below it, has quota of this flavor-resource; usage may outlast it (SCH-701)."""
 
     # Setting the sums: children first, then the way down.
 

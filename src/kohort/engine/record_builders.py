@@ -192,7 +192,7 @@ def is_rewritten(old: v1beta2.Workload, new: v1beta2.Workload) -> bool:
 
 
 def reactivates_inadmissible(old: v1beta2.Workload, new: v1beta2.Workload, conditions: WorkloadConditions) -> bool:
-    """Whether a change gives a workload that was found wanting another look (SCH-221)."""
+    """Whether a change reactivates an inadmissible workload (SCH-221)."""
     return _rewriting_matters(old, new) or status_matters(old, new, conditions)
 
 

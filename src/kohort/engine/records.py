@@ -52,7 +52,7 @@ class FlavorGroup:
 
 @dataclass(frozen=True, slots=True)
 class QueuePolicies:
-    """What a ClusterQueue says about searching flavors and preempting."""
+    """Policies of a ClusterQueue for flavor assignment and preemption."""
 
     is_strict: bool = False
     tries_next_when_borrowing: bool = False
@@ -159,7 +159,7 @@ class WorkloadInfo:
         self.environment: Environment | None = None
         """The surroundings under which `pod_sets` and `problem` were found."""
         self.equivalence = ""
-        """Equal for workloads that no decision can tell apart (SCH-250)."""
+        """Scheduling equivalence hash (SCH-250)."""
         self.progress: FlavorScanState | None = None
         self.replaces: WorkloadInfo | None = None
         """The older slice of an elastic job that this one takes over from (SCH-1103)."""

@@ -1,4 +1,4 @@
-"""What a workload asks for, what is wrong with that and whom it equals, read once for all that ask alike.
+"""Requests, problems and equivalence of workloads, read once for all with identical inputs.
 
 Workloads come by the thousand from few specs: those that are alike share one answer, which saves reading and memory.
 """
@@ -29,7 +29,7 @@ class WorkloadRequests(msgspec.Struct, frozen=True):
     problem: str
     """What is wrong with the requests themselves (SCH-124)."""
     equivalence: str
-    """Equal for workloads that no decision can tell apart (SCH-250); empty where that is not asked for."""
+    """Scheduling equivalence hash (SCH-250); empty if it is disabled."""
 
 
 class RequestKey(NamedTuple):
@@ -80,7 +80,7 @@ class RequestCache:
             devices = {name: dict(amounts) for name, amounts in shape.devices}
             asked = demands(thing, self._settings.requests, environment, gates, devices)
         except ApiError:
-            # An unreadable template is told as the workload's obstacle when its turn comes; others go on.
+            # An unreadable template becomes the workload's obstacle when it is a head; others are not affected.
             return WorkloadRequests((), problem, "")
         pod_sets = tuple(
             PodSetResources(
@@ -94,7 +94,7 @@ class RequestCache:
             )
             for each, pod_set in zip(asked, thing.spec.pod_sets, strict=True)
         )
-        # What a replacement asks for depends on the slice it replaces, which makes it equal to nobody (§14).
+        # The requests of a replacement depend on the slice it replaces, so it is equivalent to no other (§14).
         if shape.is_replacement or not gates.enabled(Gate.SchedulingEquivalenceHashing):
             return WorkloadRequests(pod_sets, problem, "")
         same = equivalence(thing, shape.priority, asked, environment, shape.allowed_flavors)

@@ -1,4 +1,4 @@
-"""Scenarios: objects and steps as JSON, played on the engine with jobs that do as they are told.
+"""Scenarios: objects and steps as JSON, run on the engine with simulated jobs.
 
 One form for golden tests, counterexamples of property tests, benchmarks and the comparison with the real Kueue. A
 scenario is `{"objects": [manifest …], "steps": [step …]}`; a step is one of
@@ -136,7 +136,7 @@ class ScenarioRunner:
             self.show(msgspec.structs.replace(workload, status=status))
 
     def conflict(self, name: str) -> None:
-        """Somebody else will have written the workload first."""
+        """The next write of the workload fails with a conflict."""
         self.conflicts.add(_key_of(name))
 
     def wait(self, seconds: float) -> None:
@@ -158,7 +158,7 @@ class ScenarioRunner:
         return old if old is not None and workload.metadata.uid in ("", old.metadata.uid) else None
 
     def _fails(self, decision: Decision) -> bool:
-        """Whether the write of a decision meets a conflict; a workload that waits is simply told the next time."""
+        """Whether the write of a decision fails with a conflict; KeepPending is written the next time."""
         if isinstance(decision, KeepPending | KeepUnplaced) or decision.workload not in self.conflicts:
             return False
         self.conflicts.discard(decision.workload)

@@ -162,7 +162,7 @@ class CycleRunner:
         )
 
     def _requeue(self, entry: CycleEntry, now: datetime) -> bool:
-        """Put an entry back; whether the next cycle may differ: others have room, or a preemptor is new (SCH-240)."""
+        """Requeue an entry; whether the next cycle may differ: another head, or a new preemptor (SCH-240)."""
         if entry.decision is None:
             return False
         pending = self._store.pending[entry.queue.name]
@@ -174,7 +174,7 @@ class CycleRunner:
         ) is PendingState.INADMISSIBLE
 
     def _scan(self, entries: list[CycleEntry]) -> "Scan":
-        """How far everybody's search for flavors came, if somebody's goes on or starts over next time (SCH-550)."""
+        """How far all searches for flavors came, if one of them resumes or restarts in the next cycle (SCH-550)."""
         if not any(entry.is_resumed or entry.goes_on for entry in entries):
             return frozenset()
         found = [(entry.workload.key, entry.workload.progress) for entry in entries]

@@ -57,7 +57,7 @@ class SecondPasses:
         """Earliest first; those that `_due` does not confirm are out of date."""
 
     def want(self, key: ObjectKey, now: datetime) -> None:
-        """The workload needs a pass; a timer that runs goes on (SCH-271)."""
+        """Schedule a second pass; a running timer is kept (SCH-271)."""
         if key not in self._due:
             delay = DELAYS[min(self._failures.get(key, 0), len(DELAYS) - 1)]
             self._due[key] = now + delay

@@ -1,4 +1,4 @@
-"""What the Configuration and the feature gates say about deciding, in the engine's own words."""
+"""Settings of the engine, read from the Configuration and the feature gates."""
 
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ class EngineSettings:
     gates: FeatureGates = DEFAULT_GATES
     cycle: CycleRules = field(default_factory=CycleRules)
     fair: FairRules | None = None
-    """Given when fair sharing is on; it changes who is next and who gives way, not what fits (SCH-710)."""
+    """Given with fair sharing; it changes order and preemption, not what fits (SCH-710)."""
     requests: RequestRules = field(default_factory=RequestRules)
     waits_for_pods: bool = False
     """Whether one workload at a time is admitted, until its pods are ready (SCH-1035)."""

@@ -1,6 +1,6 @@
-"""What stands in the way of an amount of quota: at which node of the cohort tree, which limit, and by how much.
+"""Shortages of quota: at which node of the cohort tree, which limit binds, and by how much.
 
-Availability is a minimum over the limits on the way to the root (SCH-431); told apart, each limit that is too tight
+Availability is a minimum over the limits on the way to the root (SCH-431); each limit that is too tight
 becomes one `Shortage`, and the tightest comes first.
 """
 
@@ -15,7 +15,7 @@ from kohort.engine.hierarchy import ClusterQueueNode, CohortNode, HierarchyNode
 from kohort.engine.quota import FlavorResource, QuotaCell
 
 NAMED_KEEPERS: Final = 3
-"""How many of those who keep quota back are told by name, those who keep most."""
+"""How many nodes that withhold quota are listed by name, largest first."""
 
 
 class BindingLimit(Enum):
@@ -25,10 +25,10 @@ class BindingLimit(Enum):
     """A queue without cohort has no more than its own."""
     BORROWING_LIMIT = "BorrowingLimit"
     LENDING_LIMIT = "LendingLimit"
-    """There is room in the cohort, but others lend less than they have."""
+    """The cohort has unused quota, but its members lend less than they have."""
     COHORT_CAPACITY = "CohortCapacity"
     MAXIMUM = "Maximum"
-    """More than the queue could hold if nobody used anything (SCH-412)."""
+    """More than the queue could hold if nothing were used (SCH-412)."""
 
 
 class QuotaNodeRef(NamedTuple):
@@ -95,7 +95,7 @@ class Shortage:
 
     @property
     def keeping(self) -> str:
-        """Who keeps quota back, as a clause to follow; empty where nobody does."""
+        """The nodes that withhold quota, as a clause; empty if there are none."""
         reported = [
             f"{keeper.place} lends only {self.shown(keeper.lends)} of its {self.shown(keeper.has)}"
             for keeper in self.keepers
@@ -146,7 +146,7 @@ def _shortage(path: list[HierarchyNode], fr: FlavorResource, allowed: int, missi
 
 
 def _beyond_maximum(queue: ClusterQueueNode, fr: FlavorResource, amount: int) -> Shortage:
-    """Told of the node that bounds what the queue could ever hold (SCH-412)."""
+    """At the node that bounds what the queue could ever hold (SCH-412)."""
     most = queue.cells[fr].potential
     path: list[HierarchyNode] = []
     for node in (queue, *queue.ancestors()):
@@ -185,7 +185,7 @@ def _keepers(
 def _keepers_below(
     cohort: CohortNode, besides: HierarchyNode, fr: FlavorResource, kept_by: Callable[[QuotaCell], int]
 ) -> Iterator[WithheldQuota]:
-    """Below a cohort with a lending limit of its own nobody else matters: what they gave, it would keep."""
+    """Below a cohort with a lending limit no other node matters: the cohort would withhold what they lend."""
     for member in cohort.members():
         cell = member.cells.get(fr)
         if member is besides or cell is None:

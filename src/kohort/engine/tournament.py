@@ -17,7 +17,7 @@ from kohort.engine.records import ClusterQueueInfo
 
 @dataclass(frozen=True, slots=True)
 class TournamentRules:
-    """What the gates say about the comparison (SCH-731)."""
+    """Feature gates of the comparison (SCH-731)."""
 
     preemptors_first: bool = False
     non_borrowing_first: bool = True
@@ -47,7 +47,7 @@ class Tournament:
     def __init__(self, contenders: Iterable[Contender], rules: TournamentRules) -> None:
         self._rules = rules
         self._loners: list[Contender] = []
-        """Entries of a queue without cohort, who compete with nobody."""
+        """Entries of queues without a cohort, which do not compete."""
         self._root: CohortNode | None = None
         self._entered: dict[CohortNode, list[tuple[_Rank, Contender]]] = {}
         """Entries of the queues right below a cohort, the worst first, each with its rank there."""

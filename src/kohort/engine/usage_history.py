@@ -74,7 +74,7 @@ class LocalQueueUsageRecord:
         """Sum of the penalties."""
         self.updated_at = now
         self.usage: float | None = None
-        """The last answer, as long as nothing changed; whatever the weight of the LocalQueue."""
+        """The cached result until a change, without the weight of the LocalQueue."""
 
     def sample(self, admitted: _Amounts, now: datetime, half_life: Nanoseconds) -> None:
         """Forget a part of the past and count the present in its place (SCH-803)."""
@@ -119,19 +119,19 @@ class UsageHistory:
         self._weights: dict[ObjectKey, float] = {}
 
     def set_weight(self, local_queue: ObjectKey, weight: float) -> bool:
-        """Take over `spec.fairSharing.weight` of a LocalQueue, 1 until told otherwise; whether it changed (SCH-804)."""
+        """Set `spec.fairSharing.weight` of a LocalQueue, 1 by default; whether it changed (SCH-804)."""
         changes = self._weights.get(local_queue, 1.0) != weight
         self._weights[local_queue] = weight
         return changes
 
     def seed(self, local_queue: ObjectKey, consumed: ResourceList, now: datetime) -> None:
-        """Open the account with what the status says, unless it is open already (SCH-807)."""
+        """Start a record with the usage of the status, unless there is one (SCH-807)."""
         if local_queue not in self._records:
             nanos = {name: Quantity.parse(quantity).nanos for name, quantity in consumed.items()}
             self._records[local_queue] = LocalQueueUsageRecord(nanos, now)
 
     def forget(self, local_queue: ObjectKey) -> None:
-        """The LocalQueue is gone."""
+        """Forget a deleted LocalQueue."""
         self._records.pop(local_queue, None)
         self._weights.pop(local_queue, None)
 
@@ -175,7 +175,7 @@ class UsageHistory:
             record.drop(workload)
 
     def usage_of(self, local_queue: ObjectKey) -> float:
-        """What decides whose turn it is (SCH-804)."""
+        """The usage by which LocalQueues are ordered (SCH-804)."""
         weight = self._weights.get(local_queue, 1.0)
         if weight <= 0:
             return inf

@@ -26,7 +26,7 @@ MAX_SCANS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class CycleRules:
-    """What the configuration and the gates say about a cycle."""
+    """Configuration and feature gates of a cycle."""
 
     assigning: FlavorRules = field(default_factory=FlavorRules)
     tournament: TournamentRules | None = None
@@ -56,7 +56,7 @@ class Head(msgspec.Struct):
     obstacle: tuple[str, str, RequeueReason] | None = None
     """Reason, message and requeue of a workload that can't be nominated (SCH-311)."""
     cycle: int = 0
-    """How often its queue was asked for a head: the number of the cycle, whatever other trees do (SCH-551)."""
+    """How often a head was popped from its queue: the number of the cycle, independent of other trees (SCH-551)."""
     second_pass: SecondPassReason | None = None
     """Why a workload that has its quota comes again (SCH-270)."""
 

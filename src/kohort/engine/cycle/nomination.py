@@ -52,7 +52,7 @@ class Nominator:
         return partial_admission.search(pod_sets, possible) or assignment
 
     def _placed(self, head: Head, search: FlavorSearch) -> tuple[Assignment, bool]:
-        """Flavors, then places, then victims where there is no room; and whether that is possible."""
+        """Flavors, then places, then victims if capacity is lacking; and whether that is possible."""
         assignment = assign(search, head.cycle)
         assignment = self.view.placement.place(head.workload, head.queue, assignment)
         mode = assignment.mode

@@ -8,7 +8,7 @@ from kohort.engine.tournament import Contender, Tournament, TournamentRules
 
 
 def in_order(entries: list[CycleEntry], rules: CycleRules) -> Iterator[CycleEntry]:
-    """Whoever has quota already, then by rank, or one winner after the other (SCH-320, SCH-321, SCH-732)."""
+    """Second passes first, then by rank, or by the tournament (SCH-320, SCH-321, SCH-732)."""
     if rules.tournament is None:
         yield from sorted(entries, key=partial(_classical_rank, rules))
         return

@@ -1,4 +1,4 @@
-"""Recording and replaying: what the engine was told, when it was asked, and what it decided, line by line.
+"""Event logs and decision logs: what was applied to an engine, when it ran, and what it decided, line by line.
 
 Both logs are JSON lines that begin with a header. An event log carries the settings too, so that it replays by itself
 to the very lines of the decision log. Lines come and go as bytes.

@@ -1,4 +1,4 @@
-"""The file form of logs: their lines, compressed where the name says so. Opening files is the caller's business."""
+"""The file format of logs: lines, compressed if the file name ends so. The caller opens the files."""
 
 import zlib
 from collections.abc import Iterable

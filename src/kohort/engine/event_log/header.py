@@ -17,7 +17,7 @@ from kohort.engine.settings import EngineSettings
 from kohort.engine.usage_history import HistoryRules
 
 VERSION: Final = 3
-"""To be raised with every change of what lines or settings say."""
+"""Increased with every change of lines or settings."""
 EVENTS: Final = "kohort-events"
 DECISIONS: Final = "kohort-decisions"
 
@@ -119,9 +119,9 @@ def _read(written: _Settings) -> EngineSettings:
 
 
 def _gates(names: tuple[str, ...]) -> FeatureGates:
-    strangers = [name for name in names if name not in Gate.__members__]
-    if strangers:
-        raise DecodeError(f"the log was recorded with feature gates that are not known: {', '.join(strangers)}")
+    unknown = [name for name in names if name not in Gate.__members__]
+    if unknown:
+        raise DecodeError(f"the log was recorded with unknown feature gates: {', '.join(unknown)}")
     return FeatureGates(frozenset(Gate[name] for name in names))
 
 

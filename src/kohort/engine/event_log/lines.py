@@ -1,6 +1,6 @@
 """Steps and decisions as lines of JSON, and back.
 
-A line says with `do` what it is, so that each can be read alone.
+The field `do` is the type of a line, so that each can be read alone.
 """
 
 from datetime import datetime
@@ -120,7 +120,7 @@ def turn_line(turn: ScheduleMode, now: datetime) -> bytes:
 
 
 def event_line(event: EngineEvent, now: datetime) -> bytes:
-    """An event that the engine is told of."""
+    """An event that is applied to the engine."""
     return json_line(_event_line(event, now))
 
 
@@ -184,7 +184,7 @@ def _decision_line(decision: Decision, turn: int, now: datetime) -> Any:
 
 
 def step_of(line: bytes) -> LogEntry:
-    """The step that a line tells of."""
+    """The entry that a line encodes."""
     found = decode(line, _EventLine)
     match found:
         case _Put():
@@ -218,13 +218,13 @@ def _thing(raw: msgspec.Raw) -> EngineObject:
     kind = _KINDS.get((head.api_version, head.kind))
     if kind is None:
         known = ", ".join(sorted(name for _, name in _KINDS))
-        raise DecodeError(f"the engine is never told of {head.api_version} {head.kind}, only of {known}")
+        raise DecodeError(f"unsupported object {head.api_version} {head.kind}; supported: {known}")
     thing: EngineObject = decode(raw, kind)
     return thing
 
 
 def decided_of(line: bytes) -> LoggedDecision:
-    """The decision that a line tells of."""
+    """The decision that a line encodes."""
     found = decode(line, _DecisionLine)
     return LoggedDecision(found.t, found.turn, _decision(found))
 

@@ -18,7 +18,7 @@ class ScheduleMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EventApplied:
-    """An event that the engine was told of."""
+    """An event that was applied to the engine."""
 
     at: datetime
     event: EngineEvent
@@ -46,7 +46,7 @@ class LoggedDecision:
 
 @dataclass(frozen=True, slots=True)
 class EventLog:
-    """What an engine was told and asked, and the settings under which it decided: all that a replay needs."""
+    """Events and calls of an engine, and its settings: all that a replay needs."""
 
     settings: EngineSettings
     entries: tuple[LogEntry, ...]

@@ -1,6 +1,6 @@
 """Recording an engine and replaying what was recorded.
 
-A step is written before it is taken, so that whatever goes wrong can be replayed.
+An entry is written before it is applied, so that failures can be replayed.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _Write = Callable[[bytes], object]
 
 
 class Recorder:
-    """An engine that writes down what it is told and what it decides."""
+    """An engine whose events, calls and decisions are logged."""
 
     def __init__(self, engine: Engine, events: _Write, decisions: _Write) -> None:
         self.engine = engine
@@ -34,7 +34,7 @@ class Recorder:
         self.engine.apply(event, now)
 
     def schedule(self, now: datetime) -> list[Decision]:
-        """Decide whatever can be decided now."""
+        """Drain a scheduling run."""
         return self._turn(ScheduleMode.SCHEDULE, now, self.engine.schedule)
 
     def run_cycle(self, now: datetime) -> list[Decision]:

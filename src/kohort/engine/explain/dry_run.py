@@ -36,7 +36,7 @@ def run_alone(
 def run_with_heads(
     engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, rivals: Iterable[cycle.Head], now: datetime
 ) -> KeepPending | None:
-    """What the workload is told in a cycle with these heads; None where it is admitted."""
+    """The decision that keeps the workload pending in a cycle with these heads; None if it is admitted."""
     world, copied = _DryRun(engine), _copy_of(workload, queue)
     pending = engine.store.pending[queue.name]
     mine = cycle.Head(copied, queue, pending.is_preemptor(workload), cycle=pending.pops + 1)
@@ -82,7 +82,7 @@ def run_without(
 
 
 def run_in_empty_tree(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> Assignment:
-    """What the workload would get if nobody but the slice that it replaces used anything."""
+    """What the workload would get if only the slice that it replaces used anything."""
     with _emptied(engine, queue, _copy_of(workload, queue).takes_over_from):
         return _searched(engine, workload, queue)
 

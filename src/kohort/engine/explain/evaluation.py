@@ -1,7 +1,7 @@
-"""What a cycle would find for one workload: alone, then beside the heads of other queues, or in an empty tree.
+"""What a cycle would find for one workload: alone, then with the heads of other queues, or in an empty tree.
 
-Alone tells what it lacks. Where it lacks nothing, others may still go first and take or keep what it needs; where it
-lacks something, an empty tree tells whether waiting can help at all.
+Alone shows what it lacks. If it lacks nothing, other heads may still take or hold what it needs; if it lacks
+something, an empty tree shows whether waiting can help at all.
 """
 
 from collections.abc import Iterable
@@ -40,7 +40,7 @@ def evaluate(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, 
 def _among_rivals(
     engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, found: Evaluation, now: datetime
 ) -> Evaluation:
-    """The same, if the heads of other queues let it in; else what it is told, and for whom (SCH-337, SCH-340)."""
+    """The same if it is admitted with the heads of other queues; else the reason and those heads (SCH-337, SCH-340)."""
     rivals = competing_heads(engine, queue)
     reported = run_with_heads(engine, workload, queue, rivals, now) if rivals else None
     if reported is None:
@@ -51,14 +51,14 @@ def _among_rivals(
 
 
 def _never(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> tuple[str, ...]:
-    """Why the workload would not fit even if nobody else used anything; nothing where it would."""
+    """Why the workload would not fit even if no other used anything; empty if it would."""
     return _reasons(run_in_empty_tree(engine, workload, queue))
 
 
 def _in_vain(
     engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment
 ) -> tuple[str, ...]:
-    """Why the workload would not fit without those whom it preempts; nothing where it would, or preempts nobody."""
+    """Why the workload would not fit without its victims; empty if it would, or has none."""
     victims = [target.workload for target in assignment.targets]
     return _reasons(run_without(victims, engine, workload, queue)) if victims else ()
 

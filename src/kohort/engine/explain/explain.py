@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from kohort.engine.engine import Engine
 
 NAMED_AHEAD: Final = 3
-"""How many of those ahead are told by name."""
+"""How many of the workloads ahead are listed by name."""
 EVALUATED: Final = frozenset(
     {WorkloadPhase.QUEUED, WorkloadPhase.INADMISSIBLE, WorkloadPhase.BACKING_OFF, WorkloadPhase.MISCONFIGURED}
 )
-"""States in which a cycle would have something to say."""
+"""States in which a cycle would evaluate the workload."""
 
 
 def explain(engine: "Engine", key: ObjectKey, now: datetime) -> Explanation:
@@ -51,10 +51,10 @@ def would_fit(
     now: datetime,
     devices: tuple[PodSetDevices, ...] = (),
 ) -> Explanation:
-    """What would become of a workload, or of pod sets, if submitted now: to a LocalQueue, or to a ClusterQueue by name.
+    """What would happen to a workload, or pod sets, if submitted now to a LocalQueue, or to a ClusterQueue by name.
 
-    `devices` is what its pods claim besides what they request (SCH-132). Without a namespace, nothing is said of
-    namespaces.
+    `devices` is what its pods claim besides what they request (SCH-132). Without a namespace, namespace selectors
+    are ignored.
     """
     thing = _as_submitted(asked, queue, now)
     workload = WorkloadInfo(ObjectKey(thing.metadata.namespace, thing.metadata.name), thing.metadata.uid)
@@ -114,7 +114,7 @@ def _waiting(
 
 
 def _cause(engine: "Engine", evaluation: Evaluation) -> PendingReason:
-    """What the condition would say after a turn; whoever fits just waits for one."""
+    """The reason of the condition after a run; a workload that fits waits for a run."""
     if evaluation.is_admitted:
         return NOT_LOOKED_AT
     return PendingReason(reasons.scheduler_reason(evaluation.reason, engine.settings.gates), evaluation.message)

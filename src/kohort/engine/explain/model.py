@@ -1,4 +1,4 @@
-"""What can be said of a workload at one moment, as data: its state, its place in the queue, what stands in its way.
+"""An explanation of a workload as data: its state, its position in the queue, and what it lacks.
 
 Frozen and without ties to the engine, so that an answer stays what it was while the engine moves on.
 """
@@ -39,7 +39,7 @@ class WorkloadPhase(Enum):
     REPLACING_PODS = "ReplacingPods"
     BACKING_OFF = "BackingOff"
     INADMISSIBLE = "Inadmissible"
-    """It was found not to fit, and gets another look when room may have appeared."""
+    """It did not fit, and is reactivated when capacity may have become free."""
     QUEUED = "Queued"
 
     @property
@@ -67,7 +67,7 @@ class PositionInQueue:
     first: tuple[ObjectKey, ...]
     """The first few of those ahead, in order."""
     is_strict: bool
-    """Whether nobody passes the first one (SCH-238)."""
+    """Whether no workload overtakes the first one (SCH-238)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ class PodSetTrial:
     trials: tuple[FlavorTrial, ...]
     """In the order in which they were tried."""
     short: tuple[tuple[FlavorTrial, ...], ...] = ()
-    """Those that tell why it does not fit, by group of resources: one flavor of each group must have room."""
+    """Those that explain why it does not fit, by resource group: one flavor of each group must have capacity."""
     reasons: tuple[str, ...] = ()
-    """What its condition would say (SCH-546)."""
+    """Messages of its condition (SCH-546)."""
     least: int = 0
     """Pods with which it would start, if need be (SCH-560)."""
 
@@ -115,9 +115,9 @@ class PreemptionOutlook(Enum):
     POINTLESS = "Pointless"
     """No flavor can be used, or none could ever hold it."""
     OFF = "Off"
-    """The policies of its queue say Never."""
+    """The policies of its queue are Never."""
     NO_CANDIDATES = "Nobody"
-    """Nobody who might have to go uses what it needs."""
+    """No workload that may be preempted uses what it needs."""
     PRIORITY = "Priority"
     """Those who use what it needs rank too high to go."""
     WITHIN_NOMINAL = "WithinNominal"
@@ -146,7 +146,7 @@ class Victim:
 
 @dataclass(frozen=True, slots=True)
 class QuotaHolders:
-    """Workloads that use what is needed, and what the policy says of them."""
+    """Workloads that use what is needed, by whether the policy allows to preempt them."""
 
     policy: str
     allowed: int = 0
@@ -161,7 +161,7 @@ class QuotaHolders:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionExplanation:
-    """What preemption can do, and for whom or why not."""
+    """What preemption can do, and its victims or obstacles."""
 
     help: PreemptionOutlook
     victims: tuple[Victim, ...] = ()
@@ -186,9 +186,9 @@ class Evaluation:
     rivals: tuple[ObjectKey, ...] = ()
     """Heads of other queues that go first and take or keep what it needs, though it would fit without them."""
     never: tuple[str, ...] = ()
-    """Why it would not fit even if nobody else used anything; empty where it would."""
+    """Why it would not fit even if no other used anything; empty if it would."""
     in_vain: tuple[str, ...] = ()
-    """Why it would not fit even if its victims were gone: with room, flavors are tried in another order."""
+    """Why it would not fit even without its victims: with more capacity, flavors are tried in another order."""
 
     @property
     def is_admitted(self) -> bool:
@@ -198,7 +198,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything that can be said of a workload at one moment."""
+    """The explanation of a workload at one moment."""
 
     workload: ObjectKey
     state: WorkloadPhase

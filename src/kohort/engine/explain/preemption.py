@@ -1,7 +1,7 @@
-"""Whether preemption can help a workload, whom it would hit, and if it can't, which of its rules says no.
+"""Whether preemption can help a workload, its victims, and if it can't, which rule prevents it.
 
-Where nobody is found, the holders of what is needed are counted by what the policies say of them, and those who may
-go are taken out together to see whether their room, or the right to it, is what is missing.
+Without targets, the holders of what is needed are counted by what the policies allow, and all that may be preempted
+are released together to find whether their usage is too little or a rule prevents its use.
 """
 
 from collections.abc import Iterable, Iterator
@@ -145,7 +145,7 @@ class _Census:
         )
 
     def _help_of_all(self) -> PreemptionOutlook:
-        """Why those who may go do not help: their room is too little, or the rules do not give it away."""
+        """Why the allowed candidates do not help: they hold too little, or a rule prevents its use."""
         with released(self.allowed):
             enough = fits(self.queue, self.request)
             within_nominal = fits_within_nominal(self.queue, self.request)

@@ -1,7 +1,8 @@
-"""What would let a workload in, as data.
+"""What would admit a workload, as data.
 
-Laws that tests hold: with the room of a `MoreQuota` its flavor takes its resources (or could, if it `then_waits`); at
-its `Turn` a workload is admitted, at its `Preempting` it evicts just these, and their end lets it in.
+Laws that tests check: with the capacity of a `MoreQuota` its flavor takes its resources (or could, if it
+`then_waits`); at its `AwaitTurn` a workload is admitted, at its `AwaitPreemption` it evicts just these victims, and
+their end admits it.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from kohort.engine.shortage import BindingLimit, QuotaNodeRef, Shortage
 
 @dataclass(frozen=True, slots=True)
 class MoreQuota:
-    """Room for some resources of a pod set in one flavor, at each node that lacks it: given back, or added to quotas.
+    """Capacity for some resources of a pod set in one flavor, at each node that lacks it: released, or added quota.
 
     One of those for the same resources of the same pod set will do, as long as the pod sets before it stay in their
     flavors.
@@ -67,7 +68,7 @@ class AwaitBackoff:
 
 @dataclass(frozen=True, slots=True)
 class AwaitChange:
-    """Something about its objects changes, as the message of its condition says."""
+    """A change of its objects, as described by the message of its condition."""
 
     reason: str
     message: str
@@ -77,7 +78,7 @@ Remedy = MoreQuota | AwaitPreemption | AwaitVictims | AwaitTurn | AwaitOtherHead
 
 
 def remedies(explanation: Explanation) -> tuple[Remedy, ...]:
-    """What would let the workload in; nothing where it is in already, or where no room helps."""
+    """What would admit the workload; empty if it holds quota already, or if no capacity helps."""
     if explanation.state.holds_quota or explanation.state in (WorkloadPhase.UNKNOWN, WorkloadPhase.FINISHED):
         return ()
     evaluation = explanation.evaluation
@@ -133,7 +134,7 @@ def _more_quota(pod_set: str, trial: FlavorTrial) -> MoreQuota:
 
 
 def is_hopeless(trial: FlavorTrial) -> bool:
-    """Whether the flavor could not take the pod set, beside those before it, even if nobody used it."""
+    """Whether the flavor could not take the pod set, with those before it, even if it were unused."""
     return bool(trial.attempt.obstacle) or any(each.limit is BindingLimit.MAXIMUM for each in trial.shortages)
 
 

@@ -1,4 +1,4 @@
-"""In which state a workload is, and what its condition says there (SCH-363)."""
+"""The state of a workload, and the reason of its condition (SCH-363)."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -63,7 +63,7 @@ def waiting_state(
 def _state_outside(
     thing: v1beta2.Workload, way: LocalQueueContext | None, queue: ClusterQueueInfo | None
 ) -> WorkloadPhase | None:
-    """What keeps a workload out whatever its queue holds."""
+    """What keeps a workload from being admitted independent of its queue's capacity."""
     if not thing.spec.active:
         return WorkloadPhase.DEACTIVATED
     if is_on_hold(thing):
@@ -98,7 +98,7 @@ def admission_gate(engine: "Engine", thing: v1beta2.Workload) -> str:
 def obstacle_of(
     engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo
 ) -> tuple[str, str, RequeueReason] | None:
-    """What keeps the workload from being nominated (SCH-311); without a namespace, only what its pods say counts."""
+    """What keeps the workload from being nominated (SCH-311); without a namespace, only problems of its pods."""
     if workload.key.namespace or workload.object is None or workload.environment is None:
         return find_obstacle(engine.store, workload, queue)
     problem = workload_problem(workload.object, workload.environment, engine.settings.gates)

@@ -1,4 +1,4 @@
-"""An explanation in words and numbers for people: a few short lines, of which the first says why it waits."""
+"""Renders an explanation as a few short lines, of which the first is why the workload is pending."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -101,7 +101,7 @@ def _lack(explanation: Explanation, evaluation: Evaluation) -> str:
     waits = _waits(explanation)
     match preemption.help:
         case PreemptionOutlook.UNDER_WAY:
-            return f"{waits} for {names} to stop, preempted to make room{_vainly(evaluation)}"
+            return f"{waits} for preempted {names} to stop{_vainly(evaluation)}"
         case PreemptionOutlook.POSSIBLE:
             return f"{waits} to preempt {names}{_vainly(evaluation)}"
         case PreemptionOutlook.GATED:
@@ -121,7 +121,7 @@ def _vainly(evaluation: Evaluation) -> str:
 
 
 def _impossible(explanation: Explanation, evaluation: Evaluation) -> str:
-    """What no room that others may give back can change."""
+    """Why no capacity that others may release helps."""
     queue = explanation.cluster_queue
     short = [(each, group) for each in evaluation.pod_sets if each.mode is not FitMode.FIT for group in each.short]
     found = [_nearest(pod_set, group) for pod_set, group in short if all(map(is_hopeless, group))]
@@ -129,14 +129,14 @@ def _impossible(explanation: Explanation, evaluation: Evaluation) -> str:
         return f"can't start in queue {queue}: {', '.join(evaluation.never)}"
     trial = found[0] if found else None
     if trial is None:
-        return f"could not start in queue {queue} even if nobody else used anything: {', '.join(evaluation.never)}"
+        return f"could not start in queue {queue} even if nothing were used: {', '.join(evaluation.never)}"
     if trial.attempt.obstacle:
         return f"can't use any flavor of queue {queue}: {trial.attempt.obstacle}"
-    return f"asks for more than it could ever get: {_shortages(trial)}"
+    return f"requests more than the queue can ever provide: {_shortages(trial)}"
 
 
 def _nearest(pod_set: PodSetTrial, trials: Sequence[FlavorTrial]) -> FlavorTrial | None:
-    """The flavor to speak of: the one it would get, else the first that lacks only room, else the first of all."""
+    """The flavor to report: the one it would get, else the first that lacks only capacity, else the first."""
     chosen = set(pod_set.flavors.values())
     lacking = [trial for trial in trials if trial.attempt.mode is not FitMode.FIT]
     return min(
@@ -147,7 +147,7 @@ def _nearest(pod_set: PodSetTrial, trials: Sequence[FlavorTrial]) -> FlavorTrial
 
 
 def _missing(trial: FlavorTrial) -> str:
-    """How much more of each resource is needed, as its condition says (SCH-522)."""
+    """How much more of each resource is needed, as in its condition (SCH-522)."""
     needed = [
         f"{format_amount(verdict.resource, verdict.shortage)} more {verdict.resource}"
         for verdict in trial.attempt.verdicts
@@ -180,7 +180,7 @@ def _standing(explanation: Explanation) -> Iterator[str]:
     if standing is None or not standing.ahead:
         return
     names = _names([str(key) for key in standing.first], standing.ahead)
-    strictly = ", where nobody passes the first" if standing.is_strict else ""
+    strictly = " (StrictFIFO)" if standing.is_strict else ""
     locally = f", {standing.ahead_locally} of them in LocalQueue {explanation.local_queue.name}"
     local = locally if explanation.local_queue.name and standing.ahead_locally < standing.ahead else ""
     yield f"{standing.ahead} ahead in queue {explanation.cluster_queue}{strictly}{local}: {names}."
@@ -212,13 +212,13 @@ def _preemption(explanation: Explanation, evaluation: Evaluation) -> Iterator[st
 
 _WHY_NOT: Final[Mapping[PreemptionOutlook, str]] = {
     PreemptionOutlook.OFF: "the policies of queue {queue} forbid it",
-    PreemptionOutlook.NO_CANDIDATES: "nobody who may be preempted uses what it needs",
-    PreemptionOutlook.PRIORITY: "those who use what it needs rank too high",
-    PreemptionOutlook.WITHIN_NOMINAL: "those who use what it needs are within their own quota",
+    PreemptionOutlook.NO_CANDIDATES: "no preemption candidates use it",
+    PreemptionOutlook.PRIORITY: "workloads using it have equal or higher priority",
+    PreemptionOutlook.WITHIN_NOMINAL: "workloads using it are within their nominal quota",
     PreemptionOutlook.BORROWING: "it would have to borrow, and queue {queue} does not preempt for that",
     PreemptionOutlook.RANK_WHILE_BORROWING: "it would have to borrow, and workloads using it rank too high for that",
     PreemptionOutlook.SHARE: "queue {queue} would get more than its fair share",
-    PreemptionOutlook.TOO_LITTLE: "those who may be preempted do not hold enough",
+    PreemptionOutlook.TOO_LITTLE: "preemption candidates do not hold enough",
 }
 
 

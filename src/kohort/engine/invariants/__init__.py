@@ -1,4 +1,4 @@
-"""What must hold of an engine, said a second time and plainly: the `validate` mode for tests and debugging.
+"""Invariant checks of an engine, for tests and debugging.
 
 Everything is worked out anew from the objects by the formulas of the specification, with none of the engine's
 shortcuts. `check` answers in words; a `CheckedEngine` looks after every step and raises what is broken.

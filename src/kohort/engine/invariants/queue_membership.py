@@ -1,4 +1,4 @@
-"""Where the workloads are: each waits in one queue, holds quota in one queue, or is nowhere (SCH-201 to SCH-204)."""
+"""Membership of queues: a workload is pending in one queue, holds quota in one, or neither (SCH-201 to SCH-204)."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ NO_QUEUE: Final = ""
 
 
 def misplaced_workloads(engine: Engine) -> Iterator[str]:
-    """Workloads that are not where their objects say, and queues that count somebody else."""
+    """Workloads whose queue differs from their objects, and queues that count others."""
     for workload in engine.store.workloads.values():
         yield from _wrong_place(engine, workload)
         yield from _wrong_home(engine, workload)
@@ -100,7 +100,7 @@ def _wrong_counts(engine: Engine, queue: ClusterQueueInfo) -> Iterator[str]:
 
 
 def _wrong_holding(engine: Engine, queue: ClusterQueueInfo, holder: WorkloadInfo) -> Iterator[str]:
-    """What a holder takes itself to hold must be what its admission says, at the cells of its queue (SCH-134)."""
+    """What a holder counts must be the usage of its admission, at the cells of its queue (SCH-134)."""
     key = holder.key
     if engine.store.workloads.get(key) is not holder:
         yield f"{key} holds quota in {queue.name} and is not known"
@@ -110,7 +110,7 @@ def _wrong_holding(engine: Engine, queue: ClusterQueueInfo, holder: WorkloadInfo
     if cells != {queue.node.cells.get(fr): amount for fr, amount in holder.usage.items()}:
         yield f"{key} counts its use at cells that are not those of {queue.name}"
     if key not in engine.store.assumed and _usage_by_object(engine, holder) != holder.usage:
-        yield f"{key} holds {holder.usage}, and its admission says {_usage_by_object(engine, holder)}"
+        yield f"{key} holds {holder.usage}, and its admission {_usage_by_object(engine, holder)}"
 
 
 def _usage_by_object(engine: Engine, workload: WorkloadInfo) -> dict[FlavorResource, int]:

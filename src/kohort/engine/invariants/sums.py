@@ -16,12 +16,12 @@ Holders = Mapping[str, Collection[WorkloadInfo]]
 
 
 def all_holders(store: EngineStore) -> Holders:
-    """Everybody who has quota (SCH-420)."""
+    """All workloads with quota (SCH-420)."""
     return {name: queue.holders.values() for name, queue in store.queues.items()}
 
 
 def staying(context: EngineCycleContext) -> Holders:
-    """Everybody who has quota and is not being evicted: when others are weighed, victims count as gone (SCH-331)."""
+    """All workloads with quota that are not being evicted; victims do not count (SCH-331)."""
     return {
         name: [holder for holder in holders if not context.is_leaving(holder)]
         for name, holders in all_holders(context.store).items()
@@ -61,7 +61,7 @@ def potential_of(node: HierarchyNode, fr: FlavorResource) -> int:
 
 
 def wrong_cells(engine: Engine) -> Iterator[str]:
-    """Cells that differ from what they should say. Sums of a tree that changed are only due in the next turn."""
+    """Cells that differ from the recomputation. Sums of a changed tree are due at the next run."""
     hierarchy, holders = engine.store.hierarchy, all_holders(engine.store)
     for node in (*hierarchy.queues.values(), *hierarchy.cohorts.values()):
         if node.is_cyclic:
@@ -76,7 +76,7 @@ def wrong_cells(engine: Engine) -> Iterator[str]:
 def _wrong_usage(node: HierarchyNode, fr: FlavorResource, cell: QuotaCell, holders: Holders) -> Iterator[str]:
     usage = sums_of(node, fr, holders).usage
     if cell.usage != usage:
-        yield f"{node.name} says that {cell.usage} of {flavor_resource_text(fr)} is in use, and it is {usage}"
+        yield f"{node.name} counts {cell.usage} of {flavor_resource_text(fr)} as used, and it is {usage}"
 
 
 def _wrong_sums(node: HierarchyNode, fr: FlavorResource, cell: QuotaCell, holders: Holders) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Whom a preemption may take: nobody whom a policy protects, and nobody without need (SCH-602 to SCH-633, SCH-720)."""
+"""Checks victims: none that a policy protects, none that is not needed (SCH-602 to SCH-633, SCH-720)."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -99,7 +99,7 @@ def _has_advantage(search: VictimSearch, donor: ClusterQueueInfo) -> bool:
 
 
 def _needless(search: VictimSearch) -> Iterator[str]:
-    """Victims without whom the preemptor would fit as well; all of them if they do not suffice (SCH-632, SCH-633)."""
+    """Victims that are not needed; all of them if they do not suffice (SCH-632, SCH-633)."""
     victims = [target.workload for target in search.targets]
     if not victims:
         return

@@ -1,6 +1,6 @@
-"""Whether a ClusterQueue or a LocalQueue takes work: the condition Active (SCH-1051, SCH-1053, API-78).
+"""Whether a ClusterQueue or a LocalQueue admits workloads: the condition Active (SCH-1051, SCH-1053, API-78).
 
-All causes are told in the message; the first of them, in the order of the specification, gives the reason.
+All causes are in the message; the first of them, in the order of the specification, gives the reason.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -114,7 +114,7 @@ def _seconds(span: timedelta) -> str:
 
 
 def admit(workload: Workload, gates: FeatureGates, now: datetime) -> WorkloadChange:
-    """Bring Admitted in line with a Workload that does not run yet, and tell when it may (SCH-902, SCH-906)."""
+    """Set Admitted on a Workload whose reservation and checks allow it, with its events (SCH-902, SCH-906)."""
     if is_admitted(workload):
         return WorkloadChange(workload)
     synced = sync_admitted(workload, gates, now)
@@ -128,7 +128,7 @@ def sync_admitted(workload: Workload, gates: FeatureGates, now: datetime) -> Wor
         if is_admitted(workload):
             return workload
         return with_condition_set(workload, ADMITTED, condition_true(reasons.ADMITTED, "The workload is admitted"), now)
-    if not _says_why_it_waits(workload, gates):
+    if not _has_pending_reason(workload, gates):
         return workload
     return with_condition_set(_with_execution_time(workload, now), ADMITTED, missing, now)
 
@@ -152,8 +152,8 @@ def _waits_for_topology(assignment: PodSetAssignment) -> bool:
     return assignment.delayed_topology_request == "Pending" and assignment.topology_assignment is None
 
 
-def _says_why_it_waits(workload: Workload, gates: FeatureGates) -> bool:
-    """A fresh Workload has no conditions unless told to have them (API-88)."""
+def _has_pending_reason(workload: Workload, gates: FeatureGates) -> bool:
+    """A new Workload has no conditions unless the gates require them (API-88)."""
     if not reasons.has_detailed_reasons(gates):
         return is_admitted(workload)
     known = condition(workload, QUOTA_RESERVED) or condition(workload, ADMITTED)
@@ -171,7 +171,7 @@ def _with_execution_time(workload: Workload, now: datetime) -> Workload:
 
 
 def drop_reservation(workload: Workload, reason: str, message: str, gates: FeatureGates, now: datetime) -> Workload:
-    """Take the reservation away, or say why there is none, and bring Admitted in line (API-87)."""
+    """Remove the reservation, or set why there is none, and adjust Admitted (API-87)."""
     workload = with_condition_set(workload, QUOTA_RESERVED, condition_false(reason, message), now)
     workload = with_status(workload, replace(workload.status, admission=None))
     return sync_admitted(workload, gates, now)

@@ -29,7 +29,7 @@ CheckAnswer = Literal["Pending", "Ready", "Retry", "Rejected"]
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What a check's controller has to say."""
+    """The answer of a check's controller."""
 
     name: str
     state: CheckAnswer
@@ -88,7 +88,7 @@ def report_check(workload: Workload, report: CheckReport, now: datetime) -> Work
 def answer_failure(
     check: AdmissionCheckState, failed: FailedTry, strategy: ProvisioningRetryStrategy, jitter: float
 ) -> CheckReport:
-    """What a check says after its latest try failed: again after a pause, or never more (SCH-913, MK-25, MK-26)."""
+    """The answer after a failed attempt: retry after a delay, or reject (SCH-913, MK-25, MK-26)."""
     count = (check.retry_count or 0) + 1
     if count > strategy.backoff_limit_count:
         return CheckReport(check.name, "Rejected", failed.message)

@@ -28,7 +28,7 @@ BLOCKED_ON_PREEMPTION_GATES: Final = "BlockedOnPreemptionGates"
 
 
 class ConditionState(NamedTuple):
-    """What a condition says."""
+    """The content of a condition."""
 
     status: ConditionStatus
     reason: str
@@ -76,7 +76,7 @@ def is_evicted(workload: Workload) -> bool:
 
 
 def is_finished(workload: Workload) -> bool:
-    """Whether the Workload has come to its end, which is for ever (API-89)."""
+    """Whether the Workload is finished, which is final (API-89)."""
     return holds(workload, FINISHED)
 
 
@@ -97,7 +97,7 @@ def with_status(workload: Workload, status: WorkloadStatus) -> Workload:
 
 
 def new_condition(type_: str, state: ConditionState, generation: int | None, now: datetime) -> Condition:
-    """The condition that says so, about an object of that generation (API-7, API-8)."""
+    """The condition with this content, for an object of that generation (API-7, API-8)."""
     return Condition(
         type=type_,
         status=state.status,
@@ -126,7 +126,7 @@ def without_condition(workload: Workload, type_: str) -> Workload:
 
 
 def withdraw(workload: Workload, type_: str, reason: str, now: datetime) -> Workload:
-    """Turn a condition False that was True, its message kept as what was said before (SCH-901)."""
+    """Turn a condition False that was True; its message keeps the former one (SCH-901)."""
     former = condition(workload, type_)
     if former is None or former.status != "True":
         return workload

@@ -42,7 +42,7 @@ def with_active(workload: Workload, *, active: bool) -> Workload:
     """The Workload on or off; the same object where it is so already."""
     if workload.spec.active is active:
         return workload
-    # The API server counts each change of a spec (API-4); what follows speaks of the new generation.
+    # The API server counts each change of a spec (API-4); what follows refers to the new generation.
     metadata = replace(workload.metadata, generation=workload.metadata.generation + 1)
     return replace(workload, metadata=metadata, spec=replace(workload.spec, active=active))
 

@@ -1,6 +1,6 @@
-"""Events as data, and a change of a Workload together with the events that tell of it.
+"""Events as data, and a change of a Workload together with its events.
 
-An event belongs to the change it reports: whoever fails to write the change must not send the event.
+An event belongs to the change it reports: if writing the change fails, the event must not be sent.
 """
 
 from dataclasses import dataclass

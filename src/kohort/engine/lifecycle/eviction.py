@@ -33,7 +33,7 @@ from kohort.engine.lifecycle.events import WorkloadChange, normal
 from kohort.engine.lifecycle.preemption_gates import closed
 
 RETURNS_AT_ONCE = frozenset({reasons.PREEMPTED, reasons.NODE_FAILURES, reasons.FLAVOR_MIGRATION})
-"""Evictions that are nobody's fault: the Workload may be admitted again right away (SCH-1003)."""
+"""Evictions without backoff: the Workload may be admitted again right away (SCH-1003)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class EvictionCause:
     reason: str
     message: str
     cause: str = ""
-    """What lay behind the reason, where there is more to say; counted apart (API-94)."""
+    """The underlying cause, if there is one; counted separately (API-94)."""
 
     @property
-    def spoken_reason(self) -> str:
+    def full_reason(self) -> str:
         """The reason in the condition and in the event; a deactivation names its cause there (SCH-1002)."""
         if self.reason == reasons.DEACTIVATED and self.cause:
             return f"{self.reason}DueTo{self.cause}"
@@ -70,7 +70,7 @@ def evict(workload: Workload, eviction: EvictionCause, now: datetime) -> Workloa
     """Begin an eviction; one that has begun is left as it is (SCH-1001, API-94, API-105)."""
     if is_finished(workload) or is_evicted(workload):
         return WorkloadChange(workload)
-    reason = eviction.spoken_reason
+    reason = eviction.full_reason
     evicted = with_condition_set(workload, EVICTED, condition_true(reason, eviction.message), now)
     evicted = withdraw(evicted, BLOCKED_ON_PREEMPTION_GATES, reason, now)
     evicted = with_status(evicted, _cleared(evicted, eviction, now))

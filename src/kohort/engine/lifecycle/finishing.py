@@ -29,7 +29,7 @@ def finish(workload: Workload, reason: str, message: str, now: datetime) -> Work
 
 
 def is_orphan(workload: Workload, gates: FeatureGates) -> bool:
-    """Whether the owner is gone, or nobody but this finalizer keeps the Workload (SCH-1062, API-120)."""
+    """Whether the owner is gone, or only this finalizer keeps the Workload (SCH-1062, API-120)."""
     if workload.metadata.owner_references:
         return False
     if workload.metadata.deletion_timestamp is not None:

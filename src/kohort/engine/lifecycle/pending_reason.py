@@ -1,6 +1,6 @@
-"""Why a Workload without a reservation waits, as the controller says it between two evaluations (SCH-363, API-130).
+"""Why a Workload without a reservation is pending, as set between two evaluations (SCH-363, API-130).
 
-The first cause that applies is told; what the scheduler said stands as long as no cause outside of it comes up.
+The first cause that applies counts; the scheduler's reason stays until another cause applies.
 """
 
 from datetime import datetime
@@ -32,7 +32,7 @@ class PendingReason(NamedTuple):
 
 
 def explain_waiting(workload: Workload, facts: ReconcileContext, now: datetime) -> WorkloadChange:
-    """Say why a Workload without a reservation waits (SCH-363), and tell of an admission gate (API-128)."""
+    """Set why a Workload without a reservation is pending (SCH-363), with events of admission gates (API-128)."""
     cause = None if is_reserved(workload) else waiting_cause(workload, facts)
     if cause is None:
         return WorkloadChange(workload)
@@ -110,7 +110,7 @@ def _is_gated(workload: Workload) -> bool:
 
 
 def _gate_events(before: Workload, cause: PendingReason) -> tuple[WorkloadEvent, ...]:
-    """An event when a gate is first told of, and one when the Workload may go on (API-128)."""
+    """An event when a gate is first observed, and one when it is removed (API-128)."""
     gated = cause.reason == reasons.ADMISSION_GATED
     if gated and not _is_gated(before):
         return (normal(reasons.ADMISSION_GATED, cause.message),)

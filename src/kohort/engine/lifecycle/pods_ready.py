@@ -63,7 +63,7 @@ def _readiness(former: Condition | None, *, ready: bool) -> ConditionState:
 
 
 def readiness_deadline(workload: Workload, policy: ReadinessPolicy | None) -> Deadline | None:
-    """Until when the pods must be ready; None where nobody waits for them (SCH-1032, API-132)."""
+    """Until when the pods must be ready; None if there is no timeout (SCH-1032, API-132)."""
     admitted = condition(workload, ADMITTED)
     if policy is None or admitted is None or admitted.status != "True" or not _is_watched(workload):
         return None

@@ -1,4 +1,4 @@
-"""What a preemption writes on its victim and tells both sides (SCH-650 to SCH-652)."""
+"""What a preemption writes to its victim, and its events (SCH-650 to SCH-652)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -42,7 +42,7 @@ class PreemptionParty:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionRecord:
-    """Who gives way to whom, and why."""
+    """The preemptor, the victim and the reason of a preemption."""
 
     reason: PreemptionReason
     preemptor: PreemptionParty
@@ -50,7 +50,7 @@ class PreemptionRecord:
 
     @property
     def message(self) -> str:
-        """What both conditions of the victim say (SCH-651)."""
+        """The message of both conditions of the victim (SCH-651)."""
         uid, job_uid = self.preemptor.uid or UNKNOWN, self.preemptor.job_uid or UNKNOWN
         paths = self.preemptor.path or UNKNOWN, self.victim.path or UNKNOWN
         return (
@@ -68,11 +68,11 @@ class PreemptionRecord:
 
 
 def preempt(victim: Workload, preemption: PreemptionRecord, now: datetime) -> WorkloadChange:
-    """Make the victim give way; one that is on its way out is left as it is (SCH-650, SCH-651)."""
+    """Evict the victim; one that is being evicted already is unchanged (SCH-650, SCH-651)."""
     change = evict(victim, EvictionCause(reasons.PREEMPTED, preemption.message), now)
     if change.workload is victim:
         return change
-    # The one condition that does not say which generation it speaks of (API-7).
+    # The one condition without an observed generation (API-7).
     condition = new_condition(PREEMPTED, condition_true(preemption.reason, preemption.message), None, now)
     preempted = with_condition(change.workload, condition)
     event = normal("Preempted", preemption.message + preemption.priorities)
@@ -80,7 +80,7 @@ def preempt(victim: Workload, preemption: PreemptionRecord, now: datetime) -> Wo
 
 
 def preemptor_event(victim: Workload, preemption: PreemptionRecord, cluster_queue: str) -> WorkloadEvent:
-    """What the preemptor is told of each victim, which was admitted in that ClusterQueue (SCH-652)."""
+    """The event on the preemptor for a victim that was admitted in that ClusterQueue (SCH-652)."""
     name = f"{victim.metadata.namespace}/{victim.metadata.name}"
     what = f"Preempted workload {name} (UID: {victim.metadata.uid}) in ClusterQueue {cluster_queue}"
     return normal("PreemptedWorkload", what + preemption.priorities)

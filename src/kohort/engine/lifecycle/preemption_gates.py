@@ -1,4 +1,4 @@
-"""Gates that keep a Workload from preempting others until somebody opens them (SCH-1120, API-121)."""
+"""Gates that keep a Workload from preempting others until they are opened (SCH-1120, API-121)."""
 
 from datetime import datetime
 
@@ -65,7 +65,7 @@ def may_preempt(workload: Workload, gates: FeatureGates) -> bool:
 
 
 def block_on_gates(workload: Workload, now: datetime) -> Workload:
-    """Say that the Workload would preempt if its gates were open (SCH-335)."""
+    """Record that the Workload would preempt if its gates were open (SCH-335)."""
     return with_condition_set(
         workload, BLOCKED_ON_PREEMPTION_GATES, condition_true("PreemptionGated", BLOCKED_MESSAGE), now
     )

@@ -85,7 +85,7 @@ _CONTROLLERS_OLD_WORDS = {PENDING_EVALUATION: PENDING, MISCONFIGURED: INADMISSIB
 
 
 def has_detailed_reasons(gates: FeatureGates) -> bool:
-    """Whether conditions say finely why a Workload is not admitted."""
+    """Whether conditions have fine-grained reasons for pending Workloads."""
     return gates.enabled(Gate.UnadmittedWorkloadsObservability)
 
 

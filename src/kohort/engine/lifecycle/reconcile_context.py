@@ -1,6 +1,6 @@
-"""What surrounds a Workload, as far as its life depends on it: queues, settings, and what others found out about it.
+"""Everything that reconciling a Workload depends on besides the object: queues, settings, and findings of others.
 
-Whoever calls gathers the facts; the functions of this package ask nobody.
+The caller gathers it; the functions of this package read nothing else.
 """
 
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ class LifecyclePolicies:
     readiness: ReadinessPolicy | None = None
     """None where workloads need not get ready in time."""
     keep_finished: timedelta | None = None
-    """How long a finished Workload is kept; None means for ever."""
+    """How long a finished Workload is kept; None means without limit."""
 
 
 def policies_of(configuration: Configuration, gates: FeatureGates) -> LifecyclePolicies:

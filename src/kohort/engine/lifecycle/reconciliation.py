@@ -80,7 +80,7 @@ STEPS: tuple[_Step, ...] = (
 
 
 def reconcile(workload: Workload, facts: ReconcileContext, now: datetime) -> ReconcileResult:
-    """Bring a Workload in line with the facts; doing it again with the same facts changes nothing."""
+    """Reconcile a Workload with its context; idempotent."""
     journal = WorkloadWrites(workload)
     journal.take(WorkloadChange(finish_orphan(workload, facts.gates, now)))
     if is_orphan(workload, facts.gates):

@@ -1,7 +1,7 @@
-"""The way back into the queue after an eviction: until when, and on what (SCH-1005, API-125, API-127).
+"""Requeueing after an eviction: backoff and conditions (SCH-1005, API-125, API-127).
 
-Every reason that starts with Deactivated counts as a deactivation, whoever caused it: otherwise a Workload that Kohort
-deactivated could never return.
+Every reason that starts with Deactivated counts as a deactivation, independent of its cause: otherwise a Workload
+that Kohort deactivated could never return.
 """
 
 from datetime import datetime

@@ -1,7 +1,7 @@
-"""Slices of an elastic job: which live on, how the others end, what a replacement takes over (SCH-1101 to SCH-1105).
+"""Slices of an elastic job: which stay, how others end, what a replacement takes over (SCH-1101 to SCH-1105).
 
 A job has at most one slice with quota and one that waits to replace it. Everything else is left over from a race or a
-crash, and is told so as its end.
+crash, which is the reason of its end.
 """
 
 from collections.abc import Iterable

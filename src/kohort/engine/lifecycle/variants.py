@@ -1,7 +1,7 @@
-"""A parent and its variants, one per flavor: who competes, who preempts, what the job gets (SCH-1112 to SCH-1115).
+"""A parent and its variants, one per flavor: which compete, which preempt, what the job gets (SCH-1112 to SCH-1115).
 
 The job knows only the parent; quota is held only by variants. Level-triggered like `reconciliation`: the outcome
-depends on what is, and every write leaves a state from which the next call goes on.
+depends on what is, and every write leaves a state from which the next call continues.
 """
 
 from collections.abc import Iterable
@@ -53,7 +53,7 @@ _NONE_RUNS = EvictionCause(reasons.CONCURRENT_ADMISSION, "No variant is running"
 
 @dataclass(frozen=True, slots=True)
 class MigrationRules:
-    """What a ClusterQueue says about its flavors and about moving between them."""
+    """The flavors of a ClusterQueue and its migration constraints."""
 
     flavors: tuple[str, ...]
     """The best first (SCH-1111)."""
@@ -93,7 +93,7 @@ class FamilyOutcome:
 def settle_family(
     parent: Workload, variants: Iterable[Workload], rules: MigrationRules, gates: FeatureGates, now: datetime
 ) -> FamilyOutcome:
-    """Bring a parent and its variants in line with each other; doing it again changes nothing."""
+    """Reconcile a parent with its variants; idempotent."""
     family = _Family(parent, variants, rules, gates, now)
     wake_at = family.settle()
     journals = (family.parent, *family.variants)
@@ -164,7 +164,7 @@ class _Family:
         self._delay_returns()
 
     def _delay_returns(self) -> None:
-        """A family whose parent may return only later waits as a whole, in whatever flavor (SCH-1033)."""
+        """Variants of a parent with a backoff wait together, in every flavor (SCH-1033)."""
         until = return_moment(self.parent.workload)
         if until is None or until <= self.now or not is_evicted(self.parent.workload):
             return
@@ -221,7 +221,7 @@ class _Family:
     def _share_admission(self) -> None:
         """The job may run by what a variant got, and not without one (SCH-1112)."""
         parent = self.parent.workload
-        # A job that runs stays where it is until it has stopped, whoever else was admitted meanwhile.
+        # A job that runs stays where it is until it has stopped, even if another variant was admitted meanwhile.
         by = self._runs_by() if is_admitted(parent) else self._admitted()
         if by is None:
             if is_admitted(parent):
@@ -231,7 +231,7 @@ class _Family:
             self.parent.take(self._with_admission(by.workload))
         ready = condition(parent, PODS_READY)
         if ready is not None:
-            # Others may wait for the pods of whoever holds quota (SCH-1035), and the job tells only of its parent.
+            # Others may wait for the pods of a holder of quota (SCH-1035), and the job reports only to its parent.
             each = replace(ready, observed_generation=by.workload.metadata.generation)
             by.take(WorkloadChange(with_condition(by.workload, each)))
 
@@ -265,7 +265,7 @@ class _Family:
 
 
 def _next_to_preempt(waiting: Iterable[WorkloadWrites]) -> WorkloadWrites | None:
-    """The best variant that only a gate holds back; nobody while a better one was not looked at yet."""
+    """The best variant that only a gate blocks; None while a better one was not evaluated yet."""
     for each in waiting:
         if gate_opened_at(each.workload, CONCURRENT_ADMISSION_GATE) is not None:
             continue

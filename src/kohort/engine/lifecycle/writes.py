@@ -1,4 +1,4 @@
-"""Changes of a Workload gathered into the writes that they take, each with the events that tell of it."""
+"""Collects changes of a Workload into writes, each with its events."""
 
 from dataclasses import dataclass, field
 from enum import Enum

@@ -1,6 +1,6 @@
-"""What waits in a ClusterQueue (docs/spec/scheduling.md §2): the active ones in order, the pool, and the one in flight.
+"""Pending workloads of a ClusterQueue (docs/spec/scheduling.md §2): active ones in order, inadmissible, in flight.
 
-Equal workloads of one LocalQueue form a group; groups go to the pool and come back as a whole, whatever their size.
+Equivalent workloads of one LocalQueue form a group, which becomes inadmissible and active as a whole.
 """
 
 from kohort.engine.pending.order import QueuePosition

@@ -1,6 +1,6 @@
-"""Pending workloads in order, on heaps from which the members can also leave in the middle.
+"""Pending workloads in order, in heaps from which entries can be removed anywhere.
 
-Who leaves is only crossed out: its item is skipped when it comes up, and swept away once such items prevail.
+A removed entry leaves its item behind, which is skipped when it comes up and dropped once such items prevail.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,11 +12,11 @@ from kohort.api.meta import ObjectKey
 from kohort.engine.records import CreationOrder, WorkloadInfo
 
 Item = tuple[int, datetime, CreationOrder, int, "PendingEntry"]
-"""What decides the order, a number that no other item has, and who it is about."""
+"""Sort key, a unique number, and the entry."""
 _Rank = tuple[int, datetime, CreationOrder]
 
 MAX_STALE: Final = 32
-"""Crossed-out items not worth a sweep."""
+"""Stale items that are not worth a cleanup."""
 MANY: Final = 8
 """One new item in so many makes ordering all anew cheaper than putting each in its place."""
 DAWN: Final = datetime.min.replace(tzinfo=UTC)
@@ -28,7 +28,7 @@ def rank_of(workload: WorkloadInfo) -> _Rank:
 
 
 class PendingEntry:
-    """A pending workload, and the shelf on which it stands; none while it is in flight."""
+    """A pending workload and its heap; none while it is in flight."""
 
     __slots__ = ("evaluated", "group", "heap", "item", "workload")
 
@@ -38,7 +38,7 @@ class PendingEntry:
         self.group: EquivalenceGroup | None = None
         """Its group, kept in flight because it mostly comes back to it."""
         self.item: Item | None = None
-        """The item that counts; older ones in any heap are crossed out."""
+        """The valid item; older ones in any heap are stale."""
         self.evaluated: int | None = None
         """Generation when it was last popped (SCH-231)."""
 
@@ -59,14 +59,14 @@ class PendingHeap:
         self.size = 0
 
     def add(self, item: Item) -> None:
-        """Put the entry of the item here."""
+        """Add the entry of an item."""
         entry = item[4]
         entry.item, entry.heap = item, self
         heappush(self.items, item)
         self.size += 1
 
     def remove(self, entry: PendingEntry) -> None:
-        """The entry no longer stands here."""
+        """Remove an entry; its item stays until it comes up or such items prevail."""
         entry.item = entry.heap = None
         self.size -= 1
         if len(self.items) > 2 * self.size + MAX_STALE:
@@ -81,7 +81,7 @@ class PendingHeap:
         return items[0] if items else None
 
     def absorb(self, other: "PendingHeap") -> None:
-        """Take everything over from a shelf that should be the smaller one."""
+        """Take over all entries of a heap that should be the smaller one."""
         for item in other.items:
             if item[4].item is item:
                 self.add(item)
@@ -89,7 +89,7 @@ class PendingHeap:
 
 
 class EquivalenceGroup:
-    """Equal workloads of one LocalQueue: which of them are active and which are in the pool."""
+    """Equal workloads of one LocalQueue: which of them are active and which are inadmissible."""
 
     __slots__ = ("active", "inadmissible", "kind", "local_queue")
 
@@ -101,7 +101,7 @@ class EquivalenceGroup:
         self.inadmissible = PendingHeap()
 
     def make_inadmissible(self) -> int:
-        """Everything goes to the pool; the cost is that of the smaller shelf. How many went."""
+        """Make all inadmissible, at the cost of the smaller heap; returns how many changed."""
         moved = self.active.size
         if self.inadmissible.size < self.active.size:
             self._swap()
@@ -109,7 +109,7 @@ class EquivalenceGroup:
         return moved
 
     def reactivate(self) -> int:
-        """Everything becomes active again, at the same cost. How many did."""
+        """Make all active again, at the same cost; returns how many changed."""
         moved = self.inadmissible.size
         if self.active.size < self.inadmissible.size:
             self._swap()
@@ -122,10 +122,10 @@ class EquivalenceGroup:
 
 
 class HeadHeap:
-    """The heads of active shelves, among which the next workload is found.
+    """The heads of active heaps, among which the next workload is found.
 
-    The head of every active shelf is offered whenever it changes; what is no longer active is skipped. So the first
-    item here that is active comes before all others, whether or not it is still the head of its shelf.
+    The head of every active heap is offered whenever it changes; what is no longer active is skipped. So the first
+    item here that is active comes before all others, whether or not it is still the head of its heap.
     """
 
     __slots__ = ("items", "limit")
@@ -135,7 +135,7 @@ class HeadHeap:
         self.limit = MAX_STALE
 
     def offer(self, heads: Sequence[Item]) -> None:
-        """Shelves have new heads."""
+        """Add new heads of heaps."""
         if len(heads) > MAX_STALE and len(heads) > len(self.items) // MANY:
             self._start_over(heads)
             return

@@ -1,6 +1,6 @@
-"""All shelves of a ClusterQueue: who is active, who is in the pool, who sleeps until a backoff ends, and who is first.
+"""All heaps of a ClusterQueue: active, inadmissible and backing-off workloads, and the first of them.
 
-This is the machinery only. When something moves from one place to another is the matter of `queue`.
+Only the data structure; `queue` has the rules by which workloads change their state.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,11 +17,11 @@ Inner = TypeVar("Inner")
 UsageOf = Callable[[ObjectKey], float]
 """Past usage of a LocalQueue (SCH-804)."""
 ALL_LOCAL_QUEUES: Final = ObjectKey("", "")
-"""The lane of all workloads where the usage of their LocalQueues does not count."""
+"""The lane of all workloads if past usage does not count."""
 
 
 class PendingHeaps:
-    """Where the pending workloads of a ClusterQueue stand."""
+    """The pending workloads of a ClusterQueue by state."""
 
     def __init__(self, usage_of: UsageOf | None) -> None:
         self.active = 0
@@ -29,9 +29,9 @@ class PendingHeaps:
         self._usage_of = usage_of
         self._groups: dict[str | ObjectKey, dict[ObjectKey, EquivalenceGroup]] = {}
         self._inadmissible: dict[str, dict[EquivalenceGroup, None]] = {}
-        """Groups with someone in the pool, by namespace."""
+        """Groups with inadmissible workloads, by namespace."""
         self.backing_off = PendingHeap()
-        """Who waits for a time."""
+        """Workloads with a backoff."""
         self._head_heaps: dict[ObjectKey, HeadHeap] = {}
         """One per LocalQueue where their usage counts; else just one."""
         self._numbers = 0
@@ -42,10 +42,10 @@ class PendingHeaps:
         self._head_heaps.clear()
         self._offer_heads(group for equal in self._groups.values() for group in equal.values())
 
-    # Placing: whoever is placed leaves where it stood.
+    # Adding an entry removes it from its former heap.
 
     def make_active(self, entry: PendingEntry) -> None:
-        """Let the workload be popped in its turn."""
+        """Make the workload active."""
         group = self._join(entry)
         item = self._item(entry)
         group.active.add(item)
@@ -54,18 +54,18 @@ class PendingHeaps:
             self._head_heap_of(group).offer((item,))
 
     def make_inadmissible(self, entry: PendingEntry) -> None:
-        """Let the workload wait for the next retry."""
+        """Make the workload inadmissible."""
         group = self._join(entry)
         group.inadmissible.add(self._item(entry))
         self._note_inadmissible(group)
 
     def back_off(self, entry: PendingEntry, until: datetime) -> None:
-        """Let the workload wait in the pool until then; retries pass it over."""
+        """Make the workload inadmissible until a time; reactivation skips it."""
         self.drop(entry)
         self.backing_off.add((0, until, entry.workload.creation_order, self._next_number(), entry))
 
     def is_in_place(self, entry: PendingEntry) -> bool:
-        """Whether a workload would come to stand where it stands, be it active or in the pool."""
+        """Whether a workload's position is current, be it active or inadmissible."""
         item, group, workload = entry.item, entry.group, entry.workload
         return (
             item is not None
@@ -76,7 +76,7 @@ class PendingHeaps:
         )
 
     def take(self, entry: PendingEntry) -> None:
-        """Take the workload off its shelf, if it stands on one."""
+        """Remove the workload from its heap, if it is in one."""
         heap = entry.heap
         if heap is None:
             return
@@ -90,7 +90,7 @@ class PendingHeaps:
                 self._head_heap_of(entry.group).offer((head,))
 
     def drop(self, entry: PendingEntry) -> None:
-        """Take the workload away; it will not come back to its group."""
+        """Remove the workload; it does not return to its group."""
         self.take(entry)
         if entry.group is not None:
             self._tidy(entry.group)
@@ -108,13 +108,13 @@ class PendingHeaps:
     # Moving groups
 
     def make_group_inadmissible(self, kind: str) -> None:
-        """Put all active workloads of that equivalence in the pool."""
+        """Make all active workloads of an equivalence group inadmissible."""
         for group in self._groups.get(kind, {}).values():
             self.active -= group.make_inadmissible()
             self._note_inadmissible(group)
 
     def reactivate(self, belongs: Callable[[str], bool]) -> int:
-        """Make the pool active again, except in namespaces that do not belong here; how many that were."""
+        """Make inadmissible workloads active again in selected namespaces; returns how many."""
         groups: list[EquivalenceGroup] = []
         for namespace in [each for each in self._inadmissible if belongs(each)]:
             groups.extend(self._inadmissible.pop(namespace))
@@ -123,19 +123,19 @@ class PendingHeaps:
         self._offer_heads(groups)
         return moved
 
-    # Sleepers
+    # Backoff
 
     def is_backing_off(self, entry: PendingEntry) -> bool:
-        """Whether the workload waits for a time."""
+        """Whether the workload has a backoff."""
         return entry.heap is self.backing_off
 
     def next_backoff_end(self) -> datetime | None:
-        """When the first sleeper is due."""
+        """When the first backoff ends."""
         item = self.backing_off.head()
         return item[1] if item else None
 
     def take_due(self, now: datetime) -> list[PendingEntry]:
-        """Take the sleepers off their shelf that are due, the longest due first."""
+        """Remove the workloads whose backoff has ended, the earliest first."""
         due: list[PendingEntry] = []
         if not self.backing_off.size:
             return due
@@ -215,7 +215,7 @@ class PendingHeaps:
         self._inadmissible.setdefault(group.local_queue.namespace, {})[group] = None
 
     def _tidy(self, group: EquivalenceGroup) -> None:
-        """Forget a group, or that it is in the pool, when nobody is left there."""
+        """Forget a group, or its inadmissible part, when it is empty."""
         if group.inadmissible.size:
             return
         _remove(self._inadmissible, group.local_queue.namespace, group)

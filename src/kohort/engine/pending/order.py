@@ -1,7 +1,7 @@
-"""Who comes before whom in a ClusterQueue and its LocalQueues, kept while workloads come and go (SCH-212, SCH-213).
+"""The order of the pending workloads of a ClusterQueue and its LocalQueues (SCH-212, SCH-213).
 
-Scheduling never asks for it. So whoever comes or goes is only noted, and put in its place when somebody asks, or when
-so many are noted that an answer would be slow.
+Scheduling does not need it, so changes are only recorded, and sorted in at the next read, or when so many are recorded
+that a read would be slow.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ class PendingOrder:
         self._known: dict[ObjectKey, tuple[RankKey, ObjectKey]] = {}
         """Standing and LocalQueue with which each workload was put in its place."""
         self._changed: dict[ObjectKey, WorkloadInfo | None] = {}
-        """Who came, moved or went since somebody asked."""
+        """Workloads that were added, changed or removed since the last read."""
 
     def note(self, workload: WorkloadInfo) -> None:
         """The workload is there, or stands elsewhere than before."""
@@ -111,7 +111,7 @@ class PendingOrder:
         return before, [ranking for key, ranking in self._locals.items() if usages[key] == usage]
 
     def keys(self, sticky: ObjectKey | None, usage_of: UsageOf | None) -> Iterator[ObjectKey]:
-        """Everybody, the first one first."""
+        """All workloads in order."""
         self._catch_up()
         head = self._known.get(sticky) if sticky is not None else None
         for usage, rankings in self._by_usage(usage_of):

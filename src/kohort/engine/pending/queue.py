@@ -1,6 +1,6 @@
-"""The pending workloads of one ClusterQueue: the rules by which they are active, in the pool or in flight (SCH-203).
+"""The pending workloads of one ClusterQueue: the rules by which they are active, inadmissible or in flight (SCH-203).
 
-Entering, popping, requeueing and retrying are here as the specification tells them; `shelves` makes them cheap.
+Adding, popping, requeueing and reactivating follow the specification; `heaps` makes them cheap.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ PENDING_EVALUATION: Final = "PendingEvaluation"
 
 
 class PendingState(Enum):
-    """Where a pending workload is (SCH-203)."""
+    """The state of a pending workload (SCH-203)."""
 
     ACTIVE = "active"
     INADMISSIBLE = "inadmissible"
@@ -29,7 +29,7 @@ class PendingState(Enum):
 
 
 class PendingCounts(NamedTuple):
-    """How many workloads are in each place."""
+    """How many workloads are in each state."""
 
     active: int
     inadmissible: int
@@ -44,12 +44,12 @@ class PendingPreemptor(NamedTuple):
 
 
 class PendingQueue:
-    """The workloads that wait in a ClusterQueue."""
+    """The pending workloads of a ClusterQueue."""
 
     def __init__(self, queue: ClusterQueueInfo, usage_of: UsageOf | None = None) -> None:
         self.queue = queue
         self.pops = 0
-        """How often a head was asked for (SCH-231)."""
+        """How often a head was popped (SCH-231)."""
         self._usage_of = usage_of
         self._entries: dict[ObjectKey, PendingEntry] = {}
         self._heaps = PendingHeaps(usage_of)
@@ -58,13 +58,13 @@ class PendingQueue:
         self._failed: dict[str, str] = {}
         """Equivalence to the QuotaReserved reason with which one of that kind failed (SCH-251)."""
         self._reactivated_at = -1
-        """Value of `pops` when the pool was last retried."""
+        """Value of `pops` at the last reactivation."""
         self._active_with_backoff: dict[ObjectKey, PendingEntry] = {}
-        """Active workloads that got a backoff while active: they keep their place (SCH-222), but not in the pool."""
+        """Active workloads that got a backoff: they stay active (SCH-222) until they become inadmissible."""
         self._order = PendingOrder()
 
     def order_by(self, usage_of: UsageOf | None) -> None:
-        """Put LocalQueues that used less first from now on, or stop doing so (SCH-212a, SCH-809)."""
+        """Order by past usage of LocalQueues, or no longer (SCH-212a, SCH-809)."""
         if usage_of == self._usage_of:
             return
         self._usage_of = usage_of
@@ -73,13 +73,13 @@ class PendingQueue:
     # Entering and leaving
 
     def push(self, workload: WorkloadInfo, now: datetime) -> None:
-        """Take in a workload that is new here, or one about which something that matters changed (SCH-222)."""
+        """Add a new workload, or one with a relevant change (SCH-222)."""
         self.update(workload, now, changed=True)
 
     def rejoin(self, workload: WorkloadInfo, now: datetime) -> None:
-        """Take in a workload whose LocalQueue was set free or led here: looked at whatever is known of its equals.
+        """Add a workload whose LocalQueue was resumed or now references this queue, even if an equivalent one failed.
 
-        SCH-204 names no exception, and the failure of an equal one may be older than whatever stopped the LocalQueue.
+        SCH-204 has no exception, and the failure of the equivalent one may be older than the stop of the LocalQueue.
         """
         if workload.key in self._entries or _backs_off(workload, now):
             self.push(workload, now)
@@ -88,10 +88,10 @@ class PendingQueue:
         self._heaps.make_active(self._new_entry(workload))
 
     def update(self, workload: WorkloadInfo, now: datetime, *, changed: bool) -> None:
-        """Take over a workload's new state; `changed` says whether anything of SCH-221 differs from before.
+        """Update a workload; `changed` is whether anything of SCH-221 differs from before.
 
-        In flight it is ignored, as the requeue reads the object anew (SCH-220). An active workload keeps its place but
-        for the order. One in the pool stays there unless something changed, or its generation was never evaluated.
+        In flight it is ignored, as the requeue reads the object again (SCH-220). An active workload stays active. An
+        inadmissible one stays so unless something changed, or its generation was never evaluated.
         """
         entry = self._entries.get(workload.key)
         if entry is not None and entry is self._in_flight:
@@ -114,15 +114,15 @@ class PendingQueue:
             self._keep_inadmissible(entry, now)
 
     def remove(self, workload: WorkloadInfo) -> None:
-        """The workload left the queues: reserved, finished, deactivated, on hold, moved or deleted (SCH-240)."""
+        """Remove a workload: reserved, finished, deactivated, on hold, moved or deleted (SCH-240)."""
         self._leave(workload.key)
         if self._preemptor is not None and self._preemptor.key == workload.key:
             self._preemptor = None
 
     def assume(self, workload: WorkloadInfo) -> None:
-        """The cycle reserved quota for the workload in flight: it waits no longer (SCH-350).
+        """Remove the workload in flight, for which the cycle reserved quota (SCH-350).
 
-        It is still remembered as preemptor until `remove`, because the write may fail and bring it back (SCH-352).
+        It stays the preemptor until `remove`, because the write may fail (SCH-352).
         """
         if self._in_flight is not None and self._in_flight.workload.key == workload.key:
             self._leave(workload.key)
@@ -175,7 +175,7 @@ class PendingQueue:
     # Popping
 
     def pop(self, now: datetime) -> WorkloadInfo | None:
-        """Send the head in flight (SCH-230, SCH-231); none as long as another one is in flight (SCH-203)."""
+        """Pop the head, which is in flight then (SCH-230, SCH-231); None while another one is in flight (SCH-203)."""
         if self._in_flight is not None:
             return None
         self.pops += 1
@@ -192,11 +192,11 @@ class PendingQueue:
         return entry.workload
 
     def is_preemptor(self, workload: WorkloadInfo) -> bool:
-        """Whether the workload, as it is now, is the one that waits for its victims to leave (SCH-241)."""
+        """Whether the workload, at its generation, is the preemptor that waits for its victims (SCH-241)."""
         return self._preemptor == (workload.key, workload.generation)
 
     def _sticky(self) -> PendingEntry | None:
-        """The workload that goes before all others (SCH-240)."""
+        """The workload that comes before all others (SCH-240)."""
         if self._preemptor is None or self.queue.policies.is_strict:
             return None
         return self._entries.get(self._preemptor.key)
@@ -204,10 +204,10 @@ class PendingQueue:
     # Requeueing
 
     def requeue(self, workload: WorkloadInfo, reason: RequeueReason, now: datetime, status_reason: str = "") -> None:
-        """Put a workload back that was not admitted (SCH-236 to SCH-251).
+        """Requeue a workload that was not admitted (SCH-236 to SCH-251).
 
-        `status_reason` is the reason of QuotaReserved=False that it got; equivalent workloads get it too (SCH-253).
-        A workload that came back by itself meanwhile stays where it is, unless it may be active at once.
+        `status_reason` is its reason of QuotaReserved=False; equivalent workloads get it too (SCH-253). A workload that
+        was added again meanwhile keeps its state, unless it may be active at once.
         """
         entry = self._entries.get(workload.key) or self._new_entry(workload)
         if reason in MAKES_PREEMPTOR:
@@ -237,7 +237,7 @@ class PendingQueue:
         return is_inadmissible and not goes_on and self._reactivated_at < self.pops
 
     def _bypass_equivalent(self, kind: str, now: datetime, status_reason: str) -> None:
-        """Remember the failure and put all equal workloads in the pool, at a cost that does not grow with them."""
+        """Record the failure and make all equivalent workloads inadmissible, at a cost independent of their number."""
         if not kind:
             return
         self._failed[kind] = status_reason or PENDING_EVALUATION
@@ -247,17 +247,17 @@ class PendingQueue:
         self._heaps.make_group_inadmissible(kind)
 
     def bypass_reason(self, workload: WorkloadInfo) -> str:
-        """Reason for a workload of the pool that is not looked at because an equal one failed; else empty (SCH-253)."""
+        """The reason of a workload that is not evaluated because an equivalent one failed; else empty (SCH-253)."""
         if self.state_of(workload) is not PendingState.INADMISSIBLE:
             return ""
         return self._failed.get(workload.equivalence, "")
 
-    # Retrying
+    # Reactivating
 
     def retry(self, now: datetime, belongs: Callable[[str], bool]) -> int:
-        """Make the pool active again, except where backoff or namespace forbid it (SCH-260, SCH-252).
+        """Make inadmissible workloads active again, except where backoff or namespace prevent it (SCH-260, SCH-252).
 
-        `belongs` says whether workloads of a namespace may be in this ClusterQueue. Returns how many moved.
+        `belongs` is whether the ClusterQueue selects a namespace. Returns how many changed.
         """
         self._reactivated_at = self.pops
         self._failed.clear()
@@ -266,28 +266,28 @@ class PendingQueue:
         return self._heaps.reactivate(belongs)
 
     def wake_at(self) -> datetime | None:
-        """When the next backoff ends; None where none has an end of its own."""
+        """When the next backoff ends; None if none ends by time."""
         due = self._heaps.next_backoff_end()
         return None if due == NO_END else due
 
     def wake(self, now: datetime) -> int:
-        """Let workloads enter anew whose backoff has ended; how many that were (SCH-222, SCH-223)."""
+        """Add workloads again whose backoff has ended; returns how many (SCH-222, SCH-223)."""
         due = self._heaps.take_due(now)
         for entry in due:
             self._enter(entry, now)
         return len(due)
 
-    # Questions
+    # Reading
 
     @property
     def counts(self) -> PendingCounts:
-        """How many workloads are in each place."""
+        """How many workloads are in each state."""
         in_flight = 0 if self._in_flight is None else 1
         active = self._heaps.active
         return PendingCounts(active, len(self._entries) - active - in_flight, in_flight)
 
     def state_of(self, workload: WorkloadInfo) -> PendingState | None:
-        """Where the workload is; None where it is not pending here."""
+        """The state of a workload; None if it is not pending here."""
         entry = self._entries.get(workload.key)
         if entry is None:
             return None
@@ -296,11 +296,11 @@ class PendingQueue:
         return PendingState.ACTIVE if entry.is_active else PendingState.INADMISSIBLE
 
     def position_of(self, workload: WorkloadInfo) -> QueuePosition:
-        """How many come before the workload, or would if it came now; found without sorting (SCH-213)."""
+        """How many workloads come before this one, or would if it were added now (SCH-213)."""
         return self._order.position_of(workload, self._first_key(), self._usage_of)
 
     def first(self, number: int) -> list[WorkloadInfo]:
-        """So many from the head of the order; found without sorting."""
+        """The first workloads in order."""
         keys = self._order.keys(self._first_key(), self._usage_of)
         return [self._entries[key].workload for key in islice(keys, number)]
 

@@ -1,4 +1,4 @@
-"""Where a workload goes that was looked at and not admitted: the table of SCH-236 as data."""
+"""The state of a requeued workload by requeue reason: the table of SCH-236."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from kohort.engine.decisions import RequeueReason
 
 
 class RequeueRule(NamedTuple):
-    """Whether the workload goes to the pool, by queueing strategy; if not, it is active again at once."""
+    """Whether the workload becomes inadmissible, by queueing strategy; if not, it is active again at once."""
 
     strict: bool
     best_effort: bool
@@ -32,7 +32,7 @@ REQUEUE_RULES: Final[Mapping[RequeueReason, RequeueRule]] = MappingProxyType(
 )
 
 MAKES_PREEMPTOR: Final = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION})
-"""After these the queue remembers the workload as its preemptor (SCH-240)."""
+"""Requeue reasons that make the workload the preemptor of its queue (SCH-240)."""
 
 FAILS_EQUIVALENT: Final = frozenset({RequeueReason.NO_FIT, RequeueReason.PREEMPTION_NO_CANDIDATES})
-"""What failed so would fail for every equivalent workload too (SCH-251)."""
+"""Requeue reasons that hold for every equivalent workload (SCH-251)."""

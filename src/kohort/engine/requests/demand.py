@@ -49,10 +49,10 @@ def demands(
     gates: FeatureGates,
     devices: Mapping[str, ResourceAmounts] = NO_DEVICES,
 ) -> tuple[PodSetDemand, ...]:
-    """What each pod set asks for while the workload is pending (SCH-110..133).
+    """The requests of each pod set while the workload is pending (SCH-110..133).
 
     `devices` holds what claims on devices came to, per pod set and pod, in internal units (SCH-132).
-    Raises an ApiError for a template that can't be read; `resource_problem` says so in words for the user.
+    Raises an ApiError for a template that can't be read; `resource_problem` has the message for users.
     """
     counts = count_after_reclaim(workload, gates)
     shrinks = not is_elastic(workload, gates)

@@ -19,7 +19,7 @@ OUT_OF_RANGE = "resources didn't satisfy LimitRange constraints"
 
 
 def workload_problem(workload: Workload, environment: Environment, gates: FeatureGates) -> str:
-    """Why a Workload can't be admitted whatever its queue has: its requests, or a requirement that can't be met."""
+    """Why a Workload can never be admitted: its requests, or a requirement that can't be met."""
     return resource_problem(workload, environment) or holding_message(workload, gates)
 
 

@@ -1,7 +1,6 @@
-"""What the engine knows: objects come in as events and are kept as records, queues and sums.
+"""Applies events to the store.
 
-Nothing is decided here. What happened since the last turn is noted as stirred queues and retries, so that a turn looks
-only where something could have changed.
+Nothing is decided here: events mark queues dirty and unblock keys, so that a run evaluates only what may have changed.
 """
 
 from datetime import datetime
@@ -32,7 +31,7 @@ class EventHandler:
         self._queues = queues
 
     def apply(self, event: EngineEvent, now: datetime) -> None:
-        """Take in what happened."""
+        """Apply an event."""
         match event:
             case ObjectUpserted(object=thing):
                 self._put(thing, now)

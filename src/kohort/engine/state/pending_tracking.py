@@ -1,4 +1,4 @@
-"""How workloads come to wait in ClusterQueues, by way of their LocalQueues, and cease to."""
+"""Tracks which workloads are pending in which ClusterQueue, by way of their LocalQueues."""
 
 from datetime import datetime
 
@@ -30,20 +30,20 @@ class PendingTracker:
         local_queue.workloads[workload.key] = workload
 
     def local_queue(self, key: ObjectKey) -> LocalQueueInfo:
-        """What is known of a LocalQueue, whether it exists or is only named."""
+        """The record of a LocalQueue that exists or is referenced."""
         found = self._store.local_queues.get(key)
         if found is None:
             found = self._store.local_queues[key] = LocalQueueInfo(key)
         return found
 
     def enqueue_all(self, local_queue: LocalQueueInfo, now: datetime) -> None:
-        """Let everybody wait where a LocalQueue leads to now (SCH-204)."""
+        """Add all workloads of a LocalQueue to the ClusterQueue that it references now (SCH-204)."""
         for workload in local_queue.workloads.values():
             if self._is_admissible(workload) and (pending := self._resolve(workload)) is not None:
                 pending.rejoin(workload, now)
 
     def enqueue(self, workload: WorkloadInfo, now: datetime) -> None:
-        """Let it wait, if it may."""
+        """Add the workload to its ClusterQueue if it may be pending."""
         if self._is_admissible(workload):
             self.push(workload, now)
 
@@ -54,12 +54,12 @@ class PendingTracker:
         return record_builders.is_admissible(thing, record_builders.conditions_of(thing), self._store.settings.gates)
 
     def push(self, workload: WorkloadInfo, now: datetime) -> None:
-        """Let it wait in the ClusterQueue that its LocalQueue leads to (SCH-202)."""
+        """Add the workload to the ClusterQueue that its LocalQueue references (SCH-202)."""
         if (pending := self._resolve(workload)) is not None:
             pending.push(workload, now)
 
     def _resolve(self, workload: WorkloadInfo) -> PendingQueue | None:
-        """Where the workload waits from now on; it leaves where it waited."""
+        """The pending queue of the workload from now on; it is removed from a former one."""
         local_queue = self._store.local_queues.get(workload.local_queue)
         stopped = local_queue is None or local_queue.is_stopped
         queue = None if local_queue is None or stopped else self._store.queues.get(local_queue.cluster_queue)
@@ -73,7 +73,7 @@ class PendingTracker:
         return self._store.pending[queue.name]
 
     def note_backoff(self, workload: WorkloadInfo, queue: ClusterQueueInfo) -> None:
-        """Remember the queue, so that nobody asks all of them whether a backoff has ended."""
+        """Record the queue, so that ended backoffs are found without visiting all queues."""
         if workload.backoff_until is not None:
             self._store.backing_off.add(queue.name)
 
@@ -87,9 +87,9 @@ class PendingTracker:
             workload.queue = workload.progress = None
 
     def unblock_home(self, workload: WorkloadInfo) -> None:
-        """Give others another look in the tree to which the workload's LocalQueue leads by now (SCH-261).
+        """Unblock the tree that the workload's LocalQueue references now (SCH-261).
 
-        Whoever ends, gives quota back or changes what it holds does so, wherever it holds or waits.
+        Called when a workload ends, releases quota or changes its usage, in whichever queue it is.
         """
         local_queue = self._store.local_queues.get(workload.local_queue)
         if local_queue is None or local_queue.is_stopped:

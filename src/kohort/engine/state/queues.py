@@ -1,4 +1,4 @@
-"""ClusterQueues, Cohorts, LocalQueues, and what wakes or stops them: flavors, checks and topologies."""
+"""Tracks ClusterQueues, Cohorts, LocalQueues and what they reference: flavors, checks and topologies."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -36,7 +36,7 @@ class QueueTracker:
         self._quota = quota
 
     def put_namespace(self, thing: Namespace) -> None:
-        """Queues that a namespace did not match before get another look (SCH-261)."""
+        """Unblock queues that select the namespace only now (SCH-261)."""
         name, labels = thing.metadata.name, thing.metadata.labels
         before = self._store.namespaces.get(name)
         self._store.namespaces[name] = labels
@@ -83,7 +83,7 @@ class QueueTracker:
             self._fill_from_local_queues(name, now)
 
     def _fill_from_local_queues(self, name: str, now: datetime) -> None:
-        """Workloads that waited for the queue to exist wait in it from now on (SCH-202)."""
+        """Add workloads whose LocalQueues reference a new ClusterQueue (SCH-202)."""
         for local_queue in self._store.local_queues.values():
             if local_queue.cluster_queue == name:
                 self._pending.enqueue_all(local_queue, now)
@@ -121,7 +121,7 @@ class QueueTracker:
         self._untangle()
 
     def remove_cohort(self, name: str) -> None:
-        """Both the tree that it leaves and what stays below it get another look (SCH-401, SCH-261)."""
+        """Unblock both the tree that it leaves and the one below it (SCH-401, SCH-261)."""
         node = self._store.hierarchy.cohorts.get(name)
         self._store.cohort_specs.pop(name, None)
         if node is not None:
@@ -131,12 +131,12 @@ class QueueTracker:
             self._untangle()
 
     def _untangle(self) -> None:
-        """Parents may have begun or ceased to run in a circle (SCH-402)."""
+        """Cohorts may have begun or ceased to form a cycle (SCH-402)."""
         for queue in self._store.queues.values():
             self._refresh_activity(queue)
 
     def put_flavor(self, thing: v1beta2.ResourceFlavor) -> None:
-        """A change of what pods must bear and match gives those who failed another look (SCH-261)."""
+        """A change of taints or labels of a flavor unblocks its queues (SCH-261)."""
         flavor = record_builders.flavor_of(thing)
         before = self._store.flavors.get(flavor.name)
         self._store.flavor_objects[flavor.name] = thing
@@ -148,7 +148,7 @@ class QueueTracker:
                 self._unblocking.unblock_tree(queue.node)
 
     def refresh_queues(self, flavor: str = "", check: str = "") -> list[ClusterQueueInfo]:
-        """A flavor or check came, changed or went: the queues that name it may wake or sleep (SCH-1051)."""
+        """Refresh the activity of queues that reference a changed flavor or check (SCH-1051)."""
         concerned = [
             self._store.queues[name]
             for name, thing in self._store.cluster_queue_objects.items()
@@ -162,12 +162,12 @@ class QueueTracker:
         return concerned
 
     def refresh_topology(self, name: str) -> None:
-        """A Topology came or went: the queues whose flavors name it may wake or sleep (SCH-1051)."""
+        """Refresh the activity of queues whose flavors reference a changed Topology (SCH-1051)."""
         for flavor in [each.name for each in self._store.flavors.values() if each.topology == name]:
             self.refresh_queues(flavor=flavor)
 
     def _refresh_activity(self, queue: ClusterQueueInfo) -> None:
-        """SCH-1051, SCH-1054, SCH-402; where a queue falls asleep, a preemptor may have lost its victims (SCH-1052)."""
+        """SCH-1051, SCH-1054, SCH-402; an inactive queue has no victims for a preemptor (SCH-1052)."""
         thing = self._store.cluster_queue_objects[queue.name]
         was_active = queue.is_active
         queue.is_active = (
@@ -202,7 +202,7 @@ class QueueTracker:
 
 
 def _admits(queue: ClusterQueueInfo, labels: Mapping[str, str] | None) -> bool:
-    """Whether a queue takes workloads of a namespace with these labels; None is for one that is not there."""
+    """Whether a queue selects a namespace with these labels; None if the namespace does not exist."""
     return labels is not None and queue.namespaces is not None and queue.namespaces.matches(labels)
 
 

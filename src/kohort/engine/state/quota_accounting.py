@@ -1,4 +1,4 @@
-"""Who holds how much quota of which queue, as the objects say."""
+"""Tracks the quota that workloads hold by their objects."""
 
 from datetime import datetime
 
@@ -26,13 +26,13 @@ class QuotaTracker:
     def hold(
         self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: WorkloadConditions, now: datetime
     ) -> None:
-        """Count what the object says it holds."""
+        """Count the usage of the object's admission."""
         self._pending.dequeue(workload)
         admission = thing.status.admission
         queue = self._store.queues.get(admission.cluster_queue) if admission else None
         reserved = conditions.by_type.get("QuotaReserved")
         since = reserved.last_transition_time if reserved else now
-        # Mostly the object tells what was decided here, and was counted then.
+        # Mostly the object confirms an admission that was counted when it was decided.
         whole = not (thing.status.reclaimable_pods or is_scaled_down(thing))
         usage = workload.usage if whole and admission == workload.admission else self._usage_by(thing)
         capacity = (
@@ -66,7 +66,7 @@ class QuotaTracker:
         workload.second_pass = need
 
     def _usage_by(self, thing: v1beta2.Workload) -> dict[FlavorResource, int]:
-        """What an object says that it holds of each flavor-resource."""
+        """The usage of an object's admission by flavor-resource."""
         usage: dict[FlavorResource, int] = {}
         for pod_set in admitted_usage(thing, self._store.settings.gates):
             for resource, amount in pod_set.amounts.items():
@@ -76,12 +76,12 @@ class QuotaTracker:
         return usage
 
     def pod_set_usage(self, workload: WorkloadInfo) -> tuple[PodSetUsage, ...]:
-        """What each pod set of a workload holds, as its admission tells it; nothing until that is seen."""
+        """The usage of each pod set by the workload's admission; empty until that is observed."""
         thing = workload.object
         return admitted_usage(thing, self._store.settings.gates) if workload.has_quota and thing is not None else ()
 
     def release(self, workload: WorkloadInfo) -> None:
-        """Give its quota back, not before its object says so (SCH-653), and let others have another look (SCH-1004)."""
+        """Release its quota, which its object confirms (SCH-653), and unblock others (SCH-1004)."""
         if not workload.has_quota:
             return
         if workload.queue is not None:
@@ -99,7 +99,7 @@ class QuotaTracker:
             self._restore_replaced(workload.key)
 
     def _restore_replaced(self, successor: ObjectKey) -> None:
-        """The slice that a workload replaced runs on, as its successor lost the quota before it ended (SCH-1105)."""
+        """Restore the quota of a replaced slice whose successor lost it before the slice ended (SCH-1105)."""
         for key in [old for old, new in self._store.replaced_slices.items() if new == successor]:
             del self._store.replaced_slices[key]
             replaced = self._store.workloads[key]
@@ -109,7 +109,7 @@ class QuotaTracker:
                 self.hold(replaced, thing, conditions, conditions.by_type["QuotaReserved"].last_transition_time)
 
     def adopt_orphans(self, name: str, now: datetime) -> None:
-        """Workloads that came before their queue hold its quota from the first (SCH-420)."""
+        """Count workloads that were observed before their queue (SCH-420)."""
         for workload in list(self._store.orphans.values()):
             thing = workload.object
             if thing is not None and thing.status.admission and thing.status.admission.cluster_queue == name:

@@ -1,4 +1,4 @@
-"""Past usage of LocalQueues, where it decides who comes first (SCH-801 to SCH-809)."""
+"""Tracks past usage of LocalQueues for admission fair sharing (SCH-801 to SCH-809)."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -39,7 +39,7 @@ class UsageHistoryTracker:
             self._store.history.drop(workload.local_queue, workload.key)
 
     def admitted_usage(self, key: ObjectKey) -> dict[str, int]:
-        """What admitted workloads of a LocalQueue use, over all flavors; 0 of what only others there use (SCH-803)."""
+        """Usage of admitted workloads of a LocalQueue over all flavors; 0 for what only others use (SCH-803)."""
         local_queue = self._store.local_queues[key]
         queue = self._store.queues.get(local_queue.cluster_queue)
         totals = {fr.resource: 0 for fr, cell in queue.node.cells.items() if cell.usage} if queue else {}

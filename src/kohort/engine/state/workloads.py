@@ -1,4 +1,4 @@
-"""Workloads as they come, change and go.
+"""Tracks Workload objects.
 
 Most objects that come in are echoes of our own writes to the status: what follows from the rest of an object is read
 again only when that changed.
@@ -53,7 +53,7 @@ class WorkloadTracker:
             self._put_other(workload, thing, conditions, now)
 
     def _record_of(self, thing: v1beta2.Workload) -> WorkloadInfo:
-        """The workload that the object tells of; a new one where an object of the same name is gone."""
+        """The record of the object; a new one if the UID differs."""
         metadata = thing.metadata
         key = ObjectKey(metadata.namespace, metadata.name)
         workload = self._store.workloads.get(key)
@@ -83,7 +83,7 @@ class WorkloadTracker:
     def _put_other(
         self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: WorkloadConditions, now: datetime
     ) -> None:
-        """Take in an object that has no reservation: it waits, or is over."""
+        """Take in an object without a reservation: pending, or finished."""
         is_new = workload.object is None
         matters = self._read(workload, thing, conditions)
         ends = record_builders.is_over(thing, conditions)
@@ -105,13 +105,13 @@ class WorkloadTracker:
             self._pending.note_backoff(workload, workload.queue)
 
     def _note_reclaims(self, workload: WorkloadInfo, before: v1beta2.Workload, thing: v1beta2.Workload) -> None:
-        """Pods that are done give others another look, whether or not that frees anything (SCH-261, SCH-1060)."""
+        """Finished pods unblock others, whether or not that frees quota (SCH-261, SCH-1060)."""
         if before.status.reclaimable_pods != thing.status.reclaimable_pods and workload.queue is not None:
             self._unblocking.unblock_tree(workload.queue.node)
             self._pending.unblock_home(workload)
 
     def _confirm(self, workload: WorkloadInfo) -> None:
-        """An object that was assumed admitted shows it, or shows that it no longer can be."""
+        """An assumed admission was observed, or can no longer be."""
         del self._store.assumed[workload.key]
         self._store.variants.expect(workload, admitted=False)
         if workload.queue is not None:
@@ -119,10 +119,7 @@ class WorkloadTracker:
             self._store.pending[workload.queue.name].remove(workload)
 
     def _read(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: WorkloadConditions) -> bool:
-        """Take over what the object says, and note what follows from it for others.
-
-        Whether anything changed that gives a workload in the pool another look (SCH-221).
-        """
+        """Update the record from the object; whether a change reactivates an inadmissible workload (SCH-221)."""
         before = workload.object
         self._note_readiness(workload, conditions)
         if before is None or record_builders.is_rewritten(before, thing):
@@ -139,7 +136,7 @@ class WorkloadTracker:
         return matters
 
     def _note_writing(self, workload: WorkloadInfo, thing: v1beta2.Workload) -> None:
-        """What others must know of anything but the status, such as a new priority of who runs (SCH-1064)."""
+        """Update indexes by everything but the status, such as the priority of a holder (SCH-1064)."""
         if workload.object is None or workload.local_queue.name != (thing.spec.queue_name or ""):
             self._pending.join_local_queue(workload, ObjectKey(workload.key.namespace, thing.spec.queue_name or ""))
         priority = record_builders.effective_priority(thing, self._store.settings.gates)
@@ -150,7 +147,7 @@ class WorkloadTracker:
         self._store.variants.note(workload, record_builders.parent_of(thing, self._store.settings.gates))
 
     def describe(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: WorkloadConditions) -> None:
-        """Set what the object says of the workload, be it submitted or not; nothing else of the engine changes."""
+        """Set the fields of a record from an object, submitted or not; nothing else of the engine changes."""
         gates = self._store.settings.gates
         workload.generation = thing.metadata.generation
         workload.priority = record_builders.effective_priority(thing, gates)
@@ -182,14 +179,14 @@ class WorkloadTracker:
         return self._store.workloads.get(replaced) if replaced else None
 
     def _count_demand(self, workload: WorkloadInfo, thing: v1beta2.Workload) -> None:
-        """What the workload asks for, and whom it is equal to: the dear part of reading, done only if it may differ."""
+        """Set requests and equivalence: the expensive part of reading, done only if they may differ."""
         environment = workload.environment = self._store.environments.of(workload.key.namespace)
         workload.replaces = self._replaced_by(thing)
         asked = self._store.request_cache.read(workload, thing, environment)
         workload.pod_sets, workload.problem, workload.equivalence = asked.pod_sets, asked.problem, asked.equivalence
 
     def count_devices(self, key: ObjectKey, devices: tuple[PodSetDevices, ...], now: datetime) -> None:
-        """What the workload claims was counted; one that waits asks for it from now on (SCH-132, SCH-221)."""
+        """Device claims of the workload were counted; a pending one requests them from now on (SCH-132, SCH-221)."""
         workload = self._store.workloads.get(key)
         if workload is None or workload.object is None or workload.devices == devices:
             return
@@ -198,14 +195,14 @@ class WorkloadTracker:
         self._pending.enqueue(workload, now)
 
     def reread(self, namespace: str, now: datetime) -> None:
-        """What pods ask for may have changed in a namespace, or everywhere: pending workloads enter anew (SCH-123)."""
+        """Requests of pods may have changed in a namespace, or everywhere: add pending workloads again (SCH-123)."""
         for workload in list(self._store.workloads.values()):
             if workload.object is not None and not workload.has_quota and namespace in ("", workload.key.namespace):
                 self._read(workload, workload.object, record_builders.conditions_of(workload.object))
                 self._pending.enqueue(workload, now)
 
     def _note_readiness(self, workload: WorkloadInfo, conditions: WorkloadConditions) -> None:
-        """Pods that became ready may be what everybody waits for (SCH-1035)."""
+        """Pods that became ready may unblock all admissions (SCH-1035)."""
         ready = "PodsReady" in conditions.true
         if ready and not workload.pods_ready and self._store.settings.waits_for_pods:
             self._store.dirty.update(self._store.queues)
@@ -230,7 +227,7 @@ class WorkloadTracker:
             local_queue.workloads.pop(key, None)
 
     def revoke_reservation(self, key: ObjectKey, now: datetime) -> None:
-        """The write failed: on with the object as it is by now, which may be why it failed (SCH-352, SCH-235)."""
+        """The write failed: continue with the latest object, which may be the cause (SCH-352, SCH-235)."""
         workload = self._store.workloads.get(key)
         if workload is None:
             return
@@ -244,13 +241,13 @@ class WorkloadTracker:
             self.put(latest, now)
 
     def _miss_places(self, workload: WorkloadInfo, now: datetime) -> None:
-        """What failed was the write of a second pass, which took no quota: another one is due (SCH-271)."""
+        """The write of a second pass failed, which took no quota: schedule another one (SCH-271)."""
         if workload.object is not None and workload.has_quota:
             workload.admission = workload.object.status.admission
             self._quota.note_second_pass(workload, record_builders.conditions_of(workload.object), now)
 
     def forget_eviction(self, key: ObjectKey, now: datetime) -> None:
-        """Let whoever still needs the eviction issue it again (SCH-654)."""
+        """Let preemptors issue the eviction again (SCH-654)."""
         workload = self._store.workloads.get(key)
         if workload is not None:
             self._store.evicting.discard(workload.uid)
