@@ -89,7 +89,7 @@ class Crowd:
         informer.subscribe(lambda _, new: self._look(new) if new is not None else None)
         async with asyncio.timeout(limit), asyncio.TaskGroup() as tasks:
             helpers = [tasks.create_task(informer.run()), *(tasks.create_task(self._work()) for _ in range(HANDS))]
-            await informer.wait_live()
+            await informer.wait_for_sync()
             begun = time.monotonic()
             await self._arrive(begun)
             await self._done.wait()

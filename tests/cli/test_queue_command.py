@@ -177,7 +177,7 @@ async def test_a_server_that_is_down_is_told_in_one_line(tmp_path: Path) -> None
         pass
     ended = await user.run("queue")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "can't be reached" in ended.err
+    assert "cannot connect" in ended.err
     assert "context 'here'" in ended.err
 
 

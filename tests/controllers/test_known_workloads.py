@@ -65,7 +65,7 @@ async def watching() -> AsyncIterator[Watcher]:
     async with kueue_cluster() as cluster:
         watcher = Watcher(cluster)
         watcher.informers.start()
-        await watcher.informers.wait_live()
+        await watcher.informers.wait_for_sync()
         yield watcher
         await watcher.informers.stop()
 

@@ -261,7 +261,7 @@ async def farm(settings: ManagerSettings) -> AsyncIterator[Farm]:
         informers = SharedInformerFactory(client)
         controller = JobController(client, informers)
         informers.start()
-        await informers.wait_live()
+        await informers.wait_for_sync()
         controller.start()
         await stack.enter_async_context(running_cleanup(client))
         await home.start()

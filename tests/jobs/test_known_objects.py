@@ -23,7 +23,7 @@ async def known_jobs(api: FakeApi) -> AsyncIterator[ObjectAssumeCache]:
     known.index("queue", lambda obj: [obj["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]])
     informers.start()
     try:
-        await asyncio.wait_for(informers.wait_live(), 60)
+        await asyncio.wait_for(informers.wait_for_sync(), 60)
         yield known
     finally:
         await informers.stop()

@@ -26,7 +26,7 @@ from kohort.jobs.frameworks.pods.framework import PodFramework
 from kohort.jobs.ownership import ControllerPermissions, controls
 from kohort.jobs.registry import FrameworkRegistry, registry_of
 from kohort.jobs.validation import validate_job
-from kohort.kube.reviews import Reviews
+from kohort.kube.access_reviews import AccessReviewer
 
 FRAMEWORKS_AT_WORK = ("batch/job", "pod", "deployment", "statefulset")
 SETTINGS = ManagerSettings(Configuration(integrations=Integrations(frameworks=FRAMEWORKS_AT_WORK)))
@@ -125,7 +125,7 @@ async def test_all_rights_in_a_namespace_are_not_those_of_a_controller_of_kubern
 async def test_an_operator_of_another_kind_may_be_installed_for_a_namespace_alone() -> None:
     async with gate() as door:
         await door.house.create(*all_rights_in("default", TENANT))
-        rights = ControllerPermissions(Reviews(door.house.manager.world.client))
+        rights = ControllerPermissions(AccessReviewer(door.house.manager.world.client))
         robots = Resource("example.com", "v1", "Robot", "robots", namespaced=True)
         assert await rights.includes(TENANT, robots, "default")
         assert not await rights.includes(TENANT, robots, "other")

@@ -67,7 +67,7 @@ class Replica:
         world = self.manager.context
         if world is None or self.wire.under_way or self.wire.has_stalled:
             return False
-        return not world.informers.not_live()
+        return not world.informers.not_synced()
 
 
 class Chronicle:

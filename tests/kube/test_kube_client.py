@@ -269,7 +269,7 @@ async def test_a_refusal_that_is_no_status_is_told_in_one_line(desk: Desk) -> No
     desk.network.next(Refusal(403, body=b"<html>\n<b>policy</b>\n</html>" + b"x" * 5000))
     error = await desk.outcome(get(desk))
     assert isinstance(error, StatusError)
-    assert str(error).startswith("the server answered 403: <html> <b>policy</b> </html>")
+    assert str(error).startswith("the server returned 403: <html> <b>policy</b> </html>")
     assert len(str(error)) < 300
 
 
@@ -322,7 +322,7 @@ async def test_an_unknown_kind_is_asked_for_again_after_a_while(desk: Desk) -> N
     mapping = RestMapper(desk.client)
     desk.api.answers["/apis/ray.io/v1"] = Answer(404, b"404 page not found")
     for _ in range(3):
-        with pytest.raises(NoKindMatchError, match="does not know RayJob"):
+        with pytest.raises(NoKindMatchError, match="no matches for kind RayJob"):
             await mapping.resource("ray.io/v1", "RayJob")
     assert len(desk.network.sent) == 1
     await desk.clock.advance(ASK_AGAIN_AFTER)

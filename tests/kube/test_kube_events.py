@@ -261,5 +261,5 @@ async def test_only_so_many_events_and_objects_are_remembered() -> None:
     desk.recorder = EventRecorder(desk.client, "kohort.dev/manager", "manager-1", EventLimits(buffer=5, remembered=7))
     for number in range(100):
         desk.recorder.record(ObjectReference(kind="Job", namespace="ns", name=f"job-{number}"), ADMITTED)
-    assert (len(desk.recorder._series), len(desk.recorder._talk)) == (7, 7)
+    assert (len(desk.recorder._series), len(desk.recorder._limiters)) == (7, 7)
     desk.task.cancel()

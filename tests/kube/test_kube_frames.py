@@ -43,7 +43,7 @@ def test_a_line_of_many_megabytes_in_many_pieces_is_one_line() -> None:
 
 def test_a_line_without_end_is_given_up() -> None:
     cutter = LineSplitter(limit=1000)
-    with pytest.raises(LostResponseError, match="longer than 1000 bytes"):
+    with pytest.raises(LostResponseError, match="exceeds 1000 bytes"):
         cutter.feed(b"x" * 1001)
 
 

@@ -61,7 +61,7 @@ class World:
             assert self.cached() == self.served()
         if self.network.is_down and not self.is_stalled:
             assert not self.informer.synced
-            assert self.informer.freshness.why
+            assert self.informer.sync_status.why
 
     # Steps
 
@@ -169,11 +169,11 @@ async def play(story: list[tuple[Any, ...]], *, in_stream: bool, piece: int, see
         await world.clock.advance(pause)
         world.is_stalled = world.is_stalled and pause < SETTINGS.silence
         world.check()
-    assert world.informer.synced, world.informer.freshness
+    assert world.informer.synced, world.informer.sync_status
     assert world.cached() == world.served()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    assert world.informer.freshness.state is SyncState.STOPPED
+    assert world.informer.sync_status.state is SyncState.STOPPED
 
 
 @given(st.lists(steps, max_size=25), st.booleans(), st.sampled_from([0, 1, 7, 100]), st.integers(0, 2**16))

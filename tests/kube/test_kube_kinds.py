@@ -84,5 +84,5 @@ def test_a_transform_makes_objects_smaller_before_they_are_kept() -> None:
 
 
 def test_a_struct_that_names_no_resource_is_refused() -> None:
-    with pytest.raises(ApiError, match="which resource"):
+    with pytest.raises(ApiError, match="declares no resource"):
         resource_of(PartialObjectMetadata)

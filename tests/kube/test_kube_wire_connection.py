@@ -40,7 +40,7 @@ async def server(script: Script) -> AsyncIterator[HttpTransport]:
             await transport.close()
 
 
-async def ask(transport: HttpTransport, request: Request = GET, timeout: float = 10) -> bytes:
+async def send(transport: HttpTransport, request: Request = GET, timeout: float = 10) -> bytes:
     return await (await transport.send(request, timeout)).read()
 
 
@@ -53,7 +53,7 @@ async def test_one_connection_serves_one_request_after_another() -> None:
             caller.say(ok(b"%d" % caller.number))
 
     async with server(script) as transport:
-        assert [await ask(transport) for _ in range(3)] == [b"1", b"1", b"1"]
+        assert [await send(transport) for _ in range(3)] == [b"1", b"1", b"1"]
 
 
 @pytest.mark.parametrize("answer", [ok(b"a", b"Connection: close"), ok(b"a") + b"garbage"])
@@ -64,7 +64,7 @@ async def test_a_connection_that_ends_or_says_too_much_is_not_used_again(answer:
         await caller.end()
 
     async with server(script) as transport:
-        assert [await ask(transport) for _ in range(2)] == [b"a", b"b"]
+        assert [await send(transport) for _ in range(2)] == [b"a", b"b"]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
@@ -77,7 +77,7 @@ async def test_a_kept_connection_that_the_server_ends_unheard_is_replaced(method
 
     async with server(script) as transport:
         for _ in range(2):
-            assert await ask(transport, Request(method, "/x")) == b""
+            assert await send(transport, Request(method, "/x")) == b""
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
@@ -90,9 +90,9 @@ async def test_what_could_happen_twice_is_not_sent_twice(method: str) -> None:
         seen.append(await caller.request())
 
     async with server(script) as transport:
-        await ask(transport)
-        with pytest.raises(LostResponseError, match=r"broke off \(Server disconnected\)"):
-            await ask(transport, Request(method, "/x", body=b"{}"))
+        await send(transport)
+        with pytest.raises(LostResponseError, match=r"connection closed \(Server disconnected\)"):
+            await send(transport, Request(method, "/x", body=b"{}"))
     assert len(seen) == 2
 
 
@@ -104,8 +104,8 @@ async def test_a_new_connection_that_ends_unheard_is_not_replaced() -> None:
         await caller.request()
 
     async with server(script) as transport:
-        with pytest.raises(LostResponseError, match="broke off"):
-            await ask(transport)
+        with pytest.raises(LostResponseError, match="connection closed"):
+            await send(transport)
     assert callers == [1]
 
 
@@ -117,9 +117,9 @@ async def test_a_kept_connection_that_breaks_within_the_answer_is_not_replaced()
         caller.say(b"HTTP/1.1 2")
 
     async with server(script) as transport:
-        await ask(transport)
-        with pytest.raises(LostResponseError, match="broke off"):
-            await ask(transport)
+        await send(transport)
+        with pytest.raises(LostResponseError, match="connection closed"):
+            await send(transport)
 
 
 async def test_an_answer_that_is_no_http_is_told() -> None:
@@ -129,8 +129,8 @@ async def test_an_answer_that_is_no_http_is_told() -> None:
         await caller.end()
 
     async with server(script) as transport:
-        with pytest.raises(LostResponseError, match=r"broke off \(an answer that is no HTTP/1.1\)"):
-            await ask(transport)
+        with pytest.raises(LostResponseError, match=r"connection closed \(not an HTTP/1.1 response\)"):
+            await send(transport)
 
 
 # Giving up
@@ -147,7 +147,7 @@ async def test_a_cancelled_request_ends_its_connection() -> None:
         ended.set()
 
     async with server(script) as transport:
-        asking = asyncio.create_task(ask(transport))
+        asking = asyncio.create_task(send(transport))
         await asked.wait()
         asking.cancel()
         await ended.wait()
@@ -190,7 +190,7 @@ async def test_a_stream_that_falls_silent_has_an_end() -> None:
             chunks = response.chunks()
             assert await anext(chunks) == b"one"
             time.advance(30)
-            with pytest.raises(LostResponseError, match="fell silent"):
+            with pytest.raises(LostResponseError, match="timed out"):
                 await anext(chunks)
 
 
@@ -202,10 +202,10 @@ async def test_the_time_of_one_request_is_not_that_of_the_next() -> None:
         await caller.end()
 
     async with server(script) as transport:
-        assert await ask(transport, timeout=1000) == b"a"
-        assert await ask(transport, timeout=60) == b"a"
-        with pytest.raises(LostResponseError, match=r"did not answer in 0\.05 s"):
-            await ask(transport, timeout=0.05)
+        assert await send(transport, timeout=1000) == b"a"
+        assert await send(transport, timeout=60) == b"a"
+        with pytest.raises(LostResponseError, match=r"timed out after 0\.05 s"):
+            await send(transport, timeout=0.05)
 
 
 async def test_the_end_of_an_earlier_requests_time_leaves_the_next_alone() -> None:
@@ -213,7 +213,7 @@ async def test_the_end_of_an_earlier_requests_time_leaves_the_next_alone() -> No
     first = loop.time() + 1000
     with loop_time() as time:
         for deadline in (first, first + 1000):
-            asking = asyncio.create_task(line.connection.ask(b"", "GET", deadline))
+            asking = asyncio.create_task(line.connection.send(b"", "GET", deadline))
             await settle()
             if deadline == first:
                 line.say(ok(b"a"))
@@ -255,8 +255,8 @@ async def test_when_all_connections_are_busy_waiting_has_an_end() -> None:
         settings = HttpSettings(connections=1, environment={})
         transport = HttpTransport(ClientConfig(f"http://127.0.0.1:{port}", StaticCredentials()), settings)
         response = await transport.send(GET, 10)
-        with pytest.raises(LostResponseError, match="did not answer"):
-            await ask(transport, timeout=0.05)
+        with pytest.raises(LostResponseError, match="timed out"):
+            await send(transport, timeout=0.05)
         await response.close()
         await transport.send(GET, 10)
         await transport.close()
@@ -267,7 +267,7 @@ async def test_when_all_connections_are_busy_waiting_has_an_end() -> None:
 
 async def test_the_peer_waits_for_a_slow_reader_but_not_for_one_who_wants_all() -> None:
     line = Line()
-    asking = asyncio.create_task(line.connection.ask(b"", "GET", float("inf")))
+    asking = asyncio.create_task(line.connection.send(b"", "GET", float("inf")))
     await settle()
     line.say(STREAM)
     answer = await asking
@@ -293,7 +293,7 @@ async def test_the_peer_waits_for_a_slow_reader_but_not_for_one_who_wants_all() 
 
 async def test_a_connection_that_is_lost_tells_everybody_once() -> None:
     line = Line()
-    asking = asyncio.create_task(line.connection.ask(b"", "GET", float("inf")))
+    asking = asyncio.create_task(line.connection.send(b"", "GET", float("inf")))
     await settle()
     line.connection.connection_lost(ConnectionResetError(104, "reset"))
     with pytest.raises(ConnectionClosedError) as caught:
@@ -326,7 +326,7 @@ def sealed(authority: Authority, port: int, proxy: str = "") -> HttpTransport:
 
 async def failure(transport: HttpTransport) -> TransportError:
     with pytest.raises(TransportError) as caught:
-        await ask(transport)
+        await send(transport)
     await transport.close()
     return caught.value
 
@@ -339,7 +339,7 @@ async def test_a_server_that_speaks_no_tls_is_told(authority: Authority) -> None
     async with asyncio.timeout(60), listening(script) as port:
         error = await failure(sealed(authority, port))
     assert isinstance(error, UnreachableError)
-    assert "can't be reached" in str(error)
+    assert "cannot connect" in str(error)
     assert "WRONG_VERSION_NUMBER" in str(error)
 
 
@@ -350,7 +350,7 @@ async def test_a_server_that_hangs_up_on_the_handshake_is_told(authority: Author
     async with asyncio.timeout(60), listening(script) as port:
         error = await failure(sealed(authority, port))
     assert isinstance(error, UnreachableError)
-    assert "can't be reached (Server disconnected): check that it runs" in str(error)
+    assert "(Server disconnected): check that it is running" in str(error)
 
 
 async def test_a_handshake_that_never_ends_has_an_end(authority: Authority) -> None:
@@ -363,7 +363,7 @@ async def test_a_handshake_that_never_ends_has_an_end(authority: Authority) -> N
         )
         error = await failure(HttpTransport(access, HttpSettings(connect_seconds=0.05, environment={})))
     assert isinstance(error, UnreachableError)
-    assert "can't be reached (no connection in 0.05 s)" in str(error)
+    assert "(connecting timed out after 0.05 s)" in str(error)
 
 
 class Sealed:
@@ -403,7 +403,7 @@ async def test_a_client_certificate_that_is_asked_for_in_vain_is_told(authority:
     context = server_side(authority, tmp_path)
     context.verify_mode = ssl.CERT_REQUIRED
     peer = await shaken(authority, context)
-    asking = asyncio.create_task(peer.line.connection.ask(b"GET / HTTP/1.1\r\n\r\n", "GET", float("inf")))
+    asking = asyncio.create_task(peer.line.connection.send(b"GET / HTTP/1.1\r\n\r\n", "GET", float("inf")))
     await settle()
     with pytest.raises(ssl.SSLError):
         peer.tls.do_handshake()
@@ -415,7 +415,7 @@ async def test_a_client_certificate_that_is_asked_for_in_vain_is_told(authority:
 
 async def test_records_are_opened_however_they_are_cut(authority: Authority, tmp_path: Path) -> None:
     peer = await shaken(authority, server_side(authority, tmp_path))
-    asking = asyncio.create_task(peer.line.connection.ask(b"GET / HTTP/1.1\r\n\r\n", "GET", float("inf")))
+    asking = asyncio.create_task(peer.line.connection.send(b"GET / HTTP/1.1\r\n\r\n", "GET", float("inf")))
     await settle()
     peer.hear()
     peer.tls.do_handshake()
@@ -442,9 +442,9 @@ async def test_under_tls_a_body_up_to_the_end_is_whole_only_with_a_goodbye(
 
     async with asyncio.timeout(60), listening(script, server_side(authority, tmp_path)) as port:
         transport = sealed(authority, port)
-        with pytest.raises(LostResponseError, match="broke off"):
-            await ask(transport)
-        assert await ask(transport) == b"hello"
+        with pytest.raises(LostResponseError, match="connection closed"):
+            await send(transport)
+        assert await send(transport) == b"hello"
         await transport.close()
 
 
@@ -459,7 +459,7 @@ async def test_big_things_go_both_ways_through_tls(authority: Authority, tmp_pat
 
     async with asyncio.timeout(60), listening(script, server_side(authority, tmp_path)) as port:
         transport = sealed(authority, port)
-        assert await ask(transport, Request("PUT", "/x", body=body)) == body
+        assert await send(transport, Request("PUT", "/x", body=body)) == body
         await transport.close()
 
 
@@ -510,7 +510,7 @@ async def test_tls_goes_through_a_proxy_of_either_kind(scheme: str, authority: A
         listening(proxy, context if scheme == "https" else None) as proxy_port,
     ):
         transport = sealed(authority, port, f"{scheme}://us%40er:pass@127.0.0.1:{proxy_port}")
-        assert await ask(transport) == b"hello"
+        assert await send(transport) == b"hello"
         await transport.close()
     lines = proxy.asked[0].splitlines()
     assert lines[0] == f"CONNECT 127.0.0.1:{port} HTTP/1.1"
@@ -523,12 +523,14 @@ async def test_a_proxy_that_refuses_is_told(authority: Authority) -> None:
     async with asyncio.timeout(60), listening(proxy) as port:
         error = await failure(sealed(authority, 1, f"http://127.0.0.1:{port}"))
     assert isinstance(error, UnreachableError)
-    assert str(error).endswith("the proxy does not connect (407 Proxy Authentication Required): check proxy-url")
+    assert str(error).endswith(
+        "connecting through the proxy failed (407 Proxy Authentication Required): check proxy-url"
+    )
 
 
 async def test_a_proxy_that_is_not_there_is_told(authority: Authority) -> None:
     error = await failure(sealed(authority, 1, f"http://127.0.0.1:{reserved_port()}"))
-    assert "the proxy does not connect (Connection refused): check proxy-url" in str(error)
+    assert "connecting through the proxy failed (Connection refused): check proxy-url" in str(error)
 
 
 # Addresses
@@ -542,7 +544,7 @@ def test_an_address_that_is_none_is_told(server: str) -> None:
 
 @pytest.mark.parametrize("proxy", ["http://user:secret@", "http://user:se/cret@host", "http://user:secret@host:x"])
 def test_a_proxy_that_is_none_is_told_without_its_password(proxy: str) -> None:
-    with pytest.raises(ConfigError, match="is no address: write https://host:port") as caught:
+    with pytest.raises(ConfigError, match=r"invalid address .* must be https://host:port") as caught:
         HttpTransport(ClientConfig("https://host", StaticCredentials(), proxy=proxy), SETTINGS)
     assert "se" not in str(caught.value)
 
@@ -550,6 +552,6 @@ def test_a_proxy_that_is_none_is_told_without_its_password(proxy: str) -> None:
 async def test_a_token_with_a_line_break_in_it_is_told_without_showing_it() -> None:
     credentials = StaticCredentials(token=InlineContent(b"sec\nret"))
     transport = HttpTransport(ClientConfig("http://127.0.0.1:1", credentials, origin="test"), SETTINGS)
-    with pytest.raises(ConfigError, match="test: header 'Authorization' holds what no header can") as caught:
-        await ask(transport)
+    with pytest.raises(ConfigError, match="test: invalid header 'Authorization'") as caught:
+        await send(transport)
     assert "ret" not in str(caught.value).replace("Authorization", "")

@@ -253,7 +253,7 @@ def test_a_target_that_is_not_quoted_is_refused(target: str) -> None:
     "header", [("A", "b\r\nC: d"), ("A", "b\n"), ("A b", "c"), ("A:", "b"), ("", "b"), ("A", "\0")]
 )
 def test_nothing_becomes_a_header_of_its_own(header: tuple[str, str]) -> None:
-    with pytest.raises(ValueError, match="holds what no header can"):
+    with pytest.raises(ValueError, match="invalid header"):
         LETTERHEAD.write("GET", "/", (header,), b"")
-    with pytest.raises(ValueError, match="holds what no header can"):
+    with pytest.raises(ValueError, match="invalid header"):
         RequestTemplate("", "server", (header,))

@@ -38,7 +38,7 @@ class Exchange:
 
     async def use(self, connection: Connection) -> None:
         """Ask, and get an answer."""
-        asking = asyncio.create_task(connection.ask(b"GET / HTTP/1.1\r\n\r\n", "GET", float("inf")))
+        asking = asyncio.create_task(connection.send(b"GET / HTTP/1.1\r\n\r\n", "GET", float("inf")))
         await asyncio.sleep(0)
         self.lines[connection].say(ok(b"hello"))
         await asking

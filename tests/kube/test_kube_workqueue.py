@@ -198,7 +198,7 @@ async def test_an_error_is_logged_once_and_the_key_comes_back(bench: Bench, capl
     await bench.clock.advance(1)
     assert [key for key, _ in bench.seen] == ["a", "a", "a"]
     assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.ERROR]
-    assert "test a: not allowed; again in 0.005 s" in caplog.text
+    assert "test a: reconcile failed, requeueing after 0.005 s: not allowed" in caplog.text
     assert bench.queue.failures("a") == 0
 
 
@@ -251,5 +251,5 @@ async def test_a_stop_cuts_off_what_takes_too_long(bench: Bench, caplog: pytest.
     stopping = asyncio.create_task(bench.controller.stop(grace=5))
     await bench.clock.advance(6)
     await asyncio.wait_for(stopping, 60)
-    assert "were cut off" in caplog.text
+    assert "reconciles cancelled" in caplog.text
     assert bench.queue.in_flight == 0

@@ -12,7 +12,6 @@ PENDING_PACKAGES = frozenset(
         "insight",
         "install",
         "jobs",
-        "kube",
         "local",
         "manager",
         "metrics",

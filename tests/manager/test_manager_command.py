@@ -37,7 +37,7 @@ def test_the_help_has_examples() -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--kubeconfig", "/no/such/file"), "no kubeconfig: /no/such/file does not exist"),
+        (("--kubeconfig", "/no/such/file"), "no kubeconfig found at /no/such/file"),
         (("--config", "/no/such/file"), "/no/such/file: No such file"),
         (("--feature-gates", "NoSuchGate=true"), "NoSuchGate"),
         (("--visibility-bind-address", "nowhere"), '--visibility-bind-address: "nowhere" is not a valid address'),

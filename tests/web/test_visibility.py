@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kohort.api.meta import ObjectKey
 from kohort.engine.engine import Engine
+from kohort.kube.access_reviews import AccessAttributes
 from kohort.kube.errors import StatusError
-from kohort.kube.reviews import Act
 from kohort.web.visibility import summaries
 from kohort.web.visibility.server import visibility_app
 from kohort.web.visibility.summaries import DEFAULT_LIMIT, MAX_LIMIT, Window, in_cluster_queue, in_local_queue
@@ -23,10 +23,10 @@ M12 = next(case for case in GOLDEN if case["id"] == "M12")
 ROOT = "/apis/visibility.kueue.x-k8s.io"
 
 
-class Asked(list[Act]):
+class Asked(list[AccessAttributes]):
     """Notes what everybody wants, and lets all pass."""
 
-    async def admit(self, _: Any, act: Act) -> None:
+    async def admit(self, _: Any, act: AccessAttributes) -> None:
         self.append(act)
 
 

@@ -12,10 +12,10 @@ from aiohttp.test_utils import TestClient, TestServer
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from embedded.server.clusters import ADMIN, Cluster, running_cluster
+from kohort.kube.access_reviews import CACHE_SECONDS, MAX_CACHED, AccessAttributes, AccessReviewer, AuthenticatedUser
 from kohort.kube.certificates import CertificateAuthority, CertificatePair
 from kohort.kube.client import Client
 from kohort.kube.config.secrets import KeyPair
-from kohort.kube.reviews import KEPT_SECONDS, MOST_KEPT, Act, Reviews, User
 from kohort.kube.tls import load_key_pair
 from kohort.metrics import MetricsRegistry
 from kohort.web.authorization import AuthorizationFilter, allow_all, errors_as_status
@@ -24,7 +24,7 @@ from kohort.web.listening import BindAddress, listening
 from kohort.web.metrics_page import metrics_app
 
 NOW = datetime.now(UTC)
-RIGHT = Act(
+RIGHT = AccessAttributes(
     "get", group="visibility.kueue.x-k8s.io", resource="clusterqueues", subresource="pendingworkloads", name="q"
 )
 ANN = {"X-Remote-User": "ann", "X-Remote-Group": "batch", "X-Remote-Extra-scopes%2fall": "yes"}
@@ -50,8 +50,8 @@ async def cluster() -> AsyncIterator[Cluster]:
         yield found
 
 
-def reviews(cluster: Cluster) -> Reviews:
-    return Reviews(Client(cluster.core.transport(ADMIN), cluster.clock))
+def reviews(cluster: Cluster) -> AccessReviewer:
+    return AccessReviewer(Client(cluster.core.transport(ADMIN), cluster.clock))
 
 
 async def token(cluster: Cluster, account: str) -> str:
@@ -160,16 +160,16 @@ async def test_a_page_without_a_gate_is_for_everybody_and_arrives_whole() -> Non
 
 async def test_answers_are_kept_for_seconds_and_not_too_many(cluster: Cluster) -> None:
     subject = reviews(cluster)
-    ann = User("ann")
+    ann = AuthenticatedUser("ann")
     assert await subject.allows(ann, RIGHT)
     await cluster.ask("DELETE", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/b")
     assert await subject.allows(ann, RIGHT), "still what was said a moment ago"
-    await cluster.clock.advance(KEPT_SECONDS)
+    await cluster.clock.advance(CACHE_SECONDS)
     assert not await subject.allows(ann, RIGHT)
-    for number in range(MOST_KEPT + 5):
-        subject._rights._answers[User(str(number)), RIGHT] = (0.0, False)
-    await subject.allows(User("one more"), RIGHT)
-    assert len(subject._rights._answers) == MOST_KEPT
+    for number in range(MAX_CACHED + 5):
+        subject._authorizations._entries[AuthenticatedUser(str(number)), RIGHT] = (0.0, False)
+    await subject.allows(AuthenticatedUser("one more"), RIGHT)
+    assert len(subject._authorizations._entries) == MAX_CACHED
 
 
 def test_the_config_map_of_the_api_server() -> None:

@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from kohort.kube.reviews import Act
+from kohort.kube.access_reviews import AccessAttributes
 from kohort.metrics import MetricsRegistry
 from kohort.web.health import health_app
 from kohort.web.listening import AddressError, BindAddress, listening
@@ -64,7 +64,7 @@ async def test_a_reader_who_goes_away_is_nobodys_fault(caplog: pytest.LogCapture
             gauge.set(number, queue=f"queue-{number}-{other}" * 3)
     ended = asyncio.Event()
 
-    async def admit(request: web.Request, _act: Act) -> None:
+    async def admit(request: web.Request, _act: AccessAttributes) -> None:
         assert request.task is not None
         request.task.add_done_callback(lambda _: ended.set())
 

@@ -209,7 +209,7 @@ async def test_a_client_that_trusts_somebody_else_gets_no_answer(server: Asked) 
 @pytest.mark.parametrize(
     ("tls", "said"),
     [
-        (Tls(cipher_suites=("TLS_NONE",)), "tls.cipherSuites: no suite TLS_NONE: known are TLS_ECDHE"),
+        (Tls(cipher_suites=("TLS_NONE",)), "tls.cipherSuites: unknown cipher suite TLS_NONE, available: TLS_ECDHE"),
     ],
 )
 def test_tls_settings_that_lead_nowhere_are_told_in_one_line(tls: Tls, said: str) -> None:

@@ -69,7 +69,7 @@ async def test_many_objects_change_while_streams_break(peer: Peer) -> None:
         informers = SharedInformerFactory(Client(network))
         informer = informers.of(ConfigMap, ListScope(namespace=namespace))
         informers.start()
-        await informers.wait_live()
+        await informers.wait_for_sync()
         for start in range(0, OBJECTS, AT_ONCE):
             await asyncio.gather(*(create(client, namespace, start + index) for index in range(AT_ONCE)))
         for number in range(CHANGES // AT_ONCE):
@@ -87,7 +87,7 @@ async def test_it_says_so_while_it_is_cut_off(peer: Peer) -> None:
         informers = SharedInformerFactory(Client(network))
         informer = informers.of(ConfigMap, ListScope(namespace=namespace))
         informers.start()
-        await informers.wait_live()
+        await informers.wait_for_sync()
         network.go_down()
         await until(lambda: not informer.synced)
         await create(client, namespace, 1)

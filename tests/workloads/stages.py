@@ -50,7 +50,7 @@ class Theatre:
 
     async def open(self) -> None:
         self.informers.start()
-        await self.informers.wait_live()
+        await self.informers.wait_for_sync()
 
     async def close(self) -> None:
         await self.informers.stop()

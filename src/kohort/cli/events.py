@@ -110,7 +110,7 @@ async def _watch(where: ClusterOptions, name: str | None, layout: EventTableLayo
         await seen(follower)
         informers.start()
         try:
-            await follower.wait_live()
+            await follower.wait_for_sync()
             fresh: asyncio.Queue[Event] = asyncio.Queue()
             follower.subscribe(lambda _old, new: fresh.put_nowait(new) if new is not None and concerns(new) else None)
             await _append(fresh, layout, client)

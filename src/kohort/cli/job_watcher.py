@@ -53,7 +53,7 @@ class JobWatcher:
         """Tell every change until the job has ended; how it did. Raises what keeps us from seeing it."""
         for informer in (self._jobs, self._workloads):
             await seen(informer)
-            await informer.wait_live()
+            await informer.wait_for_sync()
         self._jobs.subscribe(self._look)
         self._workloads.subscribe(self._look)
         while True:

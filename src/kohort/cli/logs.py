@@ -134,7 +134,7 @@ async def _all_ended(client: Client, scope: ListScope) -> None:
     pods.subscribe(lambda _old, _new: changed.set())
     informers.start()
     try:
-        await pods.wait_live()
+        await pods.wait_for_sync()
         while any(pod.status.phase not in ("Succeeded", "Failed") for pod in pods.cache):
             changed.clear()
             await changed.wait()

@@ -227,7 +227,7 @@ async def _follow(client: Client, wish: QueueArguments, output: OutputFormat | N
     await client.of(LeanLocalQueue).page(wish.scope, limit=1)
     informers.start()
     try:
-        await informers.wait_live()
+        await informers.wait_for_sync()
         async with live(ended, LiveViewSettings(environment=environment())) as view:
             while not ended.is_set():
                 changed.clear()

@@ -123,7 +123,7 @@ async def _follow(client: Client, access: ClientConfig, snapshot: Snapshot, pick
                 feed(None, each)
     informers.start()
     try:
-        await informers.wait_live()
+        await informers.wait_for_sync()
         async with live(ended, LiveViewSettings(environment=environment())) as view:
             while not ended.is_set():
                 changed.clear()

@@ -139,7 +139,7 @@ async def running_context(
     context = ControllerContext(client, settings, metrics, leads)
     context.informers.start()
     try:
-        await context.informers.wait_live()
+        await context.informers.wait_for_sync()
         yield context
     finally:
         await context.stop()

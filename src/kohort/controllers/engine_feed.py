@@ -26,7 +26,7 @@ from kohort.engine.events import EngineEvent, EngineObject, ObjectDeleted, Objec
 from kohort.engine.lifecycle.conditions import is_finished
 from kohort.kube.clock import Clock
 from kohort.kube.informer import SharedInformerFactory
-from kohort.kube.notifying_store import Handler
+from kohort.kube.notifying_store import EventHandler
 
 FED_KINDS: tuple[type[Any], ...] = (
     Namespace,
@@ -67,7 +67,7 @@ class EngineFeed:
         """Return when all informers are synced at the same time."""
         while not self.is_synced:
             for informer in self._informers:
-                await informer.wait_live()
+                await informer.wait_for_sync()
 
     def subscribe_changes(self, listener: Callable[[], None]) -> None:
         """Call a function after each event; it must be cheap, because it is called often."""
@@ -97,7 +97,7 @@ class EngineFeed:
         local = self._local_queues.cache.get((workload.metadata.namespace, workload.spec.queue_name or ""))
         return self._cluster_queues.cache.get(("", local.spec.cluster_queue or "")) if local else None
 
-    def _handler(self, kind: str) -> Handler[Any]:
+    def _handler(self, kind: str) -> EventHandler[Any]:
         def handle(old: EngineObject | None, new: EngineObject | None) -> None:
             if new is not None:
                 self.apply(ObjectUpserted(new))

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kohort.api.codec import JsonObject
+from kohort.api.core.events import EventType
 from kohort.api.core.objects import ObjectReference
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
 from kohort.controllers import workload_events
 from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.deprecation import deprecated_names
-from kohort.kube.events import EventToRecord, EventType
-from kohort.kube.options import AS_USUAL, DeletionOptions
+from kohort.kube.events import EventToRecord
+from kohort.kube.options import DEFAULT_DELETION, DeletionOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class DeleteObject:
     """Delete an object of a framework."""
 
     obj: JsonObject
-    how: DeletionOptions = AS_USUAL
+    how: DeletionOptions = DEFAULT_DELETION
     expected_by: str = ""
     """The job's key as text, under which the deletion is expected, so that nothing is deleted twice (JOB-27)."""
 

@@ -16,7 +16,7 @@ from kohort.api.selectors import compile_selector
 from kohort.api.unsupported import GroupKind
 from kohort.jobs.objects import controller_owner, labels
 from kohort.jobs.registry import group_kind
-from kohort.kube.reviews import Act, Reviews, User
+from kohort.kube.access_reviews import AccessAttributes, AccessReviewer, AuthenticatedUser
 
 POD: Final[GroupKind] = ("", "Pod")
 REPLICA_SET: Final[GroupKind] = ("apps", "ReplicaSet")
@@ -79,7 +79,7 @@ def _selects(owner: JsonObject, child: JsonObject) -> bool:
 class ControllerPermissions:
     """Which users have the permissions of owners' controllers, by the API server's authorization."""
 
-    def __init__(self, reviews: Reviews) -> None:
+    def __init__(self, reviews: AccessReviewer) -> None:
         self._reviews = reviews
 
     async def includes(self, user: UserInfo, owner: Resource, namespace: str) -> bool:
@@ -92,12 +92,12 @@ class ControllerPermissions:
             return True
         reviewed, scope = _reviewed_user(user), "" if owner.group in BUILT_IN_GROUPS else namespace
         for subresource in PROOFS:
-            act = Act("update", "", owner.group, owner.version, owner.plural, subresource, scope)
+            act = AccessAttributes("update", "", owner.group, owner.version, owner.plural, subresource, scope)
             if await self._reviews.allows(reviewed, act):
                 return True
         return False
 
 
-def _reviewed_user(user: UserInfo) -> User:
+def _reviewed_user(user: UserInfo) -> AuthenticatedUser:
     extra = sorted((key, tuple(values)) for key, values in user.extra.items())
-    return User(user.username, user.groups, tuple(extra))
+    return AuthenticatedUser(user.username, user.groups, tuple(extra))

@@ -1,1 +1,1 @@
-"""How Kohort talks to any Kubernetes API server: one transport, a client, informers, work queues, leases, events."""
+"""Client for any Kubernetes API server: transport, client, informers, work queues, leader election, events."""

@@ -1,15 +1,15 @@
-"""How long to wait before the next try: exponential, capped, and jittered so that many clients do not come at once."""
+"""Exponential backoff, capped, and jittered so that many clients do not retry at the same time."""
 
 from dataclasses import dataclass
 from random import Random
 
 _MOST_DOUBLINGS = 64
-"""Beyond it every cap is reached, and floats would overflow."""
+"""Exponent at which every cap is reached; larger ones would overflow floats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Waits that grow from `base` to `cap`; `jitter` is the part of a wait that is left to chance."""
+    """Delays that grow from `base` to `cap`; `jitter` is the random fraction of a delay."""
 
     base: float = 0.25
     cap: float = 30.0
@@ -17,7 +17,7 @@ class Backoff:
     jitter: float = 0.5
 
     def delay(self, failures: int, random: Random) -> float:
-        """The wait after so many failures in a row (1 is the first); never above the cap."""
+        """The delay after so many consecutive failures (1 is the first); never above the cap."""
         return self.steady(failures) * (1 - self.jitter * random.random())
 
     def steady(self, failures: int) -> float:

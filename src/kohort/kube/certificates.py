@@ -1,6 +1,6 @@
-"""Certificates that Kohort makes for itself: an authority, and what it signs for servers and clients.
+"""Self-signed certificates: a certificate authority, and the server and client certificates that it issues.
 
-Keys are elliptic (P-256): made in a millisecond, and every TLS stack reads them.
+Keys are ECDSA P-256: generated in a millisecond, and supported by every TLS library.
 """
 
 import ipaddress
@@ -23,37 +23,37 @@ _MAX_NAME = 64
 
 
 class ForeignKeyError(ValueError):
-    """A private key of another sort than those made here."""
+    """A private key that is not ECDSA."""
 
 
 @dataclass(frozen=True)
 class CertificatePair:
-    """A certificate and its key."""
+    """A certificate and its private key."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey = field(repr=False)
 
     @classmethod
     def from_pem(cls, certificate: bytes, key: bytes) -> Self:
-        """The pair that two PEM texts hold; raises ValueError where they are none, or not of one another."""
+        """Parses PEM; raises ValueError if it is invalid or the key does not match the certificate."""
         found = cls(x509.load_pem_x509_certificate(certificate), read_key(key))
         if found.certificate.public_key() != found.key.public_key():
-            raise ValueError("the key is not that of the certificate")
+            raise ValueError("the private key does not match the certificate")
         return found
 
     @property
     def certificate_pem(self) -> bytes:
-        """The certificate as files and kubeconfigs carry it."""
+        """The certificate in PEM."""
         return certificate_pem(self.certificate)
 
     @property
     def key_pem(self) -> bytes:
-        """The key, not encrypted."""
+        """The private key in PEM, not encrypted."""
         return key_pem(self.key)
 
     @property
     def hosts(self) -> frozenset[str]:
-        """The names and addresses that a serving certificate is for."""
+        """The DNS names and IP addresses of a serving certificate."""
         try:
             extension = self.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         except x509.ExtensionNotFound:
@@ -62,11 +62,11 @@ class CertificatePair:
         return frozenset((*extension.get_values_for_type(x509.DNSName), *addresses))
 
     def is_fresh(self, now: datetime) -> bool:
-        """Whether it will hold for a good while."""
+        """Whether the certificate need not be renewed yet."""
         return now + RENEW_BEFORE < self.certificate.not_valid_after_utc
 
     def is_signed_by(self, authority: x509.Certificate) -> bool:
-        """Whether those who trust the authority trust this certificate."""
+        """Whether this authority issued the certificate."""
         try:
             self.certificate.verify_directly_issued_by(authority)
         except (ValueError, TypeError, InvalidSignature):
@@ -75,41 +75,41 @@ class CertificatePair:
 
 
 def certificate_pem(certificate: x509.Certificate) -> bytes:
-    """A certificate as a file carries it."""
+    """A certificate in PEM."""
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """A private key as a file carries it, not encrypted."""
+    """A private key in PEM, not encrypted."""
     encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     return key.private_bytes(encoding, form, serialization.NoEncryption())
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """A fresh private key."""
+    """Generates a private key."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def read_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
-    """A private key from its PEM text; raises ValueError, of which ForeignKeyError is one."""
+    """Parses a private key in PEM; raises ValueError, or ForeignKeyError for other kinds of keys."""
     try:
         key = serialization.load_pem_private_key(pem, None)
     except TypeError as error:
         raise ValueError(str(error)) from None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ForeignKeyError("not an elliptic key")
+        raise ForeignKeyError("not an ECDSA key")
     return key
 
 
 class CertificateAuthority:
-    """A certificate authority, and what it signs."""
+    """A certificate authority."""
 
     def __init__(self, pair: CertificatePair) -> None:
         self.pair = pair
 
     @classmethod
     def create(cls, now: datetime) -> Self:
-        """A new authority, known to nobody yet."""
+        """Creates a new authority."""
         key = new_key()
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"kohort-{x509.random_serial_number():x}"[:20])])
         builder = _builder(name, name, key, now, AUTHORITY_LIFE)
@@ -119,17 +119,17 @@ class CertificateAuthority:
 
     @property
     def pem(self) -> bytes:
-        """The certificate that others verify by."""
+        """The certificate of the authority in PEM."""
         return self.pair.certificate_pem
 
     def issue_server(self, name: str, hosts: Iterable[str], now: datetime) -> CertificatePair:
-        """A serving certificate for these names and addresses."""
+        """A serving certificate for these DNS names and IP addresses."""
         names = x509.SubjectAlternativeName([_host(each) for each in dict.fromkeys(hosts)])
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:_MAX_NAME])])
         return self._issue(subject, ExtendedKeyUsageOID.SERVER_AUTH, now, names)
 
     def issue_client(self, name: str, groups: Iterable[str], now: datetime) -> CertificatePair:
-        """A client certificate: the name is the user, the organizations are the groups."""
+        """A client certificate: the common name is the user, the organizations are the groups."""
         attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group[:_MAX_NAME]) for group in groups]
         subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, name[:_MAX_NAME])])
         return self._issue(subject, ExtendedKeyUsageOID.CLIENT_AUTH, now, None)

@@ -1,6 +1,6 @@
-"""The client: requests to one API server, with bounded retries, a rate limit and one place for warnings.
+"""The client: requests to one API server with bounded retries, a rate limit and deduplicated warnings.
 
-It knows nothing of identities or connections, which are the transport's, nor of kinds, which are `objects`'.
+Credentials and connections belong to the transport, resource types to `resource_client`.
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from kohort.kube.rate_limiter import TokenBucket
 from kohort.kube.resource_client import ResourceClient
 from kohort.kube.resource_types import ResourceType, typed_resource, unstructured_resource
 from kohort.kube.responses import WarningDeduplicator, WarningHandler, error_of, warnings_in
-from kohort.kube.retries import IDEMPOTENT_METHODS, USUAL_RETRIES, RetryPolicy
+from kohort.kube.retries import DEFAULT_RETRIES, IDEMPOTENT_METHODS, RetryPolicy
 from kohort.kube.transport import Request, Response, Transport
 
 T = TypeVar("T")
@@ -30,15 +30,15 @@ USER_AGENT = f"kohort/{kohort.__version__}"
 
 @dataclass(frozen=True)
 class Client:
-    """A way to one API server."""
+    """A client of one API server."""
 
     transport: Transport
     clock: Clock = field(default_factory=SystemClock)
     limiter: TokenBucket | None = None
-    """Holds requests back; None leaves that to the server."""
-    retries: RetryPolicy = USUAL_RETRIES
+    """Client-side rate limit; None leaves rate limiting to the server."""
+    retries: RetryPolicy = DEFAULT_RETRIES
     timeout: float = 30.0
-    """Seconds for one attempt."""
+    """Seconds per attempt."""
     user_agent: str = USER_AGENT
     on_warning: WarningHandler = field(default_factory=WarningDeduplicator)
     metrics: MetricsSink = NO_METRICS
@@ -51,13 +51,13 @@ class Client:
     @overload
     def of(self, kind: Resource) -> ResourceClient[dict[str, Json]]: ...
     def of(self, kind: Any) -> ResourceClient[Any]:
-        """Objects of a kind: as structs for a struct class, as plain JSON for a resource, or as a `Kind` says."""
+        """The client of a resource: structs for a struct class, JSON for a `Resource`, or any `ResourceType`."""
         if isinstance(kind, Resource):
             return ResourceClient(self, unstructured_resource(kind))
         return ResourceClient(self, kind if isinstance(kind, ResourceType) else typed_resource(kind))
 
     async def call(self, request: Request, *, idempotent: bool | None = None) -> bytes:
-        """The body of the answer; tries again where that is safe, and raises the last error."""
+        """Returns the response body; retries if that is safe, and raises the last error."""
         repeatable = request.method in IDEMPOTENT_METHODS if idempotent is None else idempotent
         failures = 0
         while True:
@@ -72,11 +72,11 @@ class Client:
             await self.clock.sleep(wait)
 
     async def open(self, request: Request, timeout: float) -> Response:
-        """An answer to be read as it comes; one attempt, since only the caller knows where to resume."""
+        """Opens a streaming response; one attempt, because only the caller knows where to resume."""
         if self.limiter is not None:
             await self.limiter.take()
-        response = await self.transport.send(self._signed(request), timeout)
-        self._look_at(request, response)
+        response = await self.transport.send(self._with_headers(request), timeout)
+        self._handle_headers(request, response)
         if response.status < 400:
             return response
         try:
@@ -86,7 +86,7 @@ class Client:
         raise error_of(response.status, response.headers, body)
 
     async def get_json(self, path: str) -> Json:
-        """What a path that is no object answers: discovery, version, health."""
+        """The JSON of a non-resource path: discovery, version, health."""
         return decode_json(await self.call(Request("GET", path)))
 
     async def close(self) -> None:
@@ -100,11 +100,11 @@ class Client:
         finally:
             await response.close()
 
-    def _signed(self, request: Request) -> Request:
+    def _with_headers(self, request: Request) -> Request:
         headers = {"Accept": "application/json", "User-Agent": self.user_agent, **request.headers}
         return Request(request.method, request.path, request.query, headers, request.body)
 
-    def _look_at(self, request: Request, response: Response) -> None:
+    def _handle_headers(self, request: Request, response: Response) -> None:
         self.metrics.count("kube_requests", {"method": request.method, "code": str(response.status)})
         for text in warnings_in(response.headers):
             self.on_warning(text)

@@ -1,6 +1,6 @@
-"""Time, injected: everything here that waits asks a `Clock`, so that tests move time by hand.
+"""Injected time: everything in this package that waits uses a `Clock`, so that tests control time.
 
-Durations are measured on the monotonic side; the wall clock is only for what people and API servers read.
+Durations use the monotonic clock; the wall clock is only for timestamps that users and API servers read.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 class Clock(Protocol):
-    """What tells the time and waits."""
+    """Reads the time, and sleeps."""
 
     def now(self) -> float:
-        """Seconds that never run backwards, from an arbitrary start."""
+        """Monotonic seconds from an arbitrary start."""
         ...
 
     def wall(self) -> datetime:
-        """The time of day, in UTC."""
+        """The wall-clock time in UTC."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -31,23 +31,23 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock."""
+    """The clock of the machine."""
 
     def now(self) -> float:
         """Seconds of the machine's monotonic clock."""
         return time.monotonic()
 
     def wall(self) -> datetime:
-        """The machine's time of day."""
+        """The machine's wall-clock time."""
         return datetime.now(UTC)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait in real time."""
+        """Sleep in real time."""
         await asyncio.sleep(max(0.0, seconds))
 
 
 async def run_or_timeout(alarm: Coroutine[Any, Any, None], work: Coroutine[Any, Any, T]) -> T:
-    """Do the work; when the alarm returns first, cancel it and raise TimeoutError."""
+    """Await `work`; if `alarm` returns first, cancel it and raise TimeoutError."""
     doing, ringing = asyncio.ensure_future(work), asyncio.ensure_future(alarm)
     try:
         await asyncio.wait({doing, ringing}, return_when=asyncio.FIRST_COMPLETED)
@@ -61,17 +61,17 @@ async def run_or_timeout(alarm: Coroutine[Any, Any, None], work: Coroutine[Any, 
 
 
 async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
-    """Do the work in so many seconds of a clock, or raise TimeoutError."""
+    """Await `work` for at most so many seconds of the clock; raises TimeoutError."""
     return await run_or_timeout(clock.sleep(seconds), work)
 
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTLE_ROUNDS = 25
-"""Turns of the event loop before time moves on: more than any chain of wake-ups here needs."""
+"""Event loop iterations before time advances: more than any chain of wake-ups in this package needs."""
 
 
 class VirtualClock:
-    """A clock that moves only when told; sleepers wake in the order of their time, then of their coming."""
+    """A clock that only `advance` moves; sleepers wake in order of time, then of arrival."""
 
     def __init__(self, start: datetime = START) -> None:
         self._start = start
@@ -84,11 +84,11 @@ class VirtualClock:
         return self._now
 
     def wall(self) -> datetime:
-        """The start, and what has been advanced since."""
+        """The start time plus the seconds advanced."""
         return self._start + timedelta(seconds=self._now)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until the clock has been moved far enough."""
+        """Sleep until the clock has advanced far enough."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return
@@ -97,7 +97,7 @@ class VirtualClock:
         await awake
 
     async def advance(self, seconds: float) -> None:
-        """Move time on; whoever wakes on the way runs at its own moment."""
+        """Advance time; each sleeper that is due runs at its own time."""
         end = self._now + seconds
         await settle()
         while self._sleepers and self._sleepers[0][0] <= end:
@@ -111,11 +111,11 @@ class VirtualClock:
 
     @property
     def sleepers(self) -> int:
-        """How many wait for time to pass."""
+        """The number of sleepers."""
         return sum(not sleeper.done() for _, _, sleeper in self._sleepers)
 
 
 async def settle() -> None:
-    """Let every task run that can."""
+    """Run all tasks that are ready."""
     for _ in range(SETTLE_ROUNDS):
         await asyncio.sleep(0)

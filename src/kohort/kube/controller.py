@@ -1,6 +1,6 @@
-"""Workers that reconcile: take a key, look at the world, make it right, and come back if that failed.
+"""Controllers: workers that take keys from a queue and reconcile them.
 
-An error is logged here, once, and retried with backoff; a stop lets every reconcile that has begun come to its end.
+An error is logged here, once, and the key requeued with backoff. Stopping waits for running reconciles.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True)
 class RequeueAfter:
-    """A reconcile that went well and wants to look again later."""
+    """The result of a successful reconcile that has to run again later."""
 
     after: float
     priority: int = 0
@@ -30,11 +30,11 @@ class RequeueAfter:
 
 Reconcile = Callable[[K], Awaitable[RequeueAfter | None]]
 GRACE = 30.0
-"""Seconds that a reconcile may take to come to its end when the controller stops."""
+"""Seconds that running reconciles get to finish when the controller stops."""
 
 
 class Controller(Generic[K]):
-    """A queue, a reconcile function, and workers between them."""
+    """A work queue, a reconcile function, and the workers that connect them."""
 
     def __init__(
         self, name: str, queue: WorkQueue[K], reconcile: Reconcile[K], clock: Clock, metrics: MetricsSink = NO_METRICS
@@ -47,16 +47,16 @@ class Controller(Generic[K]):
         self._workers: list[asyncio.Task[None]] = []
 
     def start(self, workers: int = 1) -> None:
-        """Begin to work, so many keys at a time."""
+        """Start the workers; each handles one key at a time."""
         self._workers = [asyncio.create_task(self._work()) for _ in range(workers)]
 
     async def stop(self, grace: float = GRACE) -> None:
-        """Take no more keys, wait for those in flight, and cut off what takes longer than `grace`."""
+        """Take no more keys, wait for running reconciles, and cancel them after `grace` seconds."""
         self.queue.shut_down()
         try:
             await within(self._clock, grace, self._finish())
         except TimeoutError:
-            log.warning("%s: reconciles did not end in %g s and were cut off", self.name, grace)
+            log.warning("%s: reconciles cancelled after %g s", self.name, grace)
         self._workers = []
 
     async def _finish(self) -> None:
@@ -94,8 +94,8 @@ class Controller(Generic[K]):
     def _failed(self, key: K, error: Exception) -> None:
         wait = self.queue.retry(key)
         if isinstance(error, StatusError) and error.is_conflict:
-            log.debug("%s %s: somebody else wrote first; again in %.3g s", self.name, key, wait)
+            log.debug("%s %s: conflict, requeueing after %.3g s", self.name, key, wait)
         elif isinstance(error, KubeError | ApiError):
-            log.warning("%s %s: %s; again in %.3g s", self.name, key, error, wait)
+            log.warning("%s %s: reconcile failed, requeueing after %.3g s: %s", self.name, key, wait, error)
         else:
-            log.error("%s %s: reconcile failed; again in %.3g s", self.name, key, wait, exc_info=error)
+            log.error("%s %s: reconcile failed, requeueing after %.3g s", self.name, key, wait, exc_info=error)

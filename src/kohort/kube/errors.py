@@ -1,11 +1,11 @@
-"""What can go wrong between a client and an API server; servers raise and write `StatusError`, clients read it.
+"""Errors between a client and an API server; servers raise and encode `StatusError`, clients decode it.
 
 KubeError
-├── StatusError            the server answered, and did not do it: a Kubernetes `Status`
-├── TransportError         no answer, or not all of it
-│   ├── UnreachableError   the request was never sent, so that any may be sent again
-│   └── LostAnswerError    it may have been carried out
-└── ConfigError            no way to the server: kubeconfig, credentials, certificates
+├── StatusError            the server rejected the request: a Kubernetes `Status`
+├── TransportError         no response, or an incomplete one
+│   ├── UnreachableError   the request was never sent, so that any may be retried
+│   └── LostResponseError  the request may have been processed
+└── ConfigError            invalid client configuration: kubeconfig, credentials, certificates
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from kohort.api.fields import FieldError
 
 @dataclass(frozen=True, slots=True)
 class ErrorSubject:
-    """Which object an error is about; `resource` is the plural, or the kind where a server says so."""
+    """The object of an error; `resource` is the plural name, or the kind if the server uses that."""
 
     resource: str
     group: str = ""
@@ -33,28 +33,28 @@ class ErrorSubject:
 
 
 class KubeError(Exception):
-    """Anything that keeps a client from what it asked for; its text is one line for people."""
+    """A failed request; its text is one line."""
 
 
 class TransportError(KubeError):
-    """The server did not answer, or its answer broke off."""
+    """No response, or an incomplete one."""
 
 
 class UnreachableError(TransportError):
-    """No connection: the request was never sent."""
+    """Connecting failed: the request was never sent."""
 
 
 class LostResponseError(TransportError):
-    """The connection broke or the time ran out; the request may have been carried out."""
+    """The connection closed or the request timed out; the request may have been processed."""
 
 
 class ConfigError(KubeError):
-    """Configuration that leads to no server; names the file or variable and the remedy."""
+    """Invalid client configuration; names the file or variable and the remedy."""
 
 
 @dataclass(eq=False)
 class StatusError(KubeError):
-    """A refusal or failure in Kubernetes' own shape."""
+    """An error that the server returned as a Kubernetes `Status`."""
 
     code: int
     reason: str
@@ -69,37 +69,37 @@ class StatusError(KubeError):
 
     @property
     def is_not_found(self) -> bool:
-        """Whether the object, or the resource itself, is not there."""
+        """Whether the object, or the resource itself, does not exist."""
         return self.code == 404
 
     @property
     def is_conflict(self) -> bool:
-        """Whether somebody else changed the object first."""
+        """Whether another client changed the object first."""
         return self.reason == "Conflict"
 
     @property
     def is_already_exists(self) -> bool:
-        """Whether a create found the name taken."""
+        """Whether an object with this name exists already."""
         return self.reason == "AlreadyExists"
 
     @property
     def is_expired(self) -> bool:
-        """Whether the resource version asked for is too old to be served."""
+        """Whether the requested resource version has been compacted."""
         return self.code == 410
 
     @property
     def is_invalid(self) -> bool:
-        """Whether validation refused the object."""
+        """Whether validation rejected the object."""
         return self.reason == "Invalid"
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds the server asks to wait, if it does."""
+        """The Retry-After of the server in seconds."""
         seconds = self.details.get("retryAfterSeconds")
         return float(seconds) if isinstance(seconds, int | float) else None
 
     def to_status(self) -> dict[str, Json]:
-        """The `Status` object that goes over the wire."""
+        """The error as a `Status` object."""
         status: dict[str, Json] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
         status["message"] = self.message
         if self.reason:
@@ -111,7 +111,7 @@ class StatusError(KubeError):
 
     @classmethod
     def from_status(cls, status: Mapping[str, Any], code: int = 500) -> "StatusError":
-        """The error that a `Status` tells of; tolerant of what servers leave out."""
+        """The error that a `Status` describes; missing fields are tolerated."""
         details = status.get("details")
         return cls(
             code=int(status.get("code") or code),
@@ -122,7 +122,7 @@ class StatusError(KubeError):
 
 
 def _details(about: ErrorSubject, **more: Json) -> dict[str, Json]:
-    """Details as the real server gives them: in `kind` stands the resource, or the kind for invalid objects."""
+    """Details as kube-apiserver sets them: `kind` is the resource, or the kind for invalid objects."""
     known = {"name": about.name, "group": about.group, "kind": about.kind or about.resource, "uid": about.uid}
     return {name: value for name, value in {**known, **more}.items() if value}
 
@@ -133,12 +133,12 @@ def not_found(about: ErrorSubject) -> StatusError:
 
 
 def already_exists(about: ErrorSubject) -> StatusError:
-    """The name is taken."""
+    """An object with this name exists."""
     return StatusError(409, "AlreadyExists", f'{about.qualified} "{about.name}" already exists', _details(about))
 
 
 def conflict(about: ErrorSubject, why: str) -> StatusError:
-    """The write was based on a state that is no longer there."""
+    """The write was based on an outdated version."""
     message = f'Operation cannot be fulfilled on {about.qualified} "{about.name}": {why}'
     return StatusError(409, "Conflict", message, _details(about))
 
@@ -147,13 +147,13 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 
 
 def forbidden(about: ErrorSubject, why: str) -> StatusError:
-    """Not allowed: by authorization or by an admission rule."""
+    """Authorization or admission rejected the request."""
     subject = f'{about.qualified} "{about.name}"' if about.name else about.qualified
     return StatusError(403, "Forbidden", f"{subject} is forbidden: {why}", _details(about))
 
 
 def invalid(about: ErrorSubject, errors: Iterable[FieldError]) -> StatusError:
-    """Validation refused the object; `about.kind` names it."""
+    """Validation rejected the object; `about.kind` is its kind."""
     found = list(errors)
     causes: list[Json] = [
         {"reason": error.kind.cause, "message": str(error).partition(": ")[2], "field": str(error.path)}
@@ -167,41 +167,41 @@ def invalid(about: ErrorSubject, errors: Iterable[FieldError]) -> StatusError:
 
 
 def bad_request(why: str) -> StatusError:
-    """The request makes no sense as it stands."""
+    """The request is malformed."""
     return StatusError(400, "BadRequest", why)
 
 
 def unauthorized() -> StatusError:
-    """Nobody the server knows."""
+    """Authentication failed."""
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
 def expired(why: str) -> StatusError:
-    """The resource version asked for is too old; list anew."""
+    """The requested resource version is too old; the client has to list again."""
     return StatusError(410, "Expired", why)
 
 
 def method_not_allowed(about: ErrorSubject, verb: str) -> StatusError:
-    """The resource does not know this verb."""
+    """The resource does not support this verb."""
     why = f"{verb} is not supported on resources of kind {about.qualified!r}".replace("'", '"')
     return StatusError(405, "MethodNotAllowed", why, _details(about))
 
 
 def unsupported_media_type(why: str) -> StatusError:
-    """The body has a form that this resource does not take."""
+    """The resource does not accept this content type."""
     return StatusError(415, "UnsupportedMediaType", why)
 
 
 def too_large(limit: int) -> StatusError:
-    """The body is longer than the server reads."""
+    """The body exceeds the size limit."""
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
 def too_many_requests(why: str, seconds: int) -> StatusError:
-    """Come back later."""
+    """The client has to retry later."""
     return StatusError(429, "TooManyRequests", why, {"retryAfterSeconds": seconds})
 
 
 def internal(why: str) -> StatusError:
-    """Something broke that the caller can do nothing about."""
+    """An error that the client cannot resolve."""
     return StatusError(500, "InternalError", f"Internal error occurred: {why}")

@@ -1,4 +1,4 @@
-"""The event loop of a process that works for long: uvloop where there is one, which takes less CPU for the same."""
+"""The event loop of long-running processes: uvloop if installed, which uses less CPU."""
 
 import asyncio
 import errno
@@ -14,7 +14,7 @@ LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    """Run to the end, as `asyncio.run` does."""
+    """Run a coroutine to completion, as `asyncio.run` does."""
     runner = asyncio.Runner(loop_factory=loop_factory())
     try:
         runner.run(main)
@@ -23,7 +23,7 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 
 def loop_factory() -> LoopFactory | None:
-    """uvloop's; None for asyncio's own, which does just as well where the other is not installed."""
+    """The factory of uvloop; None for asyncio's event loop."""
     if importlib.util.find_spec("uvloop") is None:
         return None
     factory: LoopFactory = importlib.import_module("uvloop").new_event_loop
@@ -31,10 +31,10 @@ def loop_factory() -> LoopFactory | None:
 
 
 def _close(runner: asyncio.Runner) -> None:
-    """End what is left; uvloop can't free a loop whose connections still say goodbye, which the process does anyway."""
+    """Close the runner; uvloop cannot close a loop whose connections are still shutting down TLS."""
     try:
         runner.close()
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise
-        log.debug("the loop is left to the end of the process: %s", error)
+        log.debug("closing the event loop failed, leaving it to process exit: %s", error)

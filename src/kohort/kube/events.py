@@ -1,7 +1,7 @@
-"""Events for `kubectl describe`: recorded at once, written in the background by a few writers, in order per object.
+"""Event recorder: events are queued at once and written in the background, in order per object.
 
-The same event again becomes a series with a count; an object that talks too much is held back; a full buffer drops the
-newest and counts it. An event is a courtesy: it may get lost, and must cost the API server little.
+A repeated event becomes a series with a count; events per object are rate-limited; a full buffer drops the newest
+event and counts it. Recording is best effort: events may get lost, and must cost the API server little.
 """
 
 import asyncio
@@ -9,12 +9,12 @@ import logging
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from msgspec import to_builtins
 
-from kohort.api.core.events import Event, EventSeries
+from kohort.api.core.events import Event, EventSeries, EventType
 from kohort.api.core.objects import ObjectReference
 from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey, ObjectMeta
@@ -28,59 +28,58 @@ from kohort.kube.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 
-EventType = Literal["Normal", "Warning"]
 
 LONGEST_NOTE = 1024
-LONGEST_NAME = 253
-"""What an API server takes."""
+MAX_NAME = 253
+"""Length limit of the API server."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventLimits:
-    """Bounds on what is kept and written."""
+    """Limits of an event recorder."""
 
     buffer: int = 1000
-    """Events that wait to be written."""
+    """Maximum number of unwritten events."""
     remembered: int = 2048
-    """Events that a repetition is counted on, and objects whose talk is measured."""
+    """Number of series, and of rate limiters of objects, that are kept."""
     series_seconds: float = 360.0
-    """A repetition after a longer pause is a new event."""
+    """A repetition after a longer pause starts a new series."""
     write_seconds: float = 10.0
-    """A series is written at most this often."""
+    """Minimum interval between two writes of a series."""
     burst: int = 25
     """Events that an object may have at once; then one every `refill_seconds`."""
     refill_seconds: float = 60.0
     writers: int = 4
-    """Objects whose events are written at a time."""
+    """Number of objects whose events are written concurrently."""
 
 
-USUAL_EVENTS = EventLimits()
+DEFAULT_EVENT_LIMITS = EventLimits()
 
 
 @dataclass(frozen=True, slots=True)
 class EventToRecord:
-    """What is to be told about an object."""
+    """An event to record for an object."""
 
     type: EventType
     reason: str
     message: str
     action: str = ""
-    """What was done; the reason where it is empty, since an API server wants one."""
+    """The action; the reason if empty, because the API server requires one."""
     series: str = ""
-    """Events of one object with the same series are one event with a count, which has the message of the first.
+    """Events of one object with the same series are one event with a count and the message of the first.
 
-    Where it is empty, only events with the same message are.
+    If it is empty, only events with the same message are.
     """
 
 
-About = tuple[str, str, str, str]
-"""An object: kind, namespace, name, uid."""
+EventSubject = tuple[str, str, str, str]
+"""An object: kind, namespace, name, UID."""
 
 
-class _Sameness(NamedTuple):
-    """What the repetitions of an event have in common."""
+class _SeriesKey(NamedTuple):
+    """The fields that repetitions of an event have in common."""
 
-    regarding: About
+    regarding: EventSubject
     type: EventType
     reason: str
     action: str
@@ -88,64 +87,66 @@ class _Sameness(NamedTuple):
     message: str
 
 
-def _sameness(about: About, note: EventToRecord) -> _Sameness:
-    message = "" if note.series else note.message
-    return _Sameness(about, note.type, note.reason, note.action, note.series, message)
+def _series_key(about: EventSubject, event: EventToRecord) -> _SeriesKey:
+    message = "" if event.series else event.message
+    return _SeriesKey(about, event.type, event.reason, event.action, event.series, message)
 
 
 @dataclass(slots=True)
 class _Series:
-    """One event and its repetitions."""
+    """An event and its repetitions."""
 
     regarding: ObjectReference
-    note: EventToRecord
+    event: EventToRecord
     first: datetime
     last: datetime
     seen: float
-    """The moment of the last, on the clock that never runs backwards."""
+    """Monotonic time of the last repetition."""
     count: int = 1
     written: float = float("-inf")
     key: ObjectKey | None = None
-    """What the event is called from its first writing on, so that a writing that was cut off is not done twice."""
+    """The key of the event, chosen at its first write, so that a repeated create does not use another name."""
     is_created: bool = False
 
     @property
     def repetitions(self) -> EventSeries:
-        """How often it came, and when last."""
+        """The number of repetitions and the time of the last one."""
         return EventSeries(count=self.count, last_observed_time=format_micro_time(self.last))
 
 
 class EventRecorder:
-    """Tells about objects in the name of one controller."""
+    """Records events of one controller."""
 
-    def __init__(self, client: Client, controller: str, instance: str, limits: EventLimits = USUAL_EVENTS) -> None:
+    def __init__(
+        self, client: Client, controller: str, instance: str, limits: EventLimits = DEFAULT_EVENT_LIMITS
+    ) -> None:
         self._client = client
         self._events = client.of(Event)
         self._clock = client.clock
         self._controller = controller
         self._instance = instance
         self._limits = limits
-        self._series: OrderedDict[_Sameness, _Series] = OrderedDict()
-        self._talk: OrderedDict[About, TokenBucket] = OrderedDict()
-        self._due: dict[About, dict[_Sameness, _Series]] = {}
-        """What the server does not know yet, by object and in the order of its coming."""
+        self._series: OrderedDict[_SeriesKey, _Series] = OrderedDict()
+        self._limiters: OrderedDict[EventSubject, TokenBucket] = OrderedDict()
+        self._due: dict[EventSubject, dict[_SeriesKey, _Series]] = {}
+        """Unwritten events by object, in order of recording."""
         self._unwritten = 0
         self._stamp = 0
-        """Microseconds in the name of the last event; each has more than the one before."""
-        self._queue: WorkQueue[About] = WorkQueue(client.clock, "events")
+        """Microseconds in the name of the last event; strictly increasing."""
+        self._queue: WorkQueue[EventSubject] = WorkQueue(client.clock, "events")
         self.dropped = 0
 
-    def record(self, regarding: ObjectReference, note: EventToRecord) -> None:
-        """Tell about an object; returns at once."""
+    def record(self, regarding: ObjectReference, event: EventToRecord) -> None:
+        """Record an event; returns immediately."""
         about = (regarding.kind, regarding.namespace, regarding.name, regarding.uid)
-        same = _sameness(about, note)
+        same = _series_key(about, event)
         now, wall = self._clock.now(), self._clock.wall()
         series = self._known(same, now)
         if series is not None:
             series.count += 1
             series.seen, series.last = now, wall
-        elif self._may_talk(about):
-            series = _Series(regarding, note, wall, wall, now)
+        elif self._is_within_limit(about):
+            series = _Series(regarding, event, wall, wall, now)
         else:
             self._drop("too many events about one object")
             return
@@ -155,20 +156,20 @@ class EventRecorder:
         self._enqueue(same, series)
 
     async def run(self) -> None:
-        """Write what is recorded, until cancelled."""
+        """Write recorded events until cancelled."""
         async with asyncio.TaskGroup() as writers:
             for _ in range(self._limits.writers):
-                writers.create_task(self._write_on())
+                writers.create_task(self._write_loop())
 
     async def flush(self, seconds: float = 5.0) -> None:
-        """Write what the server does not know yet, as far as that goes in time; for the end of a process."""
+        """Write the remaining events within so many seconds, before the process exits."""
         left = deque(self._due)
 
         async def write() -> None:
             while left:
                 about = left.popleft()
                 for same in list(self._due.get(about, ())):
-                    await self._tell(same)
+                    await self._write_unwritten(same)
 
         async def write_all() -> None:
             await asyncio.gather(*(write() for _ in range(self._limits.writers)))
@@ -176,21 +177,21 @@ class EventRecorder:
         try:
             await within(self._clock, seconds, write_all())
         except TimeoutError:
-            self._drop("no time left at the end", self._unwritten)
+            self._drop("shutdown timed out", self._unwritten)
 
-    async def _write_on(self) -> None:
+    async def _write_loop(self) -> None:
         while True:
             about = await self._queue.get()
             try:
-                await self._tell_due(about)
+                await self._write_due(about)
             finally:
                 self._queue.done(about)
 
-    async def _tell_due(self, about: About) -> None:
-        """Write the events about an object whose time has come; it comes back for the others."""
+    async def _write_due(self, about: EventSubject) -> None:
+        """Write the events of an object that are due, and requeue it for the others."""
         for same, series in list(self._due.get(about, {}).items()):
             if self._wait_of(series) <= 0:
-                await self._tell(same)
+                await self._write_unwritten(same)
         waits = [self._wait_of(series) for series in self._due.get(about, {}).values()]
         if waits:
             self._queue.add_after(about, min(waits))
@@ -198,33 +199,35 @@ class EventRecorder:
     def _wait_of(self, series: _Series) -> float:
         return series.written + self._limits.write_seconds - self._clock.now()
 
-    def _known(self, same: _Sameness, now: float) -> _Series | None:
-        """The event that this one repeats: one that is yet to be written, or came not too long ago."""
+    def _known(self, same: _SeriesKey, now: float) -> _Series | None:
+        """The series that this event continues: unwritten, or recent enough."""
         waiting = self._due.get(same.regarding, {}).get(same)
         known = waiting or self._series.get(same)
         recent = known is not None and now - known.seen <= self._limits.series_seconds
         return known if waiting or recent else None
 
     def _new_key(self, series: _Series) -> ObjectKey:
-        """A name that sorts by time, because that is the order in which people get to see events of this form."""
+        """A name that sorts by time, because clients list events of this API by name."""
         self._stamp = max(self._stamp + 1, round(series.first.timestamp() * 1e6))
         about = series.regarding
-        name = f"{about.name[: LONGEST_NAME - 23]}.{self._stamp:014x}{uuid4().hex[:8]}"
+        name = f"{about.name[: MAX_NAME - 23]}.{self._stamp:014x}{uuid4().hex[:8]}"
         return ObjectKey(about.namespace or "default", name)
 
-    def _may_talk(self, about: tuple[str, str, str, str]) -> bool:
-        bucket = self._talk.get(about)
+    def _is_within_limit(self, about: tuple[str, str, str, str]) -> bool:
+        bucket = self._limiters.get(about)
         if bucket is None:
-            bucket = self._talk[about] = TokenBucket(self._clock, 1 / self._limits.refill_seconds, self._limits.burst)
-            self._trim(self._talk)
-        self._talk.move_to_end(about)
+            bucket = self._limiters[about] = TokenBucket(
+                self._clock, 1 / self._limits.refill_seconds, self._limits.burst
+            )
+            self._trim(self._limiters)
+        self._limiters.move_to_end(about)
         return bucket.try_take()
 
     def _trim(self, remembered: OrderedDict[Any, Any]) -> None:
         while len(remembered) > self._limits.remembered:
             remembered.popitem(last=False)
 
-    def _enqueue(self, same: _Sameness, series: _Series) -> None:
+    def _enqueue(self, same: _SeriesKey, series: _Series) -> None:
         due = self._due.setdefault(same.regarding, {})
         if same not in due:
             if self._unwritten >= self._limits.buffer:
@@ -235,8 +238,8 @@ class EventRecorder:
             self._unwritten += 1
         self._queue.add_after(same.regarding, self._wait_of(series))
 
-    def _forget(self, same: _Sameness) -> None:
-        """An event waits no longer, because it is written or given up."""
+    def _forget(self, same: _SeriesKey) -> None:
+        """Remove an event that was written or dropped from the unwritten ones."""
         due = self._due.get(same.regarding, {})
         self._unwritten -= due.pop(same, None) is not None
         if not due:
@@ -246,20 +249,20 @@ class EventRecorder:
         self.dropped += number
         for _ in range(number):
             self._client.metrics.count("kube_events_dropped")
-        log.debug("%d events are dropped: %s", number, why)
+        log.debug("dropped %d events: %s", number, why)
 
-    async def _tell(self, same: _Sameness) -> None:
+    async def _write_unwritten(self, same: _SeriesKey) -> None:
         series = self._due.get(same.regarding, {}).get(same)
         if series is None:
             return
         series.written = self._clock.now()
-        telling = series.count
+        written_count = series.count
         try:
             await self._write(series)
         except (KubeError, ApiError) as error:
             self._drop(str(error))
-            telling = series.count
-        if telling == series.count:
+            written_count = series.count
+        if written_count == series.count:
             self._forget(same)
 
     async def _write(self, series: _Series) -> None:
@@ -282,10 +285,10 @@ class EventRecorder:
         event = Event(
             metadata=ObjectMeta(name=key.name, namespace=key.namespace),
             regarding=series.regarding,
-            type=series.note.type,
-            reason=series.note.reason,
-            action=series.note.action or series.note.reason,
-            note=_cut(series.note.message),
+            type=series.event.type,
+            reason=series.event.reason,
+            action=series.event.action or series.event.reason,
+            note=_cut(series.event.message),
             event_time=format_micro_time(series.first),
             series=series.repetitions if series.count > 1 else None,
             reporting_controller=self._controller,
@@ -296,14 +299,14 @@ class EventRecorder:
         except StatusError as error:
             if not error.is_already_exists:
                 raise
-            # Its answer was lost before; what came meanwhile is still to be told.
+            # An earlier create whose response was lost; repetitions since then are still unwritten.
             if series.count > 1:
                 await self._repeat(series, key)
         series.is_created = True
 
 
 def _cut(text: str) -> str:
-    """At most so many bytes as the server takes, cut between characters."""
+    """The text truncated to the length limit, at a character boundary."""
     if len(text.encode()) <= LONGEST_NOTE:
         return text
     return text.encode()[: LONGEST_NOTE - 3].decode("utf-8", "ignore") + "..."

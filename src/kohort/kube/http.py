@@ -1,7 +1,7 @@
-"""The transport over HTTP(S), on connections of our own: TLS, proxies, identity, and words for what goes wrong.
+"""The HTTP(S) transport: TLS, proxies, credentials, and errors with their causes.
 
-A login that the server refuses is replaced once, here, because only here it is known. Answers are asked for without
-compression: on a cluster it is the API server's CPU that runs out first.
+Credentials that the server rejects with 401 are replaced once. Responses are requested uncompressed: on a cluster the
+CPU of the API server is the first bottleneck.
 """
 
 import asyncio
@@ -31,40 +31,40 @@ _NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """How connections are kept."""
+    """Connection settings."""
 
     connections: int = 256
-    """At most so many at a time; each watch holds one."""
+    """Maximum number of connections; each watch uses one."""
     connect_seconds: float = 10.0
     idle_seconds: float = 60.0
-    """How long an unused connection is kept."""
+    """Seconds after which an idle connection is closed."""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 
 
-USUAL_HTTP = HttpSettings()
+DEFAULT_HTTP = HttpSettings()
 
 
 class HttpTransport:
-    """Requests to one server as one identity, over HTTP."""
+    """Sends requests to one server with one identity."""
 
-    def __init__(self, access: ClientConfig, settings: HttpSettings = USUAL_HTTP) -> None:
-        self._access = access
+    def __init__(self, config: ClientConfig, settings: HttpSettings = DEFAULT_HTTP) -> None:
+        self._config = config
         self._settings = settings
-        self._server = _place(access.server, access.origin)
-        proxy = proxy_for(access.server, access.proxy, settings.environment)
-        self._proxy = _place(proxy, "proxy") if proxy else None
-        self._tls = TlsContexts(access.trust, access.origin) if self._server.is_sealed else None
-        self._letterhead: tuple[RequestCredentials, RequestTemplate] | None = None
+        self._server = _address(config.server, config.origin)
+        proxy = proxy_for(config.server, config.proxy, settings.environment)
+        self._proxy = _address(proxy, "proxy") if proxy else None
+        self._tls = TlsContexts(config.trust, config.origin) if self._server.is_tls else None
+        self._template: tuple[RequestCredentials, RequestTemplate] | None = None
         self._pool: Pool | None = None
 
     async def send(self, request: Request, timeout: float) -> Response:
-        """Ask; a login that is refused is replaced once."""
-        login = await self._access.credentials.login()
+        """Send a request; credentials that are rejected are replaced once."""
+        login = await self._config.credentials.login()
         response = await self._send_as(login, request, timeout)
-        if response.status != 401 or not await self._access.credentials.refused(login):
+        if response.status != 401 or not await self._config.credentials.refused(login):
             return response
         await response.close()
-        return await self._send_as(await self._access.credentials.login(), request, timeout)
+        return await self._send_as(await self._config.credentials.login(), request, timeout)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -73,7 +73,7 @@ class HttpTransport:
             await pool.close()
 
     async def _send_as(self, login: RequestCredentials, request: Request, timeout: float) -> "HttpResponse":
-        written = self._letterhead_of(login).write(
+        written = self._template_for(login).write(
             request.method, request.target, tuple(request.headers.items()), request.body
         )
         context = self._tls.context(login.key_pair) if self._tls is not None else None
@@ -81,64 +81,66 @@ class HttpTransport:
         try:
             answer = await self._exchange(written, request.method, context, deadline)
         except (WireError, TimeoutError) as error:
-            raise self._explained(error, timeout) from None
-        return HttpResponse(answer, self._access.server)
+            raise self._translated_error(error, timeout) from None
+        return HttpResponse(answer, self._config.server)
 
     async def _exchange(
         self, written: bytes, method: str, context: ssl.SSLContext | None, deadline: float
     ) -> StreamingResponse:
-        """Ask; anew where a kept connection had ended unnoticed, and asking twice can't do a thing twice."""
-        pool = self._opened()
+        """Send a request; again on a new connection if a kept one had been closed and the request is idempotent."""
+        pool = self._open_pool()
         connection = pool.kept(context)
         if connection is None:
             connection = await _in_time(pool.take(context), deadline)
         try:
-            return await connection.ask(written, method, deadline)
+            return await connection.send(written, method, deadline)
         except StaleConnectionError:
             if method not in IDEMPOTENT_METHODS:
                 raise
         connection = await _in_time(pool.new(context), deadline)
-        return await connection.ask(written, method, deadline)
+        return await connection.send(written, method, deadline)
 
-    def _opened(self) -> Pool:
-        """The pool, made at first use because it belongs to the running loop."""
+    def _open_pool(self) -> Pool:
+        """The pool, created at first use because it belongs to the running event loop."""
         if self._pool is None:
             settings = self._settings
-            dialer = Dialer(self._server, self._access.trust.server_name, self._proxy, settings.connect_seconds)
+            dialer = Dialer(self._server, self._config.trust.server_name, self._proxy, settings.connect_seconds)
             self._pool = Pool(dialer.dial, settings.connections, settings.idle_seconds)
         return self._pool
 
-    def _letterhead_of(self, login: RequestCredentials) -> RequestTemplate:
-        if self._letterhead is None or self._letterhead[0] != login:
-            self._letterhead = login, self._lettered(login)
-        return self._letterhead[1]
+    def _template_for(self, login: RequestCredentials) -> RequestTemplate:
+        if self._template is None or self._template[0] != login:
+            self._template = login, self._new_template(login)
+        return self._template[1]
 
-    def _lettered(self, login: RequestCredentials) -> RequestTemplate:
-        """A proxy is asked for the whole address where it does not tunnel."""
+    def _new_template(self, login: RequestCredentials) -> RequestTemplate:
+        """The request template; a proxy that does not tunnel gets absolute URLs."""
         server, proxy = self._server, self._proxy
-        prefix, identity = server.path, (*login.headers, *self._access.impersonation.headers())
-        if proxy is not None and not server.is_sealed:
+        prefix, identity = server.path, (*login.headers, *self._config.impersonation.headers())
+        if proxy is not None and not server.is_tls:
             prefix = f"http://{server.name}{prefix}"
             if proxy.authorization:
                 identity = (*identity, ("Proxy-Authorization", proxy.authorization))
         try:
             return RequestTemplate(prefix, server.name, identity)
         except ValueError as error:
-            raise ConfigError(f"{self._access.origin}: {error}: log in again") from None
+            raise ConfigError(f"{self._config.origin}: {error}: log in again") from None
 
-    def _explained(self, error: Exception, timeout: float) -> TransportError:
-        server = self._access.server
+    def _translated_error(self, error: Exception, timeout: float) -> TransportError:
+        server = self._config.server
         if isinstance(error.__cause__, ssl.SSLCertVerificationError):
-            return UnreachableError(f"{server}: its certificate is not trusted ({_reason(error)}): check the CA")
+            return UnreachableError(f"{server}: certificate verification failed ({_reason(error)}): check the CA")
         if isinstance(error, NoProxyError):
-            return UnreachableError(f"{server}: the proxy does not connect ({_reason(error)}): check proxy-url")
+            return UnreachableError(
+                f"{server}: connecting through the proxy failed ({_reason(error)}): check proxy-url"
+            )
         if isinstance(error, NoConnectionError):
-            return UnreachableError(f"{server} can't be reached ({_reason(error)}): check that it runs")
-        return _broken_off(server, error, timeout)
+            return UnreachableError(f"cannot connect to {server} ({_reason(error)}): check that it is running")
+        return _lost_response(server, error, timeout)
 
 
 class HttpResponse:
-    """An answer over HTTP."""
+    """A response over HTTP."""
 
     __slots__ = ("_answer", "_server", "status")
 
@@ -149,7 +151,7 @@ class HttpResponse:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """As received; repeated ones joined."""
+        """The headers as received; repeated ones are joined."""
         return self._answer.parser.fields
 
     async def read(self) -> bytes:
@@ -157,18 +159,18 @@ class HttpResponse:
         try:
             return await self._answer.read()
         except (WireError, TimeoutError) as error:
-            raise _broken_off(self._server, error) from None
+            raise _lost_response(self._server, error) from None
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes."""
+        """The body as it arrives."""
         try:
             while chunk := await self._answer.chunk():
                 yield chunk
         except (WireError, TimeoutError) as error:
-            raise _broken_off(self._server, error) from None
+            raise _lost_response(self._server, error) from None
 
     async def close(self) -> None:
-        """Give up the rest, and with it the connection unless all was read."""
+        """Discard the rest, and with it the connection unless the response was read completely."""
         self._answer.close()
 
 
@@ -177,21 +179,21 @@ async def _in_time(work: Coroutine[Any, Any, T], deadline: float) -> T:
         return await work
 
 
-def _place(url: str, origin: str) -> ServerAddress:
+def _address(url: str, origin: str) -> ServerAddress:
     try:
         return ServerAddress.of(url)
     except ValueError as error:
         raise ConfigError(f"{origin}: {error}") from None
 
 
-def _broken_off(server: str, error: Exception, timeout: float = 0) -> LostResponseError:
+def _lost_response(server: str, error: Exception, timeout: float = 0) -> LostResponseError:
     if isinstance(error, TimeoutError):
-        return LostResponseError(f"{server} did not answer in {timeout:g} s" if timeout else f"{server} fell silent")
-    return LostResponseError(f"{server}: the connection broke off ({_reason(error)})")
+        return LostResponseError(f"{server}: timed out after {timeout:g} s" if timeout else f"{server}: timed out")
+    return LostResponseError(f"{server}: connection closed ({_reason(error)})")
 
 
 def _reason(error: BaseException) -> str:
-    """The bottom of the matter in a few words."""
+    """The root cause of an error in a few words."""
     inner = error.__cause__ or error
     if isinstance(inner, ssl.SSLCertVerificationError):
         return inner.verify_message

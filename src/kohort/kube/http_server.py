@@ -1,4 +1,4 @@
-"""What every HTTP server of ours does alike: read bodies within bounds, and stop without leaving connections behind."""
+"""Common parts of the HTTP servers: reading bounded request bodies, and shutting down."""
 
 import asyncio
 from collections.abc import Callable
@@ -40,9 +40,9 @@ async def read_body(
                     raise too_large(limit)
                 parts.append(part)
     except TimeoutError:
-        raise StatusError(408, "Timeout", "the body did not arrive in time") from None
+        raise StatusError(408, "Timeout", "timed out reading the request body") from None
     except ValueError as error:
-        raise bad_request(f"cannot read the body: {type(error).__name__}") from None
+        raise bad_request(f"cannot read the request body: {type(error).__name__}") from None
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -54,10 +54,10 @@ async def _next_part(content: StreamReader, idle_seconds: float | None) -> bytes
 
 
 async def stop_server(server: asyncio.Server, http: web.Server, seconds: float) -> None:
-    """Take no more connections, let what is under way finish for so long, and end what is left."""
+    """Accept no more connections, wait so many seconds for running requests, and close the remaining connections."""
     server.close()
     lines = transports(http)
-    # Connections that wait for a request close now, the others after their answer.
+    # Idle connections close now, the others after their response.
     http.pre_shutdown()
     await http.shutdown(seconds)
     await close_connections(lines)
@@ -65,15 +65,15 @@ async def stop_server(server: asyncio.Server, http: web.Server, seconds: float) 
 
 
 def transports(http: web.Server) -> list[asyncio.Transport]:
-    """What the connections of a server run over; a server that has stopped no longer knows."""
+    """The transports of a server's connections; empty after the server has stopped."""
     return [connection.transport for connection in http.connections if connection.transport is not None]
 
 
 async def close_connections(lines: list[asyncio.Transport]) -> None:
-    """End connections that were closed: over TLS they await the other side's farewell, and would outlive the loop."""
+    """Abort closed connections: under TLS they wait for the peer's close_notify, and would outlive the event loop."""
     if not lines:
         return
-    await asyncio.sleep(_FAREWELL_SECONDS)  # for what was written last
+    await asyncio.sleep(_FAREWELL_SECONDS)  # lets buffered data be sent
     for line in lines:
         line.abort()
     await asyncio.sleep(0)

@@ -1,6 +1,6 @@
-"""Objects by namespace and name, and by whatever else somebody wants to find them.
+"""Indexer: objects by key, and by the values of index functions.
 
-Indices are kept up with each change, so that a question costs its answer and not a walk over everything.
+Indices are updated with each change, so that a lookup does not iterate over all objects.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -11,7 +11,7 @@ from kohort.api.meta import ObjectKey
 T = TypeVar("T")
 
 IndexFunction = Callable[[T], Iterable[Hashable]]
-"""The values under which an object is to be found."""
+"""Returns the index values of an object."""
 
 
 class _Index(Generic[T]):
@@ -33,7 +33,7 @@ class _Index(Generic[T]):
 
 
 class Indexer(Generic[T]):
-    """What is known of one kind. Objects are shared by all readers: never change one."""
+    """A cache of one resource. Objects are shared by all readers and must not be changed."""
 
     def __init__(self) -> None:
         self._objects: dict[ObjectKey, T] = {}
@@ -43,34 +43,34 @@ class Indexer(Generic[T]):
         return len(self._objects)
 
     def __iter__(self) -> Iterator[T]:
-        """A snapshot, safe against changes while it is walked."""
+        """Iterates over a snapshot."""
         return iter(list(self._objects.values()))
 
     def all_keys(self) -> list[ObjectKey]:
-        """The places of all objects."""
+        """The keys of all objects."""
         return list(self._objects)
 
     def get(self, key: tuple[str, str]) -> T | None:
-        """The object at a place."""
+        """The object with this key, if it exists."""
         return self._objects.get(cast("ObjectKey", key))
 
     def index(self, name: str, values: IndexFunction[T]) -> None:
-        """Keep an index from now on, over what is there too; a name stands for one function."""
+        """Add an index, also over existing objects; a name belongs to one function."""
         present = self._indices.get(name)
         if present is not None:
             if present.values is not values:
-                raise ValueError(f"index {name!r} exists with another function: choose another name")
+                raise ValueError(f"index {name!r} already exists with another function")
             return
         index = self._indices[name] = _Index(values)
         for key, obj in self._objects.items():
             index.add(key, obj)
 
     def find(self, index: str, value: Hashable) -> list[T]:
-        """The objects that an index has under a value."""
+        """The objects with this value in an index."""
         return [self._objects[key] for key in self._indices[index].keys.get(value, ())]
 
     def values(self, index: str) -> list[Hashable]:
-        """The values that an index has."""
+        """All values of an index."""
         return list(self._indices[index].keys)
 
     def put(self, key: ObjectKey, obj: T) -> None:
@@ -83,7 +83,7 @@ class Indexer(Generic[T]):
         self._objects[key] = obj
 
     def remove(self, key: ObjectKey) -> None:
-        """Forget an object, if it is there."""
+        """Delete an object, if it exists."""
         old = self._objects.pop(key, None)
         if old is not None:
             for index in self._indices.values():

@@ -1,6 +1,6 @@
-"""Informers: one cache per kind and scope, shared by everybody who wants to know.
+"""Informers: one cache per resource and scope, shared by all controllers.
 
-Nobody polls and nobody lists for himself: readers ask the cache, subscribe to changes, and ask how fresh it is.
+Readers use the cache, subscribe to changes and check whether it is synced; none of them lists or polls by itself.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.kube.client import Client
 from kohort.kube.indexer import Indexer, IndexFunction
-from kohort.kube.notifying_store import Handler, NotifyingStore
+from kohort.kube.notifying_store import EventHandler, NotifyingStore
 from kohort.kube.options import EVERYTHING, ListScope
-from kohort.kube.reflector import USUAL, Reflector, WatchSettings
+from kohort.kube.reflector import DEFAULT_WATCH, Reflector, WatchSettings
 from kohort.kube.resource_client import ResourceClient
 from kohort.kube.resource_types import ResourceType, UndecodableObject
 from kohort.kube.sync_status import SyncStatus, SyncTracker
@@ -26,58 +26,58 @@ S = TypeVar("S", bound=CustomObject | ObjectView)
 
 
 class Informer(Generic[T]):
-    """What a server has of one kind, kept up to date."""
+    """A cache of one resource, kept up to date by a reflector."""
 
     def __init__(
-        self, objects: ResourceClient[T], scope: ListScope = EVERYTHING, settings: WatchSettings = USUAL
+        self, objects: ResourceClient[T], scope: ListScope = EVERYTHING, settings: WatchSettings = DEFAULT_WATCH
     ) -> None:
         self.objects = objects
         self.scope = scope
-        self._standing = SyncTracker(objects.client.clock)
-        self._mirror = NotifyingStore(objects.kind, objects.client.metrics)
-        self._reflector = Reflector(objects, scope, self._mirror, self._standing, settings)
+        self._tracker = SyncTracker(objects.client.clock)
+        self._store = NotifyingStore(objects.kind, objects.client.metrics)
+        self._reflector = Reflector(objects, scope, self._store, self._tracker, settings)
 
     @property
     def cache(self) -> Indexer[T]:
-        """The objects; shared, so read only."""
-        return self._mirror.cache
+        """The indexer; its objects are shared and must not be changed."""
+        return self._store.cache
 
     @property
-    def freshness(self) -> SyncStatus:
-        """Whether the cache follows the server now; if not, since when and why."""
-        return self._standing.freshness
+    def sync_status(self) -> SyncStatus:
+        """Whether the cache is synced; if not, since when and why."""
+        return self._tracker.sync_status
 
     @property
     def synced(self) -> bool:
-        """Whether the cache is live now; not whether it once was."""
-        return self.freshness.is_live
+        """Whether the cache is synced now; False again when the watch is lost."""
+        return self.sync_status.is_synced
 
     @property
     def unreadable(self) -> dict[ObjectKey, UndecodableObject]:
-        """Objects on the server that can't be read; the cache has their last readable state, if there was one."""
-        return self._mirror.unreadable
+        """Objects that could not be decoded; the cache has their last decodable version, if any."""
+        return self._store.unreadable
 
-    def subscribe(self, handler: Handler[T]) -> None:
-        """Have a handler called with (old, new) for each change, at first with (None, obj) for all that is there."""
-        self._mirror.subscribe(handler)
+    def subscribe(self, handler: EventHandler[T]) -> None:
+        """Add a handler that is called with (old, new) for each change, and with (None, obj) for existing objects."""
+        self._store.subscribe(handler)
 
     def index(self, name: str, values: IndexFunction[T]) -> None:
-        """Make objects findable under the values that a function gives."""
+        """Add an index."""
         self.cache.index(name, values)
 
-    async def wait_live(self) -> None:
-        """Return as soon as the cache is live."""
-        await self._standing.wait_live()
+    async def wait_for_sync(self) -> None:
+        """Wait until the cache is synced."""
+        await self._tracker.wait_for_sync()
 
     async def run(self) -> None:
-        """Follow the server until cancelled."""
+        """List and watch until cancelled."""
         await self._reflector.run()
 
 
 class SharedInformerFactory:
-    """All informers of a process: each kind and scope is watched once."""
+    """All informers of a process: each resource and scope is watched once."""
 
-    def __init__(self, client: Client, settings: WatchSettings = USUAL) -> None:
+    def __init__(self, client: Client, settings: WatchSettings = DEFAULT_WATCH) -> None:
         self._client = client
         self._settings = settings
         self._informers: dict[tuple[ResourceType[Any], ListScope], Informer[Any]] = {}
@@ -91,7 +91,7 @@ class SharedInformerFactory:
     @overload
     def of(self, kind: Resource, scope: ListScope = ...) -> Informer[dict[str, Json]]: ...
     def of(self, kind: Any, scope: ListScope = EVERYTHING) -> Informer[Any]:
-        """The informer of a kind; made at the first question, and started at once when the others are."""
+        """The informer of a resource, created on first use; started immediately if the factory has started."""
         objects = self._client.of(kind)
         key = (objects.kind, scope)
         informer = self._informers.get(key)
@@ -106,26 +106,26 @@ class SharedInformerFactory:
         return iter(self._informers.values())
 
     def start(self) -> None:
-        """Start following the server with every informer."""
+        """Start all informers."""
         self._started = True
         for key, informer in self._informers.items():
             if key not in self._tasks:
                 self._tasks[key] = asyncio.create_task(informer.run())
 
-    async def wait_live(self) -> None:
-        """Return when each has been live, at a moment of its own."""
-        await asyncio.gather(*(informer.wait_live() for informer in self._informers.values()))
+    async def wait_for_sync(self) -> None:
+        """Wait until each informer has been synced once."""
+        await asyncio.gather(*(informer.wait_for_sync() for informer in self._informers.values()))
 
-    def not_live(self) -> dict[str, SyncStatus]:
-        """What health checks report: the kinds whose cache does not follow the server, with reason."""
+    def not_synced(self) -> dict[str, SyncStatus]:
+        """Sync status of the informers that are not synced, by kind, for health checks."""
         return {
-            informer.objects.kind.resource.kind: informer.freshness
+            informer.objects.kind.resource.kind: informer.sync_status
             for informer in self._informers.values()
             if not informer.synced
         }
 
     async def stop(self) -> None:
-        """End all watches."""
+        """Stop all watches."""
         self._started = False
         for task in self._tasks.values():
             task.cancel()

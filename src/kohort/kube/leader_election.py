@@ -1,7 +1,7 @@
-"""Leader election on a Lease: of several replicas one leads, and who can't renew in time has stopped leading.
+"""Leader election on a Lease: one of several replicas leads, and loses leadership unless it renews in time.
 
-Only local clocks count: a rival's lease ends when it has not changed for its duration since we first saw it so, and
-our own right ends `renew_deadline` after the last renewal was sent, before anybody else may take it.
+Only local clocks count: another candidate's lease expires when it has not changed for its duration since it was
+first observed; leadership ends `renew_deadline` after the last renewal was sent, before the lease expires for others.
 """
 
 import logging
@@ -20,27 +20,27 @@ from kohort.kube.patches import MergePatch
 
 log = logging.getLogger(__name__)
 
-_LOOKS: Final = 3
-"""How often a lease is looked at to be handed back."""
+_RELEASE_ATTEMPTS: Final = 3
+"""Attempts to release a lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """Seconds; each must be longer than the next."""
+    """Timing of the election in seconds; each must be longer than the next."""
 
     duration: float = 15.0
-    """How long others wait before they take a lease that is not renewed."""
+    """How long other candidates wait before they take a lease that is not renewed."""
     renew_deadline: float = 10.0
-    """How long the leader may go without a renewal."""
+    """How long the leader retries to renew before it loses leadership."""
     retry: float = 2.0
-    """How long everybody waits between two looks."""
+    """How long candidates wait between two attempts."""
 
     def __post_init__(self) -> None:
         if not self.duration > self.renew_deadline > self.retry > 0:
-            raise ValueError(f"a lease needs duration > renew deadline > retry > 0, not {self}")
+            raise ValueError(f"lease times must satisfy duration > renew deadline > retry > 0, got {self}")
 
 
-USUAL_TIMES = LeaseTimes()
+DEFAULT_LEASE_TIMES = LeaseTimes()
 
 
 def _nothing() -> None:
@@ -49,7 +49,7 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class LeaderCallbacks:
-    """Who wants to know; called in the event loop, so quick."""
+    """Callbacks of an election; they run in the event loop and must not block."""
 
     acquired: Callable[[], None] = _nothing
     lost: Callable[[], None] = _nothing
@@ -59,7 +59,7 @@ NO_CALLBACKS = LeaderCallbacks()
 
 
 class LeaderElector:
-    """One candidate for one Lease."""
+    """A candidate for one Lease."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class LeaderElector:
         lease: ObjectKey,
         identity: str,
         callbacks: LeaderCallbacks = NO_CALLBACKS,
-        times: LeaseTimes = USUAL_TIMES,
+        times: LeaseTimes = DEFAULT_LEASE_TIMES,
     ) -> None:
         self._client = client
         self._leases = client.of(Lease)
@@ -84,30 +84,30 @@ class LeaderElector:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this candidate leads at this very moment, even if its event loop was held up."""
+        """Whether this candidate leads now, even if its event loop was blocked."""
         return self.right > 0
 
     @property
     def right(self) -> float:
-        """Seconds for which this candidate leads if it can't renew again; 0 for one that does not lead."""
+        """Seconds until leadership ends without another renewal; 0 for a candidate that does not lead."""
         return max(0.0, self._leads_until - self._clock.now()) if self._leading else 0.0
 
     @property
     def leader(self) -> str:
-        """Who held the lease when last seen."""
+        """The holder of the lease when last observed."""
         return self._seen[1].holder_identity if self._seen else ""
 
     async def run(self) -> None:
-        """Try to lead, and lead, until cancelled; then let go of the lease."""
+        """Acquire and renew the lease until cancelled; then release it."""
         try:
             while True:
-                await self._turn()
+                await self._attempt()
                 await self._clock.sleep(self._times.retry * (1 + 0.2 * self._client.random.random()))
         finally:
-            await self._let_go()
+            await self._release()
 
-    async def _turn(self) -> None:
-        """One look; bounded by what is left of our right to lead, so that its end is told in time."""
+    async def _attempt(self) -> None:
+        """One attempt; bounded by the remaining leadership time, so that its end is reported in time."""
         started = self._clock.now()
         left = self._leads_until - started if self._leading else self._times.renew_deadline
         try:
@@ -116,16 +116,16 @@ class LeaderElector:
         except (KubeError, ApiError, TimeoutError) as error:
             self._failed(error)
         if self._leading and self._clock.now() >= self._leads_until:
-            self._lose("could not renew the lease in time")
+            self._lose("renew deadline exceeded")
 
     def _failed(self, error: Exception) -> None:
-        """Told once until it goes well again."""
+        """Log a failure; repeated ones at debug level."""
         level = logging.DEBUG if self._failing else logging.WARNING
-        log.log(level, "lease %s: %s", self._key, str(error) or "no answer in time")
+        log.log(level, "lease %s: %s", self._key, str(error) or "request timed out")
         self._failing = True
 
     async def _try(self, started: float) -> None:
-        """Take or renew the lease if that is ours to do."""
+        """Acquire or renew the lease if possible."""
         try:
             current = await self._leases.get(self._key)
         except StatusError as error:
@@ -133,11 +133,11 @@ class LeaderElector:
                 raise
             await self._write_first(self._leases.create(self._new()), started)
             return
-        self._look_at(current)
+        self._observe(current)
         if current.spec.holder_identity == self._identity or self._is_free(current):
-            await self._write_first(self._write(current, self._claim(current)), started)
+            await self._write_first(self._write(current, self._renewed_spec(current)), started)
         elif self._leading:
-            self._lose(f"{current.spec.holder_identity} has taken the lease")
+            self._lose(f"lease taken by {current.spec.holder_identity}")
 
     async def _write_first(self, write: Awaitable[Lease], started: float) -> None:
         try:
@@ -145,20 +145,20 @@ class LeaderElector:
         except StatusError as error:
             if not (error.is_conflict or error.is_already_exists):
                 raise
-            log.debug("lease %s: somebody else was first", self._key)
+            log.debug("lease %s: held by another candidate", self._key)
         else:
-            self._took(lease, started)
+            self._acquired(lease, started)
 
-    def _took(self, lease: Lease, started: float) -> None:
-        self._look_at(lease)
+    def _acquired(self, lease: Lease, started: float) -> None:
+        self._observe(lease)
         self._leads_until = started + self._times.renew_deadline
         if not self._leading:
             self._leading = True
-            log.info("lease %s: %s leads", self._key, self._identity)
+            log.info("lease %s: %s became leader", self._key, self._identity)
             self._callbacks.acquired()
 
     def _lose(self, why: str) -> None:
-        log.warning("lease %s: %s no longer leads: %s", self._key, self._identity, why)
+        log.warning("lease %s: %s lost leadership: %s", self._key, self._identity, why)
         self._step_down()
 
     def _step_down(self) -> None:
@@ -166,7 +166,7 @@ class LeaderElector:
         self._leads_until = float("-inf")
         self._callbacks.lost()
 
-    def _look_at(self, lease: Lease) -> None:
+    def _observe(self, lease: Lease) -> None:
         seen = (lease.metadata.resource_version, lease.spec)
         if seen != self._seen:
             self._seen, self._seen_at = seen, self._clock.now()
@@ -177,41 +177,41 @@ class LeaderElector:
         duration = lease.spec.lease_duration_seconds or self._times.duration
         return self._clock.now() >= self._seen_at + duration
 
-    async def _let_go(self) -> None:
-        """Hand the lease back, so that the next need not wait for it to end; a failure costs only that wait."""
+    async def _release(self) -> None:
+        """Release the lease, so that the next leader need not wait for it to expire."""
         if not self._leading:
             return
         self._step_down()
         try:
-            await within(self._clock, self._times.renew_deadline, self._hand_back())
+            await within(self._clock, self._times.renew_deadline, self._release_with_retries())
         except (KubeError, ApiError, TimeoutError) as error:
-            log.warning("lease %s: could not be handed back: %s", self._key, str(error) or "no answer in time")
+            log.warning("lease %s: release failed: %s", self._key, str(error) or "request timed out")
 
-    async def _hand_back(self) -> None:
-        """A renewal that was cancelled may still land between the look and the write: then look again."""
-        for _ in range(_LOOKS - 1):
+    async def _release_with_retries(self) -> None:
+        """Release the lease; retries if a cancelled renewal is still processed between the read and the write."""
+        for _ in range(_RELEASE_ATTEMPTS - 1):
             try:
-                return await self._hand_back_once()
+                return await self._release_once()
             except StatusError as error:
                 if not error.is_conflict:
                     raise
-        return await self._hand_back_once()
+        return await self._release_once()
 
-    async def _hand_back_once(self) -> None:
+    async def _release_once(self) -> None:
         current = await self._leases.get(self._key)
         if current.spec.holder_identity == self._identity:
             await self._write(current, {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": self._now()})
 
     async def _write(self, current: Lease, spec: dict[str, Any]) -> Lease:
-        """Only if nobody wrote since we looked."""
+        """Update the lease with the resourceVersion of the last read."""
         version = {"resourceVersion": current.metadata.resource_version}
         return await self._leases.patch(self._key, MergePatch({"metadata": version, "spec": spec}))
 
-    def _claim(self, current: Lease) -> dict[str, Any]:
+    def _renewed_spec(self, current: Lease) -> dict[str, Any]:
         spec: dict[str, Any] = {"renewTime": self._now()}
         if current.spec.holder_identity == self._identity:
             return spec
-        return spec | self._holding() | {"leaseTransitions": (current.spec.lease_transitions or 0) + 1}
+        return spec | self._held_spec() | {"leaseTransitions": (current.spec.lease_transitions or 0) + 1}
 
     def _new(self) -> Lease:
         spec = LeaseSpec(
@@ -223,7 +223,7 @@ class LeaderElector:
         )
         return Lease(metadata=ObjectMeta(name=self._key.name, namespace=self._key.namespace), spec=spec)
 
-    def _holding(self) -> dict[str, Any]:
+    def _held_spec(self) -> dict[str, Any]:
         return {
             "holderIdentity": self._identity,
             "leaseDurationSeconds": round(self._times.duration),

@@ -1,32 +1,32 @@
-"""Where the package reports what it counts: two methods, so that any metrics library fits behind them."""
+"""The interface to a metrics library: two methods."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-Labels = Mapping[str, str]
-NO_LABELS: Labels = MappingProxyType({})
+MetricLabels = Mapping[str, str]
+NO_LABELS: MetricLabels = MappingProxyType({})
 
 
 class MetricsSink(Protocol):
-    """A sink for counts and observations."""
+    """A sink for counters and observations."""
 
-    def count(self, name: str, labels: Labels = NO_LABELS) -> None:
-        """One more of `name`."""
+    def count(self, name: str, labels: MetricLabels = NO_LABELS) -> None:
+        """Increment the counter `name`."""
         ...
 
-    def observe(self, name: str, value: float, labels: Labels = NO_LABELS) -> None:
-        """A value of `name`, such as a duration in seconds."""
+    def observe(self, name: str, value: float, labels: MetricLabels = NO_LABELS) -> None:
+        """Observe a value of `name`, such as a duration in seconds."""
         ...
 
 
 class NoopMetrics:
-    """Counts nothing."""
+    """Discards everything."""
 
-    def count(self, name: str, labels: Labels = NO_LABELS) -> None:
+    def count(self, name: str, labels: MetricLabels = NO_LABELS) -> None:
         """Nothing."""
 
-    def observe(self, name: str, value: float, labels: Labels = NO_LABELS) -> None:
+    def observe(self, name: str, value: float, labels: MetricLabels = NO_LABELS) -> None:
         """Nothing."""
 
 

@@ -1,7 +1,7 @@
-"""A cache that tells its readers what changed: every object's calls form one chain, from its coming to its going.
+"""A cache that notifies handlers of changes; the calls for an object form one sequence from creation to deletion.
 
-Handlers get (old, new): (None, new) for a new object, (old, new) for a changed one, (old, None) for one that is gone.
-A name that was taken by another object in between is told as going and coming.
+Handlers get (None, new) for a new object, (old, new) for a changed one, (old, None) for a deleted one.
+An object that was re-created under its name is reported as deleted and new.
 """
 
 import logging
@@ -18,28 +18,28 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-Handler = Callable[[T | None, T | None], None]
+EventHandler = Callable[[T | None, T | None], None]
 
 
 class NotifyingStore(Generic[T]):
-    """The state of one kind, changed by lists and watches."""
+    """The cache of one resource, updated by lists and watches."""
 
     def __init__(self, kind: ResourceType[T], metrics: MetricsSink) -> None:
         self._kind = kind
         self._metrics = metrics
-        self._handlers: list[Handler[T]] = []
+        self._handlers: list[EventHandler[T]] = []
         self.cache: Indexer[T] = Indexer()
         self.unreadable: dict[ObjectKey, UndecodableObject] = {}
-        """Objects that can't be read; the cache keeps the last state of them that could."""
+        """Objects that could not be decoded; the cache keeps their last decodable version."""
 
-    def subscribe(self, handler: Handler[T]) -> None:
-        """Tell a handler of everything that is there, and from now on of each change."""
+    def subscribe(self, handler: EventHandler[T]) -> None:
+        """Call a handler for all existing objects, and from now on for each change."""
         self._handlers.append(handler)
         for obj in self.cache:
-            self._tell(handler, None, obj)
+            self._notify(handler, None, obj)
 
     def put(self, obj: T) -> None:
-        """The object is there, in this state."""
+        """Add or update an object."""
         key, uid, version = self._kind.identity(obj)
         if self.unreadable:
             self.unreadable.pop(key, None)
@@ -55,20 +55,22 @@ class NotifyingStore(Generic[T]):
             self._set(key, old, obj)
 
     def drop(self, key: ObjectKey, last: T) -> None:
-        """The object is gone; `last` is the last state that is known of it."""
+        """Delete an object; `last` is its last known version."""
         self.cache.remove(key)
-        self._tell_all(last, None)
+        self._notify_all(last, None)
 
-    def set_aside(self, bad: UndecodableObject) -> None:
-        """The object is there in a shape that can't be read."""
+    def set_undecodable(self, bad: UndecodableObject) -> None:
+        """Record an object that could not be decoded."""
         key = bad.identity.key
         if self.unreadable.get(key) != bad:
-            log.error("%s %s can't be read and is left as it was: %s", self._kind.resource.kind, key, bad.why)
+            log.error(
+                "%s %s: cannot decode object, keeping the previous version: %s", self._kind.resource.kind, key, bad.why
+            )
             self._metrics.count("kube_unreadable_objects", {"kind": self._kind.resource.kind})
         self.unreadable[key] = bad
 
     def keep_only(self, keys: set[ObjectKey]) -> None:
-        """After a list: whatever it did not name is gone."""
+        """Delete the objects that a list did not contain."""
         for key in self.cache.all_keys():
             last = self.cache.get(key) if key not in keys else None
             if last is not None:
@@ -76,11 +78,11 @@ class NotifyingStore(Generic[T]):
         self.unreadable = {key: bad for key, bad in self.unreadable.items() if key in keys}
 
     def apply(self, change: WatchEvent[T]) -> None:
-        """One event of a watch."""
+        """Apply a watch event."""
         if change.type is WatchEventType.DELETED:
             self._gone(change)
         elif isinstance(change.object, UndecodableObject):
-            self.set_aside(change.object)
+            self.set_undecodable(change.object)
         elif change.object is not None:
             self.put(change.object)
 
@@ -96,16 +98,16 @@ class NotifyingStore(Generic[T]):
 
     def _set(self, key: ObjectKey, old: T | None, new: T) -> None:
         self.cache.put(key, new)
-        self._tell_all(old, new)
+        self._notify_all(old, new)
 
-    def _tell_all(self, old: T | None, new: T | None) -> None:
+    def _notify_all(self, old: T | None, new: T | None) -> None:
         for handler in self._handlers:
-            self._tell(handler, old, new)
+            self._notify(handler, old, new)
 
-    def _tell(self, handler: Handler[T], old: T | None, new: T | None) -> None:
-        """A handler that fails must not keep the others, nor the cache, from going on."""
+    def _notify(self, handler: EventHandler[T], old: T | None, new: T | None) -> None:
+        """Call a handler; if it fails, other handlers and the cache must not be affected."""
         try:
             handler(old, new)
         except Exception:
-            log.exception("a handler of %s events failed", self._kind.resource.kind)
+            log.exception("%s: event handler failed", self._kind.resource.kind)
             self._metrics.count("kube_handler_failures", {"kind": self._kind.resource.kind})

@@ -1,4 +1,4 @@
-"""What a request can say besides which object it is about: selections, options of writes, deletes and logs."""
+"""Options of requests: selectors, and options of writes, deletions and logs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from kohort.kube.transport import Query
 
 
 def query(pairs: Iterable[tuple[str, Any]]) -> Query:
-    """Query parameters, without those that say nothing."""
+    """Query parameters, without empty ones."""
     return tuple((name, _text(value)) for name, value in pairs if value not in (None, "", False))
 
 
@@ -21,7 +21,7 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ListScope:
-    """Which objects of a kind: a namespace (empty for all), and selectors as kubectl writes them."""
+    """The objects of a list or watch: a namespace (empty for all), and label and field selectors."""
 
     namespace: str = ""
     labels: str = ""
@@ -37,21 +37,21 @@ EVERYTHING = ListScope()
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How a write is done."""
+    """Options of a write."""
 
     field_manager: str = ""
     dry_run: bool = False
     field_validation: str = ""
-    """Strict, Warn or Ignore; empty for the server's default."""
+    """Strict, Warn or Ignore; empty for the default of the server."""
 
     def query(self) -> Query:
-        """As query parameters."""
-        return _asked(self)
+        """The options as query parameters."""
+        return _write_query(self)
 
 
 @lru_cache(64)
-def _asked(options: WriteOptions) -> Query:
-    """All writes of a program are done in a few ways."""
+def _write_query(options: WriteOptions) -> Query:
+    """Cached: a program uses few combinations of options."""
     dry_run = "All" if options.dry_run else ""
     names = ("fieldManager", "dryRun", "fieldValidation")
     return query(zip(names, (options.field_manager, dry_run, options.field_validation), strict=True))
@@ -62,19 +62,19 @@ PLAIN = WriteOptions()
 
 @dataclass(frozen=True, slots=True)
 class DeletionOptions:
-    """How something is deleted."""
+    """Options of a deletion."""
 
     propagation: str = ""
-    """Foreground, Background or Orphan; empty for the kind's default."""
+    """Foreground, Background or Orphan; empty for the default of the resource."""
     grace_seconds: int | None = None
     uid: str = ""
-    """Delete only this life of the object."""
+    """Precondition: the UID of the object."""
     version: str = ""
-    """Delete only this state of the object."""
+    """Precondition: the resourceVersion of the object."""
     dry_run: bool = False
 
     def options(self) -> DeleteOptions:
-        """As the body of the request."""
+        """The options as DeleteOptions."""
         conditions = Preconditions(uid=self.uid or None, resource_version=self.version or None)
         return DeleteOptions(
             propagation_policy=self.propagation,
@@ -84,16 +84,16 @@ class DeletionOptions:
         )
 
     def body(self) -> bytes:
-        """As bytes; nothing where nothing is said."""
-        return b"" if self == AS_USUAL else new_object(self.options()).raw
+        """The body of the request; empty without options."""
+        return b"" if self == DEFAULT_DELETION else new_object(self.options()).raw
 
 
-AS_USUAL = DeletionOptions()
+DEFAULT_DELETION = DeletionOptions()
 
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """Which part of a pod's log."""
+    """Options of a log request."""
 
     container: str = ""
     previous: bool = False
@@ -103,7 +103,7 @@ class LogOptions:
     limit_bytes: int | None = None
 
     def query(self) -> Query:
-        """As query parameters."""
+        """The options as query parameters."""
         tail = () if self.tail_lines is None else (("tailLines", str(self.tail_lines)),)
         return tail + query(
             (

@@ -1,4 +1,4 @@
-"""The four ways of changing a part of an object, each a value that knows its media type and its bytes."""
+"""The four patch types, each with its media type and body."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,11 +16,11 @@ class _ValuePatch:
     value: Json
 
     def query(self) -> Query:
-        """What the request says besides the patch."""
+        """Query parameters of the patch."""
         return ()
 
     def body(self) -> bytes:
-        """The patch as it is sent; JSON, which is YAML too."""
+        """The body of the request; JSON, which is YAML too."""
         return encode(self.value)
 
 
@@ -48,17 +48,17 @@ class JsonPatch(_ValuePatch):
 
 @dataclass(frozen=True, slots=True)
 class ApplyPatch(_ValuePatch):
-    """Everything the field manager wants of the object; what it wanted before and no longer says goes away.
+    """Server-side apply: the fields that the manager owns; those that it applied before and now lacks are removed.
 
     The value has `apiVersion`, `kind` and name, as any applied object.
     """
 
     media_type: ClassVar[str] = "application/apply-patch+yaml"
     force: bool = False
-    """Take over fields that others own."""
+    """Take ownership of fields of other managers."""
 
     def query(self) -> Query:
-        """Whether conflicts are overruled."""
+        """The `force` parameter."""
         return (("force", "true"),) if self.force else ()
 
 

@@ -1,17 +1,17 @@
-"""A token bucket: so many at once, then so many per second.
+"""A token bucket rate limiter: a burst, then a constant rate.
 
-Tokens are reserved, not raced for: who asks first goes first, and nobody is woken in vain.
+Tokens are reserved in order of arrival, so that a waiter wakes only when its token is available.
 """
 
 from kohort.kube.clock import Clock
 
 
 class TokenBucket:
-    """Holds back whoever asks more often than `rate` per second, after a first `burst`."""
+    """Limits calls to `rate` per second, after an initial `burst`."""
 
     def __init__(self, clock: Clock, rate: float, burst: int) -> None:
         if rate <= 0 or burst < 1:
-            raise ValueError(f"a rate limit needs a rate above 0 and a burst of at least 1, not {rate} and {burst}")
+            raise ValueError(f"a rate limit needs rate > 0 and burst >= 1, got {rate} and {burst}")
         self._clock = clock
         self._rate = rate
         self._burst = float(burst)
@@ -19,13 +19,13 @@ class TokenBucket:
         self._filled = clock.now()
 
     def reserve(self) -> float:
-        """Take a token, of the future if need be; the seconds until it is there."""
+        """Reserve a token; returns the seconds until it is available."""
         self._fill()
         self._tokens -= 1
         return max(0.0, -self._tokens / self._rate)
 
     def try_take(self) -> bool:
-        """Take a token if there is one now."""
+        """Take a token if one is available."""
         self._fill()
         if self._tokens < 1:
             return False

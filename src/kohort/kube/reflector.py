@@ -1,8 +1,9 @@
-"""List, then watch, for ever: keeps a mirror equal to the server, and says when it can't.
+"""Reflector: lists and watches one resource, and keeps a store and its sync status up to date.
 
-Every watch has two deadlines (the time it asked for plus slack, and the longest silence), so none hangs unnoticed. It
-resumes where it broke off, and lists anew when the history may be another one: expired, gone backwards, or when the
-server was away or silent. Revisions are compared as numbers only to suspect that, where a wrong guess costs one list.
+Each watch has two deadlines (the requested timeout plus slack, and the longest silence), so that none hangs unnoticed.
+It resumes at its last resource version, and relists when the history may have changed: expired, gone backwards, or
+after the server was unavailable or silent. Versions are compared as numbers only to detect that; a wrong guess costs
+one list.
 """
 
 import logging
@@ -31,62 +32,62 @@ SERVER_AWAY = frozenset({502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
-    """How a watch is kept."""
+    """Settings of a reflector."""
 
     page_size: int = PAGE_SIZE
     shortest: int = 300
     longest: int = 600
-    """Seconds that a watch asks for are drawn between these, so that many watches do not end together."""
+    """The timeout of a watch is drawn between these, so that many watches do not end at the same time."""
     silence: float = 150.0
-    """Seconds without a sign of life after which a connection counts as dead; servers send a bookmark each minute."""
+    """Seconds without data after which a connection counts as dead; servers send a bookmark each minute."""
     healthy: float = 1.0
-    """Seconds that a watch must be open before its end counts as usual."""
+    """Seconds that a watch must be open for its end to count as regular."""
     backoff: Backoff = field(default=Backoff(base=0.25, cap=10.0))
-    """Short enough that a server that is back is noticed soon; one process asks, not thousands."""
+    """Short, so that a server that is back is noticed soon; few processes run a reflector."""
 
 
-USUAL = WatchSettings()
+DEFAULT_WATCH = WatchSettings()
 
 
 class Reflector(Generic[T]):
-    """Keeps one mirror equal to what a server has of one kind."""
+    """Keeps one store equal to a resource of the server."""
 
     def __init__(
         self,
         objects: ResourceClient[T],
         scope: ListScope,
-        mirror: NotifyingStore[T],
-        standing: SyncTracker,
-        settings: WatchSettings = USUAL,
+        store: NotifyingStore[T],
+        status: SyncTracker,
+        settings: WatchSettings = DEFAULT_WATCH,
     ) -> None:
         self._objects = objects
         self._scope = scope
-        self._mirror = mirror
-        self._standing = standing
+        self._store = store
+        self._status = status
         self._settings = settings
         self._clock: Clock = objects.client.clock
         self._random: Random = objects.client.random
         self._kind = objects.kind.resource.kind
         self._version = ""
-        self._heard = 0.0
+        self._last_data = 0.0
         self._opened: float | None = None
         self._failures = 0
         self._complained = False
         self._outdated = False
-        """Whether the server did not know our revision any more, and no watch was open for long since."""
+        """Whether the server returned 410 Gone, and no watch has been open for long since."""
 
     async def run(self) -> None:
-        """Follow the server until cancelled."""
-        self._standing.cut_off("listing")
+        """List and watch until cancelled."""
+        self._status.watch_lost("listing")
         try:
             while True:
-                wait = await self._turn()
+                wait = await self._list_and_watch()
                 await self._clock.sleep(wait)
         finally:
-            self._standing.stopped()
+            self._status.stopped()
 
-    async def _turn(self) -> float:
-        """One list if need be and one watch; the seconds to wait before the next."""
+    async def _list_and_watch(self) -> float:
+        """List if necessary, and watch once; returns the seconds until the next attempt."""
         try:
             if not self._version:
                 await self._list()
@@ -94,32 +95,32 @@ class Reflector(Generic[T]):
         except (KubeError, ApiError) as error:
             return self._failed(error)
         except Exception as error:
-            log.exception("%s: a fault in following the server; listing anew", self._kind)
+            log.exception("%s: reflector failed, relisting", self._kind)
             self._version = ""
-            return self._failed(KubeError(f"internal fault: {error!r}"))
+            return self._failed(KubeError(f"internal error: {error!r}"))
         return 0.0
 
     def _failed(self, error: KubeError | ApiError) -> float:
         self._objects.client.metrics.count("kube_watch_failures", {"kind": self._kind})
         if _is_expired(error) and not self._outdated:
-            # Servers forget, as when the definition of a kind changes; the next list is all that it takes.
+            # Expected when a CRD changes, for instance; a relist is enough.
             self._outdated = True
         else:
             self._failures += 1
-            self._complain(error)
-        self._standing.cut_off(str(error))
+            self._log_failure(error)
+        self._status.watch_lost(str(error))
         if _history_may_be_another(error):
             self._version = ""
         return self._wait(error)
 
-    def _complain(self, error: KubeError | ApiError) -> None:
-        """Once per outage, and not about what the first new try mends."""
-        is_news = self._failures == 2
-        log.log(logging.WARNING if is_news else logging.DEBUG, "%s: not live: %s", self._kind, error)
-        self._complained = self._complained or is_news
+    def _log_failure(self, error: KubeError | ApiError) -> None:
+        """Log once per outage, and not for failures that the first retry resolves."""
+        is_new = self._failures == 2
+        log.log(logging.WARNING if is_new else logging.DEBUG, "%s: watch failed: %s", self._kind, error)
+        self._complained = self._complained or is_new
 
     def _wait(self, error: KubeError | ApiError) -> float:
-        """Nothing after the first failure: a server that has gone for good shows itself at once."""
+        """The backoff; 0 after the first failure, because a server that stays unavailable fails again immediately."""
         asked = error.retry_after if isinstance(error, StatusError) else None
         backoff = self._settings.backoff
         usual = backoff.delay(self._failures - 1, self._random) if self._failures > 1 else 0.0
@@ -128,7 +129,7 @@ class Reflector(Generic[T]):
     # 1. List
 
     async def _list(self) -> None:
-        """Pages of one revision; in one piece when it expires under the reader."""
+        """List in pages of one resource version; in one request if that expires meanwhile."""
         self._objects.client.metrics.count("kube_lists", {"kind": self._kind})
         try:
             await self._list_by(self._settings.page_size)
@@ -143,7 +144,7 @@ class Reflector(Generic[T]):
         async for page in self._objects.pages(self._scope, limit=limit):
             self._take(page, seen)
             version = page.version
-        self._mirror.keep_only(seen)
+        self._store.keep_only(seen)
         if not version:
             raise LostResponseError(f"the list of {self._kind} has no resourceVersion to watch from")
         self._version = version
@@ -152,31 +153,31 @@ class Reflector(Generic[T]):
         identity = self._objects.kind.identity
         for obj in page.items:
             seen.add(identity(obj).key)
-            self._mirror.put(obj)
+            self._store.put(obj)
         for bad in page.unreadable:
             seen.add(bad.identity.key)
-            self._mirror.set_aside(bad)
+            self._store.set_undecodable(bad)
 
     # 2. Watch
 
     async def _watch(self) -> None:
-        """Follow until the server ends the watch; raises when it does not do so in time."""
+        """Watch until the server ends the watch; raises if that takes too long."""
         seconds = self._random.randint(self._settings.shortest, self._settings.longest)
-        self._heard = start = self._clock.now()
+        self._last_data = start = self._clock.now()
         try:
             await run_or_timeout(self._alarm(start + seconds + WATCH_SLACK), self._follow(seconds))
         except TimeoutError:
             self._version = ""
-            silent = self._clock.now() - self._heard
-            raise LostResponseError(f"nothing heard for {silent:.0f} s: the connection is dead") from None
+            silent = self._clock.now() - self._last_data
+            raise LostResponseError(f"no data for {silent:.0f} s") from None
         finally:
             was_healthy = self._close()
         if not was_healthy:
-            raise LostResponseError("the server ended the watch within a second; it does so when a definition changes")
+            raise LostResponseError("the server closed the watch within a second, as it does when a CRD changes")
 
     def _close(self) -> bool:
-        """The watch is over; whether it was open long enough for that to be usual."""
-        self._standing.cut_off("the watch ended; resuming")
+        """Record the end of the watch; whether it was open long enough for a regular end."""
+        self._status.watch_lost("watch closed, resuming")
         is_healthy = self._opened is not None and self._clock.now() - self._opened >= self._settings.healthy
         self._opened = None
         if is_healthy:
@@ -187,34 +188,34 @@ class Reflector(Generic[T]):
     async def _alarm(self, end: float) -> None:
         """Return when the watch has been silent or open for too long."""
         while True:
-            left = min(self._heard + self._settings.silence, end) - self._clock.now()
+            left = min(self._last_data + self._settings.silence, end) - self._clock.now()
             if left <= 0:
                 return
             await self._clock.sleep(left)
 
     async def _follow(self, seconds: int) -> None:
         async with self._objects.watch(self._version, self._scope, seconds=seconds) as watch:
-            self._opened = self._heard = self._clock.now()
-            self._standing.live()
+            self._opened = self._last_data = self._clock.now()
+            self._status.synced()
             if self._complained:
-                log.warning("%s: live again", self._kind)
+                log.info("%s: watch re-established", self._kind)
                 self._complained = False
             async for batch in watch.batches():
-                self._heard = self._clock.now()
+                self._last_data = self._clock.now()
                 for change in batch:
                     self._apply(change)
 
     def _apply(self, change: WatchEvent[T]) -> None:
         if change.type is WatchEventType.BOOKMARK:
             if _is_older(change.version, self._version):
-                raise expired(f"the server went back from revision {self._version} to {change.version}")
+                raise expired(f"the server went back from resource version {self._version} to {change.version}")
         else:
-            self._mirror.apply(change)
+            self._store.apply(change)
         self._version = change.version or self._version
 
 
 def _is_older(one: str, other: str) -> bool:
-    """Whether one revision lies before another, where both are numbers."""
+    """Whether one resource version precedes another, if both are numbers."""
     return one.isdigit() and other.isdigit() and (len(one), one) < (len(other), other)
 
 
@@ -229,7 +230,7 @@ def _history_may_be_another(error: KubeError | ApiError) -> bool:
 
 
 def _is_from_the_future(error: StatusError) -> bool:
-    """Whether the server has not come to our revision yet, or not any more."""
+    """Whether the server has not reached our resource version, or lost it."""
     causes = error.details.get("causes") or ()
     return "resource version" in error.message.lower() or any(
         cause.get("reason") == "ResourceVersionTooLarge" for cause in causes if isinstance(cause, dict)

@@ -1,4 +1,4 @@
-"""What can be done with the objects of one kind: read, list, watch, write, delete, and their subresources."""
+"""The client of one resource: get, list, watch, write, delete, and subresources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.kube.errors import StatusError
 from kohort.kube.options import (
-    AS_USUAL,
+    DEFAULT_DELETION,
     EVERYTHING,
     PLAIN,
     WHOLE_LOG,
@@ -37,7 +37,7 @@ T = TypeVar("T")
 PAGE_SIZE = 500
 JSON = {"Content-Type": "application/json"}
 WATCH_SLACK = 15.0
-"""Seconds that a watch may outlive the time it asked for before its connection counts as dead."""
+"""Seconds beyond its timeout after which a watch connection counts as dead."""
 
 AnyKey = ObjectKey | tuple[str, str]
 """Namespace and name."""
@@ -45,7 +45,7 @@ AnyKey = ObjectKey | tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ListResult(Generic[T]):
-    """A whole list."""
+    """A complete list."""
 
     items: tuple[T, ...]
     version: str
@@ -54,7 +54,7 @@ class ListResult(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class ResourceClient(Generic[T]):
-    """The objects of one kind on one API server."""
+    """The objects of one resource on one API server."""
 
     client: Client
     kind: ResourceType[T]
@@ -62,16 +62,16 @@ class ResourceClient(Generic[T]):
     # Reading
 
     async def get(self, key: AnyKey) -> T:
-        """One object; raises a StatusError that `is_not_found` where there is none."""
+        """One object; raises a StatusError with `is_not_found` if it does not exist."""
         return self.kind.read(await self.client.call(Request("GET", self._path(key))))
 
     async def page(self, scope: ListScope = EVERYTHING, *, limit: int = 0, start: str = "") -> ListPage[T]:
-        """One page of a list, the newest state of all; `start` is the `next` of the page before."""
+        """One page of a consistent list; `start` is the `next` of the previous page."""
         asked = scope.query() + query((("limit", limit), ("continue", start)))
         return self.kind.page(await self.client.call(Request("GET", self._collection(scope), asked)))
 
     async def pages(self, scope: ListScope = EVERYTHING, *, limit: int = PAGE_SIZE) -> AsyncIterator[ListPage[T]]:
-        """A list page by page; raises a StatusError that `is_expired` when it took the reader too long."""
+        """A list page by page; raises a StatusError with `is_expired` if reading takes too long."""
         page = await self.page(scope, limit=limit)
         yield page
         while page.next:
@@ -79,7 +79,7 @@ class ResourceClient(Generic[T]):
             yield page
 
     async def list(self, scope: ListScope = EVERYTHING) -> ListResult[T]:
-        """The whole list; in one piece where it changes too fast for pages."""
+        """The complete list; in one request if the pages expire."""
         try:
             found = [page async for page in self.pages(scope)]
         except StatusError as error:
@@ -91,7 +91,7 @@ class ResourceClient(Generic[T]):
 
     @asynccontextmanager
     async def watch(self, since: str, scope: ListScope = EVERYTHING, *, seconds: int = 300) -> AsyncIterator[Watch[T]]:
-        """What happens after a revision, for at most so long; open once the server has agreed."""
+        """Watch from a resource version for at most so many seconds; the context is entered when the watch is open."""
         options = (("watch", "1"), ("allowWatchBookmarks", "true"), ("resourceVersion", since))
         asked = (*scope.query(), *options, ("timeoutSeconds", str(seconds)))
         request = Request("GET", self._collection(scope), asked)
@@ -104,60 +104,60 @@ class ResourceClient(Generic[T]):
     # Writing
 
     async def create(self, obj: T, namespace: str = "", options: WriteOptions = PLAIN) -> T:
-        """Create; the namespace is the object's own unless given."""
+        """Create an object; the namespace defaults to the object's."""
         place = namespace or self.kind.identity(obj).key.namespace
         request = Request("POST", self.kind.resource.path(place), options.query(), JSON, self.kind.body(obj))
         return self.kind.read(await self.client.call(request))
 
     async def update(self, obj: T, options: WriteOptions = PLAIN, subresource: str = "") -> T:
-        """Replace the object; its resourceVersion decides whether somebody else was first."""
+        """Replace an object; raises a conflict if its resourceVersion is outdated."""
         if isinstance(obj, KindView):
-            raise ApiError(f"a view of {obj.KIND} does not know all its fields: patch it, or read it with `foreign`")
+            raise ApiError(f"cannot update {obj.KIND} from a partial view: patch it, or read it as a raw resource")
         path = self._path(self.kind.identity(obj).key, subresource)
         return self.kind.read(await self.client.call(Request("PUT", path, options.query(), JSON, self.kind.body(obj))))
 
     async def patch(self, key: AnyKey, patch: Patch, options: WriteOptions = PLAIN, subresource: str = "") -> T:
-        """Change a part of the object."""
+        """Patch an object."""
         headers = {"Content-Type": patch.media_type}
         request = Request("PATCH", self._path(key, subresource), options.query() + patch.query(), headers, patch.body())
         return self.kind.read(await self.client.call(request, idempotent=patch.is_idempotent))
 
     async def apply(self, key: AnyKey, patch: ApplyPatch, manager: str, subresource: str = "") -> T:
-        """Server-side apply in the name of a field manager."""
+        """Server-side apply with a field manager."""
         return await self.patch(key, patch, WriteOptions(field_manager=manager), subresource)
 
-    async def delete(self, key: AnyKey, how: DeletionOptions = AS_USUAL) -> None:
-        """Delete; finalizers may keep the object for a while."""
+    async def delete(self, key: AnyKey, how: DeletionOptions = DEFAULT_DELETION) -> None:
+        """Delete an object; finalizers may delay that."""
         await self.client.call(Request("DELETE", self._path(key), (), JSON, how.body()))
 
-    async def delete_collection(self, scope: ListScope, how: DeletionOptions = AS_USUAL) -> None:
-        """Delete all that a scope selects."""
+    async def delete_collection(self, scope: ListScope, how: DeletionOptions = DEFAULT_DELETION) -> None:
+        """Delete all objects of a scope."""
         await self.client.call(Request("DELETE", self._collection(scope), scope.query(), JSON, how.body()))
 
     # Subresources
 
     async def scale(self, key: AnyKey) -> Scale:
-        """How many replicas there are and should be."""
+        """The current and desired number of replicas."""
         return decode(await self.client.call(Request("GET", self._path(key, "scale"))), Scale)
 
     async def rescale(self, key: AnyKey, replicas: int) -> Scale:
-        """Set how many replicas there should be."""
+        """Set the desired number of replicas."""
         patch = MergePatch({"spec": {"replicas": replicas}})
         headers = {"Content-Type": patch.media_type}
         request = Request("PATCH", self._path(key, "scale"), (), headers, patch.body())
         return decode(await self.client.call(request, idempotent=True), Scale)
 
-    async def evict(self, key: AnyKey, how: DeletionOptions = AS_USUAL) -> None:
-        """Ask a pod to leave, as far as disruption budgets allow."""
+    async def evict(self, key: AnyKey, how: DeletionOptions = DEFAULT_DELETION) -> None:
+        """Evict a pod, subject to PodDisruptionBudgets."""
         namespace, name = key
         body = Eviction(
             metadata=ObjectMeta(name=name, namespace=namespace),
-            delete_options=None if how == AS_USUAL else how.options(),
+            delete_options=None if how == DEFAULT_DELETION else how.options(),
         )
         await self._post(key, "eviction", body_of_struct(body))
 
     async def bind(self, key: AnyKey, node: str) -> None:
-        """Place a pod on a node."""
+        """Bind a pod to a node."""
         namespace, name = key
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         metadata = {"namespace": namespace, "name": name}
@@ -165,15 +165,15 @@ class ResourceClient(Generic[T]):
         await self._post(key, "binding", encode(binding))
 
     async def post(self, key: AnyKey, subresource: str, body: Json) -> bytes:
-        """Post to any other subresource, such as a service account's `token`."""
+        """Post to another subresource, such as `token` of a ServiceAccount."""
         return await self._post(key, subresource, encode(body))
 
     async def log(self, key: AnyKey, options: LogOptions = WHOLE_LOG) -> bytes:
-        """What a pod has written so far."""
+        """The log of a pod."""
         return await self.client.call(self._log_request(key, options.query()))
 
     async def follow_log(self, key: AnyKey, options: LogOptions = WHOLE_LOG) -> AsyncIterator[bytes]:
-        """What a pod writes, as it does, until its container ends."""
+        """The log of a pod as it is written, until its container ends."""
         request = self._log_request(key, (*options.query(), ("follow", "true")))
         response = await self.client.open(request, float("inf"))
         try:
@@ -191,7 +191,7 @@ class ResourceClient(Generic[T]):
     def _path(self, key: AnyKey, subresource: str = "") -> str:
         namespace, name = key
         if not name:
-            raise ApiError(f"no name for a {self.kind.resource.kind}: name the object")
+            raise ApiError(f"no name given for {self.kind.resource.kind}")
         return self.kind.resource.path(namespace, name, subresource)
 
     def _collection(self, scope: ListScope) -> str:

@@ -1,7 +1,7 @@
-"""A resource together with how its objects are read: as structs, as plain JSON, or as bytes under a view.
+"""Resource types: a resource and the representation of its objects, as structs, JSON, or bytes with a view.
 
-Bytes go straight to the form that is kept. What is not readable is told by name instead of failing its whole list,
-because one odd object must not stop the queue for everybody.
+Bytes are decoded directly to the representation. An object that cannot be decoded is reported by name instead of
+failing its whole list, because one malformed object must not stop all queues.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +28,7 @@ Data = bytes | memoryview | msgspec.Raw
 
 
 class ObjectIdentity(NamedTuple):
-    """Which object, which life of it, and which state of that life."""
+    """Key, UID and resourceVersion of an object."""
 
     key: ObjectKey
     uid: str
@@ -36,7 +36,7 @@ class ObjectIdentity(NamedTuple):
 
 
 class UndecodableObject(NamedTuple):
-    """An object that does not have the shape it is to be read in."""
+    """An object that could not be decoded."""
 
     identity: ObjectIdentity
     why: str
@@ -44,18 +44,18 @@ class UndecodableObject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListPage(Generic[T]):
-    """One answer to a list request."""
+    """One page of a list."""
 
     items: Sequence[T]
     version: str
-    """The revision of the whole list."""
+    """The resourceVersion of the whole list."""
     next: str = ""
-    """Where the next page starts; empty on the last one."""
+    """The continue token of the next page; empty on the last one."""
     unreadable: tuple[UndecodableObject, ...] = ()
 
 
 class PartialObjectMetadata(View):
-    """As much of an object as tells which one it is."""
+    """The metadata of an object, which identifies it."""
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -66,34 +66,34 @@ class _RawList(View):
 
 
 def identity_of(metadata: ObjectMeta) -> ObjectIdentity:
-    """The identity that metadata tells of."""
+    """The identity in metadata."""
     return ObjectIdentity(ObjectKey(metadata.namespace, metadata.name), metadata.uid, metadata.resource_version)
 
 
 @dataclass(frozen=True)
 class ResourceType(ABC, Generic[T]):
-    """A resource whose objects are read as `T`."""
+    """A resource whose objects are represented as `T`."""
 
     resource: Resource
 
     @abstractmethod
     def read(self, data: Data) -> T:
-        """One object; raises DecodeError."""
+        """Decode an object; raises DecodeError."""
 
     @abstractmethod
     def identity(self, obj: T) -> ObjectIdentity:
-        """Which object it is."""
+        """The identity of an object."""
 
     @abstractmethod
     def body(self, obj: T) -> bytes:
-        """The object as it is sent, with `apiVersion` and `kind`; raises ApiError where that would lose fields."""
+        """Encode an object with `apiVersion` and `kind`; raises ApiError if fields would be lost."""
 
     @abstractmethod
     def _item(self, data: msgspec.Raw) -> T:
-        """One item of a list, which may lack the `apiVersion` and `kind` that the same object has elsewhere."""
+        """Decode an item of a list, which may lack `apiVersion` and `kind`."""
 
     def page(self, body: bytes) -> ListPage[T]:
-        """One page of a list; what can't be read stands aside."""
+        """Decode a page of a list; objects that cannot be decoded are listed separately."""
         listed = decode(body, _RawList)
         items, unreadable = list[T](), list[UndecodableObject]()
         for raw in listed.items:
@@ -105,7 +105,7 @@ class ResourceType(ABC, Generic[T]):
 
 
 def unreadable_object(data: Data, error: DecodeError) -> UndecodableObject:
-    """The name of an object that can't be read; raises DecodeError where not even that is told."""
+    """The identity of an object that could not be decoded; raises DecodeError if it has none."""
     return UndecodableObject(identity_of(decode(data, PartialObjectMetadata).metadata), str(error))
 
 
@@ -115,10 +115,10 @@ class TypedResource(ResourceType[S]):
 
     struct: type[S]
     transform: Callable[[S], S] | None = None
-    """Makes objects smaller before they are kept; must leave the metadata."""
+    """Reduces objects before they are cached; must keep the metadata."""
 
     def read(self, data: Data) -> S:
-        """Decode, and make smaller where asked to."""
+        """Decode and transform an object."""
         found = decode(data, self.struct)
         return self.transform(found) if self.transform else found
 
@@ -131,7 +131,7 @@ class TypedResource(ResourceType[S]):
         return body_of_struct(obj)
 
     def page(self, body: bytes) -> ListPage[S]:
-        """One pass over the bytes; item by item only where that fails."""
+        """Decode a page in one pass; item by item only if that fails."""
         try:
             listed = decode(body, cast("type[ObjectList[S]]", cast("Any", ObjectList)[self.struct]))
         except DecodeError:
@@ -147,7 +147,7 @@ class TypedResource(ResourceType[S]):
         return self._finished(decode(data, self.struct))
 
     def _finished(self, obj: S) -> S:
-        """The same value that a get or a watch gives: with its head, which items of lists lack."""
+        """The object as a get or a watch returns it: with `apiVersion` and `kind`, which items of lists lack."""
         if isinstance(obj, KindView) and not obj.kind:
             named = msgspec.structs.replace(obj, api_version=self.resource.api_version, kind=self.resource.kind)
             obj = cast("S", named)
@@ -172,7 +172,7 @@ class UnstructuredResource(ResourceType[dict[str, Json]]):
         return ObjectIdentity(key, metadata.get("uid", ""), metadata.get("resourceVersion", ""))
 
     def body(self, obj: dict[str, Json]) -> bytes:
-        """The JSON, with its head where it has none."""
+        """The JSON, with `apiVersion` and `kind` added if missing."""
         return encode({"apiVersion": self.resource.api_version, "kind": self.resource.kind, **obj})
 
     def _item(self, data: msgspec.Raw) -> dict[str, Json]:
@@ -181,12 +181,12 @@ class UnstructuredResource(ResourceType[dict[str, Json]]):
 
 @dataclass(frozen=True)
 class RawResource(ResourceType[RawObject[V]]):
-    """Objects as the bytes that came, under a view: for what is read in part and written back whole."""
+    """Objects as received bytes with a view: for objects that are read in part and written back completely."""
 
     view: type[V]
 
     def read(self, data: Data) -> RawObject[V]:
-        """Keep the bytes, and see that they have the view's shape."""
+        """Keep the bytes, and validate them with the view."""
         found = RawObject(bytes(data), self.view)
         _ = found.view
         return found
@@ -208,29 +208,29 @@ class RawResource(ResourceType[RawObject[V]]):
 
 
 def body_of_struct(obj: CustomObject | KindView) -> bytes:
-    """A struct as it is sent."""
+    """Encode a struct."""
     return encode(obj) if isinstance(obj, CustomObject) else new_object(obj).raw
 
 
 def typed_resource(struct: type[S]) -> TypedResource[S]:
-    """Objects of a kind that `kohort.api` has a struct for, as that struct."""
+    """The resource type of a struct of `kohort.api`."""
     return TypedResource(resource_of(struct), struct)
 
 
 def unstructured_resource(resource: Resource) -> UnstructuredResource:
-    """Objects of any resource, as plain JSON."""
+    """The resource type of any resource, as plain JSON."""
     return UnstructuredResource(resource)
 
 
 def raw_resource(view: type[V]) -> RawResource[V]:
-    """Objects of a kind that somebody else defines, as bytes under a view."""
+    """The resource type of a view, as bytes."""
     return RawResource(view.resource, view)
 
 
 def resource_of(struct: type[Any]) -> Resource:
-    """The resource that a struct stands for."""
+    """The resource of a struct."""
     info = getattr(struct, "info", None)
     resource = info.resource if info is not None else getattr(struct, "resource", None)
     if not isinstance(resource, Resource):
-        raise ApiError(f"{struct.__name__} does not say which resource it is; give it an `info` or a `resource`")
+        raise ApiError(f"{struct.__name__} declares no resource: add an `info` or a `resource`")
     return resource

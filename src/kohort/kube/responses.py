@@ -1,4 +1,4 @@
-"""Reading answers that are no objects: refusals in Kubernetes' shape or none, and warnings in headers."""
+"""Errors and warnings in responses."""
 
 import logging
 import re
@@ -18,7 +18,7 @@ _MAX_TEXT = 200
 
 
 def error_of(status: int, headers: Mapping[str, str], body: bytes) -> StatusError:
-    """The error that an answer with a status of 400 or more stands for, whoever on the way gave it."""
+    """The error of a response with status 400 or more, from the server or a proxy."""
     try:
         found = decode_json(body)
     except DecodeError:
@@ -34,7 +34,7 @@ def error_of(status: int, headers: Mapping[str, str], body: bytes) -> StatusErro
 
 
 def _reason(status: int) -> str:
-    """`ServiceUnavailable` for 503, as Kubernetes spells it."""
+    """The reason as Kubernetes spells it: `ServiceUnavailable` for 503."""
     try:
         return HTTPStatus(status).phrase.title().replace(" ", "")
     except ValueError:
@@ -42,17 +42,17 @@ def _reason(status: int) -> str:
 
 
 def _text(status: int, body: bytes) -> str:
-    said = " ".join(body[: 2 * _MAX_TEXT].decode("utf-8", "replace").split())[:_MAX_TEXT]
-    return f"the server answered {status}" + (f": {said}" if said else "")
+    text = " ".join(body[: 2 * _MAX_TEXT].decode("utf-8", "replace").split())[:_MAX_TEXT]
+    return f"the server returned {status}" + (f": {text}" if text else "")
 
 
 def _seconds(text: str) -> int | None:
-    """Retry-After in seconds; the form with a date is not used by API servers and counts as absent."""
+    """Retry-After in seconds; dates are not supported, because API servers do not send them."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
 
 
 def warnings_in(headers: Mapping[str, str]) -> list[str]:
-    """The texts of the warnings that an answer carries."""
+    """The texts of the warnings of a response."""
     value = headers.get("Warning")
     return [_ESCAPED.sub(r"\1", text) for text in _WARNING.findall(value)] if value else []
 
@@ -61,12 +61,12 @@ WarningHandler = Callable[[str], None]
 
 
 def log_warning(text: str) -> None:
-    """What happens to a server's warnings unless somebody else takes them."""
-    log.warning("API server warns: %s", text)
+    """The default handler of warnings."""
+    log.warning("API server warning: %s", text)
 
 
 class WarningDeduplicator:
-    """Passes each text on once; remembers so many, so that a talkative server can't fill the memory."""
+    """Passes each text on once; remembers a bounded number of them."""
 
     def __init__(self, handler: WarningHandler = log_warning, remembered: int = 256) -> None:
         self._handler = handler

@@ -1,6 +1,6 @@
-"""From `apiVersion` and `kind` to the resource that serves them.
+"""Maps `apiVersion` and `kind` to resources.
 
-Kinds that Kohort has structs for need no question to the server; others are looked up by discovery, once.
+Kinds with a struct in Kohort are mapped without a request; others are discovered once.
 """
 
 from functools import cache
@@ -16,10 +16,10 @@ from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.transport import Request
 
 ASK_AGAIN_AFTER = 10.0
-"""Seconds before discovery is asked again for a kind that it did not know: a CRD may come later."""
+"""Seconds before discovery is repeated for an unknown kind: its CRD may have been created since."""
 
 REMEMBERED = 500
-"""Groups and versions that are remembered."""
+"""Maximum number of cached group versions."""
 
 
 class NoKindMatchError(KubeError):
@@ -33,25 +33,25 @@ def _viewed() -> dict[tuple[str, str], Resource]:
 
 
 def known_resource(api_version: str, kind: str) -> Resource | None:
-    """The resource of a kind that Kohort has a struct for."""
+    """The resource of a kind with a struct in Kohort."""
     struct = kind_of(api_version, kind)
     return struct.info.resource if struct is not None else _viewed().get((api_version, kind))
 
 
 class RestMapper:
-    """Finds resources on one server."""
+    """Discovers resources of one server."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._found: dict[str, dict[str, Resource]] = {}
-        self._asked: dict[str, float] = {}
+        self._attempts: dict[str, float] = {}
 
     async def resource(self, api_version: str, kind: str) -> Resource:
-        """The resource of a kind; raises UnknownKindError."""
+        """The resource of a kind; raises NoKindMatchError."""
         known = known_resource(api_version, kind) or await self._discovered(api_version, kind)
         if known is None:
             raise NoKindMatchError(
-                f"the server does not know {kind} in {api_version}: check the spelling, or install its"
+                f"no matches for kind {kind} in {api_version}: check the spelling, or install its"
                 " CustomResourceDefinition"
             )
         return known
@@ -59,20 +59,20 @@ class RestMapper:
     async def _discovered(self, api_version: str, kind: str) -> Resource | None:
         known = self._found.get(api_version, {}).get(kind)
         now = self._client.clock.now()
-        if known is None and now - self._asked.get(api_version, -ASK_AGAIN_AFTER) >= ASK_AGAIN_AFTER:
+        if known is None and now - self._attempts.get(api_version, -ASK_AGAIN_AFTER) >= ASK_AGAIN_AFTER:
             self._forget_too_many()
-            self._found[api_version] = await self._ask(api_version)
-            self._asked[api_version] = now
+            self._found[api_version] = await self._discover(api_version)
+            self._attempts[api_version] = now
             known = self._found[api_version].get(kind)
         return known
 
     def _forget_too_many(self) -> None:
-        """Owner references may name any group: nobody must fill our memory with them."""
-        if len(self._asked) >= REMEMBERED:
+        """Bound the cache: owner references may name any group."""
+        if len(self._attempts) >= REMEMBERED:
             self._found.clear()
-            self._asked.clear()
+            self._attempts.clear()
 
-    async def _ask(self, api_version: str) -> dict[str, Resource]:
+    async def _discover(self, api_version: str) -> dict[str, Resource]:
         group, _, version = api_version.rpartition("/")
         if check_label(version) or (group and check_subdomain(group)):
             return {}
@@ -88,7 +88,7 @@ class RestMapper:
 
 
 class _Entry(View):
-    """A resource in a discovery document; with a slash in its name it is a part of another."""
+    """A resource in a discovery document; a slash in the name marks a subresource."""
 
     name: str
     kind: str

@@ -1,6 +1,6 @@
-"""Which failed requests are sent again, and when.
+"""Decides which failed requests are retried, and when.
 
-Only where that can't do a thing twice: the server said so (Retry-After), the request never left, or it is idempotent.
+Only if that is safe: the server sent Retry-After, the request was never sent, or it is idempotent.
 """
 
 from dataclasses import dataclass, field
@@ -11,20 +11,20 @@ from kohort.kube.errors import KubeError, StatusError, TransportError, Unreachab
 
 IDEMPOTENT_METHODS = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 PASSING = frozenset({429, 502, 503, 504})
-"""Answers that speak of the moment, not of the request."""
+"""Statuses of transient errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how patiently."""
+    """Bounds on retries."""
 
     attempts: int = 5
     longest_wait: float = 30.0
-    """A server that asks for more than this gets its error passed on."""
+    """A longer Retry-After is not waited for; the error is raised."""
     backoff: Backoff = field(default=Backoff(base=0.1, cap=5.0))
 
     def wait(self, error: KubeError, failures: int, random: Random, *, idempotent: bool) -> float | None:
-        """Seconds until the request is sent again, or None when the error is final."""
+        """Seconds until the retry, or None if the error is final."""
         if failures >= self.attempts or not _may_repeat(error, idempotent=idempotent):
             return None
         asked = error.retry_after if isinstance(error, StatusError) else None
@@ -32,7 +32,7 @@ class RetryPolicy:
         return wait if wait <= self.longest_wait else None
 
 
-USUAL_RETRIES = RetryPolicy()
+DEFAULT_RETRIES = RetryPolicy()
 NO_RETRIES = RetryPolicy(attempts=1)
 
 

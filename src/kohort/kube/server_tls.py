@@ -1,6 +1,6 @@
-"""TLS for the servers of the manager: what the configuration's `tls` section asks for, and a certificate that changes.
+"""Server-side TLS of the manager: the `tls` section of the configuration, and certificate rotation.
 
-A context shows its newest key pair to each new connection; those that are open keep what they have.
+A context uses its newest key pair for each new connection; open connections are not affected.
 """
 
 import logging
@@ -36,13 +36,13 @@ _CIPHERS = {
     "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
 }
-"""What OpenSSL calls the suites that the configuration names as IANA does."""
+"""OpenSSL names of cipher suites by IANA name."""
 _ALWAYS_ON = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
-"""The suites of TLS 1.3."""
+"""Cipher suites of TLS 1.3."""
 
 
 def server_context(tls: Tls) -> ssl.SSLContext:
-    """A context for a server, still without a certificate; raises ConfigError."""
+    """A server context without a certificate; raises ConfigError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS.get(tls.min_version, ssl.TLSVersion.TLSv1_2)
     context.set_alpn_protocols(["http/1.1"])
@@ -50,7 +50,7 @@ def server_context(tls: Tls) -> ssl.SSLContext:
     if suites:
         _offer(context, suites)
     if tls.curve_preferences:
-        log.warning("tls.curvePreferences is not followed: the TLS library chooses the key exchange")
+        log.warning("ignoring tls.curvePreferences: not supported by the TLS library")
     return context
 
 
@@ -58,30 +58,30 @@ def _offer(context: ssl.SSLContext, suites: list[str]) -> None:
     unknown = [suite for suite in suites if suite not in _CIPHERS]
     if unknown:
         known = ", ".join(sorted(_CIPHERS))
-        raise ConfigError(f"tls.cipherSuites: no suite {unknown[0]}: known are {known}")
+        raise ConfigError(f"tls.cipherSuites: unknown cipher suite {unknown[0]}, available: {known}")
     try:
         context.set_ciphers(":".join(_CIPHERS[suite] for suite in suites))
     except ssl.SSLError:
         listed = ", ".join(suites)
-        raise ConfigError(f"tls.cipherSuites: the TLS library has none of {listed}: name others, or none") from None
+        raise ConfigError(f"tls.cipherSuites: the TLS library supports none of {listed}: choose others") from None
 
 
 def use_key_pair(context: ssl.SSLContext, key_pair: KeyPair, origin: str) -> None:
-    """Show a key pair to every connection from now on; raises ConfigError, which names the origin of the pair."""
+    """Use a key pair for new connections; raises ConfigError with the origin of the pair."""
     try:
         load_key_pair(context, key_pair)
     except (ssl.SSLError, OSError, ValueError):
-        raise ConfigError(f"{origin}: tls.crt and tls.key are no matching PEM pair: replace both") from None
+        raise ConfigError(f"{origin}: tls.crt and tls.key are not a matching PEM pair: replace both") from None
 
 
 def verify_clients(context: ssl.SSLContext, authorities: Path) -> None:
-    """Ask clients for a certificate, and verify what they show by a file of authorities; raises ConfigError.
+    """Request client certificates, and verify them with a CA bundle; raises ConfigError.
 
-    A client without a certificate passes the handshake: whether it needs one depends on what it asks for.
+    Clients without a certificate pass the handshake, because whether one is needed depends on the request.
     """
     try:
         context.load_verify_locations(cafile=authorities)
     except OSError as error:
         why = "no certificates in PEM" if isinstance(error, ssl.SSLError) else error.strerror
-        raise ConfigError(f"{authorities}: {why}: name a file with the authorities of API servers") from None
+        raise ConfigError(f"{authorities}: {why}: use a file with the CA certificates of API servers") from None
     context.verify_mode = ssl.CERT_OPTIONAL

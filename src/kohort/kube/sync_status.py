@@ -1,6 +1,6 @@
-"""Whether a cache shows the server as it is now, and if not, since when and why.
+"""Sync status of a cache: whether it is synced, and if not, since when and why.
 
-Live means: listed, and a watch is open at this moment. A cache that was live once is not live, it is stale.
+Synced means listed, with an open watch. A cache that lost its watch is stale.
 """
 
 import asyncio
@@ -12,28 +12,28 @@ from kohort.kube.clock import Clock
 
 
 class SyncState(StrEnum):
-    """How a cache stands to its server."""
+    """Sync states of a cache."""
 
     STARTING = "starting"
-    """Not listed yet: what is missing here may exist."""
-    LIVE = "live"
+    """Not listed yet: missing objects may exist."""
+    SYNCED = "synced"
     STALE = "stale"
-    """Listed once, cut off now: what is here may be gone or different."""
+    """Listed, but the watch is lost: objects may have changed or been deleted."""
     STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True)
 class SyncStatus:
-    """A state, since when it holds, and why it is not better."""
+    """A sync state, since when, and why the cache is not synced."""
 
     state: SyncState
     since: datetime
     why: str = ""
 
     @property
-    def is_live(self) -> bool:
-        """Whether the cache follows the server now."""
-        return self.state is SyncState.LIVE
+    def is_synced(self) -> bool:
+        """Whether the cache is synced now."""
+        return self.state is SyncState.SYNCED
 
     def __str__(self) -> str:
         reason = f": {self.why}" if self.why else ""
@@ -41,34 +41,34 @@ class SyncStatus:
 
 
 class SyncTracker:
-    """The freshness of one cache as it changes."""
+    """Tracks the sync status of one cache."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._live = asyncio.Event()
+        self._synced = asyncio.Event()
         self._listed = False
-        self.freshness = SyncStatus(SyncState.STARTING, clock.wall(), "not started")
+        self.sync_status = SyncStatus(SyncState.STARTING, clock.wall(), "not started")
 
-    def live(self) -> None:
+    def synced(self) -> None:
         """The watch is open."""
         self._listed = True
-        self._change(SyncState.LIVE, "")
-        self._live.set()
+        self._change(SyncState.SYNCED, "")
+        self._synced.set()
 
-    def cut_off(self, why: str) -> None:
-        """There is no watch; the first moment of that counts, and the latest reason."""
-        self._live.clear()
+    def watch_lost(self, why: str) -> None:
+        """The watch is lost; keeps the time of the first loss, and the latest reason."""
+        self._synced.clear()
         self._change(SyncState.STALE if self._listed else SyncState.STARTING, why)
 
     def stopped(self) -> None:
-        """Nobody follows the server any more."""
-        self._live.clear()
+        """The reflector stopped."""
+        self._synced.clear()
         self._change(SyncState.STOPPED, "stopped")
 
-    async def wait_live(self) -> None:
-        """Return as soon as the cache is live."""
-        await self._live.wait()
+    async def wait_for_sync(self) -> None:
+        """Wait until the cache is synced."""
+        await self._synced.wait()
 
     def _change(self, state: SyncState, why: str) -> None:
-        since = self.freshness.since if state is self.freshness.state else self._clock.wall()
-        self.freshness = SyncStatus(state, since, why)
+        since = self.sync_status.since if state is self.sync_status.state else self._clock.wall()
+        self.sync_status = SyncStatus(state, since, why)

@@ -1,6 +1,6 @@
-"""TLS contexts from trust and key pair, made again only when one of them has changed.
+"""Client TLS contexts, recreated only when the CA bundle or key pair changes.
 
-Python loads key pairs from files only: an inline one stands in a private file for the moment of loading.
+Python loads key pairs only from files: an inline one is written to a private temporary file while it is loaded.
 """
 
 import ssl
@@ -14,7 +14,7 @@ from kohort.kube.errors import ConfigError
 
 
 class TlsContexts:
-    """The context for the trust and key pair of the moment."""
+    """The TLS context for the current CA bundle and key pair."""
 
     def __init__(self, trust: ServerTrust, origin: str) -> None:
         self._trust = trust
@@ -23,7 +23,7 @@ class TlsContexts:
         self._context: ssl.SSLContext | None = None
 
     def context(self, key_pair: KeyPair | None) -> ssl.SSLContext:
-        """A context that trusts as configured and shows the key pair; raises ConfigError."""
+        """A context with the configured trust and this client certificate; raises ConfigError."""
         authority = self._trust.authority
         wanted = (authority.stamp() if authority else None, key_pair)
         if self._context is None or wanted != self._made_for:
@@ -37,7 +37,7 @@ class TlsContexts:
             try:
                 load_key_pair(context, key_pair)
             except (ssl.SSLError, OSError, ValueError):
-                raise self._problem("the client certificate and key are no matching PEM pair: log in again") from None
+                raise self._problem("client certificate and key are not a matching PEM pair: log in again") from None
         return context
 
     def _trusting(self) -> ssl.SSLContext:
@@ -45,8 +45,8 @@ class TlsContexts:
         try:
             context = ssl.create_default_context(cadata=authority.read().decode() if authority else None)
         except (ssl.SSLError, ValueError):
-            raise self._problem("the certificate-authority is no PEM certificate: give the cluster's CA") from None
-        # API servers' own authorities are often older than the flags that newer Pythons insist on.
+            raise self._problem("certificate-authority is not a PEM certificate: use the CA of the cluster") from None
+        # CA certificates of clusters often predate the strict flags of newer Python versions.
         context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
         if self._trust.insecure:
             context.check_hostname = False
@@ -58,7 +58,7 @@ class TlsContexts:
 
 
 def load_key_pair(context: ssl.SSLContext, key_pair: KeyPair) -> None:
-    """Let a context show this key pair from its next connection on; raises SSLError, OSError or ValueError."""
+    """Use a key pair for new connections of a context; raises SSLError, OSError or ValueError."""
     with tempfile.TemporaryDirectory(prefix="kohort-") as folder:
         file = Path(folder) / "pair.pem"
         file.touch(mode=0o600)

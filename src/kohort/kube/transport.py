@@ -1,7 +1,7 @@
-"""The one seam between Kohort and an API server: requests go in, answers come out.
+"""The transport interface between Kohort and an API server.
 
-HTTP stands behind it, or the embedded server in the same process, or a test that breaks things. Identity (tokens,
-certificates, impersonation) belongs to the transport; retries and rate limits belong to the client above it.
+Implementations: HTTP, the embedded server in the same process, and tests that inject faults. Credentials and
+impersonation belong to the transport, retries and rate limits to the client.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -15,7 +15,7 @@ Query = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request; `path` is already quoted, `query` is not."""
+    """A request; `path` is already quoted, `query` is not."""
 
     method: str
     path: str
@@ -25,18 +25,18 @@ class Request:
 
     @property
     def target(self) -> str:
-        """Path and query as they stand in a URL."""
+        """Path and query as in a URL."""
         return f"{self.path}?{_encoded(self.query)}" if self.query else self.path
 
 
 @lru_cache(512)
 def _encoded(query: Query) -> str:
-    """The same few options stand in nearly all requests."""
+    """Cached: nearly all requests use the same few options."""
     return urlencode(query)
 
 
 class Response(Protocol):
-    """An answer whose head has arrived; whoever got it closes it, unless `read` returned."""
+    """A response whose head has been received; the caller closes it unless `read` returned."""
 
     @property
     def status(self) -> int:
@@ -45,29 +45,29 @@ class Response(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Headers under their usual spelling (`Retry-After`); values of repeated ones are joined by commas."""
+        """Headers with canonical names (`Retry-After`); values of repeated ones are joined by commas."""
         ...
 
     async def read(self) -> bytes:
-        """The whole body; raises TransportError when it does not arrive whole."""
+        """The whole body; raises TransportError if it is incomplete."""
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes; raises TransportError when it breaks off."""
+        """The body as it arrives; raises TransportError if it is incomplete."""
         ...
 
     async def close(self) -> None:
-        """Give up the rest."""
+        """Discard the rest."""
         ...
 
 
 class Transport(Protocol):
-    """Carries requests to one API server as one identity."""
+    """Sends requests to one API server with one identity."""
 
     async def send(self, request: Request, timeout: float) -> Response:
-        """Ask; `timeout` bounds the whole exchange, body included. Raises TransportError without an answer."""
+        """Send a request; `timeout` bounds the whole exchange including the body. Raises TransportError."""
         ...
 
     async def close(self) -> None:
-        """Release connections; open answers break off."""
+        """Close all connections, including open responses."""
         ...

@@ -1,6 +1,6 @@
-"""An open watch: the changes of one kind as they come.
+"""An open watch of one resource.
 
-A stream that ends in the middle of a line has lost something, however politely it closed.
+A stream that ends in the middle of a line has lost data, even if the connection was closed regularly.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 class Watch(Generic[T]):
-    """Changes, one by one or as many as came together; ends when the server ends the watch."""
+    """Watch events, one by one or in batches; ends when the server ends the watch."""
 
     def __init__(self, response: Response, kind: ResourceType[T]) -> None:
         self._response = response
         self._kind = kind
 
     async def batches(self) -> AsyncIterator[Iterator[WatchEvent[T]]]:
-        """Changes that came in one chunk, decoded as they are taken; take them all."""
+        """Events that arrived in one chunk, decoded lazily; consume each batch completely."""
         lines = LineSplitter()
         async for chunk in self._response.chunks():
             yield decode_events(lines.feed(chunk), self._kind)

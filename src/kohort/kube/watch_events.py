@@ -1,6 +1,6 @@
-"""The frames of a watch: one JSON object per line, of any length, cut anywhere by the network.
+"""Decodes watch events: one JSON object per line, of any length, fragmented by the network.
 
-A whole chunk is decoded at a time: one turn of the event loop per chunk instead of one per event.
+A whole chunk is decoded at a time, which takes one event loop iteration per chunk instead of one per event.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from kohort.kube.resource_types import Data, PartialObjectMetadata, ResourceType
 T = TypeVar("T")
 
 MAX_FRAME = 64 * 1024 * 1024
-"""Bytes after which a line is no object any more: far above what an API server stores."""
+"""Maximum bytes of a line: far above the size limit of objects."""
 
 
 class WatchEventType(StrEnum):
-    """What happened to an object, or that nothing did up to a revision."""
+    """The type of a watch event."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -34,7 +34,7 @@ _TYPES: dict[str, WatchEventType] = {str(each): each for each in WatchEventType}
 
 
 class WatchEvent(NamedTuple, Generic[T]):
-    """One event of a watch; a bookmark has no object."""
+    """A watch event; a bookmark has no object."""
 
     type: WatchEventType
     version: str
@@ -47,7 +47,7 @@ class _Frame(View):
 
 
 class LineSplitter:
-    """Cuts chunks into lines and keeps what is not complete yet."""
+    """Splits chunks into lines, and keeps the incomplete rest."""
 
     def __init__(self, limit: int = MAX_FRAME) -> None:
         self._limit = limit
@@ -69,23 +69,23 @@ class LineSplitter:
 
     @property
     def is_cut(self) -> bool:
-        """Whether a line has begun that did not end."""
+        """Whether an incomplete line is left."""
         return bool(self._rest)
 
     def _keep(self, part: bytes) -> None:
         self._rest.append(part)
         self._size += len(part)
         if self._size > self._limit:
-            raise LostResponseError(f"a line of the watch is longer than {self._limit} bytes")
+            raise LostResponseError(f"a watch event exceeds {self._limit} bytes")
 
 
 def decode_events(lines: list[bytes], kind: ResourceType[T]) -> Iterator[WatchEvent[T]]:
-    """The events that lines tell of; raises StatusError for an error event, LostAnswerError for what is no event."""
+    """Decodes events; raises StatusError for an error event, LostResponseError for malformed events."""
     for line in lines:
         try:
             yield _change(decode(line, _Frame), kind)
         except DecodeError as error:
-            raise LostResponseError(f"the watch sent what is no event: {error}") from None
+            raise LostResponseError(f"malformed watch event: {error}") from None
 
 
 def _change(frame: _Frame, kind: ResourceType[T]) -> WatchEvent[T]:
@@ -94,7 +94,7 @@ def _change(frame: _Frame, kind: ResourceType[T]) -> WatchEvent[T]:
         raise StatusError.from_status(status if isinstance(status, dict) else {})
     what = _TYPES.get(frame.type)
     if what is None:
-        raise LostResponseError(f"the watch sent an event of unknown type {frame.type[:40]!r}")
+        raise LostResponseError(f"unknown watch event type {frame.type[:40]!r}")
     if what is WatchEventType.BOOKMARK:
         return WatchEvent(what, decode(frame.object, PartialObjectMetadata).metadata.resource_version, None)
     return _object_change(what, frame.object, kind)

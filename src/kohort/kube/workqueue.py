@@ -1,6 +1,7 @@
-"""Keys that wait for work: each at most once, by priority, and never worked on twice at a time.
+"""Rate-limited work queue with priorities: a key is queued at most once, and never processed concurrently.
 
-Level-triggered: a key says "look again", not what happened. One that comes while it is worked on waits for its turn.
+Level-triggered: a key carries no information on changes. A key that is added while it is processed is queued again
+after.
 """
 
 import asyncio
@@ -13,31 +14,31 @@ from typing import Generic, TypeVar
 
 from kohort.kube.backoff import Backoff
 from kohort.kube.clock import Clock
-from kohort.kube.metrics import NO_METRICS, Labels, MetricsSink
+from kohort.kube.metrics import NO_METRICS, MetricLabels, MetricsSink
 from kohort.kube.rate_limiter import TokenBucket
 
 K = TypeVar("K")
 
 
 class ShutDownError(Exception):
-    """The queue gives out nothing any more."""
+    """The queue is shut down."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryLimits:
-    """How patiently failed keys come back: each by itself, and all together."""
+    """Rate limits of retries, per key and overall."""
 
     backoff: Backoff = field(default=Backoff(base=0.005, cap=300.0, jitter=0.0))
     rate: float = 10.0
     burst: int = 100
 
 
-USUAL_LIMITS = RetryLimits()
+DEFAULT_RETRY_LIMITS = RetryLimits()
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """A key in the queue: its place, and when it came."""
+    """A queued key: its priority, and since when."""
 
     priority: int
     since: float
@@ -47,10 +48,14 @@ class WorkQueue(Generic[K]):
     """A queue of keys for a number of workers."""
 
     def __init__(
-        self, clock: Clock, name: str = "", limits: RetryLimits = USUAL_LIMITS, metrics: MetricsSink = NO_METRICS
+        self,
+        clock: Clock,
+        name: str = "",
+        limits: RetryLimits = DEFAULT_RETRY_LIMITS,
+        metrics: MetricsSink = NO_METRICS,
     ) -> None:
         self._clock = clock
-        self._labels: Labels = {"queue": name}
+        self._labels: MetricLabels = {"queue": name}
         self._metrics = metrics
         self._backoff = limits.backoff
         self._bucket = TokenBucket(clock, limits.rate, limits.burst)
@@ -61,25 +66,25 @@ class WorkQueue(Generic[K]):
         self._delayed = _Delayed[K](clock, self.add)
         self._failures: dict[K, int] = {}
         self._idle: deque[asyncio.Future[None]] = deque()
-        """Workers with nothing to do; each key wakes one of them."""
+        """Idle workers; each key wakes one of them."""
         self._closed = False
 
     def __len__(self) -> int:
-        """How many keys wait for a worker now."""
+        """The number of queued keys."""
         return len(self._waiting)
 
     @property
     def delayed(self) -> int:
-        """How many keys wait for their time."""
+        """The number of keys with a delay."""
         return len(self._delayed)
 
     @property
     def in_flight(self) -> int:
-        """How many keys are being worked on."""
+        """The number of keys that are being processed."""
         return len(self._running)
 
     def add(self, key: K, priority: int = 0) -> None:
-        """Have the key looked at, the higher priorities first; a key that waits keeps the higher one."""
+        """Queue a key, higher priorities first; a queued key keeps the higher priority."""
         if self._closed:
             return
         if key in self._running:
@@ -93,14 +98,14 @@ class WorkQueue(Generic[K]):
             self._wake_one()
 
     def add_after(self, key: K, seconds: float, priority: int = 0) -> None:
-        """Have the key looked at later; of several times the earliest counts."""
+        """Queue a key after a delay; of several delays the earliest counts."""
         if seconds <= 0:
             self.add(key, priority)
         elif not self._closed:
             self._delayed.add(key, seconds, priority)
 
     def retry(self, key: K, priority: int = 0) -> float:
-        """Have the key looked at again after a failure, later each time; returns the wait."""
+        """Queue a key after a failure, with backoff; returns the delay."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         wait = max(self._backoff.steady(failures), self._bucket.reserve())
         self._metrics.count("workqueue_retries", self._labels)
@@ -108,15 +113,15 @@ class WorkQueue(Generic[K]):
         return wait
 
     def forget(self, key: K) -> None:
-        """The key did well: its next failure is its first."""
+        """Reset the backoff of a key after success."""
         self._failures.pop(key, None)
 
     def failures(self, key: K) -> int:
-        """How often the key has failed in a row."""
+        """The number of consecutive failures of a key."""
         return self._failures.get(key, 0)
 
     async def get(self) -> K:
-        """The next key; it is the caller's until `done`. Raises ShutDownError when the queue is closed."""
+        """The next key; the caller processes it and calls `done`. Raises ShutDownError when the queue is shut down."""
         while True:
             if self._closed:
                 raise ShutDownError
@@ -125,13 +130,13 @@ class WorkQueue(Generic[K]):
             await self._woken()
 
     def done(self, key: K) -> None:
-        """The caller is through with the key; what came for it meanwhile is queued now."""
+        """Mark a key as processed; if it was added meanwhile, it is queued now."""
         again = self._running.pop(key, None)
         if again is not None:
             self.add(key, again.priority)
 
     def shut_down(self) -> None:
-        """Give out nothing any more, take nothing any more; what is in flight stays its workers'."""
+        """Return and accept no more keys; keys in flight stay with their workers."""
         self._closed = True
         self._delayed.stop()
         self._waiting.clear()
@@ -140,7 +145,7 @@ class WorkQueue(Generic[K]):
             self._wake_one()
 
     async def _woken(self) -> None:
-        """Be idle until a key comes; one that came for a worker who is cancelled at that moment wakes another."""
+        """Wait for a key; if the worker is cancelled just when it was woken, another one is woken."""
         idle = asyncio.get_running_loop().create_future()
         self._idle.append(idle)
         try:
@@ -176,7 +181,7 @@ class WorkQueue(Generic[K]):
 
 
 class _Delayed(Generic[K]):
-    """Keys whose time has not come, and one task that waits for the next of them."""
+    """Keys with a delay, and a task that waits for the next of them."""
 
     def __init__(self, clock: Clock, release: Callable[[K, int], None]) -> None:
         self._clock = clock

@@ -34,7 +34,7 @@ class Manager:
         """Why caches are not synced; empty if they are."""
         if self.context is None:
             return "not listed yet"
-        return "; ".join(f"{kind} is {status}" for kind, status in self.context.informers.not_live().items())
+        return "; ".join(f"{kind} is {status}" for kind, status in self.context.informers.not_synced().items())
 
     def certificate_problem(self) -> str:
         """Why webhooks cannot be served; empty if they can."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.gates import FeatureGates, Gate
 from kohort.engine.engine import Engine
+from kohort.kube.access_reviews import AccessReviewer
 from kohort.kube.client import Client
-from kohort.kube.reviews import Reviews
 from kohort.manager.front_proxy import running_front_proxy_watch
 from kohort.manager.options import MetricsExposure
 from kohort.metrics.registry import MetricsRegistry
@@ -59,7 +59,7 @@ async def running_metrics_server(
         elif exposure is MetricsExposure.PLAIN:
             yield await stack.enter_async_context(listening(metrics_app(registry, allow_all), address, "metrics"))
         else:
-            app = metrics_app(registry, AuthorizationFilter(Reviews(dependencies.client)).admit)
+            app = metrics_app(registry, AuthorizationFilter(AccessReviewer(dependencies.client)).admit)
             tls = dependencies.certificates.context(configuration.tls)
             yield await stack.enter_async_context(listening(app, address, "metrics", tls))
 
@@ -75,7 +75,7 @@ async def running_visibility_server(
         return
     tls = dependencies.certificates.context(dependencies.configuration.tls)
     async with running_front_proxy_watch(dependencies.client, tls) as proxy:
-        authorization = AuthorizationFilter(Reviews(dependencies.client), proxy)
+        authorization = AuthorizationFilter(AccessReviewer(dependencies.client), proxy)
         app = visibility_app(engine, authorization.admit)
         async with listening(app, address, "visibility", tls) as bound:
             yield bound

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from kohort.kube.access_reviews import AccessAttributes, AccessReviewer, AuthenticatedUser
 from kohort.kube.errors import StatusError
-from kohort.kube.reviews import Act, Reviews, User
 from kohort.web.front_proxy import NO_PROXY, FrontProxyVerifier
 
 log = logging.getLogger(__name__)
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Admit = Callable[[web.Request, Act], Awaitable[None]]
+Admit = Callable[[web.Request, AccessAttributes], Awaitable[None]]
 """Raises a StatusError if the request is not authorized."""
 
 
-async def allow_all(_request: web.Request, _act: Act) -> None:
+async def allow_all(_request: web.Request, _act: AccessAttributes) -> None:
     """Authorize every request."""
 
 
@@ -30,29 +30,29 @@ def no_front_proxy() -> FrontProxyVerifier:
 class AuthorizationFilter:
     """Admits requests that the API server authorizes."""
 
-    reviews: Reviews
+    reviews: AccessReviewer
     proxy: Callable[[], FrontProxyVerifier] = no_front_proxy
 
-    async def admit(self, request: web.Request, act: Act) -> None:
+    async def admit(self, request: web.Request, act: AccessAttributes) -> None:
         """Raise a 401 or 403 unless the user is authorized (API-104)."""
         user = await self._user(request)
         if not await self.reviews.allows(user, act):
             raise StatusError(403, "Forbidden", f'User "{user.name}" cannot {act}')
 
-    async def _user(self, request: web.Request) -> User:
+    async def _user(self, request: web.Request) -> AuthenticatedUser:
         user = self._user_by_front_proxy(request) or await self._user_by_token(request)
         if user is None:
             raise StatusError(401, "Unauthorized", "Unauthorized")
         return user
 
-    def _user_by_front_proxy(self, request: web.Request) -> User | None:
+    def _user_by_front_proxy(self, request: web.Request) -> AuthenticatedUser | None:
         """The user from the front proxy's headers, which are trusted only with the proxy's client certificate."""
         connection = request.transport.get_extra_info("ssl_object") if request.transport else None
         certificate = connection.getpeercert(binary_form=True) if connection else None
         proxy = self.proxy()
         return proxy.user_in(request.headers) if certificate and proxy.trusts(certificate) else None
 
-    async def _user_by_token(self, request: web.Request) -> User | None:
+    async def _user_by_token(self, request: web.Request) -> AuthenticatedUser | None:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             return None

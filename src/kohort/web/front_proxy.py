@@ -20,7 +20,7 @@ from multidict import CIMultiDictProxy
 
 from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey
-from kohort.kube.reviews import User
+from kohort.kube.access_reviews import AuthenticatedUser
 
 log = logging.getLogger(__name__)
 
@@ -51,13 +51,13 @@ class FrontProxyVerifier:
         names = {str(each.value) for each in found.subject.get_attributes_for_oid(NameOID.COMMON_NAME)}
         return not self.allowed_names or bool(names & set(self.allowed_names))
 
-    def user_in(self, headers: CIMultiDictProxy[str]) -> User | None:
+    def user_in(self, headers: CIMultiDictProxy[str]) -> AuthenticatedUser | None:
         """The user in the headers, or None."""
         name = next((value for header in self.user_headers if (value := headers.get(header))), "")
         if not name:
             return None
         groups = tuple(value for header in self.group_headers for value in headers.getall(header, ()))
-        return User(name, groups, tuple(sorted(self._extra(headers).items())))
+        return AuthenticatedUser(name, groups, tuple(sorted(self._extra(headers).items())))
 
     def _extra(self, headers: CIMultiDictProxy[str]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}

@@ -8,7 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
-from kohort.kube.reviews import Act
+from kohort.kube.access_reviews import AccessAttributes
 from kohort.metrics.registry import CONTENT_TYPE, MetricsRegistry
 from kohort.web.authorization import Admit, errors_as_status
 
@@ -21,7 +21,7 @@ def metrics_app(registry: MetricsRegistry, admit: Admit) -> web.Application:
     """An application that serves the page to authorized clients."""
 
     async def page(request: web.Request) -> web.StreamResponse:
-        await admit(request, Act("get", path=PATH))
+        await admit(request, AccessAttributes("get", path=PATH))
         response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE})
         await response.prepare(request)
         await _write(response, registry)

@@ -161,7 +161,7 @@ async def running_world() -> AsyncIterator[World]:
         network = FaultyTransport(cluster.core.transport(ADMIN), cluster.clock)
         meddler = Meddler(network)
         async with running_cleanup(Client(meddler, cluster.clock)) as collector:
-            await collector.monitors.wait_live()
+            await collector.monitors.wait_for_sync()
             yield World(cluster, network, meddler, collector)
 
 

@@ -147,7 +147,7 @@ async def workshop(*makes: Make) -> AsyncIterator[Workshop]:
         informers = SharedInformerFactory(client)
         controllers = [make(client, informers) for make in makes]
         informers.start()
-        await informers.wait_live()
+        await informers.wait_for_sync()
         for controller in controllers:
             controller.start()
         try:

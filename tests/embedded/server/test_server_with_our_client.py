@@ -38,7 +38,7 @@ async def test_an_informer_ends_equal_to_a_list(cluster: Cluster) -> None:
     informers = SharedInformerFactory(client_of(cluster))
     informer = informers.of(ConfigMap)
     informers.start()
-    await informers.wait_live()
+    await informers.wait_for_sync()
     for index in range(30):
         place = "team" if index % 2 else "default"
         await cluster.create(config_map(f"m{index}", namespace=place))
@@ -55,7 +55,7 @@ async def test_an_informer_finds_its_way_after_compaction(cluster: Cluster) -> N
     informers = SharedInformerFactory(client_of(cluster))
     informer = informers.of(ConfigMap)
     informers.start()
-    await informers.wait_live()
+    await informers.wait_for_sync()
     await cluster.create(config_map("a"))
     await cluster.core.store.compact(cluster.core.store.revision)
     await cluster.create(config_map("b"))

@@ -3,12 +3,14 @@
 Kohort writes the newer form (events.k8s.io) and reads either.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from kohort.api.core.objects import MicroTime, ObjectReference, ObjectView
 from kohort.api.meta import Time
 from kohort.api.resource import Resource
 from kohort.api.struct import View
+
+EventType = Literal["Normal", "Warning"]
 
 
 class EventSource(View):

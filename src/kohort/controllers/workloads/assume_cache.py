@@ -20,7 +20,7 @@ from kohort.controllers.workloads.interning import StructInterner
 from kohort.kube.assume_cache import AssumeCache, is_newer
 from kohort.kube.errors import MODIFIED, ErrorSubject, StatusError, conflict
 from kohort.kube.informer import Informer
-from kohort.kube.notifying_store import Handler
+from kohort.kube.notifying_store import EventHandler
 from kohort.kube.options import DeletionOptions, WriteOptions
 from kohort.kube.patches import MergePatch
 from kohort.kube.resource_types import ObjectIdentity, identity_of
@@ -62,7 +62,7 @@ class WorkloadAssumeCache(AssumeCache[Workload]):
         """Workloads with an owner reference to this UID, the oldest first."""
         return self._find(OWNER_UID, uid)
 
-    def subscribe(self, handler: Handler[Workload]) -> None:
+    def subscribe(self, handler: EventHandler[Workload]) -> None:
         """Call a handler with (old, new) for each watch event, without own writes."""
         self._informer.subscribe(handler)
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Generic, TypeVar
 from kohort.kube.client import Client
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.events import EventRecorder
-from kohort.kube.workqueue import USUAL_LIMITS, RetryLimits, WorkQueue
+from kohort.kube.workqueue import DEFAULT_RETRY_LIMITS, RetryLimits, WorkQueue
 
 K = TypeVar("K")
 
@@ -20,7 +20,7 @@ class BuiltinController(ABC, Generic[K]):
     NAME: ClassVar[str]
     WORKERS: ClassVar[int] = 4
     """Number of concurrent workers."""
-    LIMITS: ClassVar[RetryLimits] = USUAL_LIMITS
+    LIMITS: ClassVar[RetryLimits] = DEFAULT_RETRY_LIMITS
     """Backoff and rate limit of failed keys."""
 
     def __init__(self, client: Client) -> None:

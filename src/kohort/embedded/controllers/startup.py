@@ -52,7 +52,7 @@ class BuiltinControllers:
         self._starting = asyncio.create_task(self._start())
 
     async def _start(self) -> None:
-        await self.informers.wait_live()
+        await self.informers.wait_for_sync()
         for controller in self._controllers:
             controller.start()
             self._working.append(controller)

@@ -82,7 +82,7 @@ class Monitors:
         self._controller.queue.add(_DISCOVERY)
         self._controller.start()
 
-    async def wait_live(self) -> None:
+    async def wait_for_sync(self) -> None:
         """Waits until every resource has synced; those that have not after a while are skipped."""
         await self._discovered.wait()
         try:
@@ -92,7 +92,7 @@ class Monitors:
             log.warning("resource not synced yet, continuing without it: %s", ", ".join(unsynced))
 
     async def _all_live(self) -> None:
-        await asyncio.gather(*(monitor.informer.wait_live() for monitor in self._running.values()))
+        await asyncio.gather(*(monitor.informer.wait_for_sync() for monitor in self._running.values()))
 
     async def stop(self) -> None:
         """Stops watching."""

@@ -33,7 +33,7 @@ class CleanupControllers:
         self._tasks = [asyncio.create_task(self._recorder.run()), asyncio.create_task(self._work())]
 
     async def _work(self) -> None:
-        await self.monitors.wait_live()
+        await self.monitors.wait_for_sync()
         self.namespace_defaults.start()
         self.namespaces.start()
         self.garbage.start()

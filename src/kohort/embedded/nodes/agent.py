@@ -79,7 +79,7 @@ class NodeAgent:
         await self.registrar.start(site)
         self._informer.subscribe(self._on_change)
         self._tasks.append(asyncio.create_task(self._informer.run()))
-        await self._informer.wait_live()
+        await self._informer.wait_for_sync()
         self._controller.start(_WORKERS)
 
     async def stop(self) -> None:

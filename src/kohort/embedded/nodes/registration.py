@@ -82,7 +82,7 @@ class Registrar:
         """Registers all nodes; returns when each exists."""
         self.site = site
         self._tasks = [asyncio.create_task(self._informer.run())]
-        await self._informer.wait_live()
+        await self._informer.wait_for_sync()
         if self._addresses.needs_blocks:
             await self._pick_blocks()
         await _all(self._register, self._declared.values())

@@ -77,7 +77,7 @@ class PodScheduler:
         await self._recorder.flush()
 
     async def _run(self) -> None:
-        await self._informers.wait_live()
+        await self._informers.wait_for_sync()
         self._handlers.subscribe()
         for informer in self._informers:
             informer.subscribe(self._on_event)

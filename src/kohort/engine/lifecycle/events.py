@@ -4,12 +4,10 @@ An event belongs to the change it reports: if writing the change fails, the even
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 from kohort.api.conditions import truncate_note
+from kohort.api.core.events import EventType
 from kohort.api.kueue.v1beta2 import Workload
-
-WorkloadEventType = Literal["Normal", "Warning"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from kohort.jobs.objects import annotations, is_terminating, metadata, uid
 from kohort.jobs.ownership import ControllerPermissions
 from kohort.jobs.registry import FrameworkRegistry, group_kind
 from kohort.jobs.scope import is_owned_by, may_run, selects_namespace, workloads_of
+from kohort.kube.access_reviews import AccessReviewer
 from kohort.kube.errors import StatusError
-from kohort.kube.reviews import Reviews
 
 
 class JobContextBuilder:
@@ -31,7 +31,7 @@ class JobContextBuilder:
         self._context = context
         self._registry = registry
         self._reads = reads
-        self._rights = ControllerPermissions(Reviews(context.client))
+        self._rights = ControllerPermissions(AccessReviewer(context.client))
 
     async def build(self, obj: JsonObject, *, is_new: bool, author: UserInfo | None) -> JobContext:
         """The context of one request; raises RetryError if an owner cannot be found (JOB-3).

@@ -1,4 +1,4 @@
-"""Which API server to talk to, and as whom: kubeconfig files as kubectl reads them, or the pod's service account."""
+"""Loads the client configuration: kubeconfig files as kubectl reads them, or the pod's service account."""
 
 import os
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def home_directory() -> Path:
-    """The user's home; the root for one who has none, such as a number without a name in a container."""
+    """The home directory of the user; `/` for a user without one, such as a bare UID in a container."""
     try:
         return Path.home()
     except RuntimeError:
@@ -33,7 +33,7 @@ def home_directory() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ConfigOverrides:
-    """What the command line says about the server."""
+    """Options of the command line that select the server."""
 
     kubeconfig: Path | None = None
     context: str = ""
@@ -43,7 +43,7 @@ class ConfigOverrides:
 
 
 def load_client_config(choice: ConfigOverrides) -> ClientConfig:
-    """The file that was named, else KUBECONFIG, else the pod's service account, else ~/.kube/config."""
+    """Loads the given file, or KUBECONFIG, or the pod's service account, or ~/.kube/config, in this order."""
     if choice.kubeconfig is not None:
         return kubeconfig_access((choice.kubeconfig,), choice.context, choice.environment, choice.clock)
     if not choice.environment.get("KUBECONFIG") and not choice.context and is_in_cluster(choice.environment):
@@ -53,6 +53,6 @@ def load_client_config(choice: ConfigOverrides) -> ClientConfig:
 
 
 def default_kubeconfig_paths(environment: Mapping[str, str], home: Path | None = None) -> tuple[Path, ...]:
-    """The files that kubectl reads when none is named, the one that it writes to first."""
+    """The files that kubectl reads by default; it writes to the first of them."""
     listed = tuple(Path(part) for part in environment.get("KUBECONFIG", "").split(os.pathsep) if part)
     return listed or ((home or home_directory()) / ".kube" / "config",)

@@ -1,4 +1,4 @@
-"""What a transport needs to reach a server as somebody: address, trust, proxy, identity. Everything else made these."""
+"""The client configuration that a transport needs: server address, TLS trust, proxy, credentials."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,44 +6,43 @@ from typing import Protocol
 
 from kohort.kube.config.credential_files import Material
 from kohort.kube.config.secrets import KeyPair
-
-Headers = tuple[tuple[str, str], ...]
+from kohort.kube.http1.headers import Headers
 
 
 @dataclass(frozen=True, slots=True)
 class RequestCredentials:
-    """How one request shows who sends it."""
+    """Headers and client certificate that authenticate one request."""
 
     headers: Headers = field(default=(), repr=False)
     key_pair: KeyPair | None = None
 
 
 class Credentials(Protocol):
-    """Where logins come from; they may expire."""
+    """A source of request credentials, which may expire."""
 
     async def login(self) -> RequestCredentials:
-        """The login to use now; raises ConfigError."""
+        """The current credentials; raises ConfigError."""
         ...
 
     async def refused(self, login: RequestCredentials) -> bool:
-        """The server did not know this login; whether another one is worth a try."""
+        """Called when the server answered 401; whether a retry with other credentials makes sense."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ServerTrust:
-    """How the server shows who it is."""
+    """How the server's certificate is verified."""
 
     authority: Material | None = None
-    """The certificates that may vouch for the server; None for those of the system."""
+    """The CA bundle; None for the system's."""
     server_name: str = ""
-    """The name in its certificate, where that is not the one in the address."""
+    """The name in the server's certificate, if it differs from the host of the address."""
     insecure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """Somebody else in whose name requests are made."""
+    """The user to impersonate in requests."""
 
     user: str = ""
     uid: str = ""
@@ -51,7 +50,7 @@ class Impersonation:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def headers(self) -> Headers:
-        """As headers; none where nobody is impersonated."""
+        """The impersonation headers; none without impersonation."""
         named = (("Impersonate-User", self.user), ("Impersonate-Uid", self.uid))
         extra = ((f"Impersonate-Extra-{key}", value) for key, values in self.extra.items() for value in values)
         groups = (("Impersonate-Group", group) for group in self.groups)
@@ -60,7 +59,7 @@ class Impersonation:
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """A way to one server."""
+    """Configuration of a client of one server."""
 
     server: str
     credentials: Credentials

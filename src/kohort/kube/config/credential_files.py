@@ -1,4 +1,4 @@
-"""Content that stands in a kubeconfig or in a file beside it; a file that changed is read again: secrets rotate."""
+"""Inline content of a kubeconfig, or a file that it names; a changed file is read again, because secrets rotate."""
 
 import os
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ Stamp = tuple[int, int, int]
 
 
 def read_file(path: Path, what: str) -> bytes:
-    """The content of a file that a configuration names."""
+    """The content of a file that a configuration names; raises ConfigError."""
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{what} {path} can't be read ({error.strerror}): check that the file is there") from None
+        raise ConfigError(f"cannot read {what} {path}: {error.strerror}") from None
 
 
 def _stamp(path: Path) -> Stamp | None:
-    """What changes whenever the file does, as far as that can be seen without reading it."""
+    """A value that changes with the file, from its metadata."""
     try:
         found = os.stat(path)
     except OSError:
@@ -29,21 +29,21 @@ def _stamp(path: Path) -> Stamp | None:
 
 @dataclass(frozen=True, slots=True)
 class InlineContent:
-    """Content that stands in the configuration itself."""
+    """Inline content."""
 
     content: bytes = field(repr=False)
 
     def read(self) -> bytes:
-        """Always the same."""
+        """The content, which never changes."""
         return self.content
 
     def stamp(self) -> Stamp | None:
-        """Never changes."""
+        """Always the same."""
         return None
 
 
 class RotatingFile:
-    """Content of a file that somebody else may replace at any time."""
+    """Content of a file that may be replaced at any time."""
 
     def __init__(self, path: Path, what: str) -> None:
         self.path = path
@@ -55,7 +55,7 @@ class RotatingFile:
         return f"Rotating({str(self.path)!r})"
 
     def read(self) -> bytes:
-        """The content now; the last one while the file is being replaced."""
+        """The current content; the previous one while the file is being replaced."""
         stamp = _stamp(self.path)
         if self._content is None or (stamp is not None and stamp != self._stamp):
             self._content = read_file(self.path, self._what)
@@ -63,7 +63,7 @@ class RotatingFile:
         return self._content
 
     def stamp(self) -> Stamp | None:
-        """Changes when the content may have."""
+        """A value that changes with the content."""
         return _stamp(self.path)
 
 
@@ -71,7 +71,7 @@ Material = InlineContent | RotatingFile
 
 
 def material(data: SecretValue | str, file: str, base: Path, what: str) -> Material | None:
-    """Inline data (which wins) or a file relative to its kubeconfig; None where neither is given."""
+    """Inline data, which takes precedence, or a file relative to its kubeconfig; None if neither is given."""
     text = data.value if isinstance(data, SecretValue) else data
     if text:
         return InlineContent(from_base64(text, f"{what}-data"))

@@ -1,37 +1,38 @@
-"""Credentials that need no program: tokens, passwords, client certificates, in the configuration or in files."""
+"""Static credentials: tokens, passwords and client certificates, inline or in files."""
 
 import base64
 from dataclasses import dataclass
 
-from kohort.kube.config.client_config import Headers, RequestCredentials
+from kohort.kube.config.client_config import RequestCredentials
 from kohort.kube.config.credential_files import Material
 from kohort.kube.config.secrets import KeyPair, SecretValue
 from kohort.kube.errors import ConfigError
+from kohort.kube.http1.headers import Headers
 
 
 def bearer(token: str) -> Headers:
-    """The header that carries a token."""
+    """The Authorization header with a bearer token."""
     return (("Authorization", f"Bearer {token}"),)
 
 
 @dataclass(frozen=True, slots=True)
 class StaticCredentials:
-    """What a kubeconfig's user says directly; files are looked at anew for each login."""
+    """Credentials of a kubeconfig user; files are checked for changes at each request."""
 
     token: Material | None = None
     fallback_token: SecretValue | None = None
-    """For when the token file can't be read."""
+    """Used if the token file cannot be read."""
     username: str = ""
     password: SecretValue | None = None
     certificate: Material | None = None
     key: Material | None = None
 
     async def login(self) -> RequestCredentials:
-        """The login as the files stand now."""
+        """The credentials from the current content of the files."""
         return RequestCredentials(self._headers(), self._key_pair())
 
     async def refused(self, login: RequestCredentials) -> bool:
-        """Worth a try when a file has changed meanwhile."""
+        """Retries if a file has changed since."""
         return await self.login() != login
 
     def _headers(self) -> Headers:

@@ -1,6 +1,6 @@
-"""Credentials from a program, as cloud providers have them: run it, keep what it prints until it expires or is refused.
+"""Credentials from an exec plugin: its output is cached until it expires or the server rejects it.
 
-Both versions of the contract, `client.authentication.k8s.io/v1` and `v1beta1`; the answer must be of the version asked.
+Supports `client.authentication.k8s.io/v1` and `v1beta1`; the output must have the configured version.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ from kohort.kube.errors import ConfigError
 GROUP = "client.authentication.k8s.io"
 VERSIONS = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
 LONGEST_RUN = 60.0
-"""Seconds that a program may take when nobody types; ten times that when somebody does."""
+"""Seconds that a plugin may run; ten times as long if it is interactive."""
 SHORTEST_INTERVAL = 5.0
-"""Seconds between two runs: a login that is refused for ever must not start a program per request."""
+"""Minimum seconds between two runs: credentials that are always rejected must not start a process per request."""
 
 
 class _Status(msgspec.Struct, rename="camel"):
@@ -53,7 +53,7 @@ class _Kept:
 
 
 class ExecCredentials:
-    """What a program says, as long as it holds."""
+    """Credentials from an exec plugin."""
 
     def __init__(
         self, plugin: ExecPluginConfig, file: Path, cluster: Json, environment: Mapping[str, str], clock: Clock
@@ -69,14 +69,14 @@ class ExecCredentials:
             raise self._problem(f"apiVersion {plugin.api_version!r} is not supported: use {VERSIONS[0]}")
 
     async def login(self) -> RequestCredentials:
-        """What is kept, or what a new run gives."""
+        """The cached credentials, or those of a new run."""
         async with self._lock:
             if self._kept is None or self._is_over(self._kept):
                 self._kept = await self._run()
             return self._kept.login
 
     async def refused(self, login: RequestCredentials) -> bool:
-        """Forget the login, unless it is so new that another would be no better."""
+        """Drops the cached credentials, unless they are so new that another run would return the same."""
         async with self._lock:
             kept = self._kept
             if kept is None or kept.login != login:
@@ -101,7 +101,7 @@ class ExecCredentials:
             )
         except OSError as error:
             hint = f" ({self._plugin.install_hint.strip()})" if self._plugin.install_hint else ""
-            raise self._problem(f"can't be started: {error.strerror}: install it{hint}") from None
+            raise self._problem(f"failed to start: {error.strerror}: install it{hint}") from None
         output = await self._output(process, LONGEST_RUN * (10 if interactive else 1))
         return self._understood(output)
 
@@ -109,13 +109,13 @@ class ExecCredentials:
         try:
             output, _ = await within(self._clock, seconds, process.communicate())
         except TimeoutError:
-            raise self._problem(f"did not end in {seconds:g} s: run it by hand to see why") from None
+            raise self._problem(f"timed out after {seconds:g} s: run it manually to see why") from None
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
         if process.returncode != 0:
-            raise self._problem(f"ended with code {process.returncode}: run it by hand to see why")
+            raise self._problem(f"exited with code {process.returncode}: run it manually to see why")
         return output
 
     def _understood(self, output: bytes) -> _Kept:
@@ -141,11 +141,11 @@ class ExecCredentials:
         mode = self._plugin.interactive_mode or "IfAvailable"
         has_terminal = sys.stdin is not None and sys.stdin.isatty()
         if mode == "Always" and not has_terminal:
-            raise self._problem("wants to ask somebody (interactiveMode Always), and there is no terminal")
+            raise self._problem("requires a terminal (interactiveMode Always), and stdin is none")
         return has_terminal and mode != "Never"
 
     def _command(self) -> str:
-        """A command with a slash is relative to its kubeconfig, one without is looked for on PATH."""
+        """The executable: with a slash relative to its kubeconfig, otherwise from PATH."""
         command = self._plugin.command
         return str(self._file.parent / command) if os.sep in command else command
 
@@ -158,4 +158,4 @@ class ExecCredentials:
         return {**self._environment, **own, "KUBERNETES_EXEC_INFO": json.dumps(info)}
 
     def _problem(self, what: str) -> ConfigError:
-        return ConfigError(f"{self._file}: credential program {self._plugin.command!r} {what}")
+        return ConfigError(f"{self._file}: exec plugin {self._plugin.command!r} {what}")

@@ -1,6 +1,6 @@
-"""What stands in kubeconfig files, and how several of them become one: the first file that names a thing has it.
+"""Reads and merges kubeconfig files: the first file that defines an entry wins.
 
-Nothing here prints a value of a file, since any may be a secret.
+No message contains a value of a file, because any of them may be secret.
 """
 
 from dataclasses import dataclass, field
@@ -22,21 +22,21 @@ EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 
 
 class _Hidden(msgspec.Struct, metaclass=FrozenMeta, frozen=True, rename="kebab"):
-    """A part of a file, which does not show what it holds."""
+    """A part of a file, hidden in its repr."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(<hidden>)"
 
 
 class Extension(_Hidden):
-    """Something a tool keeps beside a cluster."""
+    """An extension that a tool stores with a cluster."""
 
     name: str = ""
     extension: Any = None
 
 
 class KubeconfigCluster(_Hidden):
-    """A server and how to trust it."""
+    """A server and its TLS settings."""
 
     server: str = ""
     tls_server_name: str = ""
@@ -48,19 +48,19 @@ class KubeconfigCluster(_Hidden):
 
     @property
     def exec_config(self) -> Json:
-        """What the cluster has to say to an exec plugin."""
+        """The cluster's configuration for exec plugins."""
         return next((one.extension for one in self.extensions if one.name == EXEC_EXTENSION), None)
 
 
 class EnvironmentVariable(_Hidden):
-    """A variable for an exec plugin."""
+    """An environment variable for an exec plugin."""
 
     name: str
     value: str = ""
 
 
 class ExecPluginConfig(_Hidden, rename="camel"):
-    """A program that prints credentials."""
+    """An exec plugin."""
 
     command: str
     api_version: str = ""
@@ -72,14 +72,14 @@ class ExecPluginConfig(_Hidden, rename="camel"):
 
 
 class AuthProvider(_Hidden):
-    """A login built into clients, of which only oidc is left."""
+    """A legacy auth provider; only oidc is supported."""
 
     name: str
     config: dict[str, str] = {}
 
 
 class KubeconfigUser(_Hidden):
-    """How to show who one is."""
+    """Credentials of a user."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -129,7 +129,7 @@ class _File(_Hidden):
 
 @dataclass(frozen=True, slots=True)
 class Sourced(Generic[T]):
-    """A part of a kubeconfig and the file it stands in, to which its paths are relative."""
+    """An entry of a kubeconfig with its file, to which its paths are relative."""
 
     value: T
     file: Path
@@ -137,7 +137,7 @@ class Sourced(Generic[T]):
 
 @dataclass
 class Kubeconfig:
-    """All files together."""
+    """The merged content of all files."""
 
     files: tuple[Path, ...]
     current: str = ""
@@ -147,16 +147,16 @@ class Kubeconfig:
 
     @property
     def shown(self) -> str:
-        """The files, for messages."""
+        """The paths of the files, for messages."""
         return ", ".join(str(file) for file in self.files)
 
 
 def read_kubeconfig(paths: tuple[Path, ...]) -> Kubeconfig:
-    """Read and merge; paths that lead nowhere are passed over, but not all of them."""
+    """Reads and merges the files that exist; raises ConfigError if none does."""
     present = tuple(path for path in paths if path.exists())
     if not present:
         names = ", ".join(str(path) for path in paths)
-        raise ConfigError(f"no kubeconfig: {names} does not exist; set KUBECONFIG or name a file with --kubeconfig")
+        raise ConfigError(f"no kubeconfig found at {names}: set KUBECONFIG or use --kubeconfig")
     merged = Kubeconfig(present)
     for path in present:
         _merge(merged, _read(path), path)
@@ -177,10 +177,10 @@ def _read(path: Path) -> _File:
     try:
         documents = list(read_documents(read_file(path, "kubeconfig"), str(path)))
     except DocumentError as error:
-        raise ConfigError(f"{error.place}: kubeconfig is not valid YAML: correct it there") from None
+        raise ConfigError(f"{error.place}: invalid YAML in kubeconfig") from None
     if not documents:
         return _File()
     try:
         return from_json(documents[0].value, _File)
     except DecodeError as error:
-        raise ConfigError(f"{path}: not a kubeconfig: {error}") from None
+        raise ConfigError(f"{path}: invalid kubeconfig: {error}") from None

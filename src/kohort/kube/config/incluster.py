@@ -1,4 +1,4 @@
-"""The way from a pod to its own cluster's API server, by the service account that is mounted into it."""
+"""In-cluster configuration from the service account mounted into the pod."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,17 +12,17 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def is_in_cluster(environment: Mapping[str, str]) -> bool:
-    """Whether this process runs in a pod that knows its API server."""
+    """Whether the process runs in a pod with the API server's address in its environment."""
     return bool(environment.get("KUBERNETES_SERVICE_HOST") and environment.get("KUBERNETES_SERVICE_PORT"))
 
 
 def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ClientConfig:
-    """Access by the pod's service account; its token is read again when it rotates."""
+    """The configuration of the pod's service account; its token is read again when it rotates."""
     if not is_in_cluster(environment):
         raise ConfigError("not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
     token, authority = folder / "token", folder / "ca.crt"
     if not token.exists():
-        raise ConfigError(f"{token} is missing: mount the service account's token (automountServiceAccountToken)")
+        raise ConfigError(f"{token} not found: mount the service account token (automountServiceAccountToken)")
     host = environment["KUBERNETES_SERVICE_HOST"]
     address = f"[{host}]" if ":" in host else host
     return ClientConfig(

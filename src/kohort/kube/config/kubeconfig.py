@@ -1,4 +1,4 @@
-"""From kubeconfig files and a context to an access: whom to call, whom to trust, who to be."""
+"""Builds the client configuration from kubeconfig files and a context."""
 
 import base64
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ from kohort.kube.config.oidc import OidcCredentials
 from kohort.kube.config.secrets import SecretValue
 from kohort.kube.errors import ConfigError
 
-NOBODY = Sourced(KubeconfigUser(), Path())
+NO_USER = Sourced(KubeconfigUser(), Path())
 
 
 def kubeconfig_access(
     paths: tuple[Path, ...], context: str, environment: Mapping[str, str], clock: Clock
 ) -> ClientConfig:
-    """The access that a context (empty for the current one) of merged files gives."""
+    """The configuration of a context (empty for the current one) of the merged files; raises ConfigError."""
     found = read_kubeconfig(paths)
     name = context or found.current
     chosen = _context(found, name)
@@ -49,37 +49,33 @@ def _context(found: Kubeconfig, name: str) -> KubeconfigContext:
     if name in found.contexts:
         return found.contexts[name].value
     if not name:
-        raise ConfigError(f"{found.shown}: no current-context: choose one with `kubectl config use-context`")
+        raise ConfigError(f"{found.shown}: current-context is not set: choose one with `kubectl config use-context`")
     known = ", ".join(sorted(found.contexts)) or "none"
-    raise ConfigError(f"{found.shown}: no context {name!r}: there is {known}")
+    raise ConfigError(f"{found.shown}: context {name!r} not found, available: {known}")
 
 
 def _cluster(found: Kubeconfig, context: KubeconfigContext, name: str) -> Sourced[KubeconfigCluster]:
     cluster = found.clusters.get(context.cluster)
     if cluster is None:
-        raise ConfigError(
-            f"{found.shown}: context {name!r} names cluster {context.cluster!r}, which is not there: add it"
-        )
+        raise ConfigError(f"{found.shown}: cluster {context.cluster!r} of context {name!r} not found")
     if not cluster.value.server.startswith(("https://", "http://")):
-        raise ConfigError(f"{cluster.file}: cluster {context.cluster!r} has no server: write its https:// address")
+        raise ConfigError(f"{cluster.file}: cluster {context.cluster!r} has no server: set its https:// address")
     return cluster
 
 
 def _user(found: Kubeconfig, context: KubeconfigContext, name: str) -> Sourced[KubeconfigUser]:
     if not context.user:
-        return NOBODY
+        return NO_USER
     user = found.users.get(context.user)
     if user is None:
-        raise ConfigError(
-            f"{found.shown}: context {name!r} names user {context.user!r}, who is not there: add the user"
-        )
+        raise ConfigError(f"{found.shown}: user {context.user!r} of context {name!r} not found")
     return user
 
 
 def _trust(cluster: Sourced[KubeconfigCluster]) -> ServerTrust:
     value, base = cluster.value, cluster.file.parent
     if value.insecure_skip_tls_verify and (value.certificate_authority or value.certificate_authority_data):
-        raise ConfigError(f"{cluster.file}: insecure-skip-tls-verify and a certificate-authority: remove one of them")
+        raise ConfigError(f"{cluster.file}: insecure-skip-tls-verify and certificate-authority are mutually exclusive")
     authority = material(value.certificate_authority_data, value.certificate_authority, base, "certificate-authority")
     return ServerTrust(authority, value.tls_server_name, value.insecure_skip_tls_verify)
 
@@ -109,7 +105,7 @@ def _static(user: Sourced[KubeconfigUser]) -> StaticCredentials:
     certificate = material(value.client_certificate_data, value.client_certificate, base, "client-certificate")
     key = material(SecretValue(value.client_key_data), value.client_key, base, "client-key")
     if (certificate is None) is not (key is None):
-        raise ConfigError(f"{user.file}: a client certificate needs its key: give client-certificate and client-key")
+        raise ConfigError(f"{user.file}: client-certificate and client-key must be set together")
     return StaticCredentials(
         token=RotatingFile(base / value.token_file, "tokenFile") if value.token_file else None,
         fallback_token=SecretValue(value.token) if value.token else None,
@@ -122,12 +118,12 @@ def _static(user: Sourced[KubeconfigUser]) -> StaticCredentials:
 
 def _impersonation(user: KubeconfigUser) -> Impersonation:
     if not user.as_user and (user.as_groups or user.as_uid or user.as_user_extra):
-        raise ConfigError("as-groups, as-uid and as-user-extra need `as`: name the user to impersonate")
+        raise ConfigError("as-groups, as-uid and as-user-extra require `as`: set the user to impersonate")
     return Impersonation(user.as_user, user.as_uid, user.as_groups, user.as_user_extra)
 
 
 def _described(cluster: Sourced[KubeconfigCluster]) -> Json:
-    """What an exec plugin is told about the cluster."""
+    """The cluster as exec plugins get it in KUBERNETES_EXEC_INFO."""
     value = cluster.value
     authority = _trust(cluster).authority
     described = {

@@ -1,7 +1,7 @@
-"""Tokens of an OpenID provider, as kubeconfig's `auth-provider: oidc` keeps them: used while they last, then refreshed.
+"""Tokens of an OpenID Connect provider (`auth-provider: oidc`), refreshed when they expire.
 
-A new refresh token stays in memory. A provider that replaces it at each use would log the user's kubectl out, so such
-a refresh is told: exec plugins are the way today.
+A new refresh token is kept in memory only. A provider that rotates refresh tokens then invalidates the one in the
+kubeconfig, which is logged; use an exec plugin with such a provider.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from kohort.kube.http1.one_shot import request_once
 log = logging.getLogger(__name__)
 
 LEEWAY = 10.0
-"""Seconds before its end in which a token is not used any more."""
+"""Seconds before its expiration from which a token is not used any more."""
 TIMEOUT = 30.0
 FORM = (("Content-Type", "application/x-www-form-urlencoded"),)
 
@@ -46,7 +46,7 @@ class _Tokens(msgspec.Struct):
 
 
 class OidcCredentials:
-    """An ID token that is renewed with a refresh token."""
+    """An ID token that is refreshed with a refresh token."""
 
     def __init__(self, config: Mapping[str, str], file: Path, clock: Clock) -> None:
         self._config = dict(config)
@@ -55,17 +55,17 @@ class OidcCredentials:
         self._lock = asyncio.Lock()
         for name in ("idp-issuer-url", "client-id"):
             if not config.get(name):
-                raise ConfigError(f"{file}: auth-provider oidc has no {name}: log in again to write it")
+                raise ConfigError(f"{file}: auth-provider oidc has no {name}: log in again")
 
     async def login(self) -> RequestCredentials:
-        """With a token that is still good."""
+        """Credentials with a token that has not expired."""
         async with self._lock:
             if self._is_over(self._config.get("id-token", "")):
                 await self._refresh()
             return RequestCredentials(bearer(self._config["id-token"]))
 
     async def refused(self, login: RequestCredentials) -> bool:
-        """A token that was refused in its time would be again."""
+        """No retry: a token that was rejected before its expiration would be rejected again."""
         return login.headers != bearer(self._config.get("id-token", ""))
 
     def _is_over(self, token: str) -> bool:
@@ -79,15 +79,15 @@ class OidcCredentials:
     async def _refresh(self) -> None:
         refresh = self._config.get("refresh-token")
         if not refresh:
-            raise self._problem("the token has expired and there is no refresh-token: log in again")
+            raise self._problem("the token has expired and no refresh-token is set: log in again")
         try:
             tokens = await self._ask(refresh)
         except (WireError, TimeoutError, ApiError, ValueError, ssl.SSLError) as error:
-            raise self._problem(f"the token can't be refreshed ({type(error).__name__}): log in again") from None
+            raise self._problem(f"refreshing the token failed ({type(error).__name__}): log in again") from None
         if not tokens.id_token:
-            raise self._problem("the provider gave no ID token: log in again")
+            raise self._problem("the provider returned no ID token: log in again")
         if tokens.refresh_token not in ("", refresh):
-            log.warning("%s: the provider replaced the refresh token; other tools may have to log in again", self._file)
+            log.warning("%s: provider rotated the refresh token, other clients may have to log in again", self._file)
             self._config["refresh-token"] = tokens.refresh_token
         self._config["id-token"] = tokens.id_token
 

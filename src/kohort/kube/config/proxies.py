@@ -1,4 +1,4 @@
-"""Which proxy a server is reached through: the kubeconfig's, or what the environment says, as Go programs read it."""
+"""The proxy for a server: from the kubeconfig, or from the environment as Go programs read it."""
 
 from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
@@ -8,11 +8,11 @@ from kohort.kube.errors import ConfigError
 
 
 def proxy_for(server: str, configured: str, environment: Mapping[str, str]) -> str:
-    """The proxy's URL, or nothing for the straight way; raises ConfigError for kinds that are not supported."""
+    """The URL of the proxy, empty for a direct connection; raises ConfigError for unsupported schemes."""
     proxy = configured or _from_environment(server, environment)
     if proxy and urlsplit(proxy).scheme not in ("http", "https"):
         scheme = urlsplit(proxy).scheme or "no scheme"
-        raise ConfigError(f"a proxy with {scheme} is not supported: use an http:// or https:// one")
+        raise ConfigError(f"unsupported proxy scheme {scheme}: use http:// or https://")
     return proxy
 
 
@@ -35,7 +35,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _matches(host: str, rule: str) -> bool:
-    """Whether a rule of NO_PROXY covers the host: `*`, a network, an address, or a domain with what lies below it."""
+    """Whether a rule of NO_PROXY covers the host: `*`, a network, an address, or a domain and its subdomains."""
     if rule == "*":
         return True
     rule = rule.lower().removeprefix("*").partition(":")[0] if rule.count(":") < 2 else rule

@@ -1,4 +1,4 @@
-"""Values that must not be seen: they print as a placeholder wherever they turn up, in a log or a traceback."""
+"""Secret values: they print as a placeholder in logs and tracebacks."""
 
 import base64
 import binascii
@@ -9,7 +9,7 @@ from kohort.kube.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class SecretValue:
-    """A text that shows itself only when asked to."""
+    """A secret text; `value` has to be read explicitly."""
 
     value: str = field(repr=False)
 
@@ -22,15 +22,15 @@ class SecretValue:
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A client certificate and its key, in PEM."""
+    """A client certificate and its private key in PEM."""
 
     certificate: bytes = field(repr=False)
     key: bytes = field(repr=False)
 
 
 def from_base64(text: str, what: str) -> bytes:
-    """The bytes of a `…-data` field."""
+    """Decodes a `…-data` field; raises ConfigError."""
     try:
         return base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):
-        raise ConfigError(f"{what} is not base64: encode the PEM text, or name a file instead") from None
+        raise ConfigError(f"{what} is not valid base64: encode the PEM text, or use a file") from None

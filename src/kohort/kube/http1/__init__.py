@@ -1,1 +1,1 @@
-"""HTTP/1.1 as a client of one server speaks it: lean, because a manager's CPU goes to its requests and watches."""
+"""An HTTP/1.1 client for one server, written for low CPU usage: requests and watches dominate the manager's CPU."""

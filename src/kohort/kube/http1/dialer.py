@@ -1,6 +1,6 @@
-"""From an address to a connection that can be asked: the straight way or through a proxy, with TLS or without.
+"""Opens connections to a server: directly or through a proxy, with or without TLS.
 
-TLS to the server is always our own (`sealing`); where the way to a proxy is encrypted too, that shell is asyncio's.
+TLS to the server uses `memory_tls`; TLS to a proxy uses asyncio.
 """
 
 import asyncio
@@ -15,25 +15,25 @@ from kohort.kube.http1.connection import INBOX, Connection
 from kohort.kube.http1.errors import ConnectionClosedError, NoConnectionError, NoProxyError
 
 SECOND_ADDRESS_SECONDS = 0.25
-"""When a name has several addresses: after so long without a connection, the next one is tried beside."""
+"""Seconds without a connection after which the next address of the host is tried in parallel (Happy Eyeballs)."""
 _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """An address as a URL names it."""
+    """Scheme, host, port and path of a URL."""
 
     scheme: str
     host: str
     port: int
     path: str = ""
-    """Without a slash at its end."""
+    """The path without a trailing slash."""
     authorization: str = ""
-    """Of the user that the URL names."""
+    """Basic authentication from the user info of the URL."""
 
     @classmethod
     def of(cls, url: str) -> "ServerAddress":
-        """The place that a URL names; raises ValueError, which does not tell a password."""
+        """Parses a URL; raises ValueError without the password."""
         try:
             split = urlsplit(url)
             if split.scheme in _PORTS and split.hostname:
@@ -41,16 +41,16 @@ class ServerAddress:
                 return cls(split.scheme, split.hostname, port, split.path.rstrip("/"), _authorization(split))
         except ValueError:
             pass
-        raise ValueError(f"{url.rpartition('@')[2]!r} is no address: write https://host:port")
+        raise ValueError(f"invalid address {url.rpartition('@')[2]!r}: must be https://host:port")
 
     @property
-    def is_sealed(self) -> bool:
-        """Whether TLS is spoken there."""
+    def is_tls(self) -> bool:
+        """Whether the scheme is https."""
         return self.scheme == "https"
 
     @property
     def is_numeric(self) -> bool:
-        """Whether there is nothing to look up."""
+        """Whether the host is an IP address."""
         try:
             ip_address(self.host)
         except ValueError:
@@ -64,7 +64,7 @@ class ServerAddress:
 
     @property
     def name(self) -> str:
-        """Host, and port where it is not the usual one."""
+        """Host, and port unless it is the default."""
         return self.target if self.port != _PORTS[self.scheme] else self.target.rpartition(":")[0]
 
 
@@ -75,9 +75,9 @@ def _authorization(split: SplitResult) -> str:
     return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
-def _second_address(loop: asyncio.AbstractEventLoop, place: ServerAddress) -> dict[str, Any]:
-    """When to try the next address of a name beside the first; loops other than asyncio's try one after the other."""
-    if place.is_numeric or not isinstance(loop, asyncio.BaseEventLoop):
+def _second_address(loop: asyncio.AbstractEventLoop, address: ServerAddress) -> dict[str, Any]:
+    """Arguments for trying addresses in parallel; only asyncio's event loop supports that."""
+    if address.is_numeric or not isinstance(loop, asyncio.BaseEventLoop):
         return {}
     return {"happy_eyeballs_delay": SECOND_ADDRESS_SECONDS}
 
@@ -93,7 +93,7 @@ class Dialer:
         self._inbox = memoryview(bytearray(INBOX))
 
     async def dial(self, context: ssl.SSLContext | None) -> Connection:
-        """A connection that is ready; raises NoConnectionError, whose cause says why."""
+        """Opens a connection; raises NoConnectionError with its cause."""
         try:
             async with asyncio.timeout(self._seconds):
                 if self._proxy is None:
@@ -102,36 +102,36 @@ class Dialer:
                     connection = await self._reach_proxy(self._proxy, context)
                 return await self._secured(connection, context)
         except TimeoutError:
-            raise NoConnectionError(f"no connection in {self._seconds:g} s") from None
+            raise NoConnectionError(f"connecting timed out after {self._seconds:g} s") from None
 
     async def _reach(
-        self, place: ServerAddress, context: ssl.SSLContext | None, shell: ssl.SSLContext | None
+        self, address: ServerAddress, context: ssl.SSLContext | None, proxy_tls: ssl.SSLContext | None
     ) -> Connection:
         loop = asyncio.get_running_loop()
         try:
             connection: Connection
             _, connection = await loop.create_connection(
                 lambda: Connection(self._inbox, context),
-                place.host,
-                place.port,
-                ssl=shell,
-                **_second_address(loop, place),
+                address.host,
+                address.port,
+                ssl=proxy_tls,
+                **_second_address(loop, address),
             )
         except (OSError, UnicodeError) as error:
-            raise NoConnectionError("no connection") from error
+            raise NoConnectionError("connecting failed") from error
         return connection
 
     async def _reach_proxy(self, proxy: ServerAddress, context: ssl.SSLContext | None) -> Connection:
         try:
-            connection = await self._reach(proxy, context, self._shell(proxy, context))
+            connection = await self._reach(proxy, context, self._proxy_tls(proxy, context))
         except NoConnectionError as error:
             raise NoProxyError(str(error)) from error.__cause__
-        if self._server.is_sealed:
+        if self._server.is_tls:
             await self._tunnel(proxy, connection)
         return connection
 
-    def _shell(self, proxy: ServerAddress, context: ssl.SSLContext | None) -> ssl.SSLContext | None:
-        return (context or ssl.create_default_context()) if proxy.is_sealed else None
+    def _proxy_tls(self, proxy: ServerAddress, context: ssl.SSLContext | None) -> ssl.SSLContext | None:
+        return (context or ssl.create_default_context()) if proxy.is_tls else None
 
     async def _tunnel(self, proxy: ServerAddress, connection: Connection) -> None:
         lines = [f"CONNECT {self._server.target} HTTP/1.1", f"Host: {self._server.target}"]
@@ -139,12 +139,12 @@ class Dialer:
             lines.append(f"Proxy-Authorization: {proxy.authorization}")
         request = "\r\n".join((*lines, "", "")).encode()
         try:
-            answer = await connection.ask(request, "CONNECT", float("inf"))
+            response = await connection.send(request, "CONNECT", float("inf"))
         except ConnectionClosedError as error:
             raise NoProxyError(str(error)) from error.__cause__
-        if answer.parser.status >= 300:
+        if response.parser.status >= 300:
             connection.abort()
-            raise NoProxyError(f"{answer.parser.status} {answer.parser.reason}".strip())
+            raise NoProxyError(f"{response.parser.status} {response.parser.reason}".strip())
 
     async def _secured(self, connection: Connection, context: ssl.SSLContext | None) -> Connection:
         if context is None:
@@ -153,7 +153,7 @@ class Dialer:
             await connection.secure(context, self._server_name)
         except ssl.SSLError as error:
             connection.abort()
-            raise NoConnectionError("no TLS") from error
+            raise NoConnectionError("TLS handshake failed") from error
         except ConnectionClosedError as error:
             raise NoConnectionError(str(error)) from error.__cause__
         except BaseException:

@@ -1,33 +1,33 @@
-"""What can go wrong on the wire; `kohort.kube.http` says it in the words of `kohort.kube.errors`.
+"""Errors of connections; `kohort.kube.http` translates them to `kohort.kube.errors`.
 
 WireError
-├── NoConnectionError       nothing was sent
-│   └── NoProxyError        because of the proxy
-└── BrokenOffError          something was sent, and no whole answer came back
-    ├── StaleError          nothing at all came back, on a connection that had lain idle
-    └── MalformedError      what came is no HTTP
+├── NoConnectionError         nothing was sent
+│   └── NoProxyError          because of the proxy
+└── ConnectionClosedError     something was sent, and no complete response came back
+        ├── StaleConnectionError  nothing came back, on a connection that had been idle
+        └── MalformedError        the response is not valid HTTP
 """
 
 
 class WireError(Exception):
-    """A fault between us and the server; its text is a few words, its cause an error of the system if there was one."""
+    """An error between client and server; its cause is an error of the operating system, if there was one."""
 
 
 class NoConnectionError(WireError):
-    """There is no connection to be had."""
+    """Connecting failed."""
 
 
 class NoProxyError(NoConnectionError):
-    """There is none because the proxy can't be reached, or refuses."""
+    """Connecting to the proxy failed, or the proxy rejected the connection."""
 
 
 class ConnectionClosedError(WireError):
-    """The connection ended before the answer did."""
+    """The connection closed before the response was complete."""
 
 
 class StaleConnectionError(ConnectionClosedError):
-    """A kept connection ended before a byte of the answer: in all likelihood its end met the request on the way."""
+    """A kept connection closed before the first byte of the response, probably before the request arrived."""
 
 
 class MalformedError(ConnectionClosedError):
-    """The peer sent what is no HTTP/1.1."""
+    """The peer sent invalid HTTP/1.1."""

@@ -1,6 +1,6 @@
-"""The fields of an answer's head, found in its bytes when somebody asks.
+"""Headers; those of responses are parsed lazily.
 
-Nearly all of them are never looked at, so none is cut out beforehand; that all have the right form is seen at once.
+Most of them are never read, so that they are only validated at first.
 """
 
 import re
@@ -10,18 +10,21 @@ from typing import Any
 
 from kohort.kube.http1.errors import MalformedError
 
+Headers = tuple[tuple[str, str], ...]
+"""Headers to send; a name may repeat."""
+
 _LINES = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\r\n\0]*+\r\n)*+")
 
 
 class ResponseHeaders(Mapping[str, str]):
-    """Names in any spelling to values; values of repeated fields are joined by commas."""
+    """Case-insensitive headers; values of repeated ones are joined by commas."""
 
     __slots__ = ("_lowered", "_raw")
 
     def __init__(self, raw: bytes) -> None:
-        """Take the lines of a head, each with its end; raises MalformedError."""
+        """Take the header lines with their line ends; raises MalformedError."""
         if _LINES.fullmatch(raw) is None:
-            raise MalformedError("a header that is none")
+            raise MalformedError("invalid header")
         self._raw = b"\r\n" + raw
         self._lowered = self._raw.lower()
 
@@ -32,7 +35,7 @@ class ResponseHeaders(Mapping[str, str]):
         return ", ".join(values)
 
     def get(self, name: str, default: Any = None, /) -> Any:
-        """The value, or another one where there is none: nearly always so, and then without an exception."""
+        """The value or the default, without raising: most headers are absent."""
         values = self.all(_wanted(name))
         return ", ".join(values) if values else default
 
@@ -40,7 +43,7 @@ class ResponseHeaders(Mapping[str, str]):
         return isinstance(name, str) and self.get(name) is not None
 
     def __iter__(self) -> Iterator[str]:
-        """The names in their usual spelling."""
+        """Iterates over the canonical names."""
         names = (line.partition(b":")[0].decode() for line in self._lowered.split(b"\r\n") if line)
         return iter(dict.fromkeys("-".join(map(str.capitalize, name.split("-"))) for name in names))
 
@@ -48,7 +51,7 @@ class ResponseHeaders(Mapping[str, str]):
         return sum(1 for _ in self)
 
     def all(self, wanted: bytes) -> Sequence[str]:
-        """The values under a name, which is given as it stands in a head: after a line's end, small, with its colon."""
+        """The values of a header, given as its encoded form: line end, lower-case name, colon."""
         at = self._lowered.find(wanted)
         if at < 0:
             return ()

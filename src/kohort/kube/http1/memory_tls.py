@@ -1,17 +1,17 @@
-"""TLS between two buffers in memory: what came is opened in one go, what goes out is sealed in one go.
+"""TLS on memory buffers: all received data is decrypted, and all data to send is encrypted, in one call.
 
-asyncio's own TLS takes many turns through Python code for each packet; for a client that asks and listens all day
-these cost more than the ciphers do.
+asyncio's TLS runs much Python code per packet, which costs a client with many requests and watches more CPU than the
+encryption itself.
 """
 
 import ssl
 
 RECORD = 2**14
-"""The most that a TLS record holds: one reading takes a whole one."""
+"""Maximum size of a TLS record: one read decrypts a whole record."""
 
 
 class MemoryTls:
-    """Our end of a TLS connection, without a socket."""
+    """The client side of a TLS connection, without a socket."""
 
     __slots__ = ("_incoming", "_outgoing", "_tls", "is_over")
 
@@ -19,10 +19,10 @@ class MemoryTls:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
         self.is_over = False
-        """Whether the peer said goodbye: what came until then is all that it wanted to say."""
+        """Whether the peer sent close_notify, so that nothing was truncated."""
 
-    def shake(self, data: bytes | memoryview) -> bool:
-        """Go on with the handshake; whether it is through. Raises SSLError."""
+    def handshake(self, data: bytes | memoryview) -> bool:
+        """Continue the handshake; whether it is complete. Raises SSLError."""
         self._incoming.write(data)
         try:
             self._tls.do_handshake()
@@ -30,8 +30,8 @@ class MemoryTls:
             return False
         return True
 
-    def open(self, data: memoryview) -> bytes:
-        """The plain text of what came; raises SSLError."""
+    def decrypt(self, data: memoryview) -> bytes:
+        """Decrypt received data; raises SSLError."""
         incoming, read = self._incoming, self._tls.read
         incoming.write(data)
         parts = []
@@ -44,13 +44,13 @@ class MemoryTls:
             pass
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def seal(self, data: bytes) -> bytes:
-        """What is to be sent for a plain text; raises SSLError."""
+    def encrypt(self, data: bytes) -> bytes:
+        """Encrypt data; raises SSLError."""
         sent = self._tls.write(data)
         while sent < len(data):
             sent += self._tls.write(data[sent:])
         return self._outgoing.read()
 
-    def due(self) -> bytes:
-        """What TLS itself has to say: handshakes, alerts, new keys."""
+    def pending_output(self) -> bytes:
+        """Data that TLS itself has to send: handshake messages, alerts, key updates."""
         return self._outgoing.read() if self._outgoing.pending else b""

@@ -1,4 +1,4 @@
-"""One question to any server, on a connection that nobody keeps."""
+"""A single request to any server, on a connection that is not kept."""
 
 import asyncio
 import ssl
@@ -6,25 +6,26 @@ from urllib.parse import urlsplit
 
 from kohort.kube.http1.dialer import Dialer, ServerAddress
 from kohort.kube.http1.errors import WireError
-from kohort.kube.http1.request_encoder import Headers, RequestTemplate
+from kohort.kube.http1.headers import Headers
+from kohort.kube.http1.request_encoder import RequestTemplate
 
 
 async def request_once(
     method: str, url: str, context: ssl.SSLContext, headers: Headers = (), body: bytes = b"", *, seconds: float
 ) -> bytes:
-    """The body of a good answer; raises WireError, TimeoutError, or ValueError for what is no URL."""
-    place = ServerAddress.of(url)
+    """The body of a successful response; raises WireError, TimeoutError, or ValueError for an invalid URL."""
+    address = ServerAddress.of(url)
     split = urlsplit(url)
     target = (split.path or "/") + (f"?{split.query}" if split.query else "")
-    written = RequestTemplate("", place.name, (("Connection", "close"),)).write(method, target, headers, body)
+    written = RequestTemplate("", address.name, (("Connection", "close"),)).write(method, target, headers, body)
     async with asyncio.timeout(seconds):
-        connection = await Dialer(place, "", None, seconds).dial(context if place.is_sealed else None)
+        connection = await Dialer(address, "", None, seconds).dial(context if address.is_tls else None)
         try:
-            answer = await connection.ask(written, method, float("inf"))
-            found = await answer.read()
+            response = await connection.send(written, method, float("inf"))
+            found = await response.read()
         finally:
             connection.abort()
             await connection.lost
-    if answer.parser.status >= 300:
-        raise WireError(f"{place.name} answered {answer.parser.status}")
+    if response.parser.status >= 300:
+        raise WireError(f"{address.name} returned {response.parser.status}")
     return found

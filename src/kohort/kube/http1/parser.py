@@ -1,7 +1,7 @@
-"""Bytes to one answer, cut anywhere by the network: head, then a body by length, in chunks, or up to the end.
+"""Parses one response from any fragments: head, then a body by length, in chunks, or until the connection closes.
 
-It works on whole packets with searches that run in C. Whatever has not exactly the form that HTTP/1.1 asks for is
-refused, and everything that has no bound by itself gets one: the peer may be anybody.
+It works on whole packets with searches that run in C. Anything that does not strictly conform to HTTP/1.1 is rejected,
+and everything is bounded, because the peer is not trusted.
 """
 
 import re
@@ -11,7 +11,7 @@ from kohort.kube.http1.errors import ConnectionClosedError, MalformedError
 from kohort.kube.http1.headers import ResponseHeaders
 
 MAX_HEAD = 64 * 1024
-"""Bytes of a head, those of interim answers before it included; also of the trailer after a body in chunks."""
+"""Maximum bytes of a head including interim responses, and of the trailer of a chunked body."""
 MAX_SIZE_LINE = 256
 MAX_SIZE = 2**40
 
@@ -21,7 +21,7 @@ _NO_FIELDS = ResponseHeaders(b"")
 
 
 class Parser:
-    """One answer to a request of some method."""
+    """Parser of one response."""
 
     __slots__ = (
         "_heads",
@@ -39,15 +39,15 @@ class Parser:
 
     def __init__(self, method: str) -> None:
         self.status = 0
-        """The HTTP status; 0 until the head is there."""
+        """The HTTP status; 0 until the head is complete."""
         self.reason = ""
         self.fields = _NO_FIELDS
         self.length: int | None = None
-        """The bytes of the body, where they are known beforehand."""
+        """The length of the body, if the head contains it."""
         self.ends = False
-        """Whether the connection ends with this answer."""
+        """Whether the server closes the connection after this response."""
         self.parts: list[bytes] = []
-        """What has come of the body; whoever takes it empties the list."""
+        """Received parts of the body; the reader empties the list."""
         self._method = method
         self._heads = 0
         self._left = 0
@@ -56,11 +56,11 @@ class Parser:
 
     @property
     def is_done(self) -> bool:
-        """Whether the answer is whole."""
+        """Whether the response is complete."""
         return self._take is None
 
     def feed(self, data: bytes) -> bytes:
-        """Take what has come; gives back what lies behind the end of the answer. Raises MalformedError."""
+        """Parse received data; returns what follows the response. Raises MalformedError."""
         if self._rest:
             data = self._rest + data
             self._rest = b""
@@ -74,23 +74,23 @@ class Parser:
         return data[at:]
 
     def feed_end(self) -> None:
-        """There will be no more; raises BrokenOffError where more was due."""
+        """The connection closed; raises ConnectionClosedError if the response is incomplete."""
         if self._take is Parser._take_all:
             self._take = None
         if self._take is not None:
             raise ConnectionClosedError("Server disconnected")
 
-    # Each of these takes from a place on and gives the place up to which it did: the same when more has to come
+    # Each of these parses from an offset and returns the next offset; the same one if more data is needed
 
     def _take_head(self, data: bytes, at: int) -> int:
         end = data.find(b"\r\n\r\n", at)
         seen = (end if end >= 0 else len(data)) - at
         if self._heads + seen > MAX_HEAD:
-            raise MalformedError(f"a head of more than {MAX_HEAD} bytes")
+            raise MalformedError(f"head exceeds {MAX_HEAD} bytes")
         line = _STATUS.match(data, at)
         if end < 0 or line is None:
             if end >= 0 or not b"HTTP/1.".startswith(data[at : at + 7]):
-                raise MalformedError("an answer that is no HTTP/1.1")
+                raise MalformedError("not an HTTP/1.1 response")
             return at
         self._heads += seen
         self._read_head(line, ResponseHeaders(data[line.end() : end + 2]))
@@ -100,14 +100,14 @@ class Parser:
         status = int(line[2])
         if status < 200:
             if status == 101:
-                raise MalformedError("a change of protocol that nobody asked for")
+                raise MalformedError("unexpected protocol upgrade")
             return
         self.status, self.fields = status, fields
         self.reason = (line[3] or b"").decode("latin-1")
         self._frame(is_new=line[1] == b"1")
 
     def _frame(self, *, is_new: bool) -> None:
-        """How the body ends, and whether the connection does with it."""
+        """Determine how the body ends, and whether the connection closes after it."""
         fields = self.fields
         coding, lengths = fields.all(b"\r\ntransfer-encoding:"), fields.all(b"\r\ncontent-length:")
         self.ends = not is_new or "close" in _tokens(fields.all(b"\r\nconnection:"))
@@ -117,7 +117,7 @@ class Parser:
             self._take = None
         elif coding:
             if lengths or not is_new or _tokens(coding) != ["chunked"]:
-                raise MalformedError("a body whose end can't be told for sure")
+                raise MalformedError("ambiguous body length")
             self._take = Parser._take_chunks
         elif lengths:
             self.length = self._left = _length(lengths)
@@ -139,7 +139,7 @@ class Parser:
         return at + len(part)
 
     def _take_chunks(self, data: bytes, at: int) -> int:
-        """All chunks that are whole; one that is not is left to `_take_chunk`."""
+        """Parse all complete chunks; an incomplete one is left to `_take_chunk`."""
         while (line_end := data.find(b"\r\n", at, at + MAX_SIZE_LINE)) >= 0:
             size, begin = _size(data[at:line_end]), line_end + 2
             if not size:
@@ -150,10 +150,10 @@ class Parser:
                 self._left, self._take = size, Parser._take_chunk
                 return begin
             if data[at - 2 : at] != b"\r\n":
-                raise MalformedError("a chunk that does not end where it says")
+                raise MalformedError("invalid chunk end")
             self.parts.append(data[begin : at - 2])
         if len(data) - at >= MAX_SIZE_LINE:
-            raise MalformedError("a chunk without a size")
+            raise MalformedError("invalid chunk size")
         return at
 
     def _take_chunk(self, data: bytes, at: int) -> int:
@@ -166,20 +166,20 @@ class Parser:
 
     def _take_chunk_end(self, data: bytes, at: int) -> int:
         if not b"\r\n".startswith(data[at : at + 2]):
-            raise MalformedError("a chunk that does not end where it says")
+            raise MalformedError("invalid chunk end")
         if len(data) - at < 2:
             return at
         self._take = Parser._take_chunks
         return at + 2
 
     def _take_trailer(self, data: bytes, at: int) -> int:
-        """Fields after the body, which nobody needs."""
+        """Skip the trailer."""
         if data.startswith(b"\r\n", at):
             self._take = None
             return at + 2
         end = data.find(b"\r\n\r\n", at)
         if (end if end >= 0 else len(data)) - at > MAX_HEAD:
-            raise MalformedError(f"a trailer of more than {MAX_HEAD} bytes")
+            raise MalformedError(f"trailer exceeds {MAX_HEAD} bytes")
         if end < 0:
             return at
         ResponseHeaders(data[at : end + 2])
@@ -194,18 +194,18 @@ def _tokens(values: Sequence[str]) -> list[str]:
 def _length(values: Sequence[str]) -> int:
     first = values[0]
     if any(value != first for value in values) or not (first.isascii() and first.isdigit()) or len(first) > 15:
-        raise MalformedError("a length that is none")
+        raise MalformedError("invalid Content-Length")
     return _bounded(int(first))
 
 
 def _size(line: bytes) -> int:
     found = _SIZE.fullmatch(line)
     if found is None:
-        raise MalformedError("a chunk without a size")
+        raise MalformedError("invalid chunk size")
     return _bounded(int(found[1], 16))
 
 
 def _bounded(size: int) -> int:
     if size > MAX_SIZE:
-        raise MalformedError(f"a body of more than {MAX_SIZE} bytes")
+        raise MalformedError(f"body exceeds {MAX_SIZE} bytes")
     return size

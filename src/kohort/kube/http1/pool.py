@@ -1,6 +1,7 @@
-"""Connections that are kept: the one used last is taken first, so that those of a busy hour fade away after it.
+"""Connection pool: the connection used last is reused first, so that those of a peak expire after it.
 
-Whoever finds all of them in use waits in line; a connection or the room of one that ended is handed to the first in it.
+If all connections are in use, requests wait in order; a free connection, or the slot of a closed one, goes to the
+first.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ Dial = Callable[[ssl.SSLContext | None], Awaitable[Connection]]
 
 
 class Pool:
-    """At most so many connections to one server."""
+    """At most `limit` connections to one server."""
 
     def __init__(self, dial: Dial, limit: int, idle_seconds: float) -> None:
         self._dial = dial
@@ -23,16 +24,16 @@ class Pool:
         self._idle_seconds = idle_seconds
         self._loop = asyncio.get_running_loop()
         self._all: set[Connection] = set()
-        self._rooms = 0
+        self._slots = 0
         """Connections that are open or being opened."""
         self._idle: dict[Connection, float] = {}
-        """Since when; the one used last is the last."""
+        """Idle connections and since when; the one used last is the last."""
         self._waiters: deque[asyncio.Future[Connection | None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
 
     def kept(self, context: ssl.SSLContext | None) -> Connection | None:
-        """A connection that lies idle, if there is one of this context; others of older contexts end here."""
+        """An idle connection of this context, if there is one; idle connections of other contexts are closed."""
         while self._idle:
             connection, _ = self._idle.popitem()
             if _fits(connection, context):
@@ -41,28 +42,28 @@ class Pool:
         return None
 
     async def take(self, context: ssl.SSLContext | None) -> Connection:
-        """A connection that was kept, or a new one; waits while all are in use. Raises NoConnectionError."""
+        """An idle connection or a new one; waits while all are in use. Raises NoConnectionError."""
         while (connection := self.kept(context)) is None:
-            handed = await self._turn()
-            if handed is None:
-                return await self._made(context)
-            if _fits(handed, context):
-                return handed
-            handed.abort()
+            received = await self._acquire()
+            if received is None:
+                return await self._open(context)
+            if _fits(received, context):
+                return received
+            received.abort()
         return connection
 
     async def new(self, context: ssl.SSLContext | None) -> Connection:
-        """A connection that nobody has used, for where kept ones have proved dead."""
+        """A new connection, for use after kept ones turned out to be closed."""
         while True:
-            if self._rooms >= self._limit and self._idle:
+            if self._slots >= self._limit and self._idle:
                 self._drop(next(iter(self._idle)))
-            handed = await self._turn()
-            if handed is None:
-                return await self._made(context)
-            handed.abort()
+            received = await self._acquire()
+            if received is None:
+                return await self._open(context)
+            received.abort()
 
     async def close(self) -> None:
-        """End all connections, also those in use."""
+        """Close all connections, also those in use."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -75,79 +76,79 @@ class Pool:
         await asyncio.gather(*ending)
 
     def expire(self, now: float) -> None:
-        """End what has lain idle for too long."""
+        """Close connections that have been idle for too long."""
         while self._idle:
             connection, since = next(iter(self._idle.items()))
             if since + self._idle_seconds > now:
                 return
             self._drop(connection)
 
-    # What connections tell
+    # Callbacks of connections
 
     def freed(self, connection: Connection) -> None:
-        """Hand it to the first in line, or keep it."""
+        """Pass the connection to the first waiter, or keep it."""
         if self._is_closed:
             connection.abort()
-        elif (waiter := self._first()) is not None:
+        elif (waiter := self._next_waiter()) is not None:
             waiter.set_result(connection)
         else:
             self._idle[connection] = self._loop.time()
-            self._watch()
+            self._schedule_expiration()
 
     def gone(self, connection: Connection) -> None:
-        """Hand its room to the first in line."""
+        """Pass its slot to the first waiter."""
         self._all.discard(connection)
         self._idle.pop(connection, None)
-        self._leave()
+        self._release_slot()
 
-    # Rooms and those who wait for one
+    # Slots and waiters
 
-    async def _turn(self) -> Connection | None:
-        """Wait in line for a connection, or, told by None, for the room of one."""
-        if self._rooms < self._limit:
-            self._rooms += 1
+    async def _acquire(self) -> Connection | None:
+        """Wait for a connection, or for the slot of a closed one (None)."""
+        if self._slots < self._limit:
+            self._slots += 1
             return None
         waiter: asyncio.Future[Connection | None] = self._loop.create_future()
         self._waiters.append(waiter)
         try:
             return await waiter
         except asyncio.CancelledError:
-            self._step_out(waiter)
+            self._cancel_wait(waiter)
             raise
 
-    def _step_out(self, waiter: "asyncio.Future[Connection | None]") -> None:
-        """Leave the line; what was handed over at the last moment goes to the next."""
+    def _cancel_wait(self, waiter: "asyncio.Future[Connection | None]") -> None:
+        """Cancel the wait; what was passed on meanwhile goes to the next waiter."""
         if waiter.cancelled() or waiter.exception() is not None:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
             return
-        handed = waiter.result()
-        if handed is None:
-            self._leave()
-        elif handed.is_usable:
-            self.freed(handed)
+        received = waiter.result()
+        if received is None:
+            self._release_slot()
+        elif received.is_usable:
+            self.freed(received)
 
-    async def _made(self, context: ssl.SSLContext | None) -> Connection:
+    async def _open(self, context: ssl.SSLContext | None) -> Connection:
         try:
             connection = await self._dial(context)
         except BaseException:
-            self._leave()
+            self._release_slot()
             raise
         if self._is_closed or not connection.is_usable:
             connection.abort()
-            self._leave()
+            self._release_slot()
             raise _closed()
         self._all.add(connection)
-        connection.keeper = self
+        connection.owner = self
         return connection
 
-    def _leave(self) -> None:
-        if (waiter := self._first()) is not None:
+    def _release_slot(self) -> None:
+        if (waiter := self._next_waiter()) is not None:
             waiter.set_result(None)
         else:
-            self._rooms -= 1
+            self._slots -= 1
 
-    def _first(self) -> "asyncio.Future[Connection | None] | None":
+    def _next_waiter(self) -> "asyncio.Future[Connection | None] | None":
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
@@ -158,15 +159,15 @@ class Pool:
         del self._idle[connection]
         connection.abort()
 
-    def _watch(self) -> None:
+    def _schedule_expiration(self) -> None:
         if self._timer is None and self._idle:
             oldest = next(iter(self._idle.values()))
-            self._timer = self._loop.call_at(oldest + self._idle_seconds, self._ring)
+            self._timer = self._loop.call_at(oldest + self._idle_seconds, self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
         self.expire(self._loop.time())
-        self._watch()
+        self._schedule_expiration()
 
 
 def _fits(connection: Connection, context: ssl.SSLContext | None) -> bool:

@@ -1,7 +1,7 @@
-"""One answer between the connection that it comes by and whoever waits for it.
+"""One response, between its connection and the task that reads it.
 
-Whoever waits is woken as seldom as may be: for a small body once, with head and body together; for a stream whenever
-some of it came; for a whole body at its end.
+The reader is woken as rarely as possible: for a small body once, with head and body together; for a stream whenever
+data arrives; for a whole body at its end.
 """
 
 import asyncio
@@ -10,14 +10,14 @@ from typing import Protocol
 from kohort.kube.http1.parser import Parser
 
 BUFFER = 2**18
-"""Bytes of a body that wait for their reader before the peer has to."""
+"""Unread bytes of a body at which reading from the socket is paused."""
 
 
 class ResponseSource(Protocol):
-    """Where an answer comes from."""
+    """The connection of a response."""
 
-    def go_on(self) -> None:
-        """Send more, if it was held back."""
+    def resume_reading(self) -> None:
+        """Resume reading, if it was paused."""
         ...
 
     def abort(self) -> None:
@@ -26,52 +26,52 @@ class ResponseSource(Protocol):
 
 
 class StreamingResponse:
-    """One answer, as much of it as has come."""
+    """A response that is being received."""
 
     __slots__ = ("_error", "_gathers", "_source", "_waiter", "held", "parser")
 
     def __init__(self, method: str, source: ResponseSource) -> None:
         self.parser = Parser(method)
         self.held = 0
-        """Bytes that came since somebody took some."""
+        """Bytes received since the last read."""
         self._source = source
         self._error: Exception | None = None
         self._gathers = False
         self._waiter: asyncio.Future[None] | None = None
 
-    # For whoever asked
+    # For the reader
 
     async def head(self) -> None:
-        """Return when the head is there; raises what kept it from coming."""
-        await self._news()
+        """Wait for the head; raises the error that prevented it."""
+        await self._wait()
         if self._error is not None and not self.parser.status:
             raise self._error
 
     async def read(self) -> bytes:
-        """The whole body; raises BrokenOffError or TimeoutError where it does not come whole."""
+        """The whole body; raises ConnectionClosedError or TimeoutError if it is incomplete."""
         parser = self.parser
         if not parser.is_done:
             self._gathers = True
-            self._source.go_on()
+            self._source.resume_reading()
             while not parser.is_done and self._error is None:
-                await self._news()
+                await self._wait()
         if self._error is not None:
             raise self._error
         return self._taken()
 
     async def chunk(self) -> bytes:
-        """What came of the body since the last time; nothing at its end. Raises as `read` does."""
+        """The part of the body received since the last call; empty at its end. Raises as `read` does."""
         while not self.parser.parts and not self.parser.is_done:
             if self._error is not None:
                 raise self._error
-            await self._news()
+            await self._wait()
         chunk = self._taken()
         if not self.parser.is_done:
-            self._source.go_on()
+            self._source.resume_reading()
         return chunk
 
     def close(self) -> None:
-        """Give up the rest, and the connection with it unless the answer is whole."""
+        """Discard the rest, and the connection with it unless the response is complete."""
         if not self.parser.is_done:
             self._source.abort()
 
@@ -81,14 +81,14 @@ class StreamingResponse:
         self.held = 0
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    async def _news(self) -> None:
+    async def _wait(self) -> None:
         self._waiter = asyncio.get_running_loop().create_future()
         await self._waiter
 
     # For the connection
 
     def feed(self, data: bytes) -> bytes:
-        """Take what came, and tell of it where that is worth it; gives what lies behind the end of the answer."""
+        """Parse received data, and wake the reader if it can proceed; returns what follows the response."""
         self.held += len(data)
         rest = self.parser.feed(data)
         if self._is_worth_waking:
@@ -96,22 +96,22 @@ class StreamingResponse:
         return rest
 
     def wake(self) -> None:
-        """There is something new."""
+        """Wake the reader."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     def fail(self, error: Exception) -> None:
-        """Nothing will come any more."""
+        """No more data will arrive."""
         self._error = error
         self.wake()
 
     @property
     def is_too_much(self) -> bool:
-        """Whether the peer has to wait until somebody has taken what came."""
+        """Whether reading must pause until the reader has consumed data."""
         return self.held > BUFFER and self._is_worth_waking
 
     @property
     def _is_worth_waking(self) -> bool:
-        """Not where all that could be said is that a body is not whole yet which somebody wants whole."""
+        """False if the reader waits for a whole body that is still incomplete."""
         parser = self.parser
         return bool(parser.status) and not self._gathers and (parser.length is None or parser.length > BUFFER)

@@ -12,8 +12,8 @@ from aiohttp import web
 from kohort.api.codec import encode
 from kohort.api.meta import ObjectKey
 from kohort.engine.engine import Engine
+from kohort.kube.access_reviews import AccessAttributes
 from kohort.kube.errors import StatusError
-from kohort.kube.reviews import Act
 from kohort.web.authorization import Admit, errors_as_status
 from kohort.web.visibility import documents
 from kohort.web.visibility.documents import SUBRESOURCE
@@ -61,7 +61,7 @@ def _document(admit: Admit, content: dict[str, Any]) -> RequestHandler:
     body = encode(content)
 
     async def respond(request: web.Request) -> web.Response:
-        await admit(request, Act("get", path=request.path))
+        await admit(request, AccessAttributes("get", path=request.path))
         return web.Response(body=body, content_type="application/json")
 
     return respond
@@ -71,7 +71,7 @@ def _discovery(admit: Admit) -> RequestHandler:
     plain, whole = encode(documents.groups()), encode(documents.aggregated())
 
     async def respond(request: web.Request) -> web.Response:
-        await admit(request, Act("get", path=request.path))
+        await admit(request, AccessAttributes("get", path=request.path))
         if documents.AGGREGATED in request.headers.get("Accept", "").replace(" ", ""):
             return web.Response(body=whole, headers={"Content-Type": documents.AGGREGATED})
         return web.Response(body=plain, content_type="application/json")
@@ -105,8 +105,8 @@ def _window(request: web.Request) -> Window:
     return Window.of(request.query.get("limit"), request.query.get("offset"))
 
 
-def _act(request: web.Request, resource: str) -> Act:
-    return Act(
+def _act(request: web.Request, resource: str) -> AccessAttributes:
+    return AccessAttributes(
         "get",
         group=GROUP,
         version=_version(request),

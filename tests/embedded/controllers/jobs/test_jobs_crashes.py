@@ -49,7 +49,7 @@ async def _controller(cluster: Cluster, writes: int) -> AsyncIterator[None]:
     informers = SharedInformerFactory(client)
     controller = JobController(client, informers)
     informers.start()
-    await asyncio.wait_for(informers.wait_live(), 60)
+    await asyncio.wait_for(informers.wait_for_sync(), 60)
     controller.start()
     try:
         yield

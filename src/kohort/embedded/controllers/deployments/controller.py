@@ -6,6 +6,7 @@ A reconcile takes one step and updates the status; changes of the ReplicaSets tr
 from kohort.api.codec import Json
 from kohort.api.conditions import find
 from kohort.api.core.apps import DeploymentStatus
+from kohort.api.core.events import EventType
 from kohort.api.meta import LabelSelector, ObjectKey
 from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.controller_ref import pods_by_controller, pods_of
@@ -56,7 +57,7 @@ from kohort.embedded.controllers.views import controller_of, key_of, reference_t
 from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import StatusError
-from kohort.kube.events import EventToRecord, EventType
+from kohort.kube.events import EventToRecord
 from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.options import DeletionOptions
 from kohort.kube.patches import MergePatch
