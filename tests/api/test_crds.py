@@ -204,7 +204,7 @@ def test_a_quantity_is_a_number_or_a_text() -> None:
 def test_a_field_carries_its_limits_default_and_words() -> None:
     spec = schema_in("clusterqueues", "v1beta2")["properties"]["spec"]["properties"]
     assert spec["stopPolicy"] == {
-        "description": "Hold admits nothing more; HoldAndDrain also evicts what was admitted.",
+        "description": "Hold stops admission; HoldAndDrain also evicts admitted workloads.",
         "type": "string",
         "enum": ["None", "Hold", "HoldAndDrain"],
         "default": "None",

@@ -28,7 +28,7 @@ def test_a_field_without_text_has_none() -> None:
 
 
 def test_a_struct_is_described_by_its_docstring() -> None:
-    assert class_description(v1beta2.Cohort) == "A node of the tree in which ClusterQueues lend and borrow."
+    assert class_description(v1beta2.Cohort) == "A node of a tree in which ClusterQueues lend and borrow quota."
 
 
 def test_rule_numbers_in_brackets_are_for_the_reference_only() -> None:

@@ -314,7 +314,7 @@ class TestFiles:
 
     def test_standard_input_may_be_closed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdin", None)
-        with pytest.raises(DocumentError, match=r"^<stdin>: can't be read: it is closed$"):
+        with pytest.raises(DocumentError, match=r"^<stdin>: cannot read file: standard input is closed$"):
             load("-")
 
     def test_a_directory_stands_for_its_manifests_sorted_and_without_hidden_ones(self, tmp_path: File) -> None:
@@ -361,7 +361,7 @@ class TestFiles:
             ("pipe.yaml", "not a regular file"),
             ("pipes", "not a regular file"),
             ("self.yaml", "symbolic links"),
-            ("loop", "symbolic link to a directory above it"),
+            ("loop", "symbolic link to a parent directory"),
             ("broken", "no such file"),
         ],
     )
@@ -390,7 +390,7 @@ class TestFiles:
             raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr(os, "open", refuse)
-        with pytest.raises(DocumentError, match=r"job\.yaml: can't be read: permission denied$"):
+        with pytest.raises(DocumentError, match=r"job\.yaml: cannot read file: permission denied$"):
             load(str(tmp_path / FILE))
 
     def test_an_unreadable_directory_is_one_clear_error(self, tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,5 +398,5 @@ class TestFiles:
             raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr(os, "listdir", refuse)
-        with pytest.raises(DocumentError, match=r"can't be read: permission denied$"):
+        with pytest.raises(DocumentError, match=r"cannot read file: permission denied$"):
             discover([str(tmp_path)])

@@ -274,6 +274,6 @@ class TestEarlierReleases:
         """API-147"""
         accepted = from_settings({name: GRADUATED[name]}, HERE)
         assert not accepted.errors
-        assert accepted.warnings == [f"feature gate {name} is locked and will go; stop setting it"]
+        assert accepted.warnings == [f"feature gate {name} is locked and will be removed; do not set it"]
         (error,) = from_settings({name: not GRADUATED[name]}, HERE).errors
         assert "locked" in error.detail

@@ -70,7 +70,7 @@ def test_a_field_is_told_with_type_need_default_limits_and_purpose() -> None:
     fields = rows(KIND_PAGES["clusterqueue"], "spec")
     assert fields["stopPolicy"] == [
         *("string", "", "`None`", "one of `None`, `Hold`, `HoldAndDrain`"),
-        "Hold admits nothing more; HoldAndDrain also evicts what was admitted.",
+        "Hold stops admission; HoldAndDrain also evicts admitted workloads.",
     ]
     assert fields["resourceGroups[]"][:4] == ["[list of object](#specresourcegroups)", "", "", "at most 16 items"]
 

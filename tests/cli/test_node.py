@@ -39,7 +39,7 @@ def test_the_help_has_examples() -> None:
         (("--count", "2", "--name", "same"), '2 nodes share the name "same"'),
         (("--labels", "rack=r{0..3"), '"r{0..3": unmatched brace'),
         (("--capacity", "cpu=lots"), "capacity[cpu]: Invalid value"),
-        (("--file", "/no/such/file"), "/no/such/file: can't be read"),
+        (("--file", "/no/such/file"), "/no/such/file: cannot read file"),
         (("--kubeconfig", "/no/such/file"), "/no/such/file does not exist"),
     ],
 )

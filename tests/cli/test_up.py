@@ -43,7 +43,7 @@ def test_the_help_has_examples() -> None:
     ("arguments", "why"),
     [
         (("--nodes", "0"), "0 nodes: give a number from 1 to"),
-        (("--nodes", "/no/such/file"), "/no/such/file: can't be read"),
+        (("--nodes", "/no/such/file"), "/no/such/file: cannot read file"),
         (("--nodes", "2", "--node-capacity", "cpu=lots"), "capacity[cpu]: Invalid value"),
         (("--runtime", "podman"), "podman is not installed"),
     ],

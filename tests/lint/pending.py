@@ -4,7 +4,6 @@ from pathlib import Path
 
 PENDING_PACKAGES = frozenset(
     {
-        "api",
         "cli",
         "controllers",
         "embedded",

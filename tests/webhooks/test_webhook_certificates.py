@@ -133,7 +133,7 @@ def test_what_is_shown_is_verified_by_who_heard_of_the_last_change_a_while_ago(
         ({"tls.crt": b""}, r"invalid certificates: no tls.crt"),
         ({"tls.key": b"nonsense"}, r"invalid certificates: "),
         ({"ca.crt": b"nonsense"}, r"invalid certificates: "),
-        ({"tls.key": CertificateAuthority.create(NOW).pair.key_pem}, "the key is not that of the certificate"),
+        ({"tls.key": CertificateAuthority.create(NOW).pair.key_pem}, "the private key does not match the certificate"),
     ],
 )
 def test_a_damaged_secret_is_told_in_one_line(change: dict[str, bytes], said: str) -> None:
@@ -239,6 +239,6 @@ async def test_a_missing_file_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(CertificateError) as caught:
         await MountedSource(tmp_path).current()
     assert str(caught.value) == (
-        f"webhook certificate {tmp_path}/tls.crt can't be read (No such file or directory): check that the file is "
-        f"there; mount the certificate there, or set internalCertManagement.enable=true"
+        f"cannot read webhook certificate {tmp_path}/tls.crt: No such file or directory; "
+        f"mount the certificate there, or set internalCertManagement.enable=true"
     )

@@ -177,7 +177,7 @@ async def test_a_conversion_repeats_only_the_metadata_that_api_servers_read(serv
     ("body", "said"),
     [
         (conversion(QUEUE, to="kueue.x-k8s.io/v9"), "no conversion of ClusterQueue"),
-        (conversion({**QUEUE, "spec": 3}), "has not the shape of"),
+        (conversion({**QUEUE, "spec": 3}), "does not match the schema of"),
         (conversion(7), "not an object"),
         ({"kind": "ConversionReview"}, "expected apiextensions.k8s.io/v1"),
         (b"nonsense", "not valid JSON"),

@@ -247,7 +247,7 @@ async def test_mounted_certificates_that_do_not_match_are_told_in_one_line(tmp_p
         with pytest.raises(KubeError) as caught:
             async with running_certificates(client_of(cluster), settings, INSIDE):
                 pass
-    assert str(caught.value) == f"{tmp_path}: tls.crt and tls.key are no matching PEM pair: replace both"
+    assert str(caught.value) == f"{tmp_path}: tls.crt and tls.key are not a matching PEM pair: replace both"
 
 
 async def test_managers_with_different_urls_overwrite_each_other_within_limits(

@@ -1,1 +1,1 @@
-"""What users write: every kind as one typed struct, and all that follows from it."""
+"""API kinds as typed structs, and everything derived from them: schemas, CRDs, validation, conversion."""

@@ -1,7 +1,7 @@
-"""Whole-number amounts of resources, the scheduler's arithmetic (SCH-101..105).
+"""Resource amounts as integers, for the scheduler's arithmetic (SCH-101..105).
 
-An amount is a plain int: milli for `cpu`, base units for everything else, within 64 bits. `UNLIMITED` lies so far
-outside that range that comparison and plain `+`/`-` keep telling it apart; only results beyond 64 bits need a look.
+An amount is an int: milli for `cpu`, base units for everything else, within 64 bits. `UNLIMITED` is so far outside that
+range that comparison and plain `+`/`-` preserve it; only results beyond 64 bits need a check.
 """
 
 from collections.abc import Set
@@ -44,13 +44,13 @@ def to_quota(resource: str, quantity: Quantity | int | float | str) -> int:
 
 
 def add(left: int, right: int) -> int:
-    """Sum that saturates; `UNLIMITED` swallows everything (SCH-102, SCH-103)."""
+    """Saturating sum; anything plus `UNLIMITED` is `UNLIMITED` (SCH-102, SCH-103)."""
     total = left + right
     return total if MIN_AMOUNT <= total <= MAX_AMOUNT else _saturated(total)
 
 
 def subtract(left: int, right: int) -> int:
-    """Difference that saturates; unlimited less unlimited is nothing (SCH-102, SCH-103)."""
+    """Saturating difference; unlimited minus unlimited is zero (SCH-102, SCH-103)."""
     rest = left - right
     return rest if MIN_AMOUNT <= rest <= MAX_AMOUNT else _saturated(rest)
 
@@ -72,7 +72,7 @@ def multiply(amount: int, count: int) -> int:
 
 
 def per_pod(total: int, count: int) -> int:
-    """One pod's part of a pod set's total, cut to a whole number; no pods have no part (SCH-105)."""
+    """The share of one pod in a pod set's total, rounded down; zero without pods (SCH-105)."""
     if count == 0:
         return 0
     return total // count if total >= 0 else -(-total // count)
@@ -94,7 +94,7 @@ def _text(nanos: int, notation: Notation) -> str:
 
 
 def readable_amount(resource: str, amount: int) -> str:
-    """An amount with as many digits as a person wants to read: 23.5Gi of memory, not 24682416Ki."""
+    """An amount rounded for display: 23.5Gi of memory, not 24682416Ki."""
     if resource not in _BYTE_VALUED and not resource.startswith(_HUGE_PAGES):
         return format_amount(resource, amount)
     if amount >= UNLIMITED:

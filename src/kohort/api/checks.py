@@ -1,6 +1,6 @@
-"""One value against one node of a schema: its type, its bounds, its format; nothing of what lies below it.
+"""Checks one value against one schema node: type, bounds and format; not its children.
 
-A value of the wrong type is measured all the same, because a real API server reports both.
+Bounds of a value of the wrong type are checked too, because kube-apiserver reports both.
 """
 
 import re
@@ -16,13 +16,13 @@ from kohort.api.quantity import Quantity, QuantityError
 from kohort.api.schema import Schema
 
 Trail = tuple[Any, ...]
-"""The way to a node as a linked pair (parent, key); rendered only when there is an error to report."""
+"""The path to a node as a linked pair (parent, key); rendered only for errors."""
 
 START: Trail = ()
 
 
 def path_of(trail: Trail) -> Path:
-    """The way as people read it."""
+    """The path in its printed form."""
     steps: list[str | int] = []
     while trail:
         trail, step = trail
@@ -34,12 +34,12 @@ def path_of(trail: Trail) -> Path:
 
 
 def error_at(trail: Trail, kind: ErrorKind, detail: str, value: Any = NO_VALUE) -> FieldError:
-    """An error of the schema at this place."""
+    """A schema error at this path."""
     return FieldError(path_of(trail), kind, detail, value, source="schema")
 
 
 def node_errors(value: Json, schema: Schema, trail: Trail) -> Iterator[FieldError]:
-    """What the node refuses in the value itself."""
+    """Errors of the value itself."""
     yield from _type_errors(value, schema, trail)
     match value:
         case bool():
@@ -78,7 +78,7 @@ def _type_errors(value: Json, schema: Schema, trail: Trail) -> Iterator[FieldErr
         return
     yield error_at(trail, ErrorKind.TYPE_INVALID, _type_problem(value, schema), value)
     if schema.type == "int-or-string":
-        # Real servers try both types in turn, and report that neither fits and why the first does not.
+        # kube-apiserver tries both types in turn, and reports that neither matches and why the first does not.
         yield error_at(START, ErrorKind.INVALID, "must be of one of the types that the schema names", value)
         yield from _type_errors(value, Schema("integer"), trail)
     if schema.type == "integer" and _is_number(value):
@@ -97,7 +97,7 @@ def _has_type(value: Json, schema: Schema) -> bool:
     if schema.type in _WHOLE and _is_number(value):
         return _is_whole(value)
     if schema.type == "string" and schema.format and isinstance(value, list):
-        return True  # as on real servers, which look at the format and find no text to check
+        return True  # as kube-apiserver, which checks the format only of strings
     return isinstance(value, _TYPES[schema.type][0])
 
 
@@ -106,7 +106,7 @@ def _is_number(value: Json) -> bool:
 
 
 def _is_whole(value: float) -> bool:
-    """Whether Go reads it as a whole number: what does not fit into 64 bits is a float there."""
+    """Whether Go decodes it as an integer: beyond 64 bits it is a float there."""
     if isinstance(value, int) and -_FORMAT_LIMITS["int64"] <= value < _FORMAT_LIMITS["int64"]:
         return True
     return abs(value) < _EXACT_FLOATS and float(value).is_integer()
@@ -116,7 +116,7 @@ def _is_whole(value: float) -> bool:
 
 
 def _string_errors(value: str, schema: Schema, trail: Trail) -> Iterator[FieldError]:
-    """The first problem of a text: one bad text is one error, as on the real server."""
+    """The first error of a string: one invalid string is one error, as in kube-apiserver."""
     bounds = schema.bounds
     if bounds.max_length is not None and len(value) > bounds.max_length:
         yield error_at(trail, ErrorKind.TOO_LONG, f"may not be longer than {bounds.max_length} characters")
@@ -131,7 +131,7 @@ def _string_errors(value: str, schema: Schema, trail: Trail) -> Iterator[FieldEr
 
 
 def _is_quantity(value: int | str) -> bool:
-    """Whether what looks like a quantity can be read as one: the pattern lets `1e2.5` and `1e9999` through."""
+    """Whether a string that matches the pattern is a quantity: the pattern also matches `1e2.5` and `1e9999`."""
     try:
         Quantity.parse(value)
     except QuantityError:
@@ -143,14 +143,14 @@ _TIME = re.compile(
     r"(\d{4})(-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(.\d+)?(Z|[+-]\d{2}:\d{2})(T.*)?\Z",
     re.ASCII | re.IGNORECASE | re.DOTALL,
 )
-"""What real servers take for a time: any offset, and anything after another T."""
+"""What kube-apiserver accepts as a time: any offset, and anything after another T."""
 
 
 def _is_time(value: str) -> bool:
     match = _TIME.match(value)
     if match is None:
         return False
-    year = "2000" if match[1] == "0000" else match[1]  # Go knows a year 0, a leap year
+    year = "2000" if match[1] == "0000" else match[1]  # Go supports year 0, a leap year
     try:
         date.fromisoformat(year + match[2])
     except ValueError:
@@ -191,5 +191,5 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a text matches a schema pattern, with the meaning the pattern has for Kubernetes."""
+    """Whether a text matches a schema pattern, with Kubernetes' semantics."""
     return _compiled(pattern).search(text) is not None

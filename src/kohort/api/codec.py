@@ -1,7 +1,7 @@
-"""Bytes and JSON values to typed structs and back.
+"""Decodes and encodes typed structs and JSON values.
 
-Decoding checks types only: what is stored is readable even where today's rules would refuse it. A `null` counts as
-absent, as it does for the API server; it is looked for only when the fast path fails.
+Decoding checks types only: stored objects are readable even if current rules would reject them. A `null` counts as
+absent, as in kube-apiserver; it is searched for only when the fast path fails.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from kohort.api.errors import DecodeError
 T = TypeVar("T")
 
 Json = Any
-"""What `json.loads` gives: dicts, lists, texts, numbers, booleans and None."""
+"""What `json.loads` returns: dicts, lists, strings, numbers, booleans and None."""
 
 JsonObject = dict[str, Json]
 """A JSON object, such as an API object whose kind has no struct; one that came from a cache must not be changed."""
@@ -27,7 +27,7 @@ _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
 def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    """The decoder of a type, made once: making one costs more than using it."""
+    """The cached decoder of a type: creating one costs more than using it."""
     decoder = _decoders.get(kind)
     if decoder is None:
         decoder = _decoders[kind] = msgspec.json.Decoder(kind)
@@ -38,7 +38,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def decode(data: bytes | memoryview | msgspec.Raw, kind: type[T]) -> T:
-    """Read one typed object from JSON bytes."""
+    """Decode a typed object from JSON bytes."""
     try:
         return _decoder(kind).decode(data)
     except msgspec.ValidationError as error:
@@ -56,7 +56,7 @@ def _decode_without_nulls(data: bytes | memoryview | msgspec.Raw, kind: type[T],
 
 
 def decode_json(data: bytes | memoryview | msgspec.Raw) -> Json:
-    """Read JSON bytes into plain dicts and lists."""
+    """Decode JSON bytes into plain dicts and lists."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
@@ -64,7 +64,7 @@ def decode_json(data: bytes | memoryview | msgspec.Raw) -> Json:
 
 
 def from_json(value: Json, kind: type[T]) -> T:
-    """Give a plain JSON value its type."""
+    """Convert a plain JSON value to a type."""
     try:
         return _decoder(kind).decode(_encoder.encode(value))
     except (msgspec.DecodeError, RecursionError, UnicodeError, TypeError, OverflowError) as error:
@@ -75,7 +75,7 @@ def from_json(value: Json, kind: type[T]) -> T:
 
 
 def encode(value: Any) -> bytes:
-    """Write a typed object (or plain JSON) as JSON bytes; what equals its schema default is left out."""
+    """Encode a typed object or plain JSON; values that equal their schema default are omitted."""
     body = _encoder.encode(value)
     head: bytes | None = getattr(value, "wire_head", None)
     if head is None:
@@ -84,12 +84,12 @@ def encode(value: Any) -> bytes:
 
 
 def to_json(value: Any) -> Json:
-    """A typed object as plain dicts and lists."""
+    """Convert a typed object to plain dicts and lists."""
     return msgspec.json.decode(encode(value))
 
 
 def without_nulls(value: Json) -> Json:
-    """The value with every null member dropped, at any depth."""
+    """The value without null members, at any depth."""
     if isinstance(value, dict):
         return {name: without_nulls(member) for name, member in value.items() if member is not None}
     if isinstance(value, list):

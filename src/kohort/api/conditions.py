@@ -1,7 +1,7 @@
-"""Lists of conditions: setting, finding, and the length of their messages (API-6 to API-8).
+"""Condition lists: lookup, predicates, updates, and limits of messages (API-6 to API-8).
 
-A list is a tuple and every change makes a new one; setting what already stands gives the very same tuple back, so that
-a caller sees at once that there is nothing to write.
+A list is an immutable tuple; an update without effect returns the same tuple, so that callers detect that nothing has
+to be written.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ C = TypeVar("C", bound=AnyCondition)
 
 
 def find(conditions: Iterable[C], type_: str) -> C | None:
-    """The condition of that type, if there is one."""
+    """The condition of this type, if present."""
     for each in conditions:
         if each.type == type_:
             return each
@@ -30,13 +30,13 @@ def find(conditions: Iterable[C], type_: str) -> C | None:
 
 
 def is_true(conditions: Iterable[AnyCondition], type_: str) -> bool:
-    """Whether the condition is there with status True."""
+    """Whether the condition is present with status True."""
     found = find(conditions, type_)
     return found is not None and found.status == "True"
 
 
 def set_condition(conditions: Conditions, new: Condition) -> Conditions:
-    """The list with the condition in its place; its transition time moves only with its status (API-7)."""
+    """The list with this condition set; its transition time changes only with its status (API-7)."""
     old = find(conditions, new.type)
     if old is None:
         return (*conditions, new)
@@ -48,19 +48,19 @@ def set_condition(conditions: Conditions, new: Condition) -> Conditions:
 
 
 def remove(conditions: Conditions, type_: str) -> Conditions:
-    """The list without the condition of that type."""
+    """The list without the condition of this type."""
     if find(conditions, type_) is None:
         return conditions
     return tuple(each for each in conditions if each.type != type_)
 
 
 def truncate_message(text: str) -> str:
-    """A condition's message, cut where it is longer than the API allows (API-8)."""
+    """The message of a condition, truncated to the API's limit (API-8)."""
     return _truncate(text, MAX_MESSAGE_BYTES)
 
 
 def truncate_note(text: str) -> str:
-    """An event's note, cut where it is longer than the API allows (API-8)."""
+    """The note of an event, truncated to the API's limit (API-8)."""
     return _truncate(text, MAX_NOTE_BYTES)
 
 

@@ -1,6 +1,6 @@
 """CustomResourceDefinitions: one per kind, with all its versions, derived from the structs (API-1, API-10).
 
-Nothing is said here about a particular kind; what a definition holds stands in the kind's struct and its `info`.
+Nothing here is specific to a kind; the content of a definition is in the kind's struct and its `info`.
 """
 
 import base64
@@ -19,26 +19,26 @@ from kohort.api.schema import Schema, default_json, schema_of
 
 CONVERSION_PATH = "/convert"
 
-Members = Iterator[tuple[str, Json]]
-"""Names and values of a JSON object, in the order in which they are written."""
+_Members = Iterator[tuple[str, Json]]
+"""Members of a JSON object, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookService:
-    """Where an API server finds the conversion webhook; the defaults are those of Kueue's configuration."""
+    """The Service of the conversion webhook; the defaults are those of Kueue's configuration."""
 
     namespace: str = DEFAULT_NAMESPACE
     name: str = "kueue-webhook-service"
     ca_bundle: bytes = b""
-    """The certificate authority in PEM; empty where something else fills it in."""
+    """The CA bundle in PEM; empty if another component injects it."""
 
 
 Choice = bool | str
-"""Yes or no, or a text that a template has in its place."""
+"""A boolean, or the placeholder of a template."""
 
 
 def definitions(service: WebhookService, *, older: Choice = True) -> list[Json]:
-    """The definition of every kind, sorted by name; `older` says whether versions are served that are not stored."""
+    """The definitions of all kinds, sorted by name; `older` is whether versions that are not stored are served."""
     versions: dict[str, list[type[CustomObject]]] = {}
     for kind in all_kinds(GROUP):
         versions.setdefault(kind.info.resource.plural, []).append(kind)
@@ -75,7 +75,7 @@ def _names(kind: type[CustomObject]) -> Json:
 
 
 def _conversion(kind: str, service: WebhookService) -> Json:
-    """Through the webhook where versions differ, else by the API server alone (API-72)."""
+    """Conversion by the webhook if versions differ, else none (API-72)."""
     if not converts_by_webhook(kind):
         return {"strategy": "None"}
     client: Json = {"service": {"namespace": service.namespace, "name": service.name, "path": CONVERSION_PATH}}
@@ -84,7 +84,7 @@ def _conversion(kind: str, service: WebhookService) -> Json:
     return {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}
 
 
-def _version(kind: type[CustomObject], *, served: Choice) -> Members:
+def _version(kind: type[CustomObject], *, served: Choice) -> _Members:
     info = kind.info
     yield from (("name", info.resource.version), ("served", served), ("storage", info.is_storage))
     if info.deprecation:
@@ -104,7 +104,7 @@ def _column(column: PrinterColumn) -> Json:
 
 
 def _root(kind: type[CustomObject]) -> Schema:
-    """The kind's schema with bare metadata: an API server has a schema of its own for it and refuses another."""
+    """The schema of a kind without its metadata, for which the API server has its own schema."""
     schema = schema_of(kind)
     attributes = {name: attribute for name, attribute in schema.attributes.items() if name != "metadata"}
     return replace(schema, properties={**schema.properties, "metadata": Schema("object")}, attributes=attributes)
@@ -114,12 +114,12 @@ def _root(kind: type[CustomObject]) -> Schema:
 
 
 def open_api(schema: Schema, description: str = "") -> Json:
-    """A node and all below it as a structural OpenAPI v3 schema (API-3)."""
+    """A node and its children as a structural OpenAPI v3 schema (API-3)."""
     text = {"description": without_rule_numbers(description)} if description else {}
     return {**text, **dict(_type(schema)), **dict(_limits(schema)), **dict(_handling(schema)), **dict(_below(schema))}
 
 
-def _type(schema: Schema) -> Members:
+def _type(schema: Schema) -> _Members:
     if schema.type == "int-or-string":
         yield "x-kubernetes-int-or-string", True
         yield "anyOf", [{"type": "integer"}, {"type": "string"}]
@@ -130,8 +130,8 @@ def _type(schema: Schema) -> Members:
 _BOUND_NAMES = {bound.name: re.sub("_(.)", lambda match: match[1].upper(), bound.name) for bound in fields(Bounds)}
 
 
-def _limits(schema: Schema) -> Members:
-    """What a value may be."""
+def _limits(schema: Schema) -> _Members:
+    """Constraints of a value."""
     if schema.format:
         yield "format", schema.format
     if schema.enum:
@@ -144,8 +144,8 @@ def _limits(schema: Schema) -> Members:
             yield wire_name, limit
 
 
-def _handling(schema: Schema) -> Members:
-    """What the API server does with a value: fill it in, merge it, keep what it does not know, check rules."""
+def _handling(schema: Schema) -> _Members:
+    """How the API server handles a value: default, merge type, unknown fields, rules."""
     if schema.has_default:
         yield "default", default_json(schema)
     if schema.preserves_unknown:
@@ -158,7 +158,7 @@ def _handling(schema: Schema) -> Members:
         yield "x-kubernetes-validations", [{"rule": rule.cel, "message": rule.message} for rule in schema.rules]
 
 
-def _below(schema: Schema) -> Members:
+def _below(schema: Schema) -> _Members:
     if schema.required:
         yield "required", list(schema.required)
     if schema.properties:
@@ -178,12 +178,12 @@ _RULE_NUMBERS = re.compile(r"\s*\((?:see )?[A-Z]+-\d+[^()]*\)")
 
 
 def property_text(owner: Schema, name: str) -> str:
-    """What a property is for; empty where nobody has said so."""
+    """The description of a property; empty if it has none."""
     if owner.struct is None or name not in owner.attributes:
         return _HEAD.get(name, "")
     return field_descriptions(owner.struct).get(owner.attributes[name], "")
 
 
 def without_rule_numbers(text: str) -> str:
-    """The text for readers who don't have the specification at hand."""
+    """The text without rule numbers, for readers without the specification."""
     return _RULE_NUMBERS.sub("", text)

@@ -1,6 +1,6 @@
-"""Descriptions of fields, read from the string literal under each field of a struct.
+"""Field descriptions from the string literal below each field of a struct.
 
-The text stands once, beside what it describes, and reaches CRDs and reference docs from there.
+CRDs and reference pages use the same texts.
 """
 
 import ast

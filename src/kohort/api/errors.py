@@ -1,22 +1,22 @@
 """The errors of this package. Validation problems are values (`kohort.api.fields`), not exceptions.
 
 ApiError
-├── DecodeError      bytes or JSON that are not the object they should be
-├── DocumentError    a manifest file that can't be read, with its place
-└── ConversionError  an object that has no form in the other version
+├── DecodeError      bytes or JSON that do not match their type
+├── DocumentError    a manifest file that cannot be read, with the position
+└── ConversionError  an object that cannot be converted to another version
 """
 
 
 class ApiError(Exception):
-    """Anything that can be wrong with what a user or an API server sent; its text is one line for people."""
+    """An error in the input of a user or an API server; its text is one line."""
 
 
 class DecodeError(ApiError):
-    """The bytes or JSON value do not have the type's shape."""
+    """The bytes or JSON value do not match the type."""
 
 
 class DocumentError(ApiError):
-    """A manifest can't be read; names the file, the line and what is wrong there."""
+    """A manifest cannot be read; names the file, the line and the cause."""
 
     def __init__(self, message: str, *, file: str, line: int = 0, column: int = 0) -> None:
         self.message = message
@@ -33,4 +33,4 @@ class DocumentError(ApiError):
 
 
 class ConversionError(ApiError):
-    """The object can't be converted to the version asked for."""
+    """The object cannot be converted to the requested version."""

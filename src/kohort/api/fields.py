@@ -1,6 +1,6 @@
-"""Field errors in Kubernetes' shape: where (path), what kind, the bad value, and what to do about it.
+"""Field errors as in Kubernetes: path, kind, bad value, and detail.
 
-Validation functions return lists of these and never raise: a user sees every problem at once.
+Validation functions return lists of these and never raise, so that a user gets all errors at once.
 """
 
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ import msgspec
 MAX_SHOWN_VALUE = 120
 
 Source = Literal["schema", "cel", "webhook"]
-"""Which gate of the API server refuses: the OpenAPI schema, a CEL rule, or a validating webhook (API-9)."""
+"""What rejects the value: the OpenAPI schema, a CEL rule, or a validating webhook (API-9)."""
 
 
 class ErrorKind(Enum):
-    """The kinds of field errors; `text` is what people know, `cause` the reason in a Status."""
+    """The kinds of field errors; `text` is printed, `cause` is the reason in a Status."""
 
     INVALID = "Invalid value"
     TYPE_INVALID = "Invalid type"
@@ -31,7 +31,7 @@ class ErrorKind(Enum):
 
     @property
     def text(self) -> str:
-        """The kind in an error line; a value of the wrong type is called invalid like any other."""
+        """The text of the kind; a value of the wrong type is printed as an invalid value."""
         return ErrorKind.INVALID.value if self is ErrorKind.TYPE_INVALID else self.value
 
     @property
@@ -53,7 +53,7 @@ _CAUSES = {
 }
 
 NO_VALUE: Any = object()
-"""Stands for 'no bad value to show'."""
+"""Marks an error without a bad value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,14 @@ ROOT = Path()
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One problem of one field."""
+    """One error of one field."""
 
     path: Path
     kind: ErrorKind
     detail: str
     value: Any = NO_VALUE
     rule: str = ""
-    """Number of the broken rule in docs/spec, where there is one."""
+    """Number of the violated rule in docs/spec, if any."""
     source: Source = "webhook"
 
     def __str__(self) -> str:
@@ -94,7 +94,7 @@ class FieldError:
 
 
 def shown_value(value: Any) -> str:
-    """A bad value as it appears in an error line: as JSON, on one line, cut to a bearable length."""
+    """A bad value as printed in an error: as JSON, on one line, truncated."""
     text = f'"{value}"' if isinstance(value, str) else _as_json(value)
     text = " ".join(text.split())
     return text if len(text) <= MAX_SHOWN_VALUE else text[: MAX_SHOWN_VALUE - 4] + " ..."
@@ -108,36 +108,36 @@ def _as_json(value: Any) -> str:
 
 
 def invalid(path: Path, value: Any, detail: str, rule: str = "") -> FieldError:
-    """The value is of the right type and not allowed."""
+    """The value has the right type, but is not allowed."""
     return FieldError(path, ErrorKind.INVALID, detail, value, rule)
 
 
 def required(path: Path, detail: str, rule: str = "") -> FieldError:
-    """The field must be given."""
+    """The field is required."""
     return FieldError(path, ErrorKind.REQUIRED, detail, NO_VALUE, rule)
 
 
 def duplicate(path: Path, value: Any, detail: str = "each value may appear once", rule: str = "") -> FieldError:
-    """The value stands elsewhere already."""
+    """The value is a duplicate."""
     return FieldError(path, ErrorKind.DUPLICATE, detail, value, rule)
 
 
 def forbidden(path: Path, detail: str, rule: str = "") -> FieldError:
-    """The field may not be given, or not now."""
+    """The field must not be set, or not in this state."""
     return FieldError(path, ErrorKind.FORBIDDEN, detail, NO_VALUE, rule)
 
 
 def not_supported(path: Path, value: Any, supported: Iterable[str], rule: str = "") -> FieldError:
-    """The value is not one of a closed set."""
+    """The value is not one of the supported values."""
     names = ", ".join(f'"{name}"' for name in supported)
     return FieldError(path, ErrorKind.NOT_SUPPORTED, f"supported values: {names}", value, rule)
 
 
 def not_found(path: Path, value: Any, detail: str, rule: str = "") -> FieldError:
-    """The value names something that does not exist."""
+    """The value refers to an object that does not exist."""
     return FieldError(path, ErrorKind.NOT_FOUND, detail, value, rule)
 
 
 def too_long(path: Path, limit: int, rule: str = "") -> FieldError:
-    """The text is longer than allowed."""
+    """The text is too long."""
     return FieldError(path, ErrorKind.TOO_LONG, f"may not be more than {limit} bytes", NO_VALUE, rule)

@@ -1,6 +1,6 @@
-"""What makes a struct a kind of an API group: its names, its place, its columns; and the register of all kinds.
+"""Kinds of an API group: names, scope and printer columns; and the registry of all kinds.
 
-A kind declares itself by its `info`; nothing else lists kinds.
+A struct registers itself with its `info`.
 """
 
 from dataclasses import dataclass
@@ -35,13 +35,13 @@ class KindInfo:
     columns: tuple[PrinterColumn, ...] = ()
     is_storage: bool = False
     deprecation: str = ""
-    """The warning that a request through this version gets (API-2); empty where the version is current."""
+    """The deprecation warning of this version (API-2); empty if it is current."""
     selectable_fields: tuple[str, ...] = ()
-    """JSON paths that field selectors may name (API-11)."""
+    """JSON paths that field selectors support (API-11)."""
 
     @property
     def singular(self) -> str:
-        """The kind in lower case, as kubectl takes it."""
+        """The kind in lower case, as kubectl accepts it."""
         return self.resource.kind.lower()
 
 
@@ -65,10 +65,10 @@ class CustomObject(Struct):
 
 
 def kind_of(api_version: str, kind: str) -> type[CustomObject] | None:
-    """The struct for an `apiVersion` and `kind`, if it is one of ours."""
+    """The struct for an `apiVersion` and `kind`, if Kohort defines it."""
     return _KINDS.get((api_version, kind))
 
 
 def all_kinds(group: str) -> list[type[CustomObject]]:
-    """Every kind and version of a group, in the order of their declaration."""
+    """All kinds and versions of a group, in the order of declaration."""
     return [kind for kind in _KINDS.values() if kind.info.resource.group == group]

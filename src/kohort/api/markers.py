@@ -1,7 +1,7 @@
-"""What a field's type alone can't say: bounds, patterns, list types.
+"""Markers for what a type annotation cannot express: bounds, patterns, list types.
 
-Markers ride in `Annotated[...]`; decoding ignores them, so an object that was stored under looser rules can still be
-read (API-75). The schema (`kohort.api.schema`) reads them, and validation, CRDs and reference docs follow from that.
+Markers are used in `Annotated[...]`; decoding ignores them, so that objects stored under looser rules stay readable
+(API-75). The schema (`kohort.api.schema`) reads them; validation, CRDs and reference pages derive from it.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A closed set for a field whose Python type stays `str` because looser values may be stored."""
+    """A closed set of values for a field whose Python type is `str`, because other values may be stored."""
 
     values: tuple[str, ...]
 
@@ -60,24 +60,24 @@ class IntOrString:
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """The schema demands the field although the struct has a default, because stored objects may lack it."""
+    """The schema requires the field although the struct has a default, because stored objects may lack it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """A schema default that the struct can't carry because it would read as 'absent'."""
+    """A schema default that the struct cannot have, because it would be decoded as absent."""
 
     value: str
 
 
 @dataclass(frozen=True, slots=True)
 class NoSchemaDefault:
-    """The struct's default is a convenience of ours, not a default of the schema."""
+    """The struct's default is for convenience only, and not a default of the schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """The raw JSON field holds an object with this view; unknown fields are kept."""
+    """A raw JSON field whose content has this view; unknown fields are kept."""
 
     view: type
 
@@ -104,9 +104,9 @@ def keyed(*keys: str) -> Merge:
 Int32 = Annotated[int, Format("int32")]
 Int64 = Annotated[int, Format("int64")]
 Subdomain = Annotated[str, Bounds(max_length=253), Pattern(SUBDOMAIN_REGEX)]
-"""SUB of the specification: a DNS subdomain, the shape of most object names."""
+"""SUB of the specification: a DNS subdomain, the format of most object names."""
 Label = Annotated[str, Bounds(max_length=63), Pattern(LABEL_REGEX)]
 """LBL of the specification: a DNS label."""
 RawQuantity = Annotated[int | float | str, IntOrString(), Pattern(QUANTITY_REGEX)]
-"""QTY of the specification, as written; `kohort.api.quantity` gives it meaning."""
+"""QTY of the specification, as written; `kohort.api.quantity` implements it."""
 ResourceList = dict[str, RawQuantity]

@@ -1,6 +1,6 @@
-"""JSON merge patches (RFC 7386): the one way Kohort changes an object of which it knows only a part.
+"""JSON merge patches (RFC 7386), with which Kohort changes objects that it knows only in part.
 
-Members that a patch does not name stay as they are, so unknown fields survive.
+Members that a patch does not contain are unchanged, so that unknown fields survive.
 """
 
 from typing import Any
@@ -26,9 +26,9 @@ def merge(target: Json, patch: Json) -> Json:
 
 
 def difference(before: dict[str, Json], after: dict[str, Json]) -> dict[str, Json]:
-    """The smallest patch that leads from one object to another, empty when nothing changed (JOB-54).
+    """The smallest patch from one object to another; empty without changes (JOB-54).
 
-    A merge patch can't write a null, so a null member of `after` counts as absent.
+    A merge patch cannot write a null, so that a null member of `after` counts as absent.
     """
     patch: dict[str, Json] = {}
     for name in {**before, **after}:

@@ -1,6 +1,6 @@
-"""Pieces that every kind shares: object metadata, conditions, label selectors, taints and tolerations.
+"""Types that all kinds share: object metadata, conditions, label selectors, taints and tolerations.
 
-Their rules (API-6, API-37, API-38) are declared here once, for Kohort's kinds and for views on foreign ones.
+Their rules (API-6, API-37, API-38) are declared here once, for Kohort's kinds and for views.
 """
 
 from collections.abc import Callable
@@ -19,11 +19,11 @@ from kohort.api.markers import (
     Int64,
     Pattern,
 )
-from kohort.api.rules import Check, Rule
+from kohort.api.rules import Rule, RulePredicate
 from kohort.api.struct import Struct, View
 
 Time = Annotated[datetime, msgspec.Meta(tz=True), Format("date-time")]
-"""An instant with time zone; second precision on the wire."""
+"""A time with time zone; second precision in JSON."""
 
 
 class ObjectKey(NamedTuple):
@@ -37,7 +37,7 @@ class ObjectKey(NamedTuple):
 
 
 class OwnerReference(View):
-    """The object that owns another; the owner's deletion takes the owned object along."""
+    """An owner of an object; the object is deleted with its owner."""
 
     api_version: str = ""
     kind: str = ""
@@ -48,7 +48,7 @@ class OwnerReference(View):
 
 
 class ObjectMeta(View):
-    """What Kohort reads of an object's metadata. Managed fields are left to the API server."""
+    """The metadata that Kohort reads; managed fields are left to the API server."""
 
     name: str = ""
     generate_name: str = ""
@@ -66,7 +66,7 @@ class ObjectMeta(View):
 
 
 class ListMeta(View):
-    """Metadata of a list answer."""
+    """Metadata of a list."""
 
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
@@ -77,7 +77,7 @@ K = TypeVar("K")
 
 
 class ObjectList(View, Generic[K]):
-    """A list answer with typed items."""
+    """A list with typed items."""
 
     metadata: ListMeta = ListMeta()
     items: tuple[K, ...] = ()
@@ -96,21 +96,21 @@ class Condition(Struct):
     reason: Annotated[str, Bounds(min_length=1, max_length=1024), Pattern(r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
     """One CamelCase word for programs."""
     message: Annotated[str, Bounds(max_length=32768)]
-    """A sentence for people; may be empty."""
+    """A sentence for users; may be empty."""
     last_transition_time: Time
     """When `status` last changed its value."""
     observed_generation: Annotated[Int64, Bounds(minimum=0)] | None = None
-    """The object's generation that the condition speaks of."""
+    """The generation of the object that the condition was set for."""
 
     def __post_init__(self) -> None:
-        # The same few texts are in the conditions of very many objects: each is kept once.
+        # The same few texts occur in the conditions of very many objects, so that they are interned.
         force_setattr(self, "type", intern(self.type))
         force_setattr(self, "reason", intern(self.reason))
         force_setattr(self, "message", intern(self.message))
 
 
 class LabelSelectorRequirement(Struct):
-    """One demand on a label."""
+    """One requirement of a label selector."""
 
     key: str
     """The label's key."""
@@ -121,46 +121,46 @@ class LabelSelectorRequirement(Struct):
 
 
 class LabelSelector(Struct):
-    """A demand on labels; all parts must hold, and an empty selector matches everything."""
+    """A label selector; all parts must match, and an empty selector matches everything."""
 
     match_labels: dict[str, str] = {}
     """Labels that must be present with exactly these values."""
     match_expressions: Annotated[tuple[LabelSelectorRequirement, ...], ATOMIC] = ()
-    """Further demands, all of which must hold."""
+    """Further requirements, all of which must match."""
 
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 class Taint(Struct):
-    """A mark on a node that keeps away pods which do not tolerate it."""
+    """A node taint; pods without a matching toleration are not scheduled to the node."""
 
     key: str
-    """Key of the taint, shaped like a label key."""
+    """Key of the taint, in the format of a label key."""
     effect: str
     """NoSchedule, PreferNoSchedule or NoExecute."""
     value: str = ""
-    """Value of the taint, shaped like a label value."""
+    """Value of the taint, in the format of a label value."""
     time_added: Time | None = None
     """When a NoExecute taint was added."""
 
 
 class Toleration(Struct):
-    """Leave for a pod to run on nodes with a matching taint."""
+    """A toleration: the pod may run on nodes with a matching taint."""
 
     key: str = ""
-    """Key of the taint; empty, with operator Exists, stands for every taint."""
+    """Key of the taint; empty, with operator Exists, matches all taints."""
     operator: str = ""
     """Exists or Equal; empty means Equal."""
     value: str = ""
     """Value of the taint, for operator Equal."""
     effect: str = ""
-    """Effect of the taint; empty stands for every effect."""
+    """Effect of the taint; empty matches all effects."""
     toleration_seconds: Int64 | None = None
-    """How long a NoExecute taint is tolerated; absent means for ever."""
+    """How long a NoExecute taint is tolerated; absent means without limit."""
 
 
-def every(check: Callable[[Any], bool]) -> Check:
+def every(check: Callable[[Any], bool]) -> RulePredicate:
     """A rule over a list that holds when it holds for each item."""
     return lambda items, _old: all(check(item) for item in items)
 

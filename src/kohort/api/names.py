@@ -1,6 +1,6 @@
-"""Which texts Kubernetes takes as names, label keys, label values and annotation keys.
+"""Formats of names, label keys, label values and annotation keys in Kubernetes.
 
-Each check answers None, or one line that says what is wrong and what to write instead.
+Each check returns None, or one line with the error and the remedy.
 """
 
 import re
@@ -61,12 +61,12 @@ def check_qualified_name(value: str) -> str | None:
 
 
 def check_annotation_key(value: str) -> str | None:
-    """An annotation's key: a qualified name in which case does not matter."""
+    """An annotation key: a qualified name, case-insensitive."""
     return check_qualified_name(value.lower())
 
 
 def label_errors(labels: Mapping[str, str], path: Path, rule: str = "") -> list[FieldError]:
-    """Every label whose key or value Kubernetes would refuse (API-39, API-58)."""
+    """Errors of label keys and values (API-39, API-58)."""
     found = (
         invalid(path, text, problem, rule)
         for key, value in labels.items()
@@ -77,7 +77,7 @@ def label_errors(labels: Mapping[str, str], path: Path, rule: str = "") -> list[
 
 
 def annotation_errors(annotations: Mapping[str, str], path: Path, rule: str = "") -> list[FieldError]:
-    """Every annotation whose key Kubernetes would refuse, and annotations that are too large together (API-58)."""
+    """Errors of annotation keys, and of the total size of annotations (API-58)."""
     errors = [
         invalid(path, key, problem, rule) for key in annotations if (problem := check_annotation_key(key)) is not None
     ]
@@ -95,5 +95,5 @@ def _check(value: str, shape: re.Pattern[str], limit: int, remedy: str) -> str |
 
 
 def _bytes(text: str) -> int:
-    # A lone surrogate has no UTF-8 form, yet a size of what it would take is all that is asked.
+    # A lone surrogate cannot be encoded in UTF-8; only the size matters here.
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

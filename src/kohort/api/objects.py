@@ -1,4 +1,4 @@
-"""Rules for the metadata of any object: names, places, labels, annotations."""
+"""Validation of object metadata: names, namespace, labels, annotations."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ METADATA = ROOT / "metadata"
 
 
 def metadata_errors(metadata: ObjectMeta, resource: Resource) -> list[FieldError]:
-    """Problems of an object's metadata."""
+    """Errors of an object's metadata."""
     return [
         *_name_errors(metadata),
         *_namespace_errors(metadata, resource),
@@ -32,7 +32,7 @@ def _name_errors(metadata: ObjectMeta) -> Iterator[FieldError]:
 
 def _namespace_errors(metadata: ObjectMeta, resource: Resource) -> Iterator[FieldError]:
     if metadata.namespace and not resource.namespaced:
-        yield forbidden(METADATA / "namespace", f"a {resource.kind} does not live in a namespace: remove it")
+        yield forbidden(METADATA / "namespace", f"{resource.kind} is cluster-scoped: remove the namespace")
     problem = check_label(metadata.namespace) if metadata.namespace else None
     if problem:
         yield invalid(METADATA / "namespace", metadata.namespace, problem)
@@ -46,7 +46,7 @@ def _finalizer_errors(metadata: ObjectMeta) -> Iterator[FieldError]:
 
 
 def head_errors(value: Json) -> list[FieldError]:
-    """Problems that keep a value from being looked at as an object at all."""
+    """Errors because of which a value cannot be handled as an object at all."""
     if not isinstance(value, dict):
         return [FieldError(ROOT, ErrorKind.TYPE_INVALID, "must be an object with apiVersion, kind and metadata")]
     return [

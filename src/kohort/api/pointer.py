@@ -1,6 +1,6 @@
-"""JSON Pointers (RFC 6901): the addresses that JSON Patch and error answers use.
+"""JSON Pointers (RFC 6901), as used by JSON Patch and error responses.
 
-A pointer in memory is the tuple of its unescaped tokens; text exists only at the edge.
+A pointer is the tuple of its unescaped tokens.
 """
 
 import re
@@ -13,12 +13,12 @@ from kohort.api.fields import shown_value
 Pointer = tuple[str, ...]
 
 _BAD_ESCAPE = re.compile(r"~(?![01])")
-# Nobody has lists of 10^18 items, and a longer number is not worth reading.
+# Lists do not have 10^18 items; longer numbers are not parsed.
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 class PointerError(ApiError):
-    """The text is no JSON Pointer, or it leads nowhere in the document."""
+    """The text is not a JSON Pointer, or its target does not exist."""
 
 
 def parse_pointer(text: str) -> Pointer:
@@ -33,17 +33,17 @@ def parse_pointer(text: str) -> Pointer:
 
 
 def format_pointer(tokens: Iterable[str | int]) -> str:
-    """The text of a pointer to a member or item reached by these names and positions."""
+    """The text of a pointer to a member or item with these names and positions."""
     return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
 def array_index(token: str) -> int | None:
-    """The position that a token names in a list, or None; leading zeros and `-` name none."""
+    """The list index of a token, or None; leading zeros and `-` are invalid."""
     return int(token) if _INDEX.fullmatch(token) else None
 
 
 def resolve(document: Json, pointer: Pointer) -> Json:
-    """The value that a pointer leads to."""
+    """The value at a pointer."""
     value = document
     for depth, token in enumerate(pointer):
         try:

@@ -1,8 +1,8 @@
 """Kubernetes resource quantities, exact.
 
-A quantity is a whole number of billionths, the finest step Kubernetes knows, plus the notation it was written in. So
-value, order and canonical text need no fractions and no floats. Amounts that the scheduler computes with are
-`kohort.api.amounts`.
+A quantity is a whole number of billionths, Kubernetes' finest step, plus the notation it was written in, so that value,
+order and canonical text need no fractions and no floats. `kohort.api.amounts` has the amounts that the scheduler
+computes with.
 """
 
 import re
@@ -20,7 +20,7 @@ NANO = 10**9
 MAX_TEXT = 256
 MAX_EXPONENT = 999
 MAX_DIGITS = 200
-"""Bounds far beyond any real quantity: `1e999999999` must not cost a gigabyte, and what prints must be readable."""
+"""Bounds far beyond any real quantity: `1e999999999` must not cost a gigabyte, and output must be readable."""
 
 _MAX_BINARY = (2**63 - 1) * NANO
 _TOO_LARGE = 10**MAX_DIGITS * NANO
@@ -35,7 +35,7 @@ class QuantityError(ApiError):
 
 
 class Notation(Enum):
-    """How a quantity was written, and is therefore printed; the value is Kubernetes' name of it."""
+    """The notation of a quantity, in which it is printed; the value is Kubernetes' name of it."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -51,7 +51,7 @@ _BITS_OF = {suffix: 10 * power for power, suffix in enumerate(_BINARY_SUFFIXES) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """An exact amount of a resource; equal and ordered by value, whatever the notation."""
+    """An exact amount of a resource; equal and ordered by value, independent of the notation."""
 
     nanos: int
     """The value in billionths."""
@@ -59,7 +59,7 @@ class Quantity:
 
     @staticmethod
     def parse(raw: int | float | str) -> "Quantity":
-        """Read a quantity as it stands in a manifest; finer than a billionth is rounded away from zero."""
+        """Parse a quantity of a manifest; finer than a billionth is rounded away from zero."""
         if isinstance(raw, str):
             if len(raw) > MAX_TEXT:
                 raise _not_a_quantity(raw[:MAX_TEXT], f"write at most {MAX_TEXT} characters")
@@ -67,7 +67,7 @@ class Quantity:
         return _parse_number(raw)
 
     def in_units(self, nanos: int) -> int:
-        """The value in whole units of so many billionths each; a rest counts as a full unit (SCH-101)."""
+        """The value in units of so many billionths, rounded up (SCH-101)."""
         return _divide_away(self.nanos, nanos)
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class Quantity:
         return Quantity(self.nanos - other.nanos, self._notation_with(other))
 
     def _notation_with(self, other: "Quantity") -> Notation:
-        """A sum prints like its first part, unless that part is nothing."""
+        """A sum is printed in the notation of its first part, unless that is zero."""
         return self.notation if self.nanos else other.notation
 
 
@@ -127,7 +127,7 @@ def _parse_number(raw: object) -> Quantity:
     if isinstance(raw, float):
         if not isfinite(raw):
             raise _not_a_quantity(raw, "write a finite number")
-        # The shortest text of a float is what its author wrote; how Python spells the exponent is not.
+        # The shortest text of a float is what its author wrote, except for Python's notation of the exponent.
         return Quantity(_parse_text(repr(raw)).nanos)
     return _bounded(raw * NANO, Notation.DECIMAL_SI)
 
@@ -158,7 +158,7 @@ def _scaled(mantissa: int, exponent: int) -> int:
 
 
 def _divide_away(value: int, unit: int) -> int:
-    """Divide and round away from zero: who asks for a little gets at least that."""
+    """Divide and round away from zero, so that a request is never reduced."""
     return -(-value // unit) if value >= 0 else value // unit
 
 
@@ -169,7 +169,7 @@ def _bounded(nanos: int, notation: Notation) -> Quantity:
 
 
 def _binary(nanos: int) -> Quantity:
-    """Kubernetes caps binary notation, and only that, at 64 bits, and takes a fraction of one for decimal."""
+    """Kubernetes caps binary notation, and only that, at 64 bits, and prints a fraction of one in decimal."""
     if 0 < abs(nanos) < NANO:
         return Quantity(nanos)
     return Quantity(max(-_MAX_BINARY, min(nanos, _MAX_BINARY)), Notation.BINARY_SI)

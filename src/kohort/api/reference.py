@@ -1,7 +1,7 @@
 """Reference pages in Markdown, derived from the structs: one per kind, one for the Configuration, one for the gates.
 
-`python -m kohort.api.reference DIRECTORY` writes them. Foreign objects (views) are named and not described: they have
-pages of their own in the Kubernetes documentation.
+`python -m kohort.api.reference DIRECTORY` writes them. Views are not described: the Kubernetes documentation has pages
+of their own for them.
 """
 
 import json
@@ -29,7 +29,7 @@ ABSENT = "—"
 ROOT = "(the object)"
 
 
-# A node in words
+# A node as text
 
 _PATTERN_NAMES = {
     m.SUBDOMAIN_REGEX: "a DNS subdomain",
@@ -44,7 +44,7 @@ def _is_foreign(node: Schema) -> bool:
 
 
 def _type_name(node: Schema) -> str:
-    """The type in a word or two, without what is below an object."""
+    """The type in one or two words, without its members."""
     if node.items is not None:
         return f"list of {_type_name(node.items)}"
     if node.additional is not None:
@@ -59,7 +59,7 @@ def _type_name(node: Schema) -> str:
 
 
 def _limits(node: Schema) -> list[str]:
-    """What a value may be, each limit in a few words; the limits of a list's items follow the list's own."""
+    """Constraints of a value as short texts; the constraints of a list's items follow its own."""
     bounds = node.bounds
     limits = [
         *(["one of " + ", ".join(_code(value) for value in node.enum)] if node.enum else []),
@@ -110,7 +110,7 @@ def _code(text: str) -> str:
 
 @dataclass(frozen=True)
 class ReferenceSection:
-    """A struct on a page, under the path where it occurs first."""
+    """A struct on a page, under the path of its first occurrence."""
 
     title: str
     node: Schema
@@ -118,13 +118,13 @@ class ReferenceSection:
 
     @property
     def anchor(self) -> str:
-        """The anchor that GitHub gives the heading."""
+        """The anchor that GitHub generates for the heading."""
         kept = (letter for letter in self.title.lower() if letter.isalnum() or letter in " -_")
         return "".join(kept).replace(" ", "-")
 
 
 def _below(node: Schema) -> Schema:
-    """The node that is repeated, for lists and maps; else the node itself."""
+    """The item type of lists and maps; else the node itself."""
     inner = node.items or node.additional
     return _below(inner) if inner else node
 
@@ -140,7 +140,7 @@ def _join(path: str, name: str) -> str:
 
 
 def _sections(root: Schema, title: str) -> dict[type, ReferenceSection]:
-    """Every struct of ours below a root, in order of appearance."""
+    """All structs below a root, in order of appearance."""
     sections: dict[type, ReferenceSection] = {}
     _collect(root, "", title, sections)
     return sections
@@ -188,7 +188,7 @@ def _field_row(owner: Schema, name: str, sections: dict[type, ReferenceSection])
     )
 
 
-_METADATA = "Name, labels, annotations and the like, as every Kubernetes object has them."
+_METADATA = "Standard object metadata: name, labels, annotations and so on."
 
 
 def _linked_type(node: Schema, sections: dict[type, ReferenceSection]) -> str:
@@ -198,7 +198,7 @@ def _linked_type(node: Schema, sections: dict[type, ReferenceSection]) -> str:
 
 
 def _rules(node: Schema) -> Iterator[str]:
-    """Rules over the struct, then those that stand at one of its fields."""
+    """Rules of the struct, then those of its fields."""
     yield from (_rule_text(rule) for rule in node.rules)
     for name, member in node.properties.items():
         own = member.rules if member.struct is None else ()
@@ -214,7 +214,7 @@ def _rule_text(rule: Rule) -> str:
 
 @dataclass(frozen=True)
 class FieldVariants:
-    """A field with all that can differ between versions."""
+    """The properties of a field that can differ between versions."""
 
     type: str
     required: bool
@@ -281,7 +281,7 @@ def _differences(old: type, new: type) -> str:
 
 
 def pages() -> dict[str, str]:
-    """File name to text of every page."""
+    """All pages, text by file name."""
     kinds = [kind for kind in all_kinds(GROUP) if kind.info.is_storage]
     return {
         "README.md": _index(kinds),
@@ -296,7 +296,7 @@ def _file(kind: type[CustomObject]) -> str:
 
 
 def _struct_page(struct: type, facts: str, former: type) -> str:
-    """A page about any struct, and what is different in its former version."""
+    """The page of a struct, with the differences of its older version."""
     sections = _sections(schema_of(struct), "Fields")
     _root, *others = sections.values()
     return _page(
@@ -333,7 +333,7 @@ def _facts(info: KindInfo) -> list[Sequence[str]]:
 def _configuration_page() -> str:
     facts = (
         f"The manager's configuration file: {_code(f'apiVersion: {config_v1beta2.API_VERSION}')},"
-        f" {_code(f'kind: {KIND}')}. The older {_code(config_v1beta1.API_VERSION)} is read too."
+        f" {_code(f'kind: {KIND}')}. The older {_code(config_v1beta1.API_VERSION)} is supported too."
     )
     return _struct_page(config_v1beta2.Configuration, facts, config_v1beta1.Configuration)
 
@@ -346,7 +346,7 @@ def _gates_page() -> str:
         "Set them in the [Configuration](configuration.md) under `featureGates`, or with `--feature-gates`, not both.",
         _table(("Gate", "Default", "Stage", "Since", "Needs", "Purpose"), rows),
         "## Without effect",
-        "Accepted, with a warning, so that a configuration made for Kueue need not change (API-147).",
+        "Accepted with a warning, so that a configuration for Kueue need not change (API-147).",
         _table(("Gate", "Default in Kueue"), idle),
     )
 
@@ -369,10 +369,10 @@ def _index(kinds: Sequence[type[CustomObject]]) -> str:
     ]
     return _page(
         "# Reference",
-        f"Every field of every kind of {_code(GROUP)}, version v1beta2, with what v1beta1 does otherwise."
-        " A number such as API-24 leads to a rule in [the specification](../spec/README.md).",
+        f"All fields of all kinds of {_code(GROUP)}, version v1beta2, with the differences of v1beta1."
+        " A number such as API-24 refers to a rule of [the specification](../spec/README.md).",
         _table(("Kind", "Short names", ""), rows),
-        "Besides: the manager's [Configuration](configuration.md) and its [feature gates](feature-gates.md).",
+        "See also: the manager's [Configuration](configuration.md) and its [feature gates](feature-gates.md).",
     )
 
 
@@ -389,7 +389,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the pages into the directory that is named."""
+    """Write the pages into the given directory."""
     if len(arguments) != 1:
         sys.exit("usage: python -m kohort.api.reference DIRECTORY")
     directory = Path(arguments[0])

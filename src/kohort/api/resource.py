@@ -1,6 +1,6 @@
-"""The name of a kind on a Kubernetes API server, and the paths that follow from it.
+"""API resources and their URL paths.
 
-One value carries all five parts, so that no caller joins groups, versions and plurals by hand.
+One value has all five parts, so that no caller joins groups, versions and plurals itself.
 """
 
 from dataclasses import dataclass
@@ -8,16 +8,19 @@ from urllib.parse import quote
 
 from kohort.api.errors import ApiError
 
+GroupKind = tuple[str, str]
+"""API group and kind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind in one version of its group; the core group is the empty text."""
+    """A resource in one version of its group; the core group is empty."""
 
     group: str
     version: str
     kind: str
     plural: str
-    """Empty for a kind without a place of its own: an answer (Status) or the body of a subresource (Eviction)."""
+    """Empty for a kind without a collection: a response (Status) or the body of a subresource (Eviction)."""
     namespaced: bool
 
     @property
@@ -27,11 +30,11 @@ class Resource:
 
     @property
     def root(self) -> str:
-        """The path under which the version serves its resources."""
+        """The root path of the group version."""
         return f"/{'apis' if self.group else 'api'}/{self.api_version}"
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The path of a collection, or of one object, or of a part of it; without a namespace, of all namespaces."""
+        """The path of a collection, an object or a subresource; without a namespace, of all namespaces."""
         problem = self._path_problem(namespace, name, subresource)
         if problem:
             raise ApiError(f"no path to {self.kind} {namespace}/{name}: {problem}")

@@ -1,7 +1,7 @@
-"""A struct's schema: what its annotations and markers say, as one tree of nodes.
+"""Schemas of structs: their annotations and markers as a tree of nodes.
 
-Everything else derives from this tree: pruning, defaulting and validation (`structural`), CRDs (`crds`) and the
-reference pages (`reference`).
+Everything else derives from this tree: pruning, defaulting and validation (`structural`), CRDs (`crds`) and reference
+pages (`reference`).
 """
 
 import builtins
@@ -27,14 +27,14 @@ NO_BOUNDS = m.Bounds()
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One node: the type of a value, its bounds, and the nodes below it."""
+    """A schema node: the type of a value, its bounds, and its children."""
 
     type: SchemaType
     struct: "builtins.type | None" = None
-    """The struct this node was made from; names it in the reference pages."""
+    """The struct of this node; its name is used in the reference pages."""
     properties: dict[str, "Schema"] = field(default_factory=dict)
     attributes: dict[str, str] = field(default_factory=dict)
-    """Wire name of each property to the struct's attribute name."""
+    """Attribute name in the struct by JSON name."""
     required: tuple[str, ...] = ()
     additional: "Schema | None" = None
     items: "Schema | None" = None
@@ -49,13 +49,13 @@ class Schema:
 
     @property
     def has_default(self) -> bool:
-        """Whether an absent value is filled in."""
+        """Whether an absent value is defaulted."""
         return self.default is not NO_DEFAULT
 
 
 @cache
 def schema_of(struct: type) -> Schema:
-    """The schema of a struct; shared, since structs are."""
+    """The schema of a struct; cached and shared."""
     hints = typing.get_type_hints(struct, include_extras=True)
     properties: dict[str, Schema] = {}
     attributes: dict[str, str] = {}
@@ -83,7 +83,7 @@ def schema_of(struct: type) -> Schema:
 
 
 def _with_default(node: Schema, info: msgspec.structs.FieldInfo) -> Schema:
-    """The struct's default as the schema's, unless it merely stands for 'absent' (None or empty)."""
+    """The node with the struct's default, unless that stands for absent (None or empty)."""
     default = info.default if info.default is not msgspec.NODEFAULT else info.default_factory()
     if default is None or default in ("", (), {}):
         return node
@@ -91,7 +91,7 @@ def _with_default(node: Schema, info: msgspec.structs.FieldInfo) -> Schema:
 
 
 def _marks(hint: Any) -> tuple[Any, ...]:
-    """All markers of a field, those inside `X | None` and nested `Annotated` included."""
+    """All markers of a field, including those inside `X | None` and nested `Annotated`."""
     if get_origin(hint) is typing.Annotated:
         inner, *marks = get_args(hint)
         return (*_marks(inner), *marks)
@@ -108,7 +108,7 @@ def _node(hint: Any) -> Schema:
 
 
 def _bare(hint: Any) -> Any:
-    """The hint without `Annotated` around it and without `| None`."""
+    """The hint without `Annotated` and `| None`."""
     if get_origin(hint) is typing.Annotated:
         return _bare(get_args(hint)[0])
     if get_origin(hint) in (typing.Union, types.UnionType):
@@ -167,17 +167,17 @@ def _marked(node: Schema, mark: Any) -> Schema:
 
 
 def _tighter(old: m.Bounds, new: m.Bounds) -> m.Bounds:
-    """The new bounds where they are given, the old ones elsewhere."""
+    """The new bounds if given, else the old ones."""
     given = {name: getattr(new, name) for name in m.Bounds.__slots__ if getattr(new, name) is not None}
     return replace(old, **given)
 
 
 def has_rules(schema: Schema) -> bool:
-    """Whether a rule stands anywhere in the tree."""
+    """Whether the tree contains a rule."""
     below = [*schema.properties.values(), *(node for node in (schema.additional, schema.items) if node)]
     return bool(schema.rules) or any(has_rules(node) for node in below)
 
 
 def default_json(schema: Schema) -> Json:
-    """A fresh copy of the default, safe to change."""
+    """A copy of the default that may be changed."""
     return msgspec.json.decode(msgspec.json.encode(schema.default))

@@ -1,6 +1,6 @@
-"""Selectors as people type them: `team=a,tier in (x,y),!legacy` and `status.phase!=Failed`.
+"""Parses selectors such as `team=a,tier in (x,y),!legacy` and `status.phase!=Failed`.
 
-Same grammar as kubectl's, so that a query string works on a real API server and on the embedded one alike.
+The grammar is kubectl's, so that a query string works on any API server and on the embedded one alike.
 """
 
 import re
@@ -19,7 +19,7 @@ _END = ""
 
 
 class _Reader:
-    """The words and signs of a label selector, read one by one."""
+    """The tokens of a label selector."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -54,11 +54,11 @@ class _Reader:
 
     def problem(self, expected: str) -> SelectorError:
         found = f"'{self.ahead}'" if self.ahead != _END else "the end"
-        return SelectorError(f"label selector {self._text!r}: {found} stands where {expected} should")
+        return SelectorError(f"label selector {self._text!r}: expected {expected}, found {found}")
 
 
 def parse_label_selector(text: str) -> Selector:
-    """A label selector from its text; empty matches everything."""
+    """Parses a label selector; empty matches everything."""
     reader = _Reader(text)
     if reader.ahead == _END:
         return Selector(())
@@ -100,25 +100,25 @@ def _values(reader: _Reader) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class FieldRequirement:
-    """One demand on a field; an absent field counts as empty."""
+    """One requirement of a field selector; an absent field counts as empty."""
 
     field: str
     operator: Literal["=", "!="]
     value: str
 
     def holds(self, fields: Mapping[str, str]) -> bool:
-        """Whether the fields meet the demand."""
+        """Whether the fields match."""
         return (fields.get(self.field, "") == self.value) == (self.operator == "=")
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSelector:
-    """Demands on fields that must all hold."""
+    """Field requirements that must all match."""
 
     requirements: tuple[FieldRequirement, ...]
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Whether the fields meet every demand."""
+        """Whether the fields match all requirements."""
         return all(requirement.holds(fields) for requirement in self.requirements)
 
 
@@ -130,17 +130,17 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def parse_field_selector(text: str) -> FieldSelector:
-    """A field selector from its text; empty matches everything."""
+    """Parses a field selector; empty matches everything."""
     rest = _FIELD_TERM.sub("", text).strip(",")
     if rest:
-        raise SelectorError(f"field selector {text!r}: a backslash stands alone; write \\\\ for one")
+        raise SelectorError(f"field selector {text!r}: incomplete escape sequence; use \\\\ for a backslash")
     return FieldSelector(tuple(_field_requirement(term, text) for term in _FIELD_TERM.findall(text)))
 
 
 def _field_requirement(term: str, text: str) -> FieldRequirement:
     parts = _FIELD_PARTS.fullmatch(term)
     if parts is None:
-        remedy = "write field=value or field!=value, and \\\\ \\, \\= for these signs in a value"
-        raise SelectorError(f"field selector {text!r}: can't read {term!r}; {remedy}")
+        remedy = "use field=value or field!=value, and \\\\ \\, \\= for these characters in a value"
+        raise SelectorError(f"field selector {text!r}: invalid requirement {term!r}; {remedy}")
     value = _ESCAPED.sub(r"\1", parts["value"])
     return FieldRequirement(parts["field"], "!=" if parts["operator"] == "!=" else "=", value)

@@ -1,6 +1,6 @@
-"""Label selectors and required node affinity, compiled once and matched often.
+"""Label selectors and required node affinity, compiled for repeated matching.
 
-All of them come down to one `Requirement` on a map of texts; a compiled selector is data, equal and hashable.
+All of them consist of `Requirement`s on a map of strings; a compiled selector is comparable and hashable.
 """
 
 import re
@@ -17,17 +17,17 @@ from kohort.api.meta import LabelSelector, LabelSelectorRequirement
 from kohort.api.names import check_label_value, check_qualified_name, label_errors
 
 NODE_NAME_FIELD: Final = "metadata.name"
-"""The one field of a node that `matchFields` knows."""
+"""The one field of a node that `matchFields` supports."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,63}")
 
 
 class SelectorError(ApiError):
-    """A selector that can't be understood; the text says where and what to do."""
+    """An invalid selector; the text has the position and the remedy."""
 
 
 class Operator(Enum):
-    """How a requirement compares; the value is the word in manifests."""
+    """The operator of a requirement; the value is its name in manifests."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -44,19 +44,19 @@ _LABEL_OPERATORS = (*_SET_OPERATORS, *_BARE_OPERATORS)
 
 
 Demand = LabelSelectorRequirement | NodeSelectorRequirement
-"""A requirement as users write it."""
+"""A requirement as in the API."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One demand on the value of a key, understood."""
+    """A compiled requirement on the value of a key."""
 
     key: str
     operator: Operator
     values: frozenset[str] = frozenset()
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels meet the demand; a missing key meets NotIn and DoesNotExist alone."""
+        """Whether labels match; a missing key matches NotIn and DoesNotExist only."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.IN:
@@ -78,7 +78,7 @@ class Requirement:
 
 
 def int64(text: str) -> int | None:
-    """The text as a signed 64-bit integer, if it is one; numeric operators compare such texts."""
+    """The text as a signed 64-bit integer, if it is one, for numeric operators."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -87,25 +87,25 @@ def int64(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Requirements that must all hold."""
+    """Requirements that must all match."""
 
     requirements: tuple[Requirement, ...]
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet every requirement."""
+        """Whether the labels match all requirements."""
         return all(requirement.holds(labels) for requirement in self.requirements)
 
 
 EVERYTHING: Final = Selector(())
 NOTHING: Final = Selector((Requirement("", Operator.IN),))
-"""No value is in an empty set."""
+"""Matches nothing: no value is in an empty set."""
 
 
 # Label selectors
 
 
 def compile_selector(selector: LabelSelector | None) -> Selector:
-    """The matcher of a label selector; absent matches nothing, empty everything (SCH-125)."""
+    """Compiles a label selector; absent matches nothing, empty everything (SCH-125)."""
     if selector is None:
         return NOTHING
     problems = selector_errors(selector, ROOT)
@@ -116,12 +116,12 @@ def compile_selector(selector: LabelSelector | None) -> Selector:
 
 
 def exactly(labels: Mapping[str, str]) -> Iterable[Requirement]:
-    """One requirement per label: that very value."""
+    """One requirement per label, with exactly its value."""
     return (Requirement(key, Operator.IN, frozenset((value,))) for key, value in labels.items())
 
 
 def selector_errors(selector: LabelSelector | None, path: Path) -> list[FieldError]:
-    """What is wrong with keys, values and operators of a label selector (API-21)."""
+    """Errors of keys, values and operators of a label selector (API-21)."""
     if selector is None:
         return []
     errors = label_errors(selector.match_labels, path / "matchLabels", "API-21")
@@ -157,7 +157,7 @@ def _operator_errors(demand: Demand, path: Path, allowed: tuple[Operator, ...]) 
 
 
 def requirement(demand: Demand) -> Requirement:
-    """A demand on a label with any operator, checked; raises `SelectorError` when it makes no sense."""
+    """Compiles a requirement on a label with any operator; raises `SelectorError` if it is invalid."""
     problems = _demand_errors(demand, ROOT, tuple(Operator))
     if problems:
         raise SelectorError(f"requirement on label {demand.key!r}: {problems[0]}")
@@ -173,53 +173,53 @@ def _understood(demand: Demand) -> Requirement:
 
 @dataclass(frozen=True, slots=True)
 class NodeTerm:
-    """Demands on one node's labels and name; a term that can't be understood matches no node and says why."""
+    """Requirements on labels and name of a node; an invalid term matches no node and has a `problem`."""
 
     labels: Selector
     fields: Selector = EVERYTHING
     problem: str = ""
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether a node of that name with those labels meets the term."""
+        """Whether a node with this name and these labels matches."""
         return self.labels.matches(labels) and self.fields.matches({NODE_NAME_FIELD: name})
 
 
 @dataclass(frozen=True, slots=True)
 class RequiredNodes:
-    """Where a pod may run: its node selector, and the alternatives of its required affinity."""
+    """The nodes that a pod may run on: its node selector, and the terms of its required affinity."""
 
     selector: Selector
     terms: tuple[NodeTerm, ...] | None
-    """None where the pod has no required affinity; empty matches no node."""
+    """None if the pod has no required affinity; empty matches no node."""
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why terms could not be understood; of interest when no other term matches (SCH-513)."""
+        """Errors of invalid terms, relevant if no other term matches (SCH-513)."""
         return tuple(term.problem for term in self.terms or () if term.problem)
 
     def matches_affinity(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether the node meets the required affinity, one term sufficing."""
+        """Whether the node matches at least one term of the required affinity."""
         return self.terms is None or any(term.matches(name, labels) for term in self.terms)
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether the node meets both (TAS-45)."""
+        """Whether the node matches both (TAS-45)."""
         return self.selector.matches(labels) and self.matches_affinity(name, labels)
 
 
 def required_nodes(spec: QuotaPodSpec) -> RequiredNodes:
-    """The node selector and the required node affinity of a pod, both of which a node must meet."""
+    """The node selector and the required node affinity of a pod."""
     affinity = spec.affinity.node_affinity if spec.affinity else None
     needed = affinity.required_during_scheduling_ignored_during_execution if affinity else None
     return RequiredNodes(Selector(tuple(exactly(spec.node_selector))), node_terms(needed))
 
 
 def node_terms(selector: NodeSelector | None) -> tuple[NodeTerm, ...] | None:
-    """The alternatives of a node selector."""
+    """The terms of a node selector."""
     return None if selector is None else tuple(node_term(term) for term in selector.node_selector_terms)
 
 
 def node_term(term: NodeSelectorTerm) -> NodeTerm:
-    """One alternative, required or preferred; without any demand it matches no node."""
+    """One term, required or preferred; without requirements it matches no node."""
     if not term.match_expressions and not term.match_fields:
         return NodeTerm(NOTHING)
     try:

@@ -1,8 +1,8 @@
-"""The two base classes of every typed object.
+"""The two base classes of all typed objects.
 
-A `Struct` is a kind that Kohort defines: its fields are the whole schema. A `View` is a window on an object that
-somebody else defines (a Pod, a Job): it names only what Kohort reads, and unknown fields are never an error.
-Field names are snake_case in Python and camelCase on the wire; a default is the schema's default (ADR 1).
+A `Struct` is a kind that Kohort defines: its fields are the whole schema. A `View` is a partial view of a kind that
+Kubernetes or another project defines: it has only the fields that Kohort reads, and unknown fields are never an error.
+Field names are snake_case in Python and camelCase in JSON; a default is the schema's default (ADR 1).
 """
 
 from typing import ClassVar, dataclass_transform
@@ -14,18 +14,18 @@ from kohort.api.rules import Rule
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class FrozenMeta(msgspec.StructMeta):
-    """Tells type checkers what msgspec does by itself: a struct below a frozen one is frozen."""
+    """Declares to type checkers what msgspec does: a subclass of a frozen struct is frozen."""
 
 
 class Struct(
     msgspec.Struct, metaclass=FrozenMeta, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """An immutable typed object; what equals its schema default is omitted on the wire.
+    """An immutable typed object; values that equal their schema default are omitted in JSON.
 
-    Objects that can't change can't come to refer to each other in a circle, so the garbage collector need not look at
-    them: with a hundred thousand Workloads in memory it would do little else.
+    Immutable objects cannot form reference cycles, so that they are excluded from garbage collection, which would
+    otherwise take much of the CPU with a hundred thousand Workloads in memory.
 
-    A subclass with a required field behind an optional one says `kw_only=True` itself.
+    A subclass with a required field after an optional one declares `kw_only=True` itself.
     """
 
     schema_rules: ClassVar[tuple[Rule, ...]] = ()
@@ -33,7 +33,7 @@ class Struct(
 
 
 class View(Struct):
-    """A typed window on a foreign object: lenient, and never the source of what is written back."""
+    """A partial, lenient view of an object; never encoded for writing it back."""
 
     foreign_name: ClassVar[str] = ""
-    """What its owners call the object; empty where the class bears that name."""
+    """The kind's name; empty if it is the name of the class."""

@@ -1,7 +1,7 @@
-"""What an API server does to a custom object by its schema: drop nulls, prune, default, validate.
+"""Handles custom objects by their schema as kube-apiserver does: drop nulls, prune, default, validate.
 
-Works on plain JSON, so that the embedded server, the CLI and the webhooks give the very answers of a real one. Error
-order and the ways one error hides another follow the real server too (see the golden transcripts in tests/golden).
+Works on plain JSON, so that the embedded server, the CLI and the webhooks return the results of kube-apiserver. The
+order of errors, and which errors suppress others, are the same too (see the transcripts in tests/golden).
 """
 
 import json
@@ -46,7 +46,7 @@ _BLOCKING = {
 
 
 def prune(value: Json, schema: Schema) -> tuple[Json, list[Path]]:
-    """The value without nulls and without unknown fields, and the paths of what was unknown (API-3)."""
+    """The value without nulls and unknown fields, and the paths of the unknown fields (API-3)."""
     unknown: list[Path] = []
     return _prune(value, schema, START, unknown), unknown
 
@@ -57,11 +57,11 @@ def unknown_fields(value: Json, struct: type) -> list[Path]:
 
 
 _UNKNOWN = Schema("object")
-"""Knows no member: what lies where the schema has nothing to say."""
+"""A schema without members, for values that the schema does not describe."""
 
 
 def _prune(value: Json, schema: Schema, trail: Trail, unknown: list[Path]) -> Json:
-    """Goes by what the value is, not by what it should be: a wrong type is told later, by validation."""
+    """Prunes by the actual type of the value; validation reports wrong types later."""
     if isinstance(value, list) and (schema.items or not schema.preserves_unknown):
         return [_prune(item, schema.items or _UNKNOWN, (trail, index), unknown) for index, item in enumerate(value)]
     if isinstance(value, dict):
@@ -84,7 +84,7 @@ def _known_members(
 
 
 def default(value: Json, schema: Schema) -> Json:
-    """The value with the schema's defaults filled in; objects on the way are copied, not changed."""
+    """The value with the schema's defaults; changed objects are copied."""
     if schema.type == "array" and isinstance(value, list) and schema.items:
         return [default(item, schema.items) for item in value]
     if schema.type == "object" and isinstance(value, dict):
@@ -107,16 +107,16 @@ def _default_members(value: dict[str, Json], schema: Schema) -> Json:
 
 
 def validate(value: Json, schema: Schema, old: Json = MISSING) -> list[FieldError]:
-    """All schema errors, and the broken rules unless an error keeps rules from being checked.
+    """All schema errors, and violated rules unless an error prevents their evaluation.
 
-    With a former value, what has not changed is not judged again (a rule may have become stricter since). The object as
-    a whole always counts as changed, because its metadata has no schema.
+    With an old value, unchanged values are not validated again (a rule may have become stricter since). The object
+    itself always counts as changed, because its metadata has no schema.
     """
     return _judged([*_schema_errors(value, schema, old, START)], value, schema, old)
 
 
 def validate_status(value: Json, schema: Schema, old: Json) -> list[FieldError]:
-    """The same for a write to the `status` subresource: the schema judges nothing but the status."""
+    """The same for a write to the `status` subresource: only the status is validated."""
     errors: list[FieldError] = []
     if "status" in value:
         former = old.get("status", MISSING) if isinstance(old, dict) else MISSING
@@ -126,7 +126,7 @@ def validate_status(value: Json, schema: Schema, old: Json) -> list[FieldError]:
 
 
 def plainly(errors: list[FieldError]) -> list[FieldError]:
-    """The errors as people want them: one for a value of the wrong type, and no remarks on what was not checked."""
+    """The errors for users: one for a value of the wrong type, and no notes on what was not checked."""
     mistyped: set[Path] = set()
     kept = []
     for error in errors:
@@ -138,12 +138,12 @@ def plainly(errors: list[FieldError]) -> list[FieldError]:
 
 
 def _is_remark(error: FieldError) -> bool:
-    """Whether the error has no place of its own: it only adds to others."""
+    """Whether the error has no path: it only adds to others."""
     return error.path == ROOT and error.kind is ErrorKind.INVALID and error.source == "schema"
 
 
 def _judged(errors: list[FieldError], value: Json, schema: Schema, old: Json) -> list[FieldError]:
-    """Schema errors, then repeated items, then rules, each in a round of its own."""
+    """Schema errors, then duplicate items, then rules, each only if the previous step found none."""
     if next(_repeated(old, schema, START), None) is None:
         errors = [*errors, *_repeated(value, schema, START)]
     if any(error.kind in _BLOCKING for error in errors):
@@ -162,11 +162,11 @@ def _schema_errors(value: Json, schema: Schema, old: Json, trail: Trail) -> Iter
         yield from _changed_errors(member, below, former, (trail, step))
 
 
-# Repeated items
+# Duplicate items
 
 
 def _repeated(value: Json, schema: Schema, trail: Trail) -> Iterator[FieldError]:
-    """Items that stand twice where each may stand once, at every depth (API-5)."""
+    """Duplicate items of sets and maps, at every depth (API-5)."""
     if isinstance(value, list) and schema.merge is not None and schema.merge.list_type != "atomic":
         yield from _repeated_keys(value, schema, trail) if is_keyed(schema) else _repeated_values(value, value, trail)
     for below, member, _, step in _children(value, schema, MISSING):
@@ -185,7 +185,7 @@ def _repeated_keys(value: list[Json], schema: Schema, trail: Trail) -> Iterator[
 
 
 def _repeated_values(value: list[Json], identities: list[Json], trail: Trail) -> Iterator[FieldError]:
-    """One error for each value that is repeated, however often, where it stands for the second time."""
+    """One error for each duplicate value, at its second occurrence."""
     seen: dict[str, int] = {}
     for index, identity in enumerate(identities):
         text = json.dumps(identity, sort_keys=True)
@@ -202,13 +202,13 @@ def _broken_rules(value: Json, schema: Schema, old: Json, trail: Trail) -> Itera
         if not _holds(rule, value, old) and (rule.is_transition or not _is_former(value, old, schema, trail)):
             yield FieldError(path_of(trail), ErrorKind.INVALID, rule.message, NO_VALUE, rule.spec, source="cel")
     if isinstance(value, list) and not is_keyed(schema) and _is_former(value, old, schema, trail):
-        return  # the items themselves can't tell that they are old
+        return  # items of such a list have no old value
     for below, member, former, step in _children(value, schema, old):
         yield from _broken_rules(member, below, former, (trail, step))
 
 
 def _is_former(value: Json, old: Json, schema: Schema, trail: Trail) -> bool:
-    """Whether the value is the former one; the object as a whole never is."""
+    """Whether the value equals the old one; the object itself never does."""
     return trail is not START and old is not MISSING and is_unchanged(value, old, schema)
 
 
@@ -218,7 +218,7 @@ def _holds(rule: Rule, value: Json, old: Json) -> bool:
     try:
         return rule.holds(value, None if old is MISSING else old)
     except (AttributeError, KeyError, TypeError):
-        # The former object may have a shape that today's schema refuses; a rule that can't be evaluated is broken.
+        # The old object may not match the current schema; a rule that cannot be evaluated is violated.
         return False
 
 
@@ -226,7 +226,7 @@ def _holds(rule: Rule, value: Json, old: Json) -> bool:
 
 
 def _children(value: Json, schema: Schema, old: Json) -> Iterator[tuple[Schema, Json, Json, str | int]]:
-    """Node, value, former value and step of every member or item."""
+    """Node, value, old value and step of each member or item."""
     if isinstance(value, dict):
         former = old if isinstance(old, dict) else {}
         for name, member in value.items():

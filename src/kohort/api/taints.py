@@ -1,6 +1,6 @@
-"""Which taints keep a pod away, and the checks of taints and tolerations that a webhook makes.
+"""Matching of taints and tolerations, and their validation in webhooks.
 
-Their schema rules stand with the structs in `kohort.api.meta`.
+Their schema rules are declared with the structs in `kohort.api.meta`.
 """
 
 from collections.abc import Collection, Iterable
@@ -13,11 +13,11 @@ from kohort.api.names import check_label_value, check_qualified_name
 from kohort.api.selectors import int64
 
 BLOCKING_EFFECTS: Final = ("NoSchedule", "NoExecute")
-"""Effects that keep a pod from being placed; PreferNoSchedule only ranks nodes (SCH-512)."""
+"""Effects that prevent scheduling; PreferNoSchedule only affects scoring (SCH-512)."""
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether the toleration covers the taint; an empty key or effect covers all of them."""
+    """Whether the toleration matches the taint; an empty key or effect matches all of them."""
     if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
         return False
     match toleration.operator:
@@ -31,7 +31,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def _compares(value: str, toleration: Toleration) -> bool:
-    """Numeric operators ask for the taint's value to lie above or below the toleration's."""
+    """Numeric operators require the taint's value to be above or below the toleration's."""
     number, bound = _canonical_int64(value), _canonical_int64(toleration.value)
     if number is None or bound is None:
         return False
@@ -46,14 +46,14 @@ def _canonical_int64(text: str) -> int | None:
 def untolerated(
     taints: Iterable[Taint], tolerations: Collection[Toleration], effects: Collection[str] = BLOCKING_EFFECTS
 ) -> tuple[Taint, ...]:
-    """The taints with one of these effects that no toleration covers, in order (SCH-512, TAS-45)."""
+    """The taints with one of these effects that no toleration matches, in order (SCH-512, TAS-45)."""
     return tuple(
         taint for taint in taints if taint.effect in effects and not any(tolerates(each, taint) for each in tolerations)
     )
 
 
 def taint_errors(taints: Iterable[Taint], path: Path) -> list[FieldError]:
-    """Keys and values that are none, and (key, effect) pairs that stand twice (API-37)."""
+    """Errors of keys and values, and duplicate (key, effect) pairs (API-37)."""
     errors: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
@@ -71,6 +71,6 @@ def _taint_text_errors(taint: Taint, path: Path) -> list[FieldError]:
 
 
 def toleration_errors(tolerations: Iterable[Toleration], path: Path) -> list[FieldError]:
-    """Keys that are given and are no label keys (API-38)."""
+    """Keys that are not valid label keys (API-38)."""
     problems = ((index, each.key, check_qualified_name(each.key)) for index, each in enumerate(tolerations) if each.key)
     return [invalid(path[index] / "key", key, problem, "API-38") for index, key, problem in problems if problem]

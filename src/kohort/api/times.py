@@ -1,7 +1,7 @@
-"""Instants (RFC 3339) and durations (`1h2m3.5s`) as Kubernetes reads and prints them.
+"""Times (RFC 3339) and durations (`1h2m3.5s`) as Kubernetes parses and prints them.
 
-Instants are aware datetimes, always printed in UTC. Durations are whole nanoseconds, as in Go: a timedelta stops at
-microseconds and could not give back what was written.
+Times are aware datetimes, printed in UTC. Durations are whole nanoseconds, as in Go: a timedelta has microseconds
+only and could not reproduce the input.
 """
 
 import re
@@ -40,11 +40,11 @@ _UNITS: dict[str, Nanoseconds] = {
 
 
 class TimeError(ApiError):
-    """The text is not an instant or not a duration, or the value has no such text."""
+    """The text is not a time or duration, or the value has no such text."""
 
 
 def parse_time(text: str) -> datetime:
-    """Read an RFC 3339 instant, in UTC; digits beyond the microsecond are dropped."""
+    """Parses an RFC 3339 time, in UTC; digits beyond the microsecond are dropped."""
     match = _INSTANT.fullmatch(text) if len(text) <= MAX_TEXT else None
     if match is None:
         raise _not_an_instant(text)
@@ -69,7 +69,7 @@ def format_time(moment: datetime) -> str:
 
 
 def format_micro_time(moment: datetime) -> str:
-    """A `MicroTime`: UTC, six digits behind the second."""
+    """A `MicroTime`: UTC, with six fractional digits."""
     return _utc(moment).isoformat(timespec="microseconds") + "Z"
 
 
@@ -83,7 +83,7 @@ def _utc(moment: datetime) -> datetime:
 
 
 def parse_duration(text: str) -> Nanoseconds:
-    """Read a duration such as `1h2m3.5s`; the unit may be missing only for `0`."""
+    """Parses a duration such as `1h2m3.5s`; the unit may be missing only for `0`."""
     match = _DURATION.fullmatch(text) if len(text) <= MAX_TEXT else None
     if match is None:
         if text in ("0", "+0", "-0"):
@@ -100,7 +100,7 @@ def parse_duration(text: str) -> Nanoseconds:
 def _part(whole: str, fraction: str, unit: str) -> Nanoseconds:
     nanoseconds = int(whole or "0") * _UNITS[unit]
     if fraction:
-        # In floats and cut, as Go does it: 0.3333333333333333333h is 20m there, and so it must be here.
+        # Truncated float arithmetic as in Go, where 0.3333333333333333333h is 20m.
         nanoseconds += int(int(fraction) * (_UNITS[unit] / 10 ** len(fraction)))
     return nanoseconds
 
@@ -138,7 +138,7 @@ def _decimal_text(size: Nanoseconds, unit: Nanoseconds) -> str:
 
 
 def to_timedelta(duration: Nanoseconds) -> timedelta:
-    """The duration for arithmetic with datetimes; a rest below the microsecond counts as one, away from zero."""
+    """The duration for arithmetic with datetimes; rounded to microseconds, away from zero."""
     microseconds = -(-duration // MICROSECOND) if duration >= 0 else duration // MICROSECOND
     return timedelta(microseconds=microseconds)
 

@@ -1,6 +1,6 @@
-"""What an update left as it was, in the eyes of an API server: such values are not judged again (API-75).
+"""Detects values that an update did not change: they are not validated again (API-75).
 
-It compares only what the schema knows. An object with a member that the schema does not name counts as changed.
+Only members of the schema are compared. An object with an unknown member counts as changed.
 """
 
 from typing import Any
@@ -9,11 +9,11 @@ from kohort.api.codec import Json
 from kohort.api.schema import Schema
 
 MISSING: Any = object()
-"""Stands for 'there was no former value here'."""
+"""Marks that there was no old value."""
 
 
 def is_unchanged(value: Json, old: Json, schema: Schema) -> bool:
-    """Whether the value is the former one, whatever the order of its keyed items."""
+    """Whether the value equals the old one, independent of the order of keyed items."""
     if isinstance(value, dict) and isinstance(old, dict):
         return len(value) == len(old) and all(_same_member(name, value, old, schema) for name in value)
     if isinstance(value, list) and isinstance(old, list):
@@ -34,7 +34,7 @@ def _same_items(value: list[Json], old: list[Json], schema: Schema) -> bool:
 
 
 def _equal(value: Json, old: Json) -> bool:
-    """Equal in types too: 1 is neither 1.0 nor true."""
+    """Equality including types: 1 is neither 1.0 nor true."""
     if isinstance(value, dict) and isinstance(old, dict):
         return value.keys() == old.keys() and all(_equal(member, old[name]) for name, member in value.items())
     if isinstance(value, list) and isinstance(old, list):
@@ -46,12 +46,12 @@ def _equal(value: Json, old: Json) -> bool:
 
 
 def is_keyed(schema: Schema) -> bool:
-    """Whether items of the list are known by their keys."""
+    """Whether items of the list are identified by keys."""
     return schema.merge is not None and schema.merge.list_type == "map"
 
 
 def former_items(old: Json, schema: Schema) -> dict[Any, Json]:
-    """Former items by key, the first of each; items of other lists have no identity and so no former value."""
+    """Old items by key, the first of each; items of other lists have no identity and so no old value."""
     if not isinstance(old, list) or not is_keyed(schema):
         return {}
     found: dict[Any, Json] = {}
@@ -63,7 +63,7 @@ def former_items(old: Json, schema: Schema) -> dict[Any, Json]:
 
 
 def item_key(item: Json, schema: Schema) -> Any:
-    """What tells the item from others, with the type of each part; None where a key is missing."""
+    """The key of an item with the type of each part; None if a key is missing."""
     keys = schema.merge.keys if schema.merge else ()
     if not isinstance(item, dict) or any(not isinstance(item.get(key), str | int | float) for key in keys):
         return None

@@ -1,7 +1,7 @@
-"""What Kueue has and this version of Kohort does not: the one table from which every warning about it is made.
+"""Features of Kueue that this version of Kohort does not support: the one table for all warnings about them.
 
-Webhooks, `validate`, `doctor`, conditions, the Configuration and the log all read `UNSUPPORTED`. The change that adds
-a capability removes its row here, and with it every warning.
+Webhooks, `validate`, `doctor`, conditions, the Configuration and the log all use `UNSUPPORTED`. A change that adds
+a feature removes its row here, and with it all warnings.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,9 +23,8 @@ from kohort.api.kueue.keys import (
 )
 from kohort.api.kueue.v1beta2.checks import MULTIKUEUE_CONTROLLER, PROVISIONING_CONTROLLER
 from kohort.api.kueue.v1beta2.workload import TopologyRequest, Workload
-from kohort.api.resource import Resource
+from kohort.api.resource import GroupKind, Resource
 
-GroupKind = tuple[str, str]
 NOT_SUPPORTED: Final = "not supported by this version of Kohort yet"
 _NOT_QUEUED = "no Workload is created for it, so it starts without quota, or never if it is suspended"
 
@@ -41,33 +40,33 @@ class RequestingMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """A part of Kueue, everything by which an object or a Configuration requests it, and what happens instead."""
+    """A feature of Kueue, everything by which an object or a Configuration requests it, and what happens instead."""
 
     name: str
     effect: str
-    """What becomes of an object that requests it."""
+    """The effect on an object that requests it."""
     frameworks: Mapping[str, Resource] = field(default_factory=dict)
-    """Job frameworks by the name that `integrations.frameworks` has for them."""
+    """Job frameworks by their name in `integrations.frameworks`."""
     kinds: frozenset[GroupKind] = frozenset()
-    """Kinds that serve nothing else."""
+    """Kinds that belong to this feature only."""
     members: tuple[RequestingMember, ...] = ()
     check_controller: str = ""
     """Controller of the AdmissionChecks that belong to it."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """Annotations of pod templates, and what becomes of the job."""
+    """Annotations of pod templates, and the effect on the job."""
     topology_members: Mapping[str, str] = field(default_factory=dict)
-    """Members of a pod set's topologyRequest, and what becomes of the Workload."""
+    """Members of a pod set's topologyRequest, and the effect on the Workload."""
     gates: frozenset[Gate] = frozenset()
     settings: tuple[str, ...] = ()
     """Members of the Configuration."""
 
     def message(self, effect: str = "") -> str:
-        """One sentence for people."""
+        """One sentence for users."""
         return f"{self.name} is {NOT_SUPPORTED}: {effect or self.effect}"
 
 
 class Notice(NamedTuple):
-    """A field that requests what is not supported."""
+    """A field that requests an unsupported feature."""
 
     path: Path
     message: str
@@ -213,7 +212,7 @@ UNSUPPORTED: Final[tuple[Capability, ...]] = (
         Gate.SparkApplicationIntegration,
     ),
 )
-"""Everything that is missing, by capability."""
+"""All unsupported features."""
 
 UNSUPPORTED_FRAMEWORKS: Final[Mapping[str, Resource]] = {
     name: resource for capability in UNSUPPORTED for name, resource in capability.frameworks.items()
@@ -227,14 +226,14 @@ UNSUPPORTED_QUEUE_KINDS: Final[frozenset[str]] = frozenset(
     for group, kind in (*capability.kinds, *(member.kind for member in capability.members))
     if group == GROUP
 )
-"""Kinds of kueue.x-k8s.io that request something by being there, or by a member."""
+"""Kinds of kueue.x-k8s.io that request a feature by their existence or by a member."""
 
 
 # Objects
 
 
 def notices(value: Json) -> list[Notice]:
-    """What an object requests that is not supported, field by field."""
+    """The unsupported features that an object requests, by field."""
     kind = group_kind(value)
     if kind in UNSUPPORTED_JOB_KINDS:
         return list(_unqueued_job(value, kind[1]))
@@ -247,7 +246,7 @@ def group_kind(value: Json) -> GroupKind:
 
 
 def queue_field(value: Json) -> Path | None:
-    """The label or annotation by which an object names a queue."""
+    """The label or annotation with the queue name of an object."""
     metadata = _member(value, ("metadata",))
     for table in ("labels", "annotations"):
         if _member(metadata, (table, QUEUE_NAME_LABEL)):
@@ -256,7 +255,7 @@ def queue_field(value: Json) -> Path | None:
 
 
 def job_message(kind: str) -> str:
-    """What becomes of a job of an unsupported kind."""
+    """The effect on a job of an unsupported kind."""
     return f"{kind} is {NOT_SUPPORTED}: {_NOT_QUEUED}"
 
 
@@ -298,7 +297,7 @@ def _annotations(value: Json, capability: Capability) -> Iterator[Notice]:
 
 
 def _member(value: Json, path: tuple[str, ...]) -> Json:
-    """A member of what may not be an object; None where it is absent."""
+    """A member of a value that may not be an object; None if absent."""
     for name in path:
         if not isinstance(value, dict):
             return None
@@ -317,9 +316,9 @@ def _path(names: tuple[str, ...]) -> Path:
 
 
 def holding_message(workload: Workload, gates: FeatureGates) -> str:
-    """Why a Workload is not admitted although quota may suffice; empty where nothing holds it.
+    """Why a Workload is not admitted although quota may suffice; empty if nothing prevents it.
 
-    A required topology is a condition of its author; with the gate off it was never read, here as in Kueue.
+    A required topology is a requirement of the user; with the gate off it is ignored, as in Kueue.
     """
     if not gates.enabled(Gate.TopologyAwareScheduling):
         return ""
@@ -336,7 +335,7 @@ def _is_held(request: TopologyRequest, capability: Capability) -> bool:
 
 
 def check_message(controller: str) -> str:
-    """Why no controller answers an AdmissionCheck; empty where the controller may be anybody's."""
+    """Why no controller handles an AdmissionCheck; empty if another controller may."""
     found = (each for each in UNSUPPORTED if each.check_controller and each.check_controller == controller)
     return next((f"{each.name} is {NOT_SUPPORTED}" for each in found), "")
 
@@ -345,12 +344,12 @@ def check_message(controller: str) -> str:
 
 
 def configuration_notices(value: Json, managed: frozenset[str] = frozenset()) -> list[Notice]:
-    """Settings of a Configuration that have no effect; `managed` are frameworks that installed packages provide."""
+    """Settings of a Configuration without effect; `managed` are frameworks that installed packages provide."""
     return [*_framework_notices(value, managed), *_setting_notices(value), *gate_notices(_gates(value))]
 
 
 def gate_notices(settings: Mapping[str, bool], path: Path = ROOT / "featureGates") -> list[Notice]:
-    """Feature gates that are set to true by name, and change nothing."""
+    """Feature gates that are set to true by name, without effect."""
     owners = {gate.name: capability for capability in UNSUPPORTED for gate in capability.gates}
     return [
         Notice(path[name], f"the gate has no effect: {owners[name].name} is {NOT_SUPPORTED}")

@@ -13,7 +13,7 @@ import click
 from kohort.api.errors import ApiError
 from kohort.api.fields import Path
 from kohort.api.gates import FeatureGates, from_settings, parse_flag
-from kohort.api.manifests import Checker, Code, FindingSeverity, ManifestFinding, ManifestReport
+from kohort.api.manifests import Checker, FindingSeverity, ManifestFinding, ManifestReport, WarningCode
 from kohort.api.unsupported import gate_notices
 
 PROBLEMS_FOUND = 1
@@ -63,7 +63,7 @@ Examples:
     "--ignore",
     "ignored",
     multiple=True,
-    type=click.Choice([code.value for code in Code]),
+    type=click.Choice([code.value for code in WarningCode]),
     metavar="CODE",
     help="Leave a warning out; may be repeated.",
 )

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 
+from kohort.api.call_cache import cached_calls
 from kohort.api.codec import decode, encode, to_json
 from kohort.api.core.containers import QuotaContainer
 from kohort.api.core.pods import QuotaPodSpec, QuotaPodTemplate
@@ -14,7 +15,6 @@ from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import PodSet
 from kohort.api.markers import RawQuantity
 from kohort.api.quantity import canonical
-from kohort.api.remembering import remembered
 from kohort.engine.requests.adjustment import adjusted
 from kohort.engine.requests.demand import PodSetDemand
 from kohort.engine.requests.environment import Environment
@@ -53,7 +53,7 @@ def _pod_set(pod_set: PodSet, demand: PodSetDemand, environment: Environment) ->
     ]
 
 
-@remembered(REMEMBERED_TEMPLATES)
+@cached_calls(REMEMBERED_TEMPLATES)
 def _template_digest(template: bytes, environment: Environment) -> str:
     constraints = _constraints(adjusted(decode(template, QuotaPodTemplate).spec, environment))
     return _digest(json.dumps(to_json(constraints), sort_keys=True).encode())

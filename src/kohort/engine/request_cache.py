@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from kohort.api.call_cache import MAX_CACHED_TEXT
 from kohort.api.errors import ApiError
 from kohort.api.gates import Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import ReclaimablePod, TopologyRequest
-from kohort.api.remembering import LONGEST_REMEMBERED
 from kohort.engine.equivalence import equivalence
 from kohort.engine.records import PodSetDevices, PodSetResources, WorkloadInfo
 from kohort.engine.requests.demand import demands, is_elastic
@@ -69,7 +69,7 @@ class RequestCache:
             if len(self._answers) >= MOST_REMEMBERED:
                 self._answers.clear()
             known = self._read_anew(thing, shape)
-            if all(len(asking) <= LONGEST_REMEMBERED for _, asking, *_ in shape.pod_sets):
+            if all(len(asking) <= MAX_CACHED_TEXT for _, asking, *_ in shape.pod_sets):
                 self._answers[shape] = known
         return known
 

@@ -11,7 +11,7 @@ from kohort.api.codec import JsonObject, from_json
 from kohort.api.core.reviews import UserInfo
 from kohort.api.errors import ApiError
 from kohort.api.meta import LabelSelector
-from kohort.api.resource import Resource
+from kohort.api.resource import GroupKind, Resource
 from kohort.api.selectors import compile_selector
 from kohort.api.unsupported import GroupKind
 from kohort.jobs.objects import controller_owner, labels

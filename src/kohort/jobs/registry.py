@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.v1beta2 import Configuration
-from kohort.api.unsupported import GroupKind
+from kohort.api.resource import GroupKind
 from kohort.jobs.contract import Framework
 from kohort.jobs.errors import JobError
 

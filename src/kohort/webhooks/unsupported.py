@@ -1,7 +1,8 @@
 """Warnings about objects and fields that this version does not support; nothing is rejected."""
 
 from kohort.api.codec import Json, decode_json
-from kohort.api.unsupported import GroupKind, group_kind, notices
+from kohort.api.resource import GroupKind
+from kohort.api.unsupported import group_kind, notices
 from kohort.jobs.registry import FrameworkRegistry
 from kohort.webhooks.registrations import UNSUPPORTED_REGISTRATIONS
 from kohort.webhooks.reviews import ALLOWED, AdmissionHandler, AdmissionRequest, AdmissionResponse, Allowed

@@ -221,10 +221,10 @@ def test_a_well_formed_cel_expression_has_no_problem(expression: str) -> None:
     [
         ("  ", "empty"),
         ("// nothing", "empty"),
-        ("device.driver == 'x", "quotes"),
-        ("(true", "( is not closed"),
-        ("true)", ") closes nothing"),
-        ("[1, (2])", "] closes nothing"),
+        ("device.driver == 'x", "unterminated string"),
+        ("(true", "unmatched ("),
+        ("true)", "unmatched )"),
+        ("[1, (2])", "unmatched ]"),
     ],
 )
 def test_a_malformed_cel_expression_is_told_apart(expression: str, problem: str) -> None:

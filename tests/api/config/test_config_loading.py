@@ -101,7 +101,7 @@ def test_a_file_that_is_no_yaml_is_an_error_with_its_line(file: FilePath) -> Non
 def test_a_file_holds_exactly_one_configuration(file: FilePath, text: str) -> None:
     (problem,) = problems(file, text)
 
-    assert "exactly one Configuration" in problem
+    assert "expected one Configuration" in problem
 
 
 def test_a_file_that_is_not_there_is_an_error_that_names_it(tmp_path: FilePath) -> None:

@@ -121,7 +121,7 @@ def test_a_job_that_leaves_its_namespace_to_kubectl_may_belong_to_any() -> None:
 
 def test_a_queue_that_the_files_do_not_have_is_told_with_those_they_have() -> None:
     assert warnings(*COMPLETE, job("qq")) == [f"W104 Job ns/train metadata.labels[{QUEUE}]"]
-    assert "no LocalQueue qq in the given files (but lq)" in message("W104", *COMPLETE, job("qq"))
+    assert "no LocalQueue qq in the given files, available: lq" in message("W104", *COMPLETE, job("qq"))
 
 
 def test_a_queue_of_another_namespace_is_not_the_jobs_queue() -> None:
@@ -158,7 +158,7 @@ def test_a_resource_without_quota_is_told_at_its_request() -> None:
     assert warnings(*COMPLETE, greedy) == [
         "W106 Job ns/train spec.template.spec.containers[0].resources.requests.memory"
     ]
-    assert "ClusterQueue cq has no quota of memory" in message("W106", *COMPLETE, greedy)
+    assert "ClusterQueue cq has no quota for memory" in message("W106", *COMPLETE, greedy)
 
 
 def test_a_limit_counts_as_request_where_there_is_none() -> None:
@@ -218,7 +218,7 @@ def test_more_than_the_queue_can_ever_have_is_told(spec: Any, pods: int, too_lar
 
 def test_the_sum_and_the_quota_stand_in_the_message() -> None:
     text = message("W107", *COMPLETE, job("lq", pods=3, cpu="4500m"))
-    assert text.startswith("3 pods of 4500m ask for 13500m, and ClusterQueue cq has at most 10 in one flavor")
+    assert text.startswith("3 pods of 4500m request 13500m, and ClusterQueue cq has at most 10 in one flavor")
 
 
 def test_only_the_pods_that_run_at_once_count() -> None:

@@ -177,8 +177,7 @@ def test_a_configuration_is_checked_by_its_own_rules() -> None:
     """API-137."""
     found = report_of_text("apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nwebhooks: {port: 9443}\n")
     assert text_of(found) == [
-        "set.yaml:3: error: Configuration: webhooks: Forbidden: "
-        "unknown field; correct its name or place, or drop it (API-137)"
+        "set.yaml:3: error: Configuration: webhooks: Forbidden: unknown field; check its name and position (API-137)"
     ]
 
 
@@ -247,8 +246,8 @@ def changed(value: Any, **spec: Any) -> Any:
         (
             {"template": {"spec": pod_spec("")}},
             [
-                "spec.template.spec.restartPolicy: Required value: write OnFailure or Never; "
-                "the default, Always, would never let it end"
+                "spec.template.spec.restartPolicy: Required value: use OnFailure or Never; "
+                "the default, Always, prevents completion"
             ],
         ),
         (
@@ -318,7 +317,7 @@ def test_a_cron_job_says_when() -> None:
     template = {"spec": {"template": {"spec": pod_spec()}}}
     value = foreign("batch/v1", "CronJob", name="nightly")
     assert errors({**value, "spec": {"jobTemplate": template}}) == [
-        "spec.schedule: Required value: say when to run, e.g. 0 3 * * *"
+        "spec.schedule: Required value: cron schedule, e.g. 0 3 * * *"
     ]
 
 

@@ -38,7 +38,7 @@ def test_a_queue_without_selector_takes_nothing_from_anybody() -> None:
     closed = queue()
     del closed["spec"]["namespaceSelector"]
     assert warnings(flavor(), closed) == ["W201 ClusterQueue cq spec.namespaceSelector"]
-    assert "write {}" in message("W201", flavor(), closed)
+    assert "use {}" in message("W201", flavor(), closed)
 
 
 def test_a_namespace_that_the_queue_does_not_select_is_told_at_the_local_queue() -> None:
@@ -144,7 +144,7 @@ def test_an_object_given_twice_is_told_with_the_other_place() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
     (found,) = report_of_text(f"{text}---\n{text}").findings
     assert (found.code, found.line) == ("W301", 5)
-    assert "given already at set.yaml:1" in found.message
+    assert "duplicate of set.yaml:1" in found.message
 
 
 def test_the_same_name_in_another_namespace_or_group_is_another_object() -> None:
@@ -164,7 +164,7 @@ def test_the_older_version_is_told_with_the_fields_that_changed() -> None:
     old["spec"]["cohort"] = "all"
     assert warnings(flavor(), old) == ["W302 ClusterQueue cq apiVersion"]
     text = message("W302", flavor(), old)
-    assert text.endswith("use kueue.x-k8s.io/v1beta2, which writes spec.cohort differently")
+    assert text.endswith("use kueue.x-k8s.io/v1beta2; renamed fields: spec.cohort")
 
 
 def test_a_setting_without_effect_is_told() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from api.manifest_sets import QUEUE, flavor, job, kueue, report, warnings
-from kohort.api.manifests import Code
+from kohort.api.manifests import WarningCode
 from kohort.api.manifests.known_kinds import KUBERNETES_KINDS, is_known_kind
 from kohort.embedded.kinds.catalog import builtin_resources
 
@@ -19,7 +19,7 @@ def foreign(api_version: str, kind: str, **labels: str) -> Json:
 
 def found(*values: Json) -> list[tuple[str, str, str]]:
     """Code, field and message of each of these warnings."""
-    codes = (Code.NOT_SUPPORTED.value, Code.UNKNOWN_KIND.value)
+    codes = (WarningCode.NOT_SUPPORTED.value, WarningCode.UNKNOWN_KIND.value)
     return [(each.code, each.field, each.message) for each in report(*values).findings if each.code in codes]
 
 
@@ -64,7 +64,7 @@ class TestUnknownKinds:
     def test_the_kind_is_named(self) -> None:
         ((code, field, message),) = found(foreign("batch/v1", "Jobb"))
         assert (code, field) == ("W402", "kind")
-        assert message == "Jobb of batch/v1 is no kind that Kohort knows, so only its metadata was checked"
+        assert message == "unknown kind Jobb in batch/v1, only its metadata was checked"
 
     def test_one_that_names_a_queue_is_not_queued(self) -> None:
         ((code, field, message),) = found(foreign("example.com/v1", "Sweep", **{QUEUE: "lq"}))

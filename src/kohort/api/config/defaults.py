@@ -1,4 +1,4 @@
-"""Defaults that a schema can't state: those that depend on other settings or on where the manager runs (API-137)."""
+"""Defaults that depend on other settings or on the namespace of the manager (API-137)."""
 
 from pathlib import Path as FilePath
 
@@ -9,7 +9,7 @@ from kohort.api.config.v1beta2 import INCREMENTAL_DISPATCHER
 SERVICE_ACCOUNT_NAMESPACE = FilePath("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 Way = tuple[str, ...]
-"""The members that lead to a field, from the outside in."""
+"""The path of a field, from the root."""
 
 EMPTY_IS_ABSENT: tuple[Way, ...] = (
     ("namespace",),
@@ -27,13 +27,13 @@ EMPTY_IS_ABSENT: tuple[Way, ...] = (
     ("multiKueue", "origin"),
     ("admissionFairSharing", "usageSamplingInterval"),
 )
-"""Fields that upstream can't tell from absent when they are empty or zero, in either version."""
+"""Fields that upstream cannot distinguish from absent if they are empty or zero, in either version."""
 
 _EMPTY: tuple[Json, ...] = ("", "0s", [])
 
 
 def own_namespace(file: FilePath) -> str:
-    """The namespace that a pod's service account belongs to, or the usual one outside a cluster."""
+    """The namespace of the pod's service account, or the default outside a cluster."""
     try:
         return file.read_text(encoding="utf-8").strip() or DEFAULT_NAMESPACE
     except (OSError, UnicodeDecodeError):
@@ -41,7 +41,7 @@ def own_namespace(file: FilePath) -> str:
 
 
 def without_empty(value: Json, ways: tuple[Way, ...]) -> Json:
-    """The value without those of the named fields that are empty."""
+    """The value without the given fields that are empty."""
     for way in ways:
         value = _without_empty(value, way)
     return value
@@ -57,7 +57,7 @@ def _without_empty(value: Json, way: Way) -> Json:
 
 
 def complete(value: Json, namespace: str) -> Json:
-    """Fill in a v1beta2 value, whose schema defaults are there, what depends on other settings."""
+    """Sets defaults that depend on other settings in a v1beta2 value with schema defaults."""
     value = {"namespace": namespace, **value}
     selector = to_json(all_but(SYSTEM_NAMESPACE, value["namespace"]))
     value = {"managedJobsNamespaceSelector": selector, **value}

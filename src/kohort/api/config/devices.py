@@ -1,4 +1,4 @@
-"""Rules of resources.deviceClassMappings: which device classes count as which resource, and what of them counts."""
+"""Validation of resources.deviceClassMappings: device classes, their resources and sources."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ _MAPPINGS = Path("resources") / "deviceClassMappings"
 
 
 def mapping_errors(mappings: tuple[DeviceClassMapping, ...], gates: FeatureGates) -> Iterator[FieldError]:
-    """Everything that can be wrong with the mappings beyond the schema."""
+    """Errors of the mappings beyond the schema."""
     for index, mapping in enumerate(mappings):
         path = _MAPPINGS[index]
         yield from _name_errors(mapping, path)
@@ -31,16 +31,14 @@ def _name_errors(mapping: DeviceClassMapping, path: Path) -> Iterator[FieldError
 
 
 def _shared_classes(mappings: tuple[DeviceClassMapping, ...]) -> Iterator[FieldError]:
-    """A class may count as two resources only where each counts another counter."""
+    """A class may be counted as two resources only with different counters."""
     seen: dict[str, list[DeviceClassMapping]] = {}
     for index, mapping in enumerate(mappings):
         for place, name in enumerate(dict.fromkeys(mapping.device_class_names)):
             earlier = seen.setdefault(name, [])
             if any(_overlap(mapping, other) for other in earlier):
                 path = _MAPPINGS[index] / "deviceClassNames"
-                detail = (
-                    f"the class counts as {earlier[0].name} already; name it once, or give each mapping other counters"
-                )
+                detail = f"the class is already counted as {earlier[0].name}; list it once, or use different counters"
                 yield invalid(path[place], name, detail)
             earlier.append(mapping)
 
@@ -58,24 +56,24 @@ def _source_errors(sources: tuple[DeviceClassSource, ...], gates: FeatureGates, 
     for index, source in enumerate(sources):
         yield from _one_source(source, gates, path[index])
     if any(source.counter for source in sources) and any(source.capacity for source in sources):
-        yield invalid(path, len(sources), "counters and capacities can't be mixed; make a mapping for each")
+        yield invalid(path, len(sources), "counters and capacities cannot be mixed; use separate mappings")
 
 
 def _one_source(source: DeviceClassSource, gates: FeatureGates, path: Path) -> Iterator[FieldError]:
     match source.counter, source.capacity:
         case None, None:
-            yield required(path, "give a counter or a capacity")
+            yield required(path, "set a counter or a capacity")
         case CounterSource() as counter, None:
             yield from _gated(counter, Gate.KueueDRAIntegrationPartitionableDevices, gates, path / "counter")
         case None, CapacitySource() as capacity:
             yield from _gated(capacity, Gate.KueueDRAIntegrationConsumableCapacity, gates, path / "capacity")
         case _:
-            yield invalid(path, "counter and capacity", "give only one of the two")
+            yield invalid(path, "counter and capacity", "counter and capacity are mutually exclusive")
 
 
 def _gated(source: CounterSource | CapacitySource, gate: Gate, gates: FeatureGates, path: Path) -> Iterator[FieldError]:
     if not gates.enabled(gate):
-        yield forbidden(path, f"needs feature gate {gate.name}; turn it on or drop the source")
+        yield forbidden(path, f"requires feature gate {gate.name}; enable it or remove the source")
     expression = source.device_selector.cel.expression
     problem = cel_problem(expression)
     if problem:
@@ -91,16 +89,16 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 def cel_problem(expression: str) -> str:
-    """What is plainly wrong with a CEL expression: no CEL compiler is at hand here, so only its form is looked at."""
+    """Syntax errors of a CEL expression that are visible without a CEL compiler."""
     code = _CEL_TEXTS.sub(lambda found: "" if found[0].startswith("//") else " text ", expression)
     if not code.strip():
         return "the expression is empty"
     if "'" in code or '"' in code:
-        return "a text in quotes is not closed"
+        return "unterminated string"
     open_brackets: list[str] = []
     for char in code:
         if char in _PAIRS.values():
             open_brackets.append(char)
         elif char in _PAIRS and (not open_brackets or open_brackets.pop() != _PAIRS[char]):
-            return f"{char} closes nothing"
-    return f"{open_brackets[-1]} is not closed" if open_brackets else ""
+            return f"unmatched {char}"
+    return f"unmatched {open_brackets[-1]}" if open_brackets else ""

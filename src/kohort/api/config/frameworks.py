@@ -1,7 +1,7 @@
-"""The job frameworks that integrations may name (API-139), each with the kind that it manages.
+"""Job frameworks that integrations may list (API-139), with their kinds.
 
-The names are here because a configuration is checked against them before any framework is loaded; a program that has
-more frameworks than these hands in a larger table.
+The names are here because a configuration is validated before any framework is loaded; a program with further
+frameworks passes a larger table.
 """
 
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KnownFramework:
-    """What a configuration has to know of a framework."""
+    """Properties of a framework that a configuration refers to."""
 
     kind: str
     """The managed kind as `Kind.version.group`."""
     dispatches: bool = True
-    """Whether its jobs can go to worker clusters (MK-93)."""
+    """Whether its jobs can be dispatched to worker clusters (MK-93)."""
 
 
 BUILT_IN_FRAMEWORKS: Mapping[str, KnownFramework] = {

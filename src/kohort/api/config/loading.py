@@ -1,4 +1,4 @@
-"""The configuration file: found, read and judged, with the line of every problem."""
+"""Loads and validates the configuration file, with the line of each error."""
 
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -22,7 +22,7 @@ _NOTHING_SET = {"apiVersion": API_VERSION, "kind": KIND}
 
 
 class ConfigurationError(ApiError):
-    """A configuration that can't be used; its text has one line per problem."""
+    """An invalid configuration; its text has one line per error."""
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
@@ -31,7 +31,7 @@ class ConfigurationError(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A configuration fit for use, the feature gates that it comes to, and what its author should know."""
+    """A valid configuration, its feature gates, and warnings."""
 
     config: Configuration
     gates: FeatureGates
@@ -39,7 +39,7 @@ class Loaded:
 
 
 def load_configuration(file: FilePath | None, surroundings: ParsingContext) -> Loaded:
-    """Load the file of the --config flag, or the defaults where there is none (API-137)."""
+    """Loads the file of the --config flag, or the defaults without a file (API-137)."""
     if file is None:
         result = parse_configuration(_NOTHING_SET, surroundings)
         return _usable(result, [str(error) for error in result.errors])
@@ -49,7 +49,7 @@ def load_configuration(file: FilePath | None, surroundings: ParsingContext) -> L
 
 
 def default_configuration(surroundings: ParsingContext = USUAL_SURROUNDINGS) -> Configuration:
-    """What holds without a file: the defaults of v1beta2."""
+    """The defaults of v1beta2."""
     return load_configuration(None, surroundings).config
 
 
@@ -61,12 +61,12 @@ def _only_document(file: FilePath) -> Document:
     except DocumentError as error:
         raise ConfigurationError([str(error)]) from None
     if len(documents) != 1:
-        raise ConfigurationError([f"{file}: has {len(documents)} documents; write exactly one Configuration"])
+        raise ConfigurationError([f"{file}: contains {len(documents)} documents, expected one Configuration"])
     return documents[0]
 
 
 def _with_place(error: FieldError, document: Document) -> str:
-    """The problem on one line, whatever the file's keys hold; the flag has no place in the file."""
+    """The error on one line, with its position in the file; errors of the flag have none."""
     if error.path == FEATURE_GATES_FLAG:
         return one_line(str(error))
     return one_line(f"{document.file}:{document.line_of(error.path)}: {error}")

@@ -1,7 +1,8 @@
-"""From a plain JSON value to a checked v1beta2 Configuration (API-137).
+"""Converts a plain JSON value to a validated v1beta2 Configuration (API-137).
 
-The steps: find the version; drop what is unknown; default by the version's own schema; check types; convert; fill in
-what depends on other settings; validate. A value that fails at a type gets no further; otherwise all problems are told.
+Steps: determine the version; drop unknown fields; apply the defaults of that version; check types; convert; set
+defaults that depend on other settings; validate. After an error of a type the rest is skipped; otherwise all errors are
+returned.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,21 +25,21 @@ from kohort.api.unsupported import Notice, configuration_notices, gate_notices
 
 FEATURE_GATES_FLAG = Path("--feature-gates")
 _UNREADABLE = (ErrorKind.TYPE_INVALID, ErrorKind.REQUIRED)
-"""Errors that keep a value from getting its type."""
+"""Kinds of errors that prevent decoding."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsingContext:
-    """What a configuration is read against besides its own text."""
+    """The environment of a configuration."""
 
     namespace: str = DEFAULT_NAMESPACE
-    """Where the manager runs, unless the configuration says otherwise."""
+    """The namespace of the manager, unless the configuration sets it."""
     frameworks: Mapping[str, KnownFramework] = field(default_factory=lambda: BUILT_IN_FRAMEWORKS)
-    """The job frameworks that the program has."""
+    """The available job frameworks."""
     gate_flag: str = ""
-    """The text of the --feature-gates flag."""
+    """The value of the --feature-gates flag."""
     managed: frozenset[str] = frozenset()
-    """Names of frameworks that installed packages provide although Kohort itself does not support them."""
+    """Frameworks that installed packages provide although Kohort itself does not support them."""
     compat: str = ""
     """The Kueue release whose gate defaults apply, one of `gates.COMPAT`; empty for this version's."""
 
@@ -48,14 +49,14 @@ USUAL_SURROUNDINGS = ParsingContext()
 
 @dataclass(frozen=True, slots=True)
 class ParsedConfiguration:
-    """What became of a value; the configuration and the gates are fit for use only without errors."""
+    """The result of parsing; configuration and gates are valid only without errors."""
 
     config: Configuration | None
     gates: FeatureGates
     errors: list[FieldError]
     warnings: list[str]
     unsupported: list[Notice] = field(default_factory=list)
-    """Settings of what this version of Kohort does not support."""
+    """Settings of features that this version of Kohort does not support."""
 
     @property
     def all_warnings(self) -> list[str]:
@@ -107,9 +108,9 @@ def parse_configuration(value: Json, surroundings: ParsingContext = USUAL_SURROU
 
 
 def effective(config: Configuration) -> Json:
-    """The configuration with every default shown.
+    """The configuration with all defaults.
 
-    A v1beta1 file that leaves waitForPodsReady off prints as v1beta2 without it, which read again would turn it on.
+    A v1beta1 file without waitForPodsReady prints as v1beta2 without it, which would enable it when read again.
     """
     return complete(default(to_json(config), schema_of(Configuration)), config.namespace)
 
@@ -120,7 +121,7 @@ def _head_errors(value: Json) -> list[FieldError]:
     try:
         encode(value)
     except UnicodeEncodeError as error:
-        return [FieldError(ROOT, ErrorKind.TYPE_INVALID, f"holds text that is not Unicode: {error.reason}")]
+        return [FieldError(ROOT, ErrorKind.TYPE_INVALID, f"contains text that is not valid Unicode: {error.reason}")]
     return [
         *_one_of(value.get("apiVersion"), tuple(_VERSIONS), ROOT / "apiVersion"),
         *_one_of(value.get("kind"), (KIND,), ROOT / "kind"),
@@ -129,7 +130,7 @@ def _head_errors(value: Json) -> list[FieldError]:
 
 def _one_of(value: Json, allowed: tuple[str, ...], path: Path) -> list[FieldError]:
     if value is None:
-        return [required(path, f"give one of: {', '.join(allowed)}", "API-137")]
+        return [required(path, f"use one of: {', '.join(allowed)}", "API-137")]
     return [] if value in allowed else [not_supported(path, value, allowed, "API-137")]
 
 
@@ -137,7 +138,7 @@ def _typed(value: Json, version: _Version, namespace: str) -> tuple[Configuratio
     schema = schema_of(version.struct)
     given = {name: member for name, member in value.items() if member is not None}
     pruned, unknown = prune({**{name: {} for name in version.always_there}, **given}, schema)
-    errors = [forbidden(path, "unknown field; correct its name or place, or drop it", "API-137") for path in unknown]
+    errors = [forbidden(path, "unknown field; check its name and position", "API-137") for path in unknown]
     written, unreadable = scalars.canonical(pruned, schema)
     defaulted = default(without_empty(written, version.empty_is_absent), schema)
     found = [*plainly(validate(defaulted, schema)), *unreadable]
@@ -155,13 +156,13 @@ def _schema_errors(shown: Json) -> list[FieldError]:
 
 
 def _settle(config: Configuration, surroundings: ParsingContext) -> ResolvedGates:
-    """The gates of the flag or of the file; both at once are an error (API-138)."""
+    """The gates of the flag or of the file; both together are an error (API-138)."""
     if not surroundings.gate_flag:
         return from_settings(config.feature_gates, ROOT / "featureGates", surroundings.compat)
     settings, errors = parse_flag(surroundings.gate_flag, FEATURE_GATES_FLAG)
     settled = from_settings(settings, FEATURE_GATES_FLAG, surroundings.compat)
     if config.feature_gates:
-        detail = "the --feature-gates flag is given too; set gates in one place"
+        detail = "the --feature-gates flag is set too; set gates in one place"
         errors.append(invalid(ROOT / "featureGates", ", ".join(config.feature_gates), detail, "API-138"))
     return ResolvedGates(settled.gates, [*errors, *settled.errors], settled.warnings)
 
@@ -172,7 +173,7 @@ def _unsupported(value: Json, surroundings: ParsingContext) -> list[Notice]:
 
 
 def _idle_settings(config: Configuration, gates: FeatureGates) -> list[str]:
-    """Settings that wait for a feature gate."""
+    """Settings without effect because a feature gate is disabled."""
     multi_kueue, resources = config.multi_kueue, config.resources
     waiting = {
         "metrics.customLabels": (config.metrics.custom_labels, Gate.CustomMetricLabels),
@@ -182,7 +183,7 @@ def _idle_settings(config: Configuration, gates: FeatureGates) -> list[str]:
         "admissionFairSharing": (config.admission_fair_sharing, Gate.AdmissionFairSharing),
     }
     return [
-        f"{setting} has no effect while feature gate {gate.name} is off"
+        f"{setting} has no effect while feature gate {gate.name} is disabled"
         for setting, (given, gate) in waiting.items()
         if given and not gates.enabled(gate)
     ]

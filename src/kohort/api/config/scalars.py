@@ -1,6 +1,6 @@
-"""Durations, amounts and numbers inside a configuration: found by their schema, checked, written in one way.
+"""Durations, quantities and numbers of a configuration, in canonical form.
 
-A file may say `90s` or `1m30s`, `0.5` or `"0.5"`; what follows sees one form of each.
+A file may contain `90s` or `1m30s`, `0.5` or `"0.5"`; the result has one form of each.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Change = Callable[[Json, Schema, Path], Json]
 
 
 def canonical(value: Json, schema: Schema) -> tuple[Json, list[FieldError]]:
-    """The value with durations as Go prints them and amounts as texts, and what is no duration or whole number."""
+    """The value with canonical durations and quantities, and errors of invalid durations and integers."""
     errors: list[FieldError] = []
 
     def rewrite(scalar: Json, schema: Schema, path: Path) -> Json:
@@ -43,7 +43,7 @@ def _canonical(scalar: Json, schema: Schema) -> Json:
 
 
 def range_errors(value: Json, schema: Schema) -> list[FieldError]:
-    """The durations, all of them readable, that are below what their fields allow."""
+    """Errors of durations below the minimum of their fields."""
     errors: list[FieldError] = []
 
     def check(scalar: Json, schema: Schema, path: Path) -> Json:
@@ -57,7 +57,7 @@ def range_errors(value: Json, schema: Schema) -> list[FieldError]:
 
 
 def _each(value: Json, schema: Schema, path: Path, change: Change) -> Json:
-    """The value with every scalar in it replaced by what `change` makes of it."""
+    """The value with each scalar replaced by `change`."""
     if isinstance(value, dict):
         return {
             name: _each(member, schema.properties.get(name) or schema.additional or schema, path / name, change)

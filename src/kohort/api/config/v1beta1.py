@@ -1,6 +1,6 @@
 """Configuration, version v1beta1: read, defaulted by its own rules, and converted (docs/spec section 10.2).
 
-Its structs are only the schema of what may be written; the manager never sees them.
+Its structs only describe the file format; the manager uses v1beta2.
 """
 
 from typing import Annotated
@@ -14,7 +14,7 @@ from kohort.api.config.common import (
     CommonMultiKueue,
     CommonResources,
     CustomLabelSource,
-    Duration,
+    DurationText,
     Integrations,
     RequeuingStrategy,
 )
@@ -26,29 +26,29 @@ API_VERSION = f"{GROUP}/v1beta1"
 
 
 class Metrics(CommonMetrics):
-    """What is measured and where it is served."""
+    """Metrics and the server that exports them."""
 
     custom_labels: Annotated[tuple[CustomLabelSource, ...], ATOMIC] = ()
-    """Labels and annotations that become labels of metrics; needs feature gate CustomMetricLabels."""
+    """Labels and annotations that are exported as metric labels; requires feature gate CustomMetricLabels."""
 
 
 class WaitForPodsReady(Struct):
-    """Give a workload a time to get all its pods ready, and take its quota back if it does not."""
+    """Timeout for all pods of a workload to become ready, after which it is evicted."""
 
     enable: bool = False
-    """Whether there is a deadline at all; without it the rest is ignored."""
-    timeout: Duration = "5m0s"
+    """Whether the timeout is enabled; if not, the rest is ignored."""
+    timeout: DurationText = "5m0s"
     """Time from admission until all pods must be ready."""
     block_admission: bool = True
-    """Whether nothing else is admitted until the pods of what was admitted are ready."""
-    recovery_timeout: Duration | None = None
-    """Time for a pod that was lost to be ready again; by default the timeout, zero means no limit."""
+    """Whether further admissions wait until all pods of admitted workloads are ready."""
+    recovery_timeout: DurationText | None = None
+    """Time for a lost pod to become ready again; defaults to the timeout, zero means no limit."""
     requeuing_strategy: RequeuingStrategy = RequeuingStrategy()
-    """How the workload comes back."""
+    """Requeuing strategy after a timeout."""
 
 
 class PodIntegrationOptions(Struct):
-    """Former settings of the pod framework; accepted and ignored."""
+    """Obsolete settings of the pod integration; accepted and ignored."""
 
     namespace_selector: LabelSelector | None = None
     """Replaced by managedJobsNamespaceSelector."""
@@ -57,62 +57,62 @@ class PodIntegrationOptions(Struct):
 
 
 class IntegrationsWithPodOptions(Integrations):
-    """Which kinds of jobs are queued."""
+    """Job integrations."""
 
     pod_options: PodIntegrationOptions | None = None
-    """Former settings of the pod framework; accepted and ignored."""
+    """Obsolete settings of the pod integration; accepted and ignored."""
 
 
 class ClusterQueueVisibility(Struct):
-    """Former settings of the pending workloads in a ClusterQueue's status."""
+    """Obsolete settings of pending workloads in the status of ClusterQueues."""
 
     max_count: Int32 = 10
-    """How many pending workloads were listed."""
+    """Number of listed pending workloads."""
 
 
 class QueueVisibility(Struct):
-    """Former settings of visibility; accepted and ignored."""
+    """Obsolete visibility settings; accepted and ignored."""
 
     cluster_queues: ClusterQueueVisibility | None = None
     """For ClusterQueues."""
     update_interval_seconds: Int32 = 5
-    """How often the lists were renewed."""
+    """Update interval of the lists."""
 
 
 class FairSharing(Struct):
-    """Share what is borrowed by weight."""
+    """Fair sharing of borrowed quota by weight."""
 
     enable: bool = False
-    """Whether it is on; without it the rest is ignored."""
+    """Whether fair sharing is enabled; if not, the rest is ignored."""
     preemption_strategies: Annotated[tuple[str, ...], ATOMIC] = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
-    """When a workload may take quota from a queue with a larger share, in the order in which it is tried."""
+    """Conditions for preempting workloads of queues with a larger share, tried in this order."""
 
 
 class Resources(CommonResources):
-    """How requests become amounts of quota."""
+    """How requests are counted against quota."""
 
     device_class_mappings: Annotated[tuple[CommonDeviceClassMapping, ...], ATOMIC] = ()
-    """Device classes that count against quota."""
+    """Device classes that are counted against quota."""
 
 
 class Configuration(CommonConfiguration):
-    """The manager's settings in their former shape."""
+    """Configuration of the manager, version v1beta1."""
 
     api_version: str = API_VERSION
-    """Version of this form."""
+    """API version of the file."""
     kind: str = KIND
     """Always Configuration."""
     metrics: Metrics = Metrics()
     """Metrics."""
     wait_for_pods_ready: WaitForPodsReady = WaitForPodsReady()
-    """Deadline for pods to become ready; off unless enabled."""
+    """Timeout for pods to become ready; disabled by default."""
     integrations: IntegrationsWithPodOptions = IntegrationsWithPodOptions()
-    """Kinds of jobs."""
+    """Job integrations."""
     queue_visibility: QueueVisibility | None = None
     """Accepted and ignored."""
     multi_kueue: CommonMultiKueue = CommonMultiKueue()
-    """Dispatch to worker clusters."""
+    """Dispatch of workloads to worker clusters."""
     fair_sharing: FairSharing = FairSharing()
-    """Sharing by weight; off unless enabled."""
+    """Fair sharing; disabled by default."""
     resources: Annotated[Resources, NoSchemaDefault()] = Resources()
-    """Requests and quota."""
+    """How requests are counted against quota."""

@@ -1,4 +1,4 @@
-"""Configuration, version v1beta2: the form that the manager works with (API-137, docs/spec section 10.1)."""
+"""Configuration, version v1beta2, which the manager uses (API-137, docs/spec section 10.1)."""
 
 from typing import Annotated
 
@@ -13,9 +13,9 @@ from kohort.api.config.common import (
     CustomLabelSource,
     Flag,
     Integrations,
+    NonNegativeDuration,
+    OptionalText,
     RequeuingStrategy,
-    Span,
-    Text,
 )
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.markers import (
@@ -43,125 +43,125 @@ SOURCE_KINDS = ("Cohort", "LocalQueue", "ClusterQueue", "Workload")
 
 
 class CustomLabel(CustomLabelSource):
-    """A label or annotation of an object that becomes a label of metrics."""
+    """A label or annotation of an object that is exported as a metric label."""
 
     source_kind: Annotated[str, NoSchemaDefault(), OneOf(SOURCE_KINDS)] = "ClusterQueue"
-    """Kind of the object that has the label; ClusterQueue if not given."""
+    """Kind of the object with the label; ClusterQueue by default."""
     tracked_values: Annotated[tuple[str, ...], SET] = ()
-    """Values to report as they are, all others as one; Workload labels need such a list."""
+    """Values that are exported as they are, all others as one; required for labels of Workloads."""
 
     @property
     def source_key(self) -> str:
-        """The key to read, of a label or of an annotation."""
+        """The key of the label or annotation."""
         return self.source_annotation_key or self.source_label_key or self.name
 
 
 class Metrics(CommonMetrics):
-    """What is measured and where it is served."""
+    """Metrics and the server that exports them."""
 
     custom_labels: Annotated[tuple[CustomLabel, ...], Bounds(max_items=20), keyed("name")] = ()
-    """Labels and annotations that become labels of metrics; needs feature gate CustomMetricLabels."""
+    """Labels and annotations that are exported as metric labels; requires feature gate CustomMetricLabels."""
 
 
 class WaitForPodsReady(Struct):
-    """Give a workload a time to get all its pods ready, and take its quota back if it does not (API-140)."""
+    """Timeout for all pods of a workload to become ready, after which it is evicted (API-140)."""
 
-    timeout: Span = "30m0s"
+    timeout: NonNegativeDuration = "30m0s"
     """Time from admission until all pods must be ready; zero means the default."""
     block_admission: bool = False
-    """Whether nothing else is admitted until the pods of what was admitted are ready."""
-    recovery_timeout: Annotated[Span, NoSchemaDefault()] = "30m0s"
-    """Time for a pod that was lost to be ready again; by default the timeout, zero means no limit."""
+    """Whether further admissions wait until all pods of admitted workloads are ready."""
+    recovery_timeout: Annotated[NonNegativeDuration, NoSchemaDefault()] = "30m0s"
+    """Time for a lost pod to become ready again; defaults to the timeout, zero means no limit."""
     requeuing_strategy: RequeuingStrategy = RequeuingStrategy()
-    """How the workload comes back."""
+    """Requeuing strategy after a timeout."""
 
 
 class IncrementalDispatcherConfig(Struct):
-    """How the incremental dispatcher proceeds."""
+    """Settings of the incremental dispatcher."""
 
     step_size: Annotated[Int32, Bounds(minimum=1)] = 3
-    """How many more worker clusters each round nominates."""
+    """Number of worker clusters that each step adds to the nominated ones."""
 
 
 class ExecEnvVar(Struct):
-    """A variable in the environment of a credential plugin."""
+    """An environment variable of an exec plugin."""
 
     name: NonEmpty
     """Name of the variable."""
-    value: Text = ""
+    value: OptionalText = ""
     """Its value."""
 
 
 class ExecConfig(Struct):
-    """A program that prints credentials, as in a kubeconfig."""
+    """An exec plugin, as in a kubeconfig."""
 
     command: NonEmpty
-    """The program."""
+    """The executable."""
     api_version: NonEmpty
-    """Version of the exchange with it, e.g. client.authentication.k8s.io/v1."""
+    """API version of the plugin, e.g. client.authentication.k8s.io/v1."""
     interactive_mode: Annotated[str, OneOf(("Never", "IfAvailable", "Always"))]
-    """Whether it may use standard input."""
+    """Whether the plugin may use standard input."""
     args: Annotated[tuple[str, ...], ATOMIC] = ()
-    """Its arguments."""
+    """Arguments of the plugin."""
     env: Annotated[tuple[ExecEnvVar, ...], ATOMIC] = ()
-    """Variables to add to its environment."""
-    install_hint: Text = ""
-    """What to tell the user when the program is missing."""
+    """Additional environment variables."""
+    install_hint: OptionalText = ""
+    """Shown if the executable is missing."""
     provide_cluster_info: Flag = False
-    """Whether it is told which cluster it is for."""
+    """Whether the plugin gets the cluster information."""
 
 
 class AccessProvider(Struct):
-    """A way to get access to a worker cluster that a ClusterProfile describes."""
+    """An access provider for worker clusters with a ClusterProfile."""
 
     name: NonEmpty
     """Name by which a ClusterProfile refers to it."""
     exec_config: ExecConfig
-    """The program that prints the credentials."""
+    """The exec plugin."""
 
 
 class ClusterProfile(Struct):
     """Access to worker clusters through ClusterProfile objects."""
 
     access_providers: Annotated[tuple[AccessProvider, ...], ATOMIC] = ()
-    """Ways to get access."""
+    """Access providers."""
     credentials_providers: Annotated[tuple[AccessProvider, ...], ATOMIC] = ()
-    """The former name of accessProviders; give one or the other."""
+    """The old name of accessProviders; set one or the other."""
 
     @property
     def providers(self) -> tuple[AccessProvider, ...]:
-        """The providers, under whichever name they were given."""
+        """The providers, under either name."""
         return self.access_providers or self.credentials_providers
 
 
 class MultiKueue(CommonMultiKueue):
-    """Dispatch to worker clusters."""
+    """Dispatch of workloads to worker clusters."""
 
     incremental_dispatcher_config: IncrementalDispatcherConfig | None = None
-    """Settings of the incremental dispatcher, allowed only with it."""
+    """Settings of the incremental dispatcher; allowed only with it."""
     cluster_profile: ClusterProfile | None = None
-    """Access through ClusterProfile objects; needs feature gate MultiKueueClusterProfile."""
+    """Access through ClusterProfile objects; requires feature gate MultiKueueClusterProfile."""
 
 
 class FairSharing(Struct):
-    """Share what is borrowed by weight; the presence of this object turns it on."""
+    """Fair sharing of borrowed quota by weight; enabled by the presence of this object."""
 
     preemption_strategies: Annotated[tuple[str, ...], ATOMIC] = ()
-    """When a workload may take quota from a queue with a larger share, in the order in which it is tried."""
+    """Conditions for preempting workloads of queues with a larger share, tried in this order."""
 
 
 class CelSelector(Struct):
-    """A condition in CEL."""
+    """A CEL expression."""
 
     expression: NonEmpty
-    """Expression over a device that is true for the devices meant."""
+    """Expression over a device that is true for selected devices."""
 
 
 class DeviceSelector(Struct):
-    """Which devices are meant."""
+    """A selector of devices."""
 
     cel: CelSelector
-    """The condition."""
+    """The CEL expression."""
 
 
 class CounterSource(Struct):
@@ -172,78 +172,78 @@ class CounterSource(Struct):
     driver: Driver
     """Driver of the device."""
     device_selector: DeviceSelector
-    """Which of the driver's devices."""
+    """Selector of the driver's devices."""
 
 
 class CapacitySource(Struct):
-    """A capacity of a device that requests share."""
+    """A consumable capacity of a device."""
 
     name: CapacityName
-    """Name of the capacity, if need be with a domain: `memory`, `example.com/memory`."""
+    """Name of the capacity with an optional domain: `memory`, `example.com/memory`."""
     driver: Driver
     """Driver of the device."""
     device_selector: DeviceSelector
-    """Which of the driver's devices."""
+    """Selector of the driver's devices."""
 
 
 class DeviceClassSource(Struct):
-    """What of a device counts: one of the two members."""
+    """What is counted of a device: exactly one member is set."""
 
     counter: CounterSource | None = None
-    """A counter; needs feature gate KueueDRAIntegrationPartitionableDevices."""
+    """A counter; requires feature gate KueueDRAIntegrationPartitionableDevices."""
     capacity: CapacitySource | None = None
-    """A capacity; needs feature gate KueueDRAIntegrationConsumableCapacity."""
+    """A capacity; requires feature gate KueueDRAIntegrationConsumableCapacity."""
 
 
 class DeviceClassMapping(CommonDeviceClassMapping):
-    """Device classes that count as one resource of quota."""
+    """Device classes that are counted as one resource."""
 
     sources: Annotated[tuple[DeviceClassSource, ...], ATOMIC] = ()
-    """What of a device counts; without sources each device counts 1."""
+    """What is counted of a device; without sources each device counts 1."""
 
 
 class Resources(CommonResources):
-    """How requests become amounts of quota."""
+    """How requests are counted against quota."""
 
     quota_check_strategy: Annotated[str, NoSchemaDefault(), OneOf(("BlockUndeclared", "IgnoreUndeclared"))] = (
         "BlockUndeclared"
     )
-    """Whether a resource that a ClusterQueue does not declare keeps a workload out or is ignored."""
+    """Whether a resource that a ClusterQueue does not declare blocks admission or is ignored."""
     device_class_mappings: Annotated[tuple[DeviceClassMapping, ...], Bounds(max_items=16), keyed("name")] = ()
-    """Device classes that count against quota."""
+    """Device classes that are counted against quota."""
 
 
 class VisibilityServer(Struct):
-    """Where the lists of pending workloads are served."""
+    """Server of the visibility API."""
 
     bind_address: str | None = None
-    """IP address to bind to; absent means every interface."""
+    """IP address to bind to; absent means all interfaces."""
     bind_port: Annotated[Int32, Bounds(minimum=1, maximum=65535)] = 8082
     """Port of the server."""
 
 
 class Configuration(CommonConfiguration):
-    """The manager's settings."""
+    """Configuration of the manager."""
 
     api_version: str = API_VERSION
-    """Version of this form."""
+    """API version of the file."""
     kind: str = KIND
     """Always Configuration."""
     metrics: Metrics = Metrics()
     """Metrics."""
     wait_for_pods_ready: WaitForPodsReady | None = None
-    """Deadline for pods to become ready; on by default in v1beta2, absent only where v1beta1 did not turn it on."""
+    """Timeout for pods to become ready; enabled by default in v1beta2, absent only if converted from v1beta1."""
     integrations: Integrations = Integrations()
-    """Kinds of jobs."""
+    """Job integrations."""
     multi_kueue: MultiKueue = MultiKueue()
-    """Dispatch to worker clusters."""
+    """Dispatch of workloads to worker clusters."""
     fair_sharing: FairSharing | None = None
-    """Sharing by weight; absent means off."""
+    """Fair sharing; absent means disabled."""
     resources: Annotated[Resources, NoSchemaDefault()] = Resources()
-    """Requests and quota."""
+    """How requests are counted against quota."""
     visibility_server: VisibilityServer | None = None
-    """The server of pending workloads; absent, from v1beta1, means its defaults."""
+    """Server of the visibility API; absent, from v1beta1, means its defaults."""
 
     def waits_for_pods_ready(self, gates: FeatureGates) -> bool:
-        """Whether workloads have a deadline to get their pods ready (API-140)."""
+        """Whether workloads have a timeout for their pods to become ready (API-140)."""
         return self.wait_for_pods_ready is not None and not gates.enabled(Gate.DisableWaitForPodsReady)

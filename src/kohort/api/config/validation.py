@@ -1,6 +1,6 @@
-"""Rules of a Configuration beyond its schema (docs/spec section 10.1, API-139 to API-141).
+"""Validation of a Configuration beyond its schema (docs/spec section 10.1, API-139 to API-141).
 
-Bounds, closed sets and unique lists stand as markers on the structs; here is what looks at more than one value.
+Bounds, enums and unique lists are markers on the structs; rules over several values are here.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ _KIND_FORM = "write the kind as Kind.version.group, e.g. Job.v1.batch"
 def configuration_errors(
     config: Configuration, gates: FeatureGates, frameworks: Mapping[str, KnownFramework]
 ) -> list[FieldError]:
-    """Everything wrong with a configuration that its schema does not see."""
+    """Errors of a configuration that its schema does not detect."""
     return [
         *_namespace_errors(config),
         *_certificate_errors(config),
@@ -54,7 +54,7 @@ def configuration_errors(
 
 
 def _namespace_errors(config: Configuration) -> Iterator[FieldError]:
-    """Neither the cluster's nor the manager's own pods may ever wait for quota."""
+    """The namespaces of the cluster and of the manager must not be subject to quota."""
     path = ROOT / "managedJobsNamespaceSelector"
     selector = config.managed_jobs_namespace_selector
     errors = selector_errors(selector, path)
@@ -79,7 +79,7 @@ def _certificate_errors(config: Configuration) -> Iterator[FieldError]:
 
 
 def _refused(problem: str | None, path: Path, value: str) -> Iterator[FieldError]:
-    """The error of a text that a check found a problem with."""
+    """The error of a text, if the check found one."""
     if problem:
         yield invalid(path, value, problem)
 
@@ -87,7 +87,7 @@ def _refused(problem: str | None, path: Path, value: str) -> Iterator[FieldError
 def _readiness_errors(config: Configuration) -> Iterator[FieldError]:
     readiness = config.wait_for_pods_ready
     if readiness and parse_duration(readiness.timeout) == 0:
-        yield required(ROOT / "waitForPodsReady" / "timeout", "give a time above zero, or leave the member out")
+        yield required(ROOT / "waitForPodsReady" / "timeout", "set a time above zero, or remove the member")
 
 
 def _framework_errors(config: Configuration, frameworks: Mapping[str, KnownFramework]) -> Iterator[FieldError]:
@@ -114,14 +114,14 @@ def _dispatch_errors(config: Configuration, frameworks: Mapping[str, KnownFramew
     dispatch = config.multi_kueue
     yield from _refused(check_label_value(dispatch.origin), path / "origin", dispatch.origin)
     if dispatch.incremental_dispatcher_config and dispatch.dispatcher_name != INCREMENTAL_DISPATCHER:
-        detail = f"goes only with dispatcherName {INCREMENTAL_DISPATCHER}"
+        detail = f"requires dispatcherName {INCREMENTAL_DISPATCHER}"
         shown = to_json(dispatch.incremental_dispatcher_config)
         yield invalid(path / "incrementalDispatcherConfig", shown, detail)
     managed = [frameworks[name] for name in config.integrations.frameworks if name in frameworks]
     yield from _dispatched_kind_errors(dispatch, {one.kind for one in managed if one.dispatches})
     profile = dispatch.cluster_profile
     if profile and profile.access_providers and profile.credentials_providers:
-        detail = "is the former name of accessProviders; give only one of the two"
+        detail = "is the old name of accessProviders; set only one of the two"
         yield forbidden(path / "clusterProfile" / "credentialsProviders", detail)
 
 
@@ -134,7 +134,7 @@ def _dispatched_kind_errors(dispatch: MultiKueue, built_in: set[str]) -> Iterato
         elif framework.name in seen:
             yield duplicate(path, framework.name)
         elif framework.name in built_in:
-            yield invalid(path, framework.name, "jobs of this kind are dispatched already; leave it out")
+            yield invalid(path, framework.name, "jobs of this kind are already dispatched; remove it")
         seen.add(framework.name)
 
 
@@ -144,7 +144,7 @@ def _fair_sharing_errors(config: Configuration) -> Iterator[FieldError]:
     path = ROOT / "fairSharing" / "preemptionStrategies"
     chosen = config.fair_sharing.preemption_strategies
     if not chosen:
-        yield required(path, f"give one of: {'; '.join(map(', '.join, _STRATEGIES))}")
+        yield required(path, f"use one of: {'; '.join(map(', '.join, _STRATEGIES))}")
     elif chosen not in _STRATEGIES:
         yield not_supported(path, ", ".join(chosen), map(", ".join, _STRATEGIES))
 
@@ -153,7 +153,7 @@ def _resource_errors(config: Configuration, gates: FeatureGates) -> Iterator[Fie
     resources = config.resources
     ignores = gates.enabled(Gate.QuotaCheckStrategy) and resources.quota_check_strategy == "IgnoreUndeclared"
     if ignores and resources.exclude_resource_prefixes:
-        detail = "ignores undeclared resources anyway; drop excludeResourcePrefixes"
+        detail = "ignores undeclared resources already; remove excludeResourcePrefixes"
         yield invalid(ROOT / "resources" / "quotaCheckStrategy", resources.quota_check_strategy, detail)
 
 
@@ -173,7 +173,7 @@ def _metrics_errors(config: Configuration) -> Iterator[FieldError]:
 
 def _custom_label_errors(label: CustomLabel, path: Path) -> Iterator[FieldError]:
     if label.source_label_key and label.source_annotation_key:
-        detail = "comes from a label or from an annotation; give only one of sourceLabelKey and sourceAnnotationKey"
+        detail = "sourceLabelKey and sourceAnnotationKey are mutually exclusive"
         yield invalid(path, label.name, detail)
     keys = {"sourceLabelKey": label.source_label_key, "sourceAnnotationKey": label.source_annotation_key}
     given = {member: key for member, key in keys.items() if key}
@@ -183,12 +183,12 @@ def _custom_label_errors(label: CustomLabel, path: Path) -> Iterator[FieldError]
     if len(label.tracked_values) > most:
         yield invalid(path / "trackedValues", len(label.tracked_values), f"may have at most {most} values")
     if label.source_kind == "Workload" and not label.tracked_values:
-        yield required(path / "trackedValues", "list the values to report, as Workloads may have any number of them")
+        yield required(path / "trackedValues", "list the values to export; Workloads may have any number")
 
 
 def _tls_errors(tls: Tls) -> Iterator[FieldError]:
     if tls.min_version == "VersionTLS13" and tls.cipher_suites:
-        detail = "TLS 1.3 has no choice of cipher suites; drop them or lower minVersion"
+        detail = "cipher suites are not configurable for TLS 1.3; remove them or lower minVersion"
         yield invalid(ROOT / "tls" / "cipherSuites", ", ".join(tls.cipher_suites), detail)
 
 

@@ -1,6 +1,6 @@
-"""Views on the Kubernetes kinds that Kohort reads or writes, one module per theme.
+"""Views of the Kubernetes kinds that Kohort reads or writes, one module per topic.
 
-A view is a window: the JSON as received stays the truth (`foreign`), so what a view does not name is never lost.
+A view is partial: the JSON as received is kept (`foreign`), so that fields outside the view are never lost.
 """
 
 import importlib
@@ -10,7 +10,7 @@ from kohort.api.core.objects import KindView
 
 
 def views() -> list[type[KindView]]:
-    """Every view of this package that stands for a kind, by group, version and kind."""
+    """All views of kinds in this package, by group, version and kind."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     ours = [view for view in _below(KindView) if view.__module__.startswith(f"{__name__}.")]

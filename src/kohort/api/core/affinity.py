@@ -1,4 +1,4 @@
-"""Where a pod wants to run, or not: affinity to nodes and to other pods.
+"""Affinity of pods to nodes and to other pods.
 
 `kohort.api.selectors` gives the node part its meaning; affinity to pods is read by the pod scheduler alone.
 """
@@ -9,7 +9,7 @@ from kohort.api.struct import View
 
 
 class NodeSelectorRequirement(View):
-    """One demand on a node's label or field."""
+    """One requirement on a label or field of a node."""
 
     key: str = ""
     """Label key, or field name."""
@@ -20,44 +20,44 @@ class NodeSelectorRequirement(View):
 
 
 class NodeSelectorTerm(View):
-    """Demands that a node must meet together; a term without any matches no node."""
+    """Requirements that a node must match together; an empty term matches no node."""
 
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
-    """Demands on labels."""
+    """Requirements on labels."""
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
-    """Demands on fields; only metadata.name is known."""
+    """Requirements on fields; only metadata.name is supported."""
 
 
 class NodeSelector(View):
-    """Alternatives, of which a node must meet one."""
+    """Terms, of which a node must match one."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
-    """The alternatives; none at all means no node."""
+    """The terms; none match no node."""
 
 
 class PreferredSchedulingTerm(View):
-    """A wish for nodes, with its weight."""
+    """A preferred node selector term with its weight."""
 
     weight: Int32 = 0
-    """How much the wish counts, 1 to 100."""
+    """The weight, 1 to 100."""
     preference: NodeSelectorTerm = NodeSelectorTerm()
-    """The nodes wished for."""
+    """The preferred nodes."""
 
 
 class NodeAffinity(View):
-    """Which nodes a pod needs and which it would like."""
+    """Required and preferred nodes of a pod."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
-    """What a node must meet when the pod is placed."""
+    """Required terms when the pod is scheduled."""
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
-    """What makes one node better than another."""
+    """Preferred terms for scoring."""
 
 
 class PodAffinityTerm(View):
-    """Other pods that a pod wants near, or far."""
+    """A pod affinity term."""
 
     topology_key: str = ""
-    """Node label whose equal value means near."""
+    """Node label that defines the topology domain."""
     label_selector: LabelSelector | None = None
     """The other pods, by label; absent means none."""
     namespaces: tuple[str, ...] = ()
@@ -71,29 +71,29 @@ class PodAffinityTerm(View):
 
 
 class WeightedPodAffinityTerm(View):
-    """A wish about other pods, with its weight."""
+    """A preferred pod affinity term with its weight."""
 
     weight: Int32 = 0
-    """How much the wish counts, 1 to 100."""
+    """The weight, 1 to 100."""
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
     """The other pods."""
 
 
 class PodAffinity(View):
-    """Pods to be near to, or (as anti-affinity) away from."""
+    """Pod affinity or anti-affinity."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
-    """What must hold when the pod is placed."""
+    """Required terms when the pod is scheduled."""
     preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
-    """What makes one node better than another."""
+    """Preferred terms for scoring."""
 
 
 class Affinity(View):
-    """Where a pod needs or would like to run."""
+    """Affinity of a pod."""
 
     node_affinity: NodeAffinity | None = None
-    """By the nodes themselves."""
+    """Node affinity."""
     pod_affinity: PodAffinity | None = None
-    """Near other pods."""
+    """Pod affinity."""
     pod_anti_affinity: PodAffinity | None = None
-    """Away from other pods."""
+    """Pod anti-affinity."""

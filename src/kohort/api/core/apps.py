@@ -1,6 +1,6 @@
 """Serving workloads of group apps: Deployment, ReplicaSet, StatefulSet.
 
-Absent `replicas` stays None: it means 1, but a reader that writes must be able to tell.
+Absent `replicas` stays None: it means 1, but must be preserved when the object is written.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -16,7 +16,7 @@ CountOrPercentage = Annotated[int | str, IntOrString()]
 
 
 class RollingUpdate(View):
-    """How far a rolling update may overshoot or fall short."""
+    """Settings of a rolling update."""
 
     max_surge: CountOrPercentage | None = None
     max_unavailable: CountOrPercentage | None = None
@@ -31,7 +31,7 @@ class UpdateStrategy(View):
 
 
 class DeploymentSpec(View):
-    """Which pods a Deployment keeps running, and how it replaces them."""
+    """Spec of a Deployment."""
 
     replicas: int | None = None
     selector: LabelSelector | None = None
@@ -44,7 +44,7 @@ class DeploymentSpec(View):
 
 
 class DeploymentStatus(View):
-    """How many pods of a Deployment there are, and in which state."""
+    """Status of a Deployment."""
 
     observed_generation: int = 0
     replicas: int = 0
@@ -67,7 +67,7 @@ class Deployment(ObjectView):
 
 
 class ReplicaSetSpec(View):
-    """Which pods a ReplicaSet keeps running."""
+    """Spec of a ReplicaSet."""
 
     replicas: int | None = None
     selector: LabelSelector | None = None
@@ -76,7 +76,7 @@ class ReplicaSetSpec(View):
 
 
 class ReplicaSetStatus(View):
-    """How many pods of a ReplicaSet there are, and in which state."""
+    """Status of a ReplicaSet."""
 
     observed_generation: int = 0
     replicas: int = 0
@@ -97,13 +97,13 @@ class ReplicaSet(ObjectView):
 
 
 class Ordinals(View):
-    """Where the numbering of a StatefulSet's pods starts."""
+    """The first ordinal of a StatefulSet's pods."""
 
     start: int = 0
 
 
 class StatefulSetSpec(View):
-    """Which numbered pods a StatefulSet keeps running, and how it replaces them."""
+    """Spec of a StatefulSet."""
 
     replicas: int | None = None
     selector: LabelSelector | None = None
@@ -119,7 +119,7 @@ class StatefulSetSpec(View):
 
 
 class StatefulSetStatus(View):
-    """How many pods of a StatefulSet there are, in which state and of which revision."""
+    """Status of a StatefulSet."""
 
     observed_generation: int = 0
     replicas: int = 0

@@ -1,6 +1,6 @@
 """Jobs and CronJobs of group batch.
 
-Counts that may be absent stay None, since Kubernetes tells an absent `completions` from any number.
+Counts that may be absent stay None, because an absent `completions` has a meaning of its own.
 """
 
 from typing import ClassVar
@@ -13,7 +13,7 @@ from kohort.api.struct import View
 
 
 class ExitCodeRequirement(View):
-    """Which exit codes a failure rule speaks of."""
+    """Exit codes of a pod failure rule."""
 
     container_name: str = ""
     operator: str = ""
@@ -21,14 +21,14 @@ class ExitCodeRequirement(View):
 
 
 class PodConditionPattern(View):
-    """Which pod condition a failure rule speaks of."""
+    """Pod condition of a pod failure rule."""
 
     type: str = ""
     status: str = "True"
 
 
 class PodFailureRule(View):
-    """What to do when a pod fails in a certain way."""
+    """A rule of the pod failure policy."""
 
     action: str = ""
     on_exit_codes: ExitCodeRequirement | None = None
@@ -36,7 +36,7 @@ class PodFailureRule(View):
 
 
 class PodFailurePolicy(View):
-    """How failed pods are judged; the first rule that matches counts."""
+    """Pod failure policy; the first rule that matches counts."""
 
     rules: tuple[PodFailureRule, ...] = ()
 
@@ -49,7 +49,7 @@ class SuccessRule(View):
 
 
 class SuccessPolicy(View):
-    """When an Indexed Job succeeds before all its indexes have; the first rule that holds counts."""
+    """Success policy of an Indexed Job; the first rule that matches counts."""
 
     rules: tuple[SuccessRule, ...] = ()
 
@@ -76,14 +76,14 @@ class JobSpec(View):
 
 
 class UncountedTerminatedPods(View):
-    """Pods that have ended and are not in the counters yet, by uid."""
+    """Terminated pods that are not counted yet, by UID."""
 
     succeeded: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
 
 
 class JobStatus(View):
-    """How a Job fares."""
+    """Status of a Job."""
 
     conditions: tuple[StatusCondition, ...] = ()
     start_time: Time | None = None
@@ -108,14 +108,14 @@ class Job(ObjectView):
 
 
 class JobTemplateSpec(View):
-    """The pattern of which Jobs are made."""
+    """Template of Jobs."""
 
     metadata: TemplateMeta = TemplateMeta()
     spec: JobSpec = JobSpec()
 
 
 class CronJobSpec(View):
-    """What Job is made, and when."""
+    """Spec of a CronJob."""
 
     schedule: str = ""
     time_zone: str = ""
@@ -128,7 +128,7 @@ class CronJobSpec(View):
 
 
 class CronJobStatus(View):
-    """Which Jobs of a CronJob run, and when it last made one."""
+    """Status of a CronJob."""
 
     active: tuple[ObjectReference, ...] = ()
     last_schedule_time: Time | None = None

@@ -1,6 +1,6 @@
-"""Kinds without a collection of their own: bodies of subresources, options of requests, and answers.
+"""Kinds without a collection: bodies of subresources, options of requests, and responses.
 
-Their `resource` has no plural, so nobody builds a path to them by mistake.
+Their `resource` has no plural, so that no path can be built for them by mistake.
 """
 
 from typing import ClassVar
@@ -12,14 +12,14 @@ from kohort.api.struct import View
 
 
 class Preconditions(View):
-    """What must be true of an object for its deletion to go ahead."""
+    """Preconditions of a deletion."""
 
     uid: str | None = None
     resource_version: str | None = None
 
 
 class DeleteOptions(KindView):
-    """How an object is to be deleted."""
+    """Options of a deletion."""
 
     resource: ClassVar = Resource("", "v1", "DeleteOptions", "", namespaced=False)
 
@@ -39,20 +39,20 @@ class Eviction(ObjectView):
 
 
 class ScaleSpec(View):
-    """How many replicas are wanted."""
+    """Desired number of replicas."""
 
     replicas: int = 0
 
 
 class ScaleStatus(View):
-    """How many replicas there are, and by which label selector they are found."""
+    """Current number of replicas, and their label selector."""
 
     replicas: int = 0
     selector: str = ""
 
 
 class Scale(ObjectView):
-    """The `scale` subresource of kinds that can be resized."""
+    """The `scale` subresource."""
 
     resource: ClassVar = Resource("autoscaling", "v1", "Scale", "", namespaced=True)
 
@@ -61,7 +61,7 @@ class Scale(ObjectView):
 
 
 class StatusCause(View):
-    """One reason of a refusal, at one field."""
+    """A cause of an error, for one field."""
 
     reason: str = ""
     message: str = ""
@@ -69,7 +69,7 @@ class StatusCause(View):
 
 
 class StatusDetails(View):
-    """What a refusal is about."""
+    """Details of an error."""
 
     name: str = ""
     group: str = ""
@@ -80,7 +80,7 @@ class StatusDetails(View):
 
 
 class Status(KindView):
-    """An API server's answer where no object is one: success, or what went wrong (API-9)."""
+    """A response without an object: success or an error (API-9)."""
 
     resource: ClassVar = Resource("", "v1", "Status", "", namespaced=False)
 

@@ -10,7 +10,7 @@ from kohort.api.resource import Resource
 
 
 class ConfigMap(ObjectView):
-    """Settings in plain text."""
+    """A ConfigMap."""
 
     resource: ClassVar = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 
@@ -20,7 +20,7 @@ class ConfigMap(ObjectView):
 
 
 class Secret(ObjectView):
-    """Settings that must not be seen; values of `data` are base64 as on the wire."""
+    """A Secret; values of `data` are base64 as in JSON."""
 
     resource: ClassVar = Resource("", "v1", "Secret", "secrets", namespaced=True)
 

@@ -1,6 +1,6 @@
-"""Containers of a pod, with what they ask for.
+"""Containers of a pod, with their requests.
 
-Only what Kohort reads is named; probes, security and the like pass through unread.
+Only fields that Kohort reads are declared; probes, security contexts and others are passed through.
 """
 
 from typing import Annotated, Any
@@ -21,12 +21,12 @@ class ClaimUse(View):
 
 
 class ResourceRequirements(View):
-    """What a container, or a whole pod, asks for and may use."""
+    """Requests and limits of a container or pod."""
 
     requests: ResourceList = {}
-    """Amounts set aside, by resource name."""
+    """Requests by resource name."""
     limits: ResourceList = {}
-    """Amounts never exceeded, by resource name."""
+    """Limits by resource name."""
     claims: Annotated[tuple[ClaimUse, ...], keyed("name")] = ()
     """Claims on devices that the container uses."""
 
@@ -37,9 +37,9 @@ class EnvVar(View):
     name: str
     """Name of the variable."""
     value: str = ""
-    """Its text; references of the form $(NAME) are expanded."""
+    """Value of the variable; references of the form $(NAME) are expanded."""
     value_from: Any = None
-    """Where the value is taken from instead."""
+    """Source of the value."""
 
 
 class ContainerPort(View):
@@ -48,7 +48,7 @@ class ContainerPort(View):
     container_port: Int32
     """Number of the port inside the pod."""
     host_port: Int32 | None = None
-    """Number of the port on the node, where one is taken."""
+    """Port on the node, if any."""
     name: str = ""
     """Name of the port, unique within the pod."""
     protocol: str = ""
@@ -58,7 +58,7 @@ class ContainerPort(View):
 
 
 class VolumeMount(View):
-    """A place where a container sees one of the pod's volumes."""
+    """A volume mount of a container."""
 
     name: str
     """Name of the volume."""
@@ -76,7 +76,7 @@ class QuotaContainer(View):
     name: str
     """Name of the container, unique within the pod."""
     resources: ResourceRequirements = ResourceRequirements()
-    """What the container asks for and may use."""
+    """Requests and limits of the container."""
     restart_policy: str = ""
     """Always, on an init container, makes it a sidecar that runs beside the others."""
     ports: tuple[Any, ...] = ()
@@ -106,7 +106,7 @@ class Container(QuotaContainer):
     ports: tuple[ContainerPort, ...] = ()
     """Ports that the container opens."""
     volume_mounts: Annotated[tuple[VolumeMount, ...], keyed("mountPath")] = ()
-    """Where the container sees the pod's volumes."""
+    """Volume mounts."""
     image_pull_policy: str = ""
     """Always, IfNotPresent or Never."""
     termination_message_path: str = ""

@@ -1,4 +1,4 @@
-"""Events in both their forms, which an API server keeps as one store under two names.
+"""Events of both API groups, which an API server stores as one resource.
 
 Kohort writes the newer form (events.k8s.io) and reads either.
 """
@@ -14,21 +14,21 @@ EventType = Literal["Normal", "Warning"]
 
 
 class EventSource(View):
-    """Who reported an event, in the older form."""
+    """The source of an event of the core group."""
 
     component: str = ""
     host: str = ""
 
 
 class EventSeries(View):
-    """How often an event came again, and when last."""
+    """Count and last time of a series of events."""
 
     count: int = 0
     last_observed_time: MicroTime | None = None
 
 
 class CoreEvent(ObjectView):
-    """An event in the older form, as `kubectl describe` asks for it."""
+    """An event of the core group, as `kubectl describe` lists it."""
 
     resource: ClassVar = Resource("", "v1", "Event", "events", namespaced=True)
 
@@ -49,7 +49,7 @@ class CoreEvent(ObjectView):
 
 
 class Event(ObjectView):
-    """An event in the newer form."""
+    """An event of group events.k8s.io."""
 
     resource: ClassVar = Resource("events.k8s.io", "v1", "Event", "events", namespaced=True)
 

@@ -1,6 +1,6 @@
-"""An object that somebody else defines, kept as the bytes that came, with a typed view on demand.
+"""Objects of kinds that Kohort does not define, kept as received bytes, with a typed view on demand.
 
-The bytes are the truth: a change is a merge patch on them, so nothing that the view does not know is ever lost.
+A change is a merge patch on the bytes, so that fields outside the view are never lost.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ V = TypeVar("V", bound=KindView)
 
 @dataclass(frozen=True, slots=True)
 class RawObject(Generic[K]):
-    """An object as received, seen through the view `kind`; equal to another when the bytes are."""
+    """An object as received, with the view `kind`; compared by its bytes."""
 
     raw: bytes = field(repr=False)
     kind: type[K] = field(compare=False)
@@ -38,7 +38,7 @@ class RawObject(Generic[K]):
 
     @property
     def view(self) -> K:
-        """What Kohort reads of the object; decoded once, at first use."""
+        """The view of the object; decoded once, at first use."""
         seen = self._view
         if seen is None:
             seen = decode(self.raw, self.kind)
@@ -46,7 +46,7 @@ class RawObject(Generic[K]):
         return seen
 
     def json(self) -> Json:
-        """The whole object as plain JSON, made anew at each call and free to change."""
+        """The whole object as plain JSON; a new copy at each call."""
         return decode_json(self.raw)
 
     def merged(self, patch: dict[str, Json]) -> "RawObject[K]":
@@ -54,7 +54,7 @@ class RawObject(Generic[K]):
         return RawObject.of(merge(self.json(), patch), self.kind)
 
     def unknown_fields(self) -> list[Path]:
-        """Paths of the members that the view does not name."""
+        """Paths of the members that are not in the view."""
         return unknown_fields(self.json(), self.kind)
 
 
@@ -65,7 +65,7 @@ def new_object(view: V) -> RawObject[V]:
 
 
 def unknown_fields(value: Json, kind: type[msgspec.Struct]) -> list[Path]:
-    """Paths of the members of a JSON object that the struct does not name, at any depth."""
+    """Paths of the members of a JSON object that are not in the struct, at any depth."""
     return list(_unknown(value, inspect.type_info(kind), ROOT))
 
 

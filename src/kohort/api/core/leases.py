@@ -1,4 +1,4 @@
-"""Leases, by which replicas agree on a leader and nodes show that they live."""
+"""Leases, for leader election and node heartbeats."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from kohort.api.struct import View
 
 
 class LeaseSpec(View):
-    """Who holds a lease, since when and for how long."""
+    """Holder and timing of a lease."""
 
     holder_identity: str = ""
     lease_duration_seconds: int | None = None

@@ -12,13 +12,13 @@ from kohort.api.struct import View
 
 
 class NamespaceSpec(View):
-    """What must be done before a namespace can go."""
+    """Finalizers of a namespace."""
 
     finalizers: tuple[str, ...] = ()
 
 
 class NamespaceStatus(View):
-    """Whether a namespace is in use or on its way out."""
+    """Status of a namespace."""
 
     phase: str = ""
     conditions: tuple[StatusCondition, ...] = ()
@@ -34,7 +34,7 @@ class Namespace(ObjectView):
 
 
 class LimitRangeItem(View):
-    """Bounds and defaults for one type of thing: Container, Pod or PersistentVolumeClaim."""
+    """Bounds and defaults for one type: Container, Pod or PersistentVolumeClaim."""
 
     type: str = ""
     max: ResourceList = {}
@@ -59,7 +59,7 @@ class LimitRange(ObjectView):
 
 
 class ResourceQuotaSpec(View):
-    """How much a namespace may hold in all."""
+    """Spec of a ResourceQuota."""
 
     hard: ResourceList = {}
     scopes: tuple[str, ...] = ()
@@ -67,14 +67,14 @@ class ResourceQuotaSpec(View):
 
 
 class ResourceQuotaStatus(View):
-    """How much a namespace holds."""
+    """Status of a ResourceQuota."""
 
     hard: ResourceList = {}
     used: ResourceList = {}
 
 
 class ResourceQuota(ObjectView):
-    """The API server's own cap on a namespace."""
+    """A ResourceQuota of Kubernetes."""
 
     resource: ClassVar = Resource("", "v1", "ResourceQuota", "resourcequotas", namespaced=True)
 

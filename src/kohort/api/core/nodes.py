@@ -15,7 +15,7 @@ from kohort.api.struct import View
 
 
 class NodeSpec(View):
-    """What keeps pods off a node."""
+    """Spec of a node."""
 
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
@@ -36,13 +36,13 @@ class DaemonEndpoint(View):
 
 
 class NodeDaemonEndpoints(View):
-    """Where the daemons of a node are found."""
+    """Endpoints of the daemons of a node."""
 
     kubelet_endpoint: DaemonEndpoint = DaemonEndpoint()
 
 
 class NodeStatus(View):
-    """What a node offers and how it fares."""
+    """Status of a node."""
 
     capacity: ResourceList = {}
     allocatable: ResourceList = {}
@@ -62,20 +62,20 @@ class Node(ObjectView):
 
 
 class RuntimeClassOverhead(View):
-    """What the runtime costs per pod."""
+    """Overhead of the runtime per pod."""
 
     pod_fixed: ResourceList = {}
 
 
 class RuntimeClassScheduling(View):
-    """Which nodes have the runtime."""
+    """Scheduling constraints of the runtime."""
 
     node_selector: dict[str, str] = {}
     tolerations: tuple[Toleration, ...] = ()
 
 
 class RuntimeClass(ObjectView):
-    """A way to run pods, with its cost (SCH-120)."""
+    """A container runtime, with its overhead (SCH-120)."""
 
     resource: ClassVar = Resource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", namespaced=False)
 

@@ -1,6 +1,6 @@
-"""What the views of all Kubernetes kinds share: their head, their metadata, and small pieces of status.
+"""Common parts of views of Kubernetes kinds: apiVersion and kind, metadata, conditions, references.
 
-A view declares its kind by its `resource`; nothing else lists views.
+A view declares its kind by its `resource`.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -11,12 +11,12 @@ from kohort.api.resource import Resource
 from kohort.api.struct import View
 
 MicroTime = Annotated[str, Format("date-time")]
-"""An instant with exactly six decimals, as written: API servers refuse it when decimals that are zero are left out,
-as a datetime would leave them. `kohort.api.times` reads and prints it."""
+"""A time with exactly six decimals, as text: API servers reject it if trailing zeros are omitted, as datetime does.
+`kohort.api.times` parses and prints it."""
 
 
 class KindView(View):
-    """A view on anything that carries `apiVersion` and `kind`."""
+    """A view of a value with `apiVersion` and `kind`."""
 
     resource: ClassVar[Resource]
     API_VERSION: ClassVar[str]
@@ -33,13 +33,13 @@ class KindView(View):
 
 
 class ObjectView(KindView):
-    """A view on an object with metadata."""
+    """A view of an object with metadata."""
 
     metadata: ObjectMeta = ObjectMeta()
 
 
 class StatusCondition(View):
-    """A condition as foreign kinds write it: like ours, but with no field certain to be there."""
+    """A condition of a Kubernetes kind; every field may be absent."""
 
     type: str = ""
     status: str = ""
@@ -53,7 +53,7 @@ class StatusCondition(View):
 
 
 class ObjectReference(View):
-    """A pointer to an object, as events carry it."""
+    """A reference to an object, as in events."""
 
     api_version: str = ""
     kind: str = ""

@@ -1,7 +1,7 @@
-"""Pods and pod templates: the part of every job that Kohort counts, starts and stops.
+"""Pods and pod templates.
 
-The Workload's lean schema is made from `AskingTemplate`, so its fields carry descriptions and merge keys. An API server
-goes through all of it in every write of a Workload: what only nodes read stays out of it.
+The schema of pod templates in Workloads is derived from `QuotaPodTemplate`, so that its fields have descriptions and
+merge keys. An API server goes through all of it in every write of a Workload: what only nodes read stays out of it.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -23,7 +23,7 @@ class Volume(View):
     name: str
     """Name of the volume, unique within the pod."""
     empty_dir: Any = None
-    """A directory that lives as long as the pod."""
+    """A directory with the lifetime of the pod."""
     host_path: Any = None
     """A file or directory of the node."""
     config_map: Any = None
@@ -39,10 +39,10 @@ class Volume(View):
 
 
 class SchedulingGate(View):
-    """A lock on the placing of a pod."""
+    """A scheduling gate of a pod."""
 
     name: str
-    """Name of the gate; who set it removes it."""
+    """Name of the gate; removed by the controller that set it."""
 
 
 class PodResourceClaim(View):
@@ -57,7 +57,7 @@ class PodResourceClaim(View):
 
 
 class QuotaPodSpec(View):
-    """What a pod asks for and where it may run: all that a queue wants to know of it."""
+    """The pod spec as far as quota and scheduling depend on it."""
 
     containers: Annotated[tuple[QuotaContainer, ...], keyed("name")]
     """Containers that run side by side; at least one."""
@@ -68,25 +68,25 @@ class QuotaPodSpec(View):
     node_selector: Annotated[dict[str, str], ATOMIC] = {}
     """Labels that the node must have."""
     affinity: Affinity | None = None
-    """Where the pod needs or would like to run."""
+    """Affinity of the pod."""
     tolerations: Annotated[tuple[Toleration, ...], ATOMIC] = ()
-    """Taints of nodes that do not keep the pod away."""
+    """Tolerations of the pod."""
     topology_spread_constraints: tuple[Any, ...] = ()
-    """How pods are to be spread over nodes, zones and the like."""
+    """Topology spread constraints."""
     priority: Int32 | None = None
     """Value of the pod's PriorityClass, filled in by the API server."""
     runtime_class_name: str = ""
     """RuntimeClass that runs the pod."""
     overhead: ResourceList = {}
-    """What running the pod costs beyond its containers."""
+    """Overhead of the RuntimeClass."""
     resources: ResourceRequirements | None = None
-    """What the pod asks for as a whole, in place of the sum over its containers."""
+    """Pod-level requests, instead of the sum over its containers."""
     resource_claims: Annotated[tuple[PodResourceClaim, ...], keyed("name")] = ()
     """Claims on devices."""
 
 
 class PodSpec(QuotaPodSpec):
-    """All that a node has to know to run a pod."""
+    """The complete pod spec."""
 
     containers: Annotated[tuple[Container, ...], keyed("name")]
     """Containers that run side by side; at least one."""
@@ -99,15 +99,15 @@ class PodSpec(QuotaPodSpec):
     active_deadline_seconds: Int64 | None = None
     """Time after which the pod is failed."""
     node_name: str = ""
-    """Node on which the pod runs, once placed."""
+    """Node of the pod, once scheduled."""
     scheduler_name: str = ""
-    """Scheduler that places the pod."""
+    """Scheduler of the pod."""
     scheduling_gates: Annotated[tuple[SchedulingGate, ...], keyed("name")] = ()
-    """Locks that must all be gone before the pod is placed."""
+    """Gates that must be removed before the pod is scheduled."""
     priority_class_name: str = ""
     """PriorityClass of the pod."""
     preemption_policy: str = ""
-    """Whether the pod may push out others: PreemptLowerPriority or Never."""
+    """Preemption policy: PreemptLowerPriority or Never."""
     service_account_name: str = ""
     """Identity of the pod towards the API server."""
     host_network: bool = False
@@ -119,17 +119,17 @@ class PodSpec(QuotaPodSpec):
     security_context: Any = None
     """User, groups and the like for all containers."""
     readiness_gates: tuple[Any, ...] = ()
-    """Conditions that others set before the pod counts as ready."""
+    """Additional conditions for readiness."""
 
 
 NO_PODS = PodSpec(containers=())
-"""Stands for a pod spec that is not there."""
+"""Default of an absent pod spec."""
 NO_ASKING_PODS = QuotaPodSpec(containers=())
-"""The same, where only what it asks for counts."""
+"""The same, for the quota view."""
 
 
 class TemplateMeta(View):
-    """The metadata that each object made from a template gets."""
+    """The metadata of objects created from a template."""
 
     labels: dict[str, str] = {}
     """Labels of each object."""
@@ -138,38 +138,38 @@ class TemplateMeta(View):
 
 
 class QuotaPodTemplate(View):
-    """The pattern of which pods are made, as a Workload keeps it."""
+    """Template of pods, as stored in a Workload."""
 
     foreign_name: ClassVar = "PodTemplateSpec"
 
     metadata: TemplateMeta = TemplateMeta()
     """Labels and annotations of each pod."""
     spec: QuotaPodSpec = NO_ASKING_PODS
-    """What each pod asks for and where it may run."""
+    """The pod spec, as far as quota and scheduling depend on it."""
 
 
 class PodTemplateSpec(QuotaPodTemplate):
-    """The pattern of which pods are made."""
+    """Template of pods."""
 
     spec: PodSpec = NO_PODS
-    """What each pod runs and asks for."""
+    """The pod spec."""
 
 
 class ContainerStateWaiting(View):
-    """Why a container has not started."""
+    """State of a waiting container."""
 
     reason: str = ""
     message: str = ""
 
 
 class ContainerStateRunning(View):
-    """Since when a container runs."""
+    """State of a running container."""
 
     started_at: Time | None = None
 
 
 class ContainerStateTerminated(View):
-    """How a container ended."""
+    """State of a terminated container."""
 
     exit_code: int = 0
     signal: int = 0
@@ -189,7 +189,7 @@ class ContainerState(View):
 
 
 class ContainerStatus(View):
-    """How one container fares."""
+    """Status of a container."""
 
     name: str = ""
     state: ContainerState = ContainerState()
@@ -203,7 +203,7 @@ class ContainerStatus(View):
 
 
 class PodStatus(View):
-    """How a pod fares."""
+    """Status of a pod."""
 
     phase: str = ""
     reason: str = ""

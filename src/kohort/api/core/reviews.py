@@ -1,6 +1,6 @@
-"""Questions to an API server that are answered and never stored: may this user do that, whose token is this?
+"""Authentication and authorization reviews, which are not stored.
 
-The asker posts the spec; the answer comes back in the status.
+The client posts the spec; the response has the status.
 """
 
 from typing import Any, ClassVar
@@ -37,14 +37,14 @@ class NonResourceAttributes(View):
 
 
 class SelfSubjectAccessReviewSpec(View):
-    """What the asker wants to do."""
+    """The access to review."""
 
     resource_attributes: ResourceAttributes | None = None
     non_resource_attributes: NonResourceAttributes | None = None
 
 
 class SubjectAccessReviewSpec(SelfSubjectAccessReviewSpec):
-    """What somebody wants to do, and who that is."""
+    """The access and the user to review."""
 
     user: str = ""
     groups: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class AccessReviewStatus(View):
 
 
 class SubjectAccessReview(ObjectView):
-    """May this user do that?"""
+    """Reviews the access of a user."""
 
     resource: ClassVar = Resource(_AUTHORIZATION, "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False)
 
@@ -71,7 +71,7 @@ class SubjectAccessReview(ObjectView):
 
 
 class SelfSubjectAccessReview(ObjectView):
-    """May I do that?"""
+    """Reviews the access of the user of the request."""
 
     resource: ClassVar = Resource(
         _AUTHORIZATION, "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
@@ -82,7 +82,7 @@ class SelfSubjectAccessReview(ObjectView):
 
 
 class SelfSubjectRulesReviewSpec(View):
-    """Where the asker wants to act."""
+    """The namespace to review."""
 
     namespace: str = ""
 
@@ -104,7 +104,7 @@ class NonResourceRule(View):
 
 
 class SelfSubjectRulesReviewStatus(View):
-    """All that the asker may do there."""
+    """Permissions of the user in a namespace."""
 
     resource_rules: tuple[ResourceRule, ...] = ()
     non_resource_rules: tuple[NonResourceRule, ...] = ()
@@ -113,7 +113,7 @@ class SelfSubjectRulesReviewStatus(View):
 
 
 class SelfSubjectRulesReview(ObjectView):
-    """What may I do here?"""
+    """Lists permissions of the user of the request in a namespace."""
 
     resource: ClassVar = Resource(
         _AUTHORIZATION, "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", namespaced=False
@@ -124,7 +124,7 @@ class SelfSubjectRulesReview(ObjectView):
 
 
 class UserInfo(View):
-    """Who somebody is."""
+    """Information about a user."""
 
     username: str = ""
     uid: str = ""
@@ -133,13 +133,13 @@ class UserInfo(View):
 
 
 class SelfSubjectReviewStatus(View):
-    """Who the asker is."""
+    """The user of the request."""
 
     user_info: UserInfo = UserInfo()
 
 
 class SelfSubjectReview(ObjectView):
-    """Who am I?"""
+    """Returns the user of the request."""
 
     resource: ClassVar = Resource(_AUTHENTICATION, "v1", "SelfSubjectReview", "selfsubjectreviews", namespaced=False)
 
@@ -147,7 +147,7 @@ class SelfSubjectReview(ObjectView):
 
 
 class TokenReviewSpec(View):
-    """The token to be judged; never shown when printed."""
+    """The token to review; hidden in its repr."""
 
     token: str = ""
     audiences: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ class TokenReviewSpec(View):
 
 
 class TokenReviewStatus(View):
-    """Whether the token is good, and whose it is."""
+    """Whether the token is valid, and its user."""
 
     authenticated: bool = False
     user: UserInfo = UserInfo()
@@ -166,7 +166,7 @@ class TokenReviewStatus(View):
 
 
 class TokenReview(ObjectView):
-    """Whose token is this?"""
+    """Reviews a token."""
 
     resource: ClassVar = Resource(_AUTHENTICATION, "v1", "TokenReview", "tokenreviews", namespaced=False)
 

@@ -1,4 +1,4 @@
-"""Pod templates inside an object of any kind, found by their shape: no kind has to declare where its own are."""
+"""Finds pod templates inside an object of any kind by their structure."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -8,14 +8,14 @@ from kohort.api.fields import ROOT, Path
 
 
 class TemplateInObject(NamedTuple):
-    """A value with `spec.containers`, and its place; a Pod is its own template."""
+    """A value with `spec.containers`, and its path; a Pod is its own template."""
 
     value: dict[str, Any]
     path: Path
 
 
 def pod_templates(value: Json, path: Path = ROOT) -> Iterator[TemplateInObject]:
-    """Every pod template below a value, in the order of its members."""
+    """All pod templates below a value, in order."""
     waiting: list[tuple[Json, Path]] = [(value, path)]
     while waiting:
         found, place = waiting.pop()

@@ -1,7 +1,7 @@
-"""Manifest files: bytes in, plain JSON values with the place of every field out.
+"""Reads manifest files into plain JSON values with the position of each field.
 
-YAML means what Kubernetes' own reader makes of it; what that reader would accept by guessing (duplicate keys, unknown
-tags, numbers without an end) is an error here. Both notations feed one `TreeBuilder`, which holds all the limits.
+YAML is interpreted as Kubernetes does; what Kubernetes accepts by guessing (duplicate keys, unknown tags, unbounded
+numbers) is an error here. Both notations use one `TreeBuilder`, which enforces all limits.
 """
 
 from kohort.api.documents.document import Document

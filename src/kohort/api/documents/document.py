@@ -1,13 +1,13 @@
-"""One object of a manifest file, with the way from a field path back to its line.
+"""An object of a manifest file, with the position of each field path.
 
-Field paths are text and a key may itself hold dots, so a path is matched against the keys that are there.
+Field paths are text and a key may contain dots, so that a path is matched against the existing keys.
 """
 
 import re
 from dataclasses import dataclass, field
 
 from kohort.api.codec import Json
-from kohort.api.documents.positions import FIRST_MARK, Children, Place, children_of, line_and_column, mark_of
+from kohort.api.documents.positions import FIRST_MARK, Children, Position, children_of, line_and_column, mark_of
 from kohort.api.fields import ROOT, Path
 
 _INDEX = re.compile(r"\[([0-9]{1,9})\](?=[.\[]|\Z)")
@@ -15,30 +15,30 @@ _INDEX = re.compile(r"\[([0-9]{1,9})\](?=[.\[]|\Z)")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A plain JSON value and where it was read."""
+    """A plain JSON value and its origin."""
 
     value: Json
     file: str
-    place: Place = field(default=FIRST_MARK, repr=False, compare=False)
+    place: Position = field(default=FIRST_MARK, repr=False, compare=False)
 
     @property
     def line(self) -> int:
-        """The line where the object starts, counted from 1."""
+        """The line of the object, from 1."""
         return self.line_of(ROOT)
 
     def line_of(self, path: Path) -> int:
-        """The line of a field, or of the nearest ancestor that is there."""
+        """The line of a field, or of its nearest existing ancestor."""
         return self.position_of(path)[0]
 
     def position_of(self, path: Path) -> tuple[int, int]:
-        """The line and column of a field (of its key, in a mapping), or of the nearest ancestor that is there."""
+        """The line and column of a field (of its key, in a mapping), or of its nearest existing ancestor."""
         place, rest = self.place, path.text if path.text.startswith("[") else f".{path.text}"
         while step := _step(children_of(place), rest):
             place, rest = step
         return line_and_column(mark_of(place))
 
 
-def _step(children: Children, path: str) -> tuple[Place, str] | None:
+def _step(children: Children, path: str) -> tuple[Position, str] | None:
     if isinstance(children, list):
         index = _INDEX.match(path)
         if index is None or int(index[1]) >= len(children):

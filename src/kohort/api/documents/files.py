@@ -1,6 +1,6 @@
-"""Which files `-f FILE|DIR|-` means, and their bytes.
+"""Resolves and reads the files of `-f FILE|DIR|-`.
 
-Only regular files are opened: a pipe or a device could block or never end. Standard input is asked for as `-`.
+Only regular files are opened: a pipe or a device could block or be endless. `-` is standard input.
 """
 
 import os
@@ -30,8 +30,8 @@ def load(file: str) -> Iterator[Document]:
 
 
 def _read_stdin() -> bytes:
-    if sys.stdin is None:  # as Python has it where the shell closed it
-        raise ValueError("it is closed")
+    if sys.stdin is None:  # closed by the shell
+        raise ValueError("standard input is closed")
     return _bounded(sys.stdin.buffer)
 
 
@@ -42,7 +42,7 @@ def _read_file(file: str) -> bytes:
 
 
 def discover(paths: Sequence[str]) -> list[str]:
-    """The manifest files that the paths mean: a directory stands for those below it, sorted. Raises DocumentError."""
+    """The manifest files of the paths: for a directory those below it, sorted. Raises DocumentError."""
     return list(dict.fromkeys(file for path in paths for file in _files_of(path)))
 
 
@@ -60,7 +60,7 @@ def _files_of(path: str) -> list[str]:
 
 
 def _files_below(top: str) -> Iterator[str]:
-    """Every manifest below a directory, each directory once however many links lead to it."""
+    """All manifests below a directory; each directory once, even if several links lead to it."""
     seen: set[tuple[int, int]] = set()
     waiting = [(top, frozenset(seen))]
     while waiting:
@@ -68,7 +68,7 @@ def _files_below(top: str) -> Iterator[str]:
         status = _status(directory)
         identity = (status.st_dev, status.st_ino)
         if identity in above:
-            raise DocumentError("symbolic link to a directory above it; remove the link", file=_shown(directory))
+            raise DocumentError("symbolic link to a parent directory; remove the link", file=_shown(directory))
         if identity in seen:
             continue
         seen.add(identity)
@@ -96,16 +96,16 @@ def _status(path: str) -> os.stat_result:
 
 def _refuse_special(path: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise DocumentError("not a regular file; pipe its content in and read it with `-f -`", file=_shown(path))
+        raise DocumentError("not a regular file; use `-f -` to read from a pipe", file=_shown(path))
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Open without waiting for a writer, should the path have become a pipe."""
+    """Open without blocking, in case the path has become a pipe."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _bounded(stream: BinaryIO) -> bytes:
-    """The content, or just enough of it to see that it is too large."""
+    """The content, or enough of it to detect that it is too large."""
     data = bytearray()
     while len(data) <= MAX_FILE_BYTES and (chunk := stream.read(_CHUNK)):
         data += chunk
@@ -114,7 +114,7 @@ def _bounded(stream: BinaryIO) -> bytes:
 
 def _unreadable(path: str, error: OSError | ValueError) -> DocumentError:
     reason = error.strerror if isinstance(error, OSError) else str(error)
-    return DocumentError(f"can't be read: {str(reason).lower()}", file=_shown(path))
+    return DocumentError(f"cannot read file: {str(reason).lower()}", file=_shown(path))
 
 
 def _shown(path: str) -> str:

@@ -1,6 +1,6 @@
-"""JSON text to values: one object, several one after another, one a line, or separated as YAML documents are.
+"""Parses JSON: one object, several in sequence, one per line, or separated as YAML documents are.
 
-A reader of its own instead of the standard library's, because every key needs its place and its duplicates found.
+Not the standard library's parser, because each key needs its position, and duplicates are errors.
 """
 
 import json
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from kohort.api.codec import Json
-from kohort.api.documents.positions import LineIndex, Mark, Place, line_and_column, one_line, problem
+from kohort.api.documents.positions import LineIndex, Mark, Position, line_and_column, one_line, problem
 from kohort.api.documents.scalars import json_number, refuse_surrogates
 from kohort.api.documents.tree import TreeBuilder
 from kohort.api.errors import DocumentError
 
 _BETWEEN: Final = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+|(?m:^)---(?=[ \t\r\n]|\Z))*+")
-"""What may stand between two documents."""
+"""Separators between two documents."""
 _SEPARATOR: Final = re.compile(r"^---", re.MULTILINE)
 _TOKEN: Final = re.compile(
     r"""[ \t\r\n]*+(?:
@@ -53,19 +53,19 @@ _EXPECTED: Final = {
 
 
 class NotJsonError(DocumentError):
-    """The text leaves the grammar of JSON; from `restart` on it may be YAML instead."""
+    """The text is not valid JSON; from `restart` on it may be YAML instead."""
 
     restart: int | None = None
-    """The offset after the last document that was read, unless YAML can't follow there."""
+    """The offset after the last complete document, unless YAML cannot start there."""
 
 
 def starts_as_json(text: str) -> bool:
-    """Whether the first document is an object or an array, or YAML written like one."""
+    """Whether the first document is an object or an array, or YAML in flow style."""
     return text.startswith(_DOCUMENT, _end(_BETWEEN, text, 0))
 
 
 class JsonReader:
-    """The documents of a text, each as its value and places."""
+    """The documents of a text, each with its value and positions."""
 
     def __init__(self, text: str, file: str) -> None:
         self._text = text
@@ -73,7 +73,7 @@ class JsonReader:
         self._lines = LineIndex(text)
         self._builder = TreeBuilder(file)
 
-    def __iter__(self) -> Iterator[tuple[Json, Place]]:
+    def __iter__(self) -> Iterator[tuple[Json, Position]]:
         after = 0
         while (start := _end(_BETWEEN, self._text, after)) < len(self._text):
             try:
@@ -86,11 +86,11 @@ class JsonReader:
             after = end
 
     def line_at(self, offset: int) -> int:
-        """The line of a character."""
+        """The line of an offset."""
         return line_and_column(self._lines.mark(offset))[0]
 
     def _read_document(self, start: int) -> int:
-        """Feed one document to the builder; returns the offset after it."""
+        """Pass one document to the builder; returns the offset after it."""
         expected = _DOCUMENT
         closers: list[str] = []
         for token in _TOKEN.finditer(self._text, start):
@@ -103,7 +103,7 @@ class JsonReader:
         return len(self._text)
 
     def _feed(self, kind: str, token: re.Match[str], expected: _Kinds, closers: list[str]) -> _Kinds:
-        """Hand one token on; returns what may follow."""
+        """Pass one token to the builder; returns the tokens that may follow."""
         if kind == ":":
             return _VALUE
         if kind == ",":
@@ -141,7 +141,7 @@ class JsonReader:
         found = token[token.lastgroup or 0][:20]
         message = f"expected {_EXPECTED[expected]}, found {found or 'the end of the file'}"
         if found.startswith('"') and token.lastgroup == "rest":
-            message = "text without closing quote, or with a line break in it"
+            message = "string without closing quote, or with a line break"
         return NotJsonError(one_line(f"not valid JSON: {message}"), file=self._file, line=line, column=column)
 
 

@@ -1,6 +1,6 @@
-"""Where things stand in a file: marks, and the errors that name them.
+"""Positions in a file, and errors with a position.
 
-A mark is one integer (line and column packed), because there is one for every value of a file that may hold millions.
+A mark is one integer (line and column), because a file may have millions of values, each with a mark.
 """
 
 import re
@@ -13,9 +13,9 @@ _COLUMN_BITS = 16
 _LAST_COLUMN = (1 << _COLUMN_BITS) - 1
 
 Mark = int
-Place = Mark | tuple[Mark, "Children"]
-"""Where a value stands; one that is not empty also knows where its members or items stand."""
-Children = dict[str, Place] | list[Place]
+Position = Mark | tuple[Mark, "Children"]
+"""The position of a value; for objects and arrays with the positions of their members or items."""
+Children = dict[str, Position] | list[Position]
 
 
 def mark_at(line: int, column: int) -> Mark:
@@ -27,22 +27,22 @@ FIRST_MARK = mark_at(1, 1)
 
 
 def line_and_column(mark: Mark) -> tuple[int, int]:
-    """Undo `mark_at`."""
+    """The inverse of `mark_at`."""
     return mark >> _COLUMN_BITS, mark & _LAST_COLUMN
 
 
-def mark_of(place: Place) -> Mark:
-    """The mark of a value itself."""
+def mark_of(place: Position) -> Mark:
+    """The mark of a value."""
     return place if isinstance(place, int) else place[0]
 
 
-def children_of(place: Place) -> Children:
-    """The places inside a value; none for scalars and empty collections."""
+def children_of(place: Position) -> Children:
+    """The positions inside a value; none for scalars and empty collections."""
     return [] if isinstance(place, int) else place[1]
 
 
-def inner_place(place: Place, key: str | int) -> Place:
-    """The place of a member or an item, or of the value itself where that is not known."""
+def inner_place(place: Position, key: str | int) -> Position:
+    """The position of a member or item, or of the value itself if that is not known."""
     children = children_of(place)
     if isinstance(children, dict):
         return children.get(key, place) if isinstance(key, str) else place
@@ -50,7 +50,7 @@ def inner_place(place: Place, key: str | int) -> Place:
 
 
 class LineIndex:
-    """Finds the mark of any character of a text."""
+    """Maps offsets of a text to marks."""
 
     def __init__(self, text: str) -> None:
         self._starts = array("Q", [0])
@@ -63,13 +63,13 @@ class LineIndex:
 
 
 def problem(message: str, file: str, mark: Mark) -> DocumentError:
-    """The error to raise for a problem at a mark; whatever the message quotes, it stays one printable line."""
+    """The error for a problem at a mark; the message is made one printable line."""
     line, column = line_and_column(mark)
     return DocumentError(one_line(message), file=file, line=line, column=column)
 
 
 def one_line(text: str) -> str:
-    """The text with line breaks, control characters and the like escaped."""
+    """The text with line breaks and control characters escaped."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

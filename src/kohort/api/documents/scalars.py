@@ -1,8 +1,8 @@
-"""What a YAML scalar means in JSON, as Kubernetes' reader (YAML 1.1, sigs.k8s.io/yaml) has it.
+"""Values of YAML scalars in JSON, as in Kubernetes (YAML 1.1, sigs.k8s.io/yaml).
 
-So `yes`, `on` and `y` are booleans, `017` and `0o17` are 15, dates are text. Two departures: an unknown tag is an error
-instead of being ignored, and an integer beyond 64 bits keeps its digits instead of being rounded.
-All functions raise ValueError with a text for people; the readers add the place.
+So `yes`, `on` and `y` are booleans, `017` and `0o17` are 15, dates are strings. Two differences: an unknown tag is an
+error instead of being ignored, and an integer beyond 64 bits keeps its digits instead of being rounded.
+All functions raise ValueError with a message for users; the readers add the position.
 """
 
 import base64
@@ -16,7 +16,7 @@ from kohort.api.fields import shown_value
 Scalar = str | int | float | bool | None
 
 MAX_DIGITS: Final = 309
-"""Digits of the largest double; a longer number has no JSON reader that could take it."""
+"""Digits of the largest double; no JSON parser accepts a longer number."""
 
 YAML_TAG: Final = "tag:yaml.org,2002:"
 _WORDS: Final[dict[str, bool | None]] = {
@@ -30,13 +30,13 @@ _DECIMAL: Final = re.compile(r"[-+]?[0-9]+")
 _PREFIXED: Final = re.compile(r"([-+]?)0(?:[xX]([0-9a-fA-F]+)|[bB]([01]+)|[oO]?([0-7]+))")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _ODD_FRACTION: Final = re.compile(r"\..*(?:[^0-9]_|_(?![0-9]))|\._")
-"""Where no digit stands before the point, `_` counts only between digits."""
+"""Without a digit before the point, `_` counts only between digits."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _INT64: Final = range(-(2**63), 2**63)
 _WORD64: Final = range(-(2**63), 2**64)
 _LAST_SINGLE: Final = 3e38
 _LAST_PLAIN_FLOAT: Final = 1e21
-"""From here on Kubernetes writes a float with an exponent."""
+"""From here on Kubernetes prints a float with an exponent."""
 
 
 def plain_scalar(text: str) -> Scalar:
@@ -70,30 +70,30 @@ _TAG_TYPES: Final[dict[str, tuple[type, ...]]] = {
 
 
 def shown_tag(tag: str) -> str:
-    """A tag as people write it."""
+    """A tag as users write it."""
     return shown_value(f"!!{tag.removeprefix(YAML_TAG)}" if tag.startswith(YAML_TAG) else tag)
 
 
 def key_text(value: Any) -> str:
-    """The JSON name that a mapping key becomes."""
+    """The JSON name of a mapping key."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int) and value in _INT64:
         return str(value)
-    # Kubernetes prints a float key in single precision; only one that is the same there has an obvious name.
+    # Kubernetes prints a float key in single precision; only one that is the same there has an unambiguous name.
     if isinstance(value, float) and abs(value) < _LAST_SINGLE and float(text := format(value, "g")) == value:
         return text
     scalar = not isinstance(value, dict | list)
     remedy = "put it in quotes" if scalar else "if this is a template with {{ }}, render it first"
-    raise ValueError(f"{shown_value(value)} can't be a key; {remedy}")
+    raise ValueError(f"{shown_value(value)} cannot be a key; {remedy}")
 
 
 def refuse_surrogates(text: str) -> None:
-    """Refuse half a character: escapes can write one, UTF-8 can't."""
+    """Reject a lone surrogate: escapes can express one, UTF-8 cannot."""
     if not text.isascii() and (half := _SURROGATE.search(text)):
-        raise ValueError(f"\\u{ord(half[0]):x} is half a character (a lone surrogate); write the whole character")
+        raise ValueError(f"\\u{ord(half[0]):x} is a lone surrogate; use the complete character")
 
 
 def json_number(text: str) -> int | float:
@@ -107,7 +107,7 @@ def json_number(text: str) -> int | float:
 
 
 def shortest_number(value: float) -> int | float:
-    """A float as Kubernetes' JSON has it: `1.0` is written as `1`, which is an integer to the next reader."""
+    """A float as Kubernetes' JSON has it: `1.0` is printed as `1`, which is decoded as an integer."""
     return int(value) if value.is_integer() and abs(value) < _LAST_PLAIN_FLOAT else value
 
 
@@ -141,7 +141,7 @@ def _decimal(digits: str) -> int:
 
 def _float_or_text(digits: str, text: str) -> Scalar:
     value = float(digits)
-    # A commit id such as 1e400123 looks like a number; no double can hold it, so it is text for Kubernetes too.
+    # A commit id such as 1e400123 looks like a number, but exceeds a double, so that it is a string for Kubernetes too.
     return text if math.isinf(value) else value
 
 
@@ -151,4 +151,4 @@ def _from_base64(text: str) -> str:
     except binascii.Error:
         raise ValueError("!!binary value is not base64") from None
     except UnicodeDecodeError:
-        raise ValueError("!!binary value is not text in UTF-8, and JSON has no bytes") from None
+        raise ValueError("!!binary value is not valid UTF-8, and JSON has no binary data") from None

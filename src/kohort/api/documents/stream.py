@@ -1,7 +1,7 @@
-"""Bytes of a manifest file to documents: encoding, notation, Lists.
+"""Splits the bytes of a manifest file into documents: encoding, notation, Lists.
 
-JSON is tried first where the text looks like it, because YAML parsers refuse some of it; what then turns out not to be
-JSON is read as YAML.
+Text that looks like JSON is parsed as JSON first, because YAML parsers reject some of it; if it is not valid JSON, it
+is parsed as YAML.
 """
 
 import codecs
@@ -12,16 +12,16 @@ from kohort.api import codec
 from kohort.api.codec import Json
 from kohort.api.documents.document import Document
 from kohort.api.documents.json_reader import JsonReader, NotJsonError, starts_as_json
-from kohort.api.documents.positions import LineIndex, Place, inner_place, mark_of, problem
+from kohort.api.documents.positions import LineIndex, Position, inner_place, mark_of, problem
 from kohort.api.documents.yaml_reader import YamlReader
 from kohort.api.errors import DocumentError
 from kohort.api.fields import shown_value
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 MAX_OBJECT_BYTES: Final = 3 * 1024 * 1024
-"""JSON of one object; an API server takes no larger request."""
+"""Maximum size of an object as JSON; API servers reject larger requests."""
 MAX_OBJECTS: Final = 1_000_000
-"""Objects in one file, so that a caller can hold them all."""
+"""Maximum number of objects in one file, to bound memory."""
 
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -54,7 +54,7 @@ def _decoded(data: bytes, file: str) -> str:
         raise problem(message, file, LineIndex(before).mark(len(before))) from None
 
 
-def _values(text: str, file: str) -> Iterator[tuple[Json, Place]]:
+def _values(text: str, file: str) -> Iterator[tuple[Json, Position]]:
     if not starts_as_json(text):
         yield from YamlReader(text, file)
         return
@@ -68,15 +68,15 @@ def _values(text: str, file: str) -> Iterator[tuple[Json, Place]]:
         yield from _unless_both_fail(rest, error)
 
 
-def _unless_both_fail(reader: YamlReader, as_json: NotJsonError) -> Iterator[tuple[Json, Place]]:
+def _unless_both_fail(reader: YamlReader, as_json: NotJsonError) -> Iterator[tuple[Json, Position]]:
     try:
         yield from reader
     except DocumentError as as_yaml:
-        # The notation that was meant is the one that makes sense for longer.
+        # The intended notation is the one that parses further.
         raise max(as_json, as_yaml, key=lambda error: (error.line, error.column)) from None
 
 
-def _objects(value: Json, place: Place, file: str) -> Iterator[Document]:
+def _objects(value: Json, place: Position, file: str) -> Iterator[Document]:
     if value is None:
         return
     if list_kind := _list_kind(value):
@@ -85,17 +85,17 @@ def _objects(value: Json, place: Place, file: str) -> Iterator[Document]:
     size = len(codec.encode(value))
     if size > MAX_OBJECT_BYTES:
         limit = MAX_OBJECT_BYTES // 1024**2
-        raise problem(f"object of {size} bytes; an API server takes at most {limit} MiB", file, mark_of(place))
+        raise problem(f"object of {size} bytes exceeds the API server's limit of {limit} MiB", file, mark_of(place))
     yield Document(value, file, place)
 
 
 def _list_kind(value: Json) -> str:
-    """The kind, if the object is a List or a typed list such as a JobList; else nothing."""
+    """The kind, if the object is a List or a typed list such as a JobList; else empty."""
     kind = value.get("kind") if isinstance(value, dict) and "items" in value else None
     return kind if isinstance(kind, str) and kind.endswith("List") else ""
 
 
-def _items(value: dict[str, Json], kind: str, place: Place, file: str) -> Iterator[Document]:
+def _items(value: dict[str, Json], kind: str, place: Position, file: str) -> Iterator[Document]:
     items, items_place = value["items"], inner_place(place, "items")
     if not isinstance(items, list | None):
         raise problem(f"items of {shown_value(kind)} must be a list", file, mark_of(items_place))
@@ -107,7 +107,7 @@ def _items(value: dict[str, Json], kind: str, place: Place, file: str) -> Iterat
 
 
 def _with_kind(item: dict[str, Json], parent: dict[str, Json], list_kind: str) -> dict[str, Json]:
-    """As in Kubernetes, an item of a typed list may leave its type to the list."""
+    """As in Kubernetes, an item of a typed list may omit its kind."""
     if item.get("kind") or item.get("apiVersion") or list_kind == "List":
         return item
     return {**item, "apiVersion": parent.get("apiVersion"), "kind": list_kind.removesuffix("List")}

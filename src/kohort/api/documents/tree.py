@@ -1,7 +1,7 @@
-"""Builds the value of a document, node by node, with the place of each part.
+"""Builds the value of a document, node by node, with the position of each part.
 
-All limits live here, whatever the notation: depth, number of values, duplicate keys, what aliases may add. An alias is
-a copy, so that no two parts of a value share state; its inner places stay those of the text that was written.
+Enforces all limits, independent of the notation: depth, number of values, duplicate keys, expansion of aliases. An
+alias is copied, so that no two parts of a value share state; its inner positions are those of the anchor.
 """
 
 import sys
@@ -11,26 +11,26 @@ from typing import Final
 
 from kohort.api import codec
 from kohort.api.codec import Json
-from kohort.api.documents.positions import FIRST_MARK, Children, Mark, Place, inner_place, problem
+from kohort.api.documents.positions import FIRST_MARK, Children, Mark, Position, inner_place, problem
 from kohort.api.documents.scalars import key_text, shortest_number
 from kohort.api.fields import shown_value
 
 MAX_DEPTH: Final = 200
 MAX_VALUES: Final = 2_000_000
-"""Values and keys in one document, a List being one document: some 20 MB of usual YAML."""
+"""Maximum number of values and keys in one document, a List being one document: some 20 MB of usual YAML."""
 MAX_ALIAS_BYTES: Final = 3 * 1024 * 1024
-"""JSON that aliases may add to a document."""
+"""Maximum size of JSON that aliases add to a document."""
 
 
 class _Merge(Enum):
-    """Stands in the key's place while the value of a `<<` is awaited."""
+    """Placeholder of the key while the value of a `<<` is expected."""
 
     PENDING = "<<"
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A complete value, kept under its anchor; `children` is None for scalars."""
+    """A complete value with an anchor; `children` is None for scalars."""
 
     value: Json
     children: Children | None = None
@@ -38,17 +38,17 @@ class _Node:
 
 
 class _Sequence:
-    """A sequence that is still open."""
+    """An incomplete sequence."""
 
     __slots__ = ("anchor", "children", "height", "mark", "value")
 
     def __init__(self, mark: Mark, anchor: str | None) -> None:
         self.value: list[Json] = []
-        self.children: list[Place] = []
+        self.children: list[Position] = []
         self.mark = mark
         self.anchor = anchor
         self.height = 1
-        """Levels from here down, which an alias adds to those above it."""
+        """Levels below, which an alias adds to those above it."""
 
     def add(self, value: Json, mark: Mark, children: Children | None, height: int) -> None:
         self.value.append(shortest_number(value) if type(value) is float else value)
@@ -58,20 +58,20 @@ class _Sequence:
 
 
 class _Mapping:
-    """A mapping that is still open; a problem is a ValueError."""
+    """An incomplete mapping; problems are ValueErrors."""
 
     __slots__ = ("anchor", "children", "height", "key", "key_mark", "mark", "merged", "value")
 
     def __init__(self, mark: Mark, anchor: str | None) -> None:
         self.value: dict[str, Json] = {}
-        self.children: dict[str, Place] = {}
+        self.children: dict[str, Position] = {}
         self.mark = mark
         self.anchor = anchor
         self.height = 1
         self.key: str | _Merge | None = None
         self.key_mark = mark
         self.merged: set[str] = set()
-        """Keys that only a merge brought, so that writing them out is no duplicate."""
+        """Keys that were only merged, so that defining them is no duplicate."""
 
     def add(self, value: Json, mark: Mark, children: Children | None, height: int) -> None:
         key = self.key
@@ -96,7 +96,7 @@ class _Mapping:
         self.key_mark = mark
 
     def _merge(self, value: Json, mark: Mark, children: Children | None) -> None:
-        """Take in one mapping, or several of which the first wins; as in Kubernetes, what stands above gives way."""
+        """Merge a mapping, or several of which the first wins; as in Kubernetes, it overrides keys before it."""
         place = (mark, children) if children else mark
         sources = [(value, place)]
         if isinstance(value, list):
@@ -110,7 +110,7 @@ class _Mapping:
 
 
 class TreeBuilder:
-    """Takes the nodes of one document after another, in the order of the file."""
+    """Takes the nodes of the documents in the order of the file."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -121,20 +121,20 @@ class TreeBuilder:
         self._anchors: dict[str, _Node | None] = {}
         self._values = 0
         self._alias_bytes = 0
-        self._root: tuple[Json, Place] = (None, FIRST_MARK)
+        self._root: tuple[Json, Position] = (None, FIRST_MARK)
 
-    def finish(self) -> tuple[Json, Place]:
-        """The document that is now complete; the next one begins."""
+    def finish(self) -> tuple[Json, Position]:
+        """Returns the complete document, and starts the next one."""
         root = self._root
         self._start()
         return root
 
     def open_mapping(self, mark: Mark, anchor: str | None = None) -> None:
-        """A mapping begins."""
+        """Start a mapping."""
         self._descend(_Mapping(mark, anchor))
 
     def open_sequence(self, mark: Mark, anchor: str | None = None) -> None:
-        """A sequence begins."""
+        """Start a sequence."""
         self._descend(_Sequence(mark, anchor))
 
     def _descend(self, collection: _Mapping | _Sequence) -> None:
@@ -145,20 +145,20 @@ class TreeBuilder:
         self._open.append(collection)
 
     def close(self) -> None:
-        """The innermost collection ends."""
+        """End the innermost collection."""
         done = self._open.pop()
         if done.anchor is not None:
             self._anchors[done.anchor] = _Node(done.value, done.children, done.height)
         self._add(done.value, done.mark, done.children, done.height)
 
     def scalar(self, value: Json, mark: Mark, anchor: str | None = None) -> None:
-        """A scalar: a key, a member, an item or the whole document."""
+        """Add a scalar: a key, a member, an item or the whole document."""
         if anchor is not None:
             self._anchors[anchor] = _Node(value)
         self._add(value, mark, None, 0)
 
     def merge_key(self, mark: Mark) -> bool:
-        """Take a `<<`, whose value goes into the mapping; False where no key is awaited and it is mere text."""
+        """Handle a `<<`, whose value is merged into the mapping; False if no key is expected and it is a string."""
         mapping = self._open[-1] if self._open else None
         if not isinstance(mapping, _Mapping) or mapping.key is not None:
             return False
@@ -166,7 +166,7 @@ class TreeBuilder:
         return True
 
     def alias(self, name: str, mark: Mark) -> None:
-        """The value of an anchor once more."""
+        """Add the value of an anchor."""
         node = self._anchors.get(name)
         if node is None:
             reason = "contains itself" if name in self._anchors else "has no anchor above it in its document"

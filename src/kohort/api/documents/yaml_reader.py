@@ -1,6 +1,6 @@
-"""YAML text to values, by the events of the parser (libyaml where PyYAML has it).
+"""Parses YAML from the events of the parser (libyaml if PyYAML has it).
 
-Nothing is ever constructed from a tag, and no tree of nodes stands between the events and the values.
+Tags construct nothing, and no tree of nodes is built between the events and the values.
 """
 
 import re
@@ -20,7 +20,7 @@ from yaml.events import (
 )
 
 from kohort.api.codec import Json
-from kohort.api.documents.positions import LineIndex, Mark, Place, mark_at, problem
+from kohort.api.documents.positions import LineIndex, Mark, Position, mark_at, problem
 from kohort.api.documents.scalars import YAML_TAG, Scalar, plain_scalar, refuse_surrogates, shown_tag, tagged_scalar
 from kohort.api.documents.tree import TreeBuilder
 
@@ -29,7 +29,7 @@ _PARSER: Final = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _UNPRINTABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MERGE_TAGS: Final = (None, f"{YAML_TAG}merge")
 _AT_THEIR_START: Final = ("while scanning a simple key", "while scanning a quoted scalar")
-"""Constructs that are noticed to be wrong only lines after the place to mend."""
+"""Constructs whose errors are detected only lines after their position."""
 _REMEDIES: Final = {
     "tab": "indent with spaces, not with tabs",
     "'\\t'": "indent with spaces, not with tabs",
@@ -41,18 +41,18 @@ _REMEDIES: Final = {
     "'-' indicator": "indent the items of a list alike",
     "unexpected end of stream": "close the quote",
 }
-"""What to do about the parsers' usual complaints; the first that fits counts."""
+"""Remedies for common errors of the parsers; the first match counts."""
 
 
 class _Position(Protocol):
-    """A mark of either parser, counted from 0."""
+    """A position of either parser, from 0."""
 
     line: int
     column: int
 
 
 class YamlReader:
-    """The documents of a text that starts at some line of a file, each as its value and places."""
+    """The documents of a text that starts at some line of a file, each with its value and positions."""
 
     def __init__(self, text: str, file: str, first_line: int = 1) -> None:
         self._text = text
@@ -60,7 +60,7 @@ class YamlReader:
         self._first_line = first_line
         self._builder = TreeBuilder(file)
 
-    def __iter__(self) -> Iterator[tuple[Json, Place]]:
+    def __iter__(self) -> Iterator[tuple[Json, Position]]:
         self._refuse_control_characters()
         parser = _PARSER(self._text)
         try:
@@ -88,7 +88,7 @@ class YamlReader:
         except yaml.MarkedYAMLError as error:
             raise problem(_complaint(error), self._file, self._mark(_place_to_mend(error))) from None
         except (ValueError, OverflowError) as error:
-            # The parser that is written in Python leaves escapes and versions out of range to chr() and int().
+            # The pure Python parser leaves escapes and versions out of range to chr() and int().
             reached = parser.get_mark() if isinstance(parser, yaml.SafeLoader) else None
             raise problem(f"not valid YAML: {error}", self._file, self._mark(reached)) from None
 

@@ -1,7 +1,7 @@
-"""A write of a Kueue object, from what a client sent to what is stored and answered.
+"""Handles a write of a Kueue object, from the request to the stored object and the response.
 
-The order is the real API server's: prune, default, mutate, schema and CEL in the version of the request, webhooks in
-v1beta2, store in v1beta2, answer in the version of the request (API-3, API-4, API-9, API-77).
+The order is that of kube-apiserver: prune, default, mutate, schema and CEL in the version of the request, webhooks in
+v1beta2, store in v1beta2, respond in the version of the request (API-3, API-4, API-9, API-77).
 """
 
 from dataclasses import dataclass, field
@@ -20,12 +20,12 @@ from kohort.api.schema import schema_of
 from kohort.api.structural import MISSING, default, prune, validate, validate_status
 
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
-Code = Literal[200, 201, 400, 403, 422]
+WriteCode = Literal[200, 201, 400, 403, 422]
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectWrite:
-    """What a client sends, and what it meets."""
+    """A write request of a client, and the stored object."""
 
     value: Json
     old: Json | None = None
@@ -37,13 +37,13 @@ class ObjectWrite:
 
 @dataclass(frozen=True, slots=True)
 class WriteVerdict:
-    """What the API server answers."""
+    """The result of a write."""
 
-    code: Code
+    code: WriteCode
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     stored: Json = None
-    """The v1beta2 object to store; None when the write is refused."""
+    """The v1beta2 object to store; None if the write is rejected."""
 
     @property
     def accepted(self) -> bool:
@@ -52,7 +52,7 @@ class WriteVerdict:
 
 
 def admit(write: ObjectWrite, gates: FeatureGates) -> WriteVerdict:
-    """Judge a write of one of the group's kinds."""
+    """Handles a write of one of the group's kinds."""
     kind = _kind(write.value)
     if kind is None:
         return WriteVerdict(400, head_errors(write.value) or [_unknown_kind(write.value)])
@@ -67,7 +67,7 @@ def admit(write: ObjectWrite, gates: FeatureGates) -> WriteVerdict:
 
 
 def read(stored: Json, api_version: str) -> Json:
-    """A stored object in the version that a client asks for: defaults of the storage version, then conversion."""
+    """A stored object in the requested version: defaults of the storage version, then conversion."""
     kind = kind_of(V1BETA2, stored["kind"])
     if kind is None:
         raise DecodeError(f"{stored['kind']} is not stored as {V1BETA2}")
@@ -95,7 +95,7 @@ def _unknown_field(path: Path) -> FieldError:
 
 
 def _part_written(value: Json, write: ObjectWrite) -> Json:
-    """A write to an object leaves its status alone, a write to the status leaves all the rest alone (API-4)."""
+    """A write to an object ignores its status, a write to the status ignores the rest (API-4)."""
     kind = kind_of(value["apiVersion"], value["kind"])
     if kind is None or not kind.info.has_status:
         return value
@@ -132,14 +132,14 @@ def _metadata_errors(value: Json, kind: type[CustomObject]) -> list[FieldError]:
     return metadata_errors(metadata, kind.info.resource)
 
 
-def _refusal_code(errors: list[FieldError], write: ObjectWrite, kind: type[CustomObject]) -> Code:
-    """A mutating webhook can't even decode a wrong type, and says so before the schema does."""
+def _refusal_code(errors: list[FieldError], write: ObjectWrite, kind: type[CustomObject]) -> WriteCode:
+    """A mutating webhook cannot decode a wrong type, and rejects it before the schema does."""
     mutated = write.old is None and kind.info.resource.kind in MUTATED_ON_CREATE
     return 400 if mutated and any(map(is_undecodable, errors)) else 422
 
 
 def is_undecodable(error: FieldError) -> bool:
-    """Whether a value has not the form of its type, so that a webhook can't read the object at all (API-9)."""
+    """Whether a value cannot be decoded by a webhook (API-9)."""
     return error.kind is ErrorKind.TYPE_INVALID or _is_bad_quantity(error)
 
 

@@ -1,7 +1,7 @@
 """v1beta1 to v1beta2 and back, on plain JSON, exactly as API-73 states.
 
-Metadata passes untouched. Fields of the same name are copied, the rest is listed below kind by kind; what the target
-version does not know is pruned. Defaults are not filled in here: an API server does that before it converts.
+Metadata is unchanged. Fields of the same name are copied, the rest is listed below by kind; fields unknown to the
+target version are pruned. Defaults are not set here: the API server does that before conversion.
 """
 
 from collections.abc import Callable
@@ -22,15 +22,15 @@ from kohort.api.structural import prune
 V1BETA1 = f"{GROUP}/v1beta1"
 V1BETA2 = f"{GROUP}/v1beta2"
 
-Section = dict[str, Any]
-"""The spec or the status of an object; a converter may change it freely."""
+ObjectPart = dict[str, Any]
+"""The spec or the status of an object, which a converter changes in place."""
 
 
 def convert(value: Json, api_version: str) -> Json:
     """The object in another version of the group."""
     source, kind = value.get("apiVersion"), value.get("kind")
     if not (isinstance(source, str) and isinstance(kind, str)):
-        raise ConversionError("apiVersion and kind of an object are no texts")
+        raise ConversionError("apiVersion and kind must be strings")
     target = kind_of(api_version, kind)
     if kind_of(source, kind) is None or target is None:
         raise ConversionError(f"no conversion of {kind} from {source} to {api_version}")
@@ -39,13 +39,13 @@ def convert(value: Json, api_version: str) -> Json:
     try:
         converted = _converted(value, kind, source)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ConversionError(f"{kind} has not the shape of {source}: {error}") from None
+        raise ConversionError(f"{kind} does not match the schema of {source}: {error}") from None
     converted["apiVersion"] = api_version
     return prune(converted, schema_of(target))[0]
 
 
 def converts_by_webhook(kind: str) -> bool:
-    """Whether versions of the kind differ in more than what an API server converts by itself (API-72)."""
+    """Whether conversion of the kind needs the webhook (API-72)."""
     return kind in _TO_V1BETA2
 
 
@@ -60,23 +60,23 @@ def _converted(value: Json, kind: str, source: str) -> Json:
     return {**value, "spec": spec or None if kind == "MultiKueueCluster" else spec, "status": status}
 
 
-def _move(section: Section, old: str, new: str) -> None:
+def _move(section: ObjectPart, old: str, new: str) -> None:
     if old in section:
         section[new] = section.pop(old)
 
 
-def _keep(_section: Section) -> None:
+def _keep(_section: ObjectPart) -> None:
     """Nothing differs."""
 
 
 # ClusterQueue, Cohort and LocalQueue
 
 
-def _canonical(spec: Section) -> None:
+def _canonical(spec: ObjectPart) -> None:
     spec.update(canonical_quotas(spec))
 
 
-def _cluster_queue_to_v1beta2(spec: Section) -> None:
+def _cluster_queue_to_v1beta2(spec: ObjectPart) -> None:
     _canonical(spec)
     _move(spec, "cohort", "cohortName")
     names = spec.pop("admissionChecks", None)
@@ -88,22 +88,22 @@ def _cluster_queue_to_v1beta2(spec: Section) -> None:
         spec["flavorFungibility"] = {name: old_names.get(value, value) for name, value in fungibility.items()}
 
 
-def _cluster_queue_to_v1beta1(spec: Section) -> None:
+def _cluster_queue_to_v1beta1(spec: ObjectPart) -> None:
     _canonical(spec)
     _move(spec, "cohortName", "cohort")
 
 
-def _show_counters(status: Section) -> None:
+def _show_counters(status: ObjectPart) -> None:
     for counter in ("pendingWorkloads", "reservingWorkloads", "admittedWorkloads"):
         status.setdefault(counter, 0)
 
 
-def _local_queue_status_to_v1beta2(status: Section) -> None:
+def _local_queue_status_to_v1beta2(status: ObjectPart) -> None:
     _move(status, "flavorUsage", "flavorsUsage")
     _show_counters(status)
 
 
-def _local_queue_status_to_v1beta1(status: Section) -> None:
+def _local_queue_status_to_v1beta1(status: ObjectPart) -> None:
     _move(status, "flavorsUsage", "flavorUsage")
     _show_counters(status)
 
@@ -117,14 +117,14 @@ _CLASS_OF_SOURCE = {
 _SOURCE_OF_CLASS = {(ref["group"], ref["kind"]): source for source, ref in _CLASS_OF_SOURCE.items()}
 
 
-def _workload_to_v1beta2(spec: Section) -> None:
+def _workload_to_v1beta2(spec: ObjectPart) -> None:
     name, source = spec.pop("priorityClassName", None), spec.pop("priorityClassSource", None)
     ref = _CLASS_OF_SOURCE.get(source)
     if ref:
         spec["priorityClassRef"] = {**ref, "name": name} if name else dict(ref)
 
 
-def _workload_to_v1beta1(spec: Section) -> None:
+def _workload_to_v1beta1(spec: ObjectPart) -> None:
     ref = spec.pop("priorityClassRef", None) or {}
     source = _SOURCE_OF_CLASS.get((ref.get("group", ""), ref.get("kind", "")))
     if source:
@@ -137,17 +137,17 @@ _MISSPELT_TIME = "accumulatedPastExexcutionTimeSeconds"
 _PAST_TIME = "accumulatedPastExecutionTimeSeconds"
 
 
-def _workload_status_to_v1beta2(status: Section) -> None:
+def _workload_status_to_v1beta2(status: ObjectPart) -> None:
     _move(status, _MISSPELT_TIME, _PAST_TIME)
     _convert_assignments(status, _to_slices)
 
 
-def _workload_status_to_v1beta1(status: Section) -> None:
+def _workload_status_to_v1beta1(status: ObjectPart) -> None:
     _move(status, _PAST_TIME, _MISSPELT_TIME)
     _convert_assignments(status, _to_domains)
 
 
-def _convert_assignments(status: Section, convert_topology: Callable[[Json], Json]) -> None:
+def _convert_assignments(status: ObjectPart, convert_topology: Callable[[Json], Json]) -> None:
     admission = status.get("admission")
     if not admission or "podSetAssignments" not in admission:
         return
@@ -174,9 +174,9 @@ def _to_domains(topology: Json) -> Json:
 # MultiKueueCluster
 
 
-def _multikueue_cluster_to_v1beta2(spec: Section) -> None:
+def _multikueue_cluster_to_v1beta2(spec: ObjectPart) -> None:
     kube_config, profile = spec.pop("kubeConfig", None) or {}, spec.pop("clusterProfileRef", None)
-    source: Section = {}
+    source: ObjectPart = {}
     if kube_config.get("location"):
         source["kubeConfig"] = kube_config
     if profile:
@@ -185,15 +185,15 @@ def _multikueue_cluster_to_v1beta2(spec: Section) -> None:
         spec["clusterSource"] = source
 
 
-def _multikueue_cluster_to_v1beta1(spec: Section) -> None:
+def _multikueue_cluster_to_v1beta1(spec: ObjectPart) -> None:
     source = spec.pop("clusterSource", None) or {}
     spec["kubeConfig"] = source.get("kubeConfig") or {"location": "", "locationType": ""}
     if source.get("clusterProfileRef"):
         spec["clusterProfileRef"] = source["clusterProfileRef"]
 
 
-Steps = tuple[Callable[[Section], None], Callable[[Section], None]]
-"""What is done to the spec and to the status."""
+Steps = tuple[Callable[[ObjectPart], None], Callable[[ObjectPart], None]]
+"""Converters of the spec and of the status."""
 
 _TO_V1BETA2: dict[str, Steps] = {
     v1beta1.ClusterQueue.__name__: (_cluster_queue_to_v1beta2, _show_counters),

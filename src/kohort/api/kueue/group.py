@@ -4,16 +4,16 @@ from kohort.api.resource import Resource
 
 GROUP = "kueue.x-k8s.io"
 RESOURCE_IN_USE_FINALIZER = "kueue.x-k8s.io/resource-in-use"
-"""Keeps an object that others use from vanishing under them (API-30, API-40)."""
+"""Finalizer of objects in use (API-30, API-40)."""
 
 
 def cluster_scoped(version: str, kind: str, plural: str) -> Resource:
-    """A kind that lives outside namespaces."""
+    """A cluster-scoped kind."""
     return Resource(GROUP, version, kind, plural, namespaced=False)
 
 
 def namespaced(version: str, kind: str, plural: str) -> Resource:
-    """A kind that lives in namespaces."""
+    """A namespaced kind."""
     return Resource(GROUP, version, kind, plural, namespaced=True)
 
 

@@ -8,7 +8,7 @@ _QUANTITIES = frozenset({"nominalQuota", "borrowingLimit", "lendingLimit", "weig
 
 
 def canonical_quotas(value: Any) -> Any:
-    """A copy of a queue's or cohort's JSON with canonical quantities; what can't be read stays as it is."""
+    """A copy of a queue's or cohort's JSON with canonical quantities; invalid ones are unchanged."""
     if isinstance(value, list):
         return [canonical_quotas(item) for item in value]
     if isinstance(value, dict):

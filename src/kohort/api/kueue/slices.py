@@ -1,6 +1,6 @@
-"""Topology assignments as slices: many domains in few bytes, and back (API-74).
+"""Encodes topology assignments as slices, and decodes them (API-74).
 
-One slice holds all domains; per level it keeps a single value where all agree, else the part that differs.
+One slice has all domains; per level a single value if all agree, else the parts that differ.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ from kohort.api.kueue.v1beta2.workload import (
 
 MAX_DOMAINS_PER_SLICE = 100_000
 MAX_DOMAINS = 1_000_000
-"""Most domains that an assignment may expand to; a few bytes could otherwise ask for billions."""
+"""Maximum number of domains of an assignment; a few bytes could otherwise expand to billions."""
 
 
 class Domain(NamedTuple):
-    """One place and the pods in it."""
+    """A domain and its number of pods."""
 
     values: tuple[str, ...]
     """Names, one per level, the widest first."""
@@ -29,7 +29,7 @@ class Domain(NamedTuple):
 
 
 def compress(levels: Sequence[str], domains: Sequence[Domain]) -> TopologyAssignment:
-    """The assignment that holds these domains in this order."""
+    """The assignment of these domains in this order."""
     if any(len(domain.values) != len(levels) for domain in domains):
         raise ConversionError(f"every topology domain needs one value for each of the {len(levels)} levels")
     chunks = [domains[start : start + MAX_DOMAINS_PER_SLICE] for start in range(0, len(domains), MAX_DOMAINS_PER_SLICE)]
@@ -56,14 +56,14 @@ def _level(values: list[str]) -> LevelValues:
 
 
 def _common_start(texts: list[str]) -> str:
-    """What all texts begin with; the least and the greatest share it if all do."""
+    """The common prefix of all texts, which is that of the least and the greatest."""
     least, greatest = min(texts), max(texts)
     same = next((index for index, letter in enumerate(least) if letter != greatest[index]), len(least))
     return least[:same]
 
 
 def expand(assignment: TopologyAssignment) -> Iterator[Domain]:
-    """The domains of an assignment, in order; accepts every valid way to write them down."""
+    """The domains of an assignment, in order; accepts all valid encodings."""
     total = sum(part.domain_count for part in assignment.slices)
     if total > MAX_DOMAINS:
         raise ConversionError(f"the topology assignment has {total} domains; at most {MAX_DOMAINS} can be expanded")

@@ -1,4 +1,4 @@
-"""What the group's admission webhooks do, as plain functions: change on create, and refuse.
+"""The group's admission webhooks as plain functions: defaulting and validation.
 
 The TLS webhook server, the embedded API server and `kohort validate` all call these.
 """
@@ -21,13 +21,13 @@ from kohort.api.kueue.validation.queues import (
 from kohort.api.kueue.validation.workload_update import workload_create_errors, workload_update_errors
 
 MUTATED_ON_CREATE = frozenset({"ClusterQueue", "ResourceFlavor", "Workload"})
-"""Kinds with a defaulting webhook; it decodes the object, so a wrong type is refused there (API-9, API-95)."""
+"""Kinds with a defaulting webhook; it decodes the object, so that it rejects wrong types (API-9, API-95)."""
 
 
 def mutate_on_create(value: Json, gates: FeatureGates) -> Json:
-    """The object as the defaulting webhook leaves it; works on either version, which agree in what it touches.
+    """The object after the defaulting webhook; for both versions, which agree in the fields it changes.
 
-    What has the wrong shape is left alone, for validation to refuse.
+    Values of the wrong type are unchanged, and rejected by validation.
     """
     match value["kind"]:
         case "ClusterQueue":
@@ -49,7 +49,7 @@ def _in_use(value: Json) -> Json:
 
 
 def _defaulted_workload(value: Json, gates: FeatureGates) -> Json:
-    """API-55: without partial admission, minCount means nothing and is dropped."""
+    """API-55: without partial admission, minCount has no effect and is dropped."""
     spec = value.get("spec")
     pod_sets = spec.get("podSets") if isinstance(spec, dict) else None
     if gates.enabled(Gate.PartialAdmission) or not isinstance(pod_sets, list):
@@ -58,7 +58,7 @@ def _defaulted_workload(value: Json, gates: FeatureGates) -> Json:
 
 
 DROPPED_MEMBER = "minCount"
-"""Of a pod set, the one member that creation may change."""
+"""The one member of a pod set that defaulting may change."""
 
 
 def _without_min_count(pod_set: Json) -> Json:
@@ -67,7 +67,7 @@ def _without_min_count(pod_set: Json) -> Json:
     return {name: member for name, member in pod_set.items() if name != DROPPED_MEMBER}
 
 
-Check = Callable[[Any, Any, FeatureGates], list[FieldError]]
+WebhookCheck = Callable[[Any, Any, FeatureGates], list[FieldError]]
 """Takes the new object, the old one or None, and the gates."""
 
 
@@ -79,21 +79,21 @@ def _workload(new: Any, old: Any, gates: FeatureGates) -> list[FieldError]:
     return workload_create_errors(new, gates) if old is None else workload_update_errors(new, old, gates)
 
 
-VALIDATING: dict[str, tuple[type, Check]] = {
+VALIDATING: dict[str, tuple[type, WebhookCheck]] = {
     "ClusterQueue": (v1beta2.ClusterQueue, _cluster_queue),
     "Cohort": (v1beta2.Cohort, lambda new, _old, _gates: cohort_errors(new)),
     "ResourceFlavor": (v1beta2.ResourceFlavor, lambda new, _old, _gates: resource_flavor_errors(new)),
     "Workload": (v1beta2.Workload, _workload),
 }
-"""Kinds with a validating webhook: the struct to read its objects as, and what refuses them (API-95)."""
+"""Kinds with a validating webhook: struct and validation function (API-95)."""
 
 
 JUDGED_STATUS = ("admission", "admissionChecks", "clusterName", "reclaimablePods")
-"""Members of a Workload's status that its rules look at, besides whether it is reserved (API-60 to API-70)."""
+"""Members of a Workload's status that its rules use, besides QuotaReserved (API-60 to API-70)."""
 
 
 def webhook_errors(new: Json, old: Json | None, gates: FeatureGates) -> list[FieldError]:
-    """What the validating webhook of a v1beta2 object refuses; `old` is None on create (API-95)."""
+    """Errors of the validating webhook for a v1beta2 object; `old` is None on create (API-95)."""
     entry = VALIDATING.get(new["kind"])
     if entry is None:
         return []

@@ -1,10 +1,10 @@
-"""Checks on whole sets of manifests, offline: what an API server would refuse, and what will not do as it is meant.
+"""Offline validation of sets of manifests: errors that an API server would return, and warnings.
 
-Errors come from the very rules that a write meets; warnings look at the objects together.
+Errors come from the rules that apply to writes; warnings consider all objects together.
 """
 
 from kohort.api.manifests.checking import Checker, ManifestReport
-from kohort.api.manifests.codes import Code
+from kohort.api.manifests.codes import WarningCode
 from kohort.api.manifests.findings import FindingSeverity, ManifestFinding
 
-__all__ = ["Checker", "Code", "FindingSeverity", "ManifestFinding", "ManifestReport"]
+__all__ = ["Checker", "FindingSeverity", "ManifestFinding", "ManifestReport", "WarningCode"]

@@ -1,6 +1,6 @@
-"""A whole set of manifests: one document after another, and then what they are together.
+"""Checks a set of manifests: each document, then all of them together.
 
-A document is dropped once it was examined, so that memory follows the number of objects and not their size.
+A document is dropped after its check, so that memory depends on the number of objects and not on their size.
 """
 
 import os
@@ -23,13 +23,13 @@ _SEVERITIES = tuple(FindingSeverity)
 
 @dataclass(frozen=True, slots=True)
 class ManifestReport:
-    """What was found, in the order of the files and their lines."""
+    """The findings, in the order of the files and their lines."""
 
     objects: int
     findings: list[ManifestFinding]
 
     def count(self, severity: FindingSeverity) -> int:
-        """How many findings are that bad."""
+        """The number of findings of this severity."""
         return sum(finding.severity is severity for finding in self.findings)
 
     def without(self, codes: Collection[str]) -> "ManifestReport":
@@ -38,7 +38,7 @@ class ManifestReport:
 
 
 class Checker:
-    """Takes documents in any number, then reports."""
+    """Checks documents, then reports."""
 
     def __init__(self, gates: FeatureGates) -> None:
         self._gates = gates
@@ -48,7 +48,7 @@ class Checker:
         self._objects = 0
 
     def read(self, documents: Iterable[Document]) -> None:
-        """Check the objects of one file; if it can't be read to its end, that is a finding too."""
+        """Check the objects of one file; a file that cannot be read completely is a finding too."""
         try:
             for document in documents:
                 self._check(document)
@@ -56,7 +56,7 @@ class Checker:
             self._note(unreadable(error))
 
     def read_paths(self, paths: Sequence[str]) -> None:
-        """Check all manifests that the paths mean, each file once."""
+        """Check all manifests of the paths, each file once."""
         seen: set[str] = set()
         for path in paths:
             try:
@@ -70,7 +70,7 @@ class Checker:
                 seen.add(os.path.realpath(file))
 
     def report(self) -> ManifestReport:
-        """Everything found so far, with what the objects together come to."""
+        """All findings, including warnings about the objects together."""
         findings = sorted([*self._findings, *self._warnings()], key=self._order)
         return ManifestReport(self._objects, findings)
 
@@ -106,5 +106,5 @@ class Checker:
 
 
 def _documents(file: str) -> Iterator[Document]:
-    """The file's objects; unlike `load`, it fails where it is read and not before."""
+    """The objects of the file; unlike `load`, it raises during iteration only."""
     yield from load(file)

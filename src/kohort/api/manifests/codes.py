@@ -1,15 +1,15 @@
-"""The codes of all warnings. A code never changes its meaning, so that scripts can rely on it.
+"""Codes of warnings. A code never changes its meaning, so that scripts can rely on it.
 
-1xx is about jobs, 2xx about queues, 3xx about the set of manifests, 4xx about what Kohort does not support or know;
-docs/how-to/validate.md explains each.
+1xx is for jobs, 2xx for queues, 3xx for the set of manifests, 4xx for unsupported features and unknown kinds;
+docs/how-to/validate.md describes each.
 """
 
 from enum import StrEnum, unique
 
 
 @unique
-class Code(StrEnum):
-    """What a warning is about."""
+class WarningCode(StrEnum):
+    """The code of a warning."""
 
     QUEUE_IN_ANNOTATION = "W101"
     QUEUE_ON_PODS = "W102"
@@ -25,7 +25,7 @@ class Code(StrEnum):
     ADMISSION_CHECK_MISSING = "W204"
     TOPOLOGY_MISSING = "W205"
     CLUSTER_QUEUE_MISSING = "W206"
-    NOBODY_TO_BORROW_FROM = "W207"
+    NO_COHORT_MEMBERS = "W207"
 
     GIVEN_TWICE = "W301"
     OLD_VERSION = "W302"

@@ -1,4 +1,4 @@
-"""One document on its own: which rules its kind has, what breaks them, and what to keep of it for later checks."""
+"""Checks a single document: the rules of its kind, its errors, and the facts that later checks need."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,8 +12,8 @@ from kohort.api.fields import ROOT, FieldError, Path
 from kohort.api.gates import FeatureGates
 from kohort.api.kueue import group as kueue
 from kohort.api.kueue.conversion import V1BETA2
-from kohort.api.manifests.codes import Code
-from kohort.api.manifests.facts import Facts, kueue_facts, namespace_facts
+from kohort.api.manifests.codes import WarningCode
+from kohort.api.manifests.facts import ManifestFacts, kueue_facts, namespace_facts
 from kohort.api.manifests.job_labels import job_label_errors
 from kohort.api.manifests.known_kinds import is_known_kind
 from kohort.api.manifests.kubernetes_objects import kubernetes_errors
@@ -27,24 +27,24 @@ from kohort.api.unsupported import Notice, notices, queue_field
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A warning about an object on its own."""
+    """A warning about a single object."""
 
     path: Path
-    code: Code
+    code: WarningCode
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What is to be said of a document, and what is kept of it."""
+    """The result of the check of a document."""
 
     errors: list[FieldError]
     remarks: list[Remark] = field(default_factory=list)
-    facts: Facts | Configuration | None = None
+    facts: ManifestFacts | Configuration | None = None
 
 
 def examine(document: Document, origin: Origin, gates: FeatureGates) -> Examined:
-    """Check a document by the rules of its kind."""
+    """Checks a document by the rules of its kind."""
     unusable = head_errors(document.value)
     if unusable:
         return Examined(unusable)
@@ -66,32 +66,34 @@ def _kueue_object(document: Document, origin: Origin, gates: FeatureGates) -> Ex
     )
 
 
-def _kept_facts(document: Document, origin: Origin, hub: Json) -> Facts | None:
+def _kept_facts(document: Document, origin: Origin, hub: Json) -> ManifestFacts | None:
     try:
         return kueue_facts(document, origin, hub)
     except ApiError:
-        # A pod template inside a Workload is stored as it comes, whatever stands in it.
+        # Any pod template is stored in a Workload, even an invalid one.
         return None
 
 
 def _old_version(value: Json, origin: Origin) -> Remark:
-    """W302: v1beta1 is served, and on its way out (API-2)."""
+    """W302: v1beta1 is served, but deprecated (API-2)."""
     renamed = renamed_fields(value)
-    note = f", which writes {', '.join(renamed)} differently" if renamed else ""
-    return Remark(ROOT / "apiVersion", Code.OLD_VERSION, f"{origin.api_version} is deprecated; use {V1BETA2}{note}")
+    note = f"; renamed fields: {', '.join(renamed)}" if renamed else ""
+    return Remark(
+        ROOT / "apiVersion", WarningCode.OLD_VERSION, f"{origin.api_version} is deprecated; use {V1BETA2}{note}"
+    )
 
 
 def _configuration(value: Json) -> Examined:
-    """A manager's configuration; what it sets without effect is W303."""
+    """A configuration of the manager; settings without effect are W303."""
     result = parse_configuration(value)
-    remarks = [Remark(ROOT, Code.IDLE_SETTING, text) for text in result.warnings]
+    remarks = [Remark(ROOT, WarningCode.IDLE_SETTING, text) for text in result.warnings]
     remarks += _unsupported(result.unsupported)
     return Examined(result.errors, remarks, None if result.errors else result.config)
 
 
 def _unsupported(found: Iterable[Notice]) -> list[Remark]:
-    """W401: what this version of Kohort accepts and does not support."""
-    return [Remark(notice.path, Code.NOT_SUPPORTED, notice.message) for notice in found]
+    """W401: features that this version of Kohort accepts and does not support."""
+    return [Remark(notice.path, WarningCode.NOT_SUPPORTED, notice.message) for notice in found]
 
 
 def _kubernetes_object(document: Document, origin: Origin) -> Examined:
@@ -110,10 +112,10 @@ def _kubernetes_object(document: Document, origin: Origin) -> Examined:
 
 
 def _unknown_kind(value: Json, origin: Origin) -> Remark:
-    """W402: nothing but the metadata of such an object is checked."""
-    message = f"{origin.kind} of {origin.api_version} is no kind that Kohort knows, so only its metadata was checked"
+    """W402: only the metadata of such an object is checked."""
+    message = f"unknown kind {origin.kind} in {origin.api_version}, only its metadata was checked"
     path = queue_field(value)
     if path is None:
-        return Remark(ROOT / "kind", Code.UNKNOWN_KIND, message)
+        return Remark(ROOT / "kind", WarningCode.UNKNOWN_KIND, message)
     unqueued = "no Workload is created for it unless integrations.externalFrameworks or an installed framework has it"
-    return Remark(path, Code.UNKNOWN_KIND, f"{message}; {unqueued}")
+    return Remark(path, WarningCode.UNKNOWN_KIND, f"{message}; {unqueued}")

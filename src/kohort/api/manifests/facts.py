@@ -1,4 +1,4 @@
-"""What is kept of an object once its document was checked: names, references to others, and their places."""
+"""Facts about an object that are kept after its document was checked: names, references, and their positions."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ _ZERO = Quantity(0)
 
 
 @dataclass(frozen=True, slots=True)
-class QueueFacts:
+class ClusterQueueFacts:
     """A ClusterQueue."""
 
     origin: Origin
@@ -49,7 +49,7 @@ class FlavorFacts:
 
 @dataclass(frozen=True, slots=True)
 class LocalQueueFacts:
-    """A LocalQueue; the text of `cluster_queue` is empty where it names none."""
+    """A LocalQueue; the text of `cluster_queue` is empty if it is not set."""
 
     origin: Origin
     cluster_queue: Mention
@@ -63,11 +63,11 @@ class NamespaceFacts:
     labels: dict[str, str]
 
 
-Facts = QueueFacts | CohortFacts | FlavorFacts | LocalQueueFacts | NamespaceFacts | Submission
+ManifestFacts = ClusterQueueFacts | CohortFacts | FlavorFacts | LocalQueueFacts | NamespaceFacts | Submission
 
 
-def kueue_facts(document: Document, origin: Origin, hub: Json) -> Facts | None:
-    """What to keep of an object of Kueue's kinds, given as it would be stored."""
+def kueue_facts(document: Document, origin: Origin, hub: Json) -> ManifestFacts | None:
+    """Facts about an object of a Kueue kind, given as it would be stored."""
     match hub["kind"]:
         case "ClusterQueue":
             return _queue(document, origin, from_json(hub, v1beta2.ClusterQueue))
@@ -86,13 +86,13 @@ def kueue_facts(document: Document, origin: Origin, hub: Json) -> Facts | None:
 
 
 def namespace_facts(origin: Origin, labels: dict[str, str]) -> NamespaceFacts:
-    """What to keep of a Namespace."""
+    """Facts about a Namespace."""
     return NamespaceFacts(origin, {**labels, "kubernetes.io/metadata.name": origin.name})
 
 
-def _queue(document: Document, origin: Origin, queue: v1beta2.ClusterQueue) -> QueueFacts:
+def _queue(document: Document, origin: Origin, queue: v1beta2.ClusterQueue) -> ClusterQueueFacts:
     spec = queue.spec
-    return QueueFacts(
+    return ClusterQueueFacts(
         origin,
         spec,
         mention_of(document, SPEC / "namespaceSelector"),
@@ -126,7 +126,7 @@ def _group(index: int) -> Path:
 
 
 def _checks(document: Document, origin: Origin, spec: ClusterQueueSpec) -> tuple[Mention, ...]:
-    """The admission checks; the older version has a short form that takes the long one's place (API-73)."""
+    """The admission checks; v1beta1 has a short form too (API-73)."""
     strategy = spec.admission_checks_strategy
     names = [check.name for check in strategy.admission_checks] if strategy else []
     short, long = SPEC / "admissionChecks", SPEC / "admissionChecksStrategy" / "admissionChecks"

@@ -1,6 +1,6 @@
-"""What a check has to say: one problem of one field of one object, at its line.
+"""Findings: one problem of one field of one object, with its line.
 
-A finding is rendered text and keeps no part of the manifest, so that a long list of them stays small.
+A finding contains no part of the manifest, so that a long list of them stays small.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from enum import Enum
 from kohort.api.documents.positions import one_line
 from kohort.api.errors import DocumentError
 from kohort.api.fields import NO_VALUE, ROOT, ErrorKind, FieldError, shown_value
-from kohort.api.manifests.codes import Code
+from kohort.api.manifests.codes import WarningCode
 from kohort.api.manifests.origins import Mention, Origin
 from kohort.api.markers import LABEL_REGEX, QUALIFIED_NAME_REGEX, QUANTITY_REGEX, SUBDOMAIN_REGEX
 
@@ -19,20 +19,20 @@ _IN_WORDS = {
     f"must match {LABEL_REGEX}": "must be a name of lower case letters, digits and '-', such as team-a",
     f"must match {QUALIFIED_NAME_REGEX}": "must be a name with an optional domain, such as example.com/rack",
 }
-"""What the schema says in regular expressions."""
+"""Readable texts for patterns of the schema."""
 
 
 class FindingSeverity(Enum):
-    """How bad a finding is; the value is the word in the output."""
+    """The severity of a finding; the value is the word in the output."""
 
     UNREADABLE = "unreadable"
-    """The file, or the rest of it, could not be looked at."""
+    """The file, or the rest of it, could not be read."""
     MALFORMED = "malformed"
-    """The object has not the shape of its kind: a wrong type, a quantity beyond all bounds."""
+    """The object does not match its schema: a wrong type, a quantity out of range."""
     ERROR = "error"
-    """An API server would refuse the object."""
+    """An API server would reject the object."""
     WARNING = "warning"
-    """The object is accepted and will not do what its author means."""
+    """The object is accepted, but probably does not behave as intended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class ManifestFinding:
     field: str
     message: str
     code: str = ""
-    """Number of the broken rule in docs/spec, or the code of the warning."""
+    """Number of the violated rule in docs/spec, or the code of the warning."""
 
     def __str__(self) -> str:
         return ": ".join(self.parts)
 
     @property
     def parts(self) -> tuple[str, str, str]:
-        """Place, severity and text, which together are one printable line."""
+        """Position, severity and text, which together are one printable line."""
         place = f"{self.origin.file}:{self.line}" if self.line else self.origin.file
         word = "warning" if self.severity is FindingSeverity.WARNING else "error"
         text = ": ".join(part for part in (self.origin.subject, self.field, self.message) if part)
@@ -60,12 +60,12 @@ class ManifestFinding:
 
 
 def unreadable(error: DocumentError) -> ManifestFinding:
-    """A file that can't be read, or not to its end."""
+    """A file that cannot be read, or not completely."""
     return ManifestFinding(Origin(error.file), FindingSeverity.UNREADABLE, error.line, "", error.message)
 
 
 def refused(origin: Origin, error: FieldError, line: int) -> ManifestFinding:
-    """What an API server would say about a field."""
+    """A field error that an API server would return."""
     field = "" if error.path == ROOT else error.path.text
     shown = () if error.value is NO_VALUE else (shown_value(error.value),)
     message = ": ".join((error.kind.value, *shown, _IN_WORDS.get(error.detail, error.detail)))
@@ -73,6 +73,6 @@ def refused(origin: Origin, error: FieldError, line: int) -> ManifestFinding:
     return ManifestFinding(origin, severity, line, field, message, error.rule)
 
 
-def warning(origin: Origin, mention: Mention, code: Code, message: str) -> ManifestFinding:
-    """What will not do as its author means, at the place of the mention."""
+def warning(origin: Origin, mention: Mention, code: WarningCode, message: str) -> ManifestFinding:
+    """A warning at the position of the mention."""
     return ManifestFinding(origin, FindingSeverity.WARNING, mention.line, mention.field, message, code.value)

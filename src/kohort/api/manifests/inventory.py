@@ -1,7 +1,7 @@
-"""Everything the given files hold, to answer what refers to what.
+"""All objects of the given files, for lookups of references.
 
-A manifest may leave its namespace to kubectl; such an object is taken to be in whatever namespace makes sense, so that
-nothing is said which might be wrong. Objects with errors count as given, though nothing more is known of them.
+A manifest may leave its namespace to kubectl; such an object is assumed to be in any namespace that matches, so that
+there are no false warnings. Objects with errors count as given, though no facts about them are known.
 """
 
 from collections import defaultdict
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from kohort.api.config import Configuration
 from kohort.api.kueue.group import GROUP
 from kohort.api.manifests.facts import (
+    ClusterQueueFacts,
     CohortFacts,
-    Facts,
     FlavorFacts,
     LocalQueueFacts,
+    ManifestFacts,
     NamespaceFacts,
-    QueueFacts,
 )
 from kohort.api.manifests.origins import Origin
 from kohort.api.manifests.submissions import Submission
@@ -27,10 +27,10 @@ Identity = tuple[str, str, str, str]
 
 @dataclass(slots=True)
 class Inventory:
-    """The objects of the input, by what is asked about them."""
+    """The objects of the input, indexed for lookups."""
 
     origins: dict[Identity, list[Origin]] = field(default_factory=lambda: defaultdict(list))
-    queues: dict[str, QueueFacts] = field(default_factory=dict)
+    queues: dict[str, ClusterQueueFacts] = field(default_factory=dict)
     cohorts: dict[str, CohortFacts] = field(default_factory=dict)
     flavors: list[FlavorFacts] = field(default_factory=list)
     local_queues: dict[str, list[LocalQueueFacts]] = field(default_factory=lambda: defaultdict(list))
@@ -44,7 +44,7 @@ class Inventory:
     """The names of the LocalQueues of each namespace."""
 
     def add(self, origin: Origin) -> None:
-        """Note that an object is given."""
+        """Add an object."""
         if origin.name and not origin.name.endswith("*"):
             self.origins[origin.group, origin.kind, origin.namespace, origin.name].append(origin)
             if origin.group == GROUP:
@@ -52,10 +52,10 @@ class Inventory:
             if (origin.group, origin.kind) == (GROUP, "LocalQueue"):
                 self._names_in[origin.namespace].add(origin.name)
 
-    def add_facts(self, facts: Facts) -> None:
-        """Note what is known of an object; of two of one name, the last one counts, as with kubectl."""
+    def add_facts(self, facts: ManifestFacts) -> None:
+        """Add facts about an object; of two with one name, the last one counts, as with kubectl."""
         match facts:
-            case QueueFacts():
+            case ClusterQueueFacts():
                 self.queues[facts.origin.name] = facts
             case CohortFacts():
                 self.cohorts[facts.origin.name] = facts
@@ -73,11 +73,11 @@ class Inventory:
         return bool(self._given[kind])
 
     def has(self, kind: str, name: str, namespace: str = "") -> bool:
-        """Whether an object of a Kueue kind is given, in that namespace as far as namespaces are written."""
+        """Whether an object of a Kueue kind is given, in that namespace as far as namespaces are set."""
         return any(may_be_same(namespace, each) for each in self._given[kind].get(name, ()))
 
     def is_known(self, kind: str) -> bool:
-        """Whether something is known of every ClusterQueue or Cohort that is given."""
+        """Whether facts about every given ClusterQueue or Cohort are known."""
         known: Mapping[str, object] = self.queues if kind == "ClusterQueue" else self.cohorts
         return known.keys() == self._given[kind].keys()
 
@@ -86,11 +86,11 @@ class Inventory:
         return sorted(self._names_in[namespace] | self._names_in[""] if namespace else self._given["LocalQueue"].keys())
 
     def namespaces_of(self, kind: str, name: str) -> list[str]:
-        """Where objects of that kind and name are given."""
+        """The namespaces of the given objects with this kind and name."""
         return sorted(self._given[kind].get(name, ()))
 
-    def queue_behind(self, name: str, namespace: str) -> QueueFacts | None:
-        """The ClusterQueue behind a LocalQueue, where the files tell it without doubt."""
+    def queue_behind(self, name: str, namespace: str) -> ClusterQueueFacts | None:
+        """The ClusterQueue of a LocalQueue, if the files determine it unambiguously."""
         named = self.local_queues.get(name, [])
         exact = [queue for queue in named if queue.origin.namespace == namespace]
         fitting = [queue for queue in named if may_be_same(namespace, queue.origin.namespace)]
@@ -99,5 +99,5 @@ class Inventory:
 
 
 def may_be_same(namespace: str, other: str) -> bool:
-    """Whether two objects may be in one namespace; one that is not written may be any."""
+    """Whether two objects may be in one namespace; an unset one may be any."""
     return namespace == other or not namespace or not other

@@ -14,7 +14,7 @@ _MAX_SECONDS = 2**31 - 1
 
 
 def job_label_errors(metadata: ObjectMeta) -> list[FieldError]:
-    """Problems of the queue name, the time limit and the admission gates of a job."""
+    """Errors of queue name, maximum execution time and admission gates of a job."""
     return [
         *_queue_name_errors(metadata.labels),
         *_time_limit_errors(metadata.labels),

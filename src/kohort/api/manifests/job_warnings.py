@@ -1,7 +1,7 @@
-"""Jobs that will be accepted and not do what their authors mean.
+"""Warnings about jobs that are accepted, but do not behave as intended.
 
-A user's manifest leans on what an administrator made, so a missing queue or class is worth a word only where the files
-hold others of its kind.
+A user's manifest refers to objects of an administrator, so that a missing queue or class is reported only if the files
+contain others of its kind.
 """
 
 from collections.abc import Iterator
@@ -9,73 +9,73 @@ from collections.abc import Iterator
 from kohort.api.amounts import UNLIMITED, add, format_amount, multiply, to_quota
 from kohort.api.kueue.keys import QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2.queues import ClusterQueueSpec, ResourceQuota
-from kohort.api.manifests.codes import Code
-from kohort.api.manifests.facts import QueueFacts
+from kohort.api.manifests.codes import WarningCode
+from kohort.api.manifests.facts import ClusterQueueFacts
 from kohort.api.manifests.findings import ManifestFinding, warning
 from kohort.api.manifests.inventory import Inventory
 from kohort.api.manifests.submissions import PodSetFacts, Submission
 
 DEFAULT_QUEUE = "default"
 MAX_NAMES = 5
-"""How many names a message lists."""
+"""Maximum number of names in a message."""
 
 
 def queue_in_annotation(job: Submission, _given: Inventory) -> Iterator[ManifestFinding]:
-    """W101: the queue is named by an annotation (JOB-2)."""
+    """W101: the queue name is set by an annotation (JOB-2)."""
     if job.annotated:
-        hurts = f"Kueue looks for a label only, so the {job.origin.kind} never joins the queue"
+        hurts = f"Kueue reads the label only, so the {job.origin.kind} is not queued"
         message = f"{hurts}: move it to {job.labels.field}"
-        yield warning(job.origin, job.annotated, Code.QUEUE_IN_ANNOTATION, message)
+        yield warning(job.origin, job.annotated, WarningCode.QUEUE_IN_ANNOTATION, message)
 
 
 def queue_on_pods(job: Submission, _given: Inventory) -> Iterator[ManifestFinding]:
-    """W102: the queue is named where only single pods see it, or nobody."""
+    """W102: the queue name is set where it applies to single pods, or not at all."""
     if job.misplaced and job.runs_to_completion and not job.queue_meant:
-        message = f"does not queue the {job.origin.kind} as a whole: put the label in {job.labels.field}"
-        yield warning(job.origin, job.misplaced, Code.QUEUE_ON_PODS, message)
+        message = f"does not queue the {job.origin.kind} as a whole: set the label in {job.labels.field}"
+        yield warning(job.origin, job.misplaced, WarningCode.QUEUE_ON_PODS, message)
 
 
 def no_queue(job: Submission, given: Inventory) -> Iterator[ManifestFinding]:
-    """W103: a job next to queues names none of them (JOB-5, JOB-67)."""
+    """W103: a job without a queue name in a namespace with queues (JOB-5, JOB-67)."""
     if job.queue_meant or job.misplaced or job.has_owner or not job.runs_to_completion:
         return
     names = given.local_queue_names(job.origin.namespace)
     if names and DEFAULT_QUEUE not in names:
-        message = f"no queue named, so the job runs past all quotas: add the label {QUEUE_NAME_LABEL}: {names[0]}"
-        yield warning(job.origin, job.labels, Code.NO_QUEUE, message)
+        message = f"no queue name, so the job bypasses quota: add the label {QUEUE_NAME_LABEL}: {names[0]}"
+        yield warning(job.origin, job.labels, WarningCode.NO_QUEUE, message)
 
 
 def local_queue_missing(job: Submission, given: Inventory) -> Iterator[ManifestFinding]:
-    """W104: the named LocalQueue is not among the files."""
+    """W104: the LocalQueue is not in the given files."""
     queue, namespace = job.queue_meant, job.origin.namespace
     if queue is None or not given.has_any("LocalQueue") or given.has("LocalQueue", queue.text, namespace):
         return
-    message = f"{_where_instead(queue.text, namespace, given)}; the job waits until there is one"
-    yield warning(job.origin, queue, Code.LOCAL_QUEUE_MISSING, message)
+    message = f"{_where_instead(queue.text, namespace, given)}; the job is not admitted until it exists"
+    yield warning(job.origin, queue, WarningCode.LOCAL_QUEUE_MISSING, message)
 
 
 def _where_instead(name: str, namespace: str, given: Inventory) -> str:
     elsewhere = given.namespaces_of("LocalQueue", name)
     if elsewhere:
-        return f"LocalQueue {name} is in namespace {elsewhere[0]}, but a job is queued only in its own, {namespace}"
+        return f"LocalQueue {name} is in namespace {elsewhere[0]}, but the job is in namespace {namespace}"
     known = given.local_queue_names(namespace)
-    others = f" (but {', '.join(known[:MAX_NAMES])})" if known else ""
+    others = f", available: {', '.join(known[:MAX_NAMES])}" if known else ""
     return f"no LocalQueue {name} in the given files{others}"
 
 
 def priority_class_missing(job: Submission, given: Inventory) -> Iterator[ManifestFinding]:
-    """W105: the named WorkloadPriorityClass is not among the files (JOB-43)."""
+    """W105: the WorkloadPriorityClass is not in the given files (JOB-43)."""
     name = job.priority_class
     if name and given.has_any("WorkloadPriorityClass") and not given.has("WorkloadPriorityClass", name.text):
         message = f"no WorkloadPriorityClass {name.text} in the given files; the job is not queued until it exists"
-        yield warning(job.origin, name, Code.PRIORITY_CLASS_MISSING, message)
+        yield warning(job.origin, name, WarningCode.PRIORITY_CLASS_MISSING, message)
 
 
 # Requests against quota
 
 
 def resource_not_covered(job: Submission, given: Inventory) -> Iterator[ManifestFinding]:
-    """W106: a pod asks for what the queue has no quota of (JOB-192)."""
+    """W106: a pod requests a resource without quota in the queue (JOB-192)."""
     queue = _queue_of(job, given)
     if queue is None or _ignores_undeclared(given):
         return
@@ -84,14 +84,14 @@ def resource_not_covered(job: Submission, given: Inventory) -> Iterator[Manifest
         for resource in sorted(pods.fields):
             if resource not in covered and _is_counted_as_written(resource, given):
                 message = (
-                    f"ClusterQueue {queue.origin.name} has no quota of {resource}, so the job waits for ever: "
-                    f"add it to coveredResources or drop the request"
+                    f"ClusterQueue {queue.origin.name} has no quota for {resource}, so the job is never admitted: "
+                    f"add it to coveredResources or remove the request"
                 )
-                yield warning(job.origin, pods.fields[resource], Code.RESOURCE_NOT_COVERED, message)
+                yield warning(job.origin, pods.fields[resource], WarningCode.RESOURCE_NOT_COVERED, message)
 
 
 def request_too_large(job: Submission, given: Inventory) -> Iterator[ManifestFinding]:
-    """W107: the pods ask for more than any flavor of the queue could ever give."""
+    """W107: the pods request more than any flavor of the queue can provide."""
     queue = _queue_of(job, given)
     if queue is None:
         return
@@ -101,29 +101,29 @@ def request_too_large(job: Submission, given: Inventory) -> Iterator[ManifestFin
             asked = multiply(pods.requests[resource], pods.count or 0)
             if asked > most and _is_counted_as_written(resource, given):
                 message = _too_large(queue, pods, resource, asked, most)
-                yield warning(job.origin, pods.fields[resource], Code.REQUEST_TOO_LARGE, message)
+                yield warning(job.origin, pods.fields[resource], WarningCode.REQUEST_TOO_LARGE, message)
 
 
-def _too_large(queue: QueueFacts, pods: PodSetFacts, resource: str, asked: int, most: int) -> str:
+def _too_large(queue: ClusterQueueFacts, pods: PodSetFacts, resource: str, asked: int, most: int) -> str:
     each = format_amount(resource, pods.requests[resource])
     sum_of = (
-        f"{pods.count} pods of {each} ask for {format_amount(resource, asked)}"
+        f"{pods.count} pods of {each} request {format_amount(resource, asked)}"
         if pods.count != 1
-        else f"asks for {each}"
+        else f"requests {each}"
     )
     return (
         f"{sum_of}, and ClusterQueue {queue.origin.name} has at most {format_amount(resource, most)} in one flavor, "
-        f"so the job waits for ever: ask for less or raise the quota"
+        f"so the job is never admitted: reduce the request or raise the quota"
     )
 
 
-def _queue_of(job: Submission, given: Inventory) -> QueueFacts | None:
+def _queue_of(job: Submission, given: Inventory) -> ClusterQueueFacts | None:
     named = job.queue_meant
     return given.queue_behind(named.text, job.origin.namespace) if named else None
 
 
 def _most(spec: ClusterQueueSpec, resource: str) -> int:
-    """The most of a resource that one pod set can get, which has one flavor; without bound where that is not known."""
+    """The maximum of a resource that one pod set, which gets one flavor, can have; unlimited if unknown."""
     quotas = (quota for group in spec.resource_groups for flavor in group.flavors for quota in flavor.resources)
     return max((_cap(quota, spec) for quota in quotas if quota.name == resource), default=UNLIMITED)
 

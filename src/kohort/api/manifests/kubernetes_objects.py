@@ -1,6 +1,6 @@
-"""Objects of Kubernetes' own kinds: as much as a view knows of them, and metadata for all the rest.
+"""Validation of objects of Kubernetes' own kinds: fields of a view, and metadata for all others.
 
-What is refused here is refused by every API server; what a view does not name is left to the server.
+Only what every API server rejects is an error; fields that a view does not have are left to the server.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,10 +28,10 @@ from kohort.api.structural import plainly, prune, validate
 SPEC = ROOT / "spec"
 TEMPLATE = SPEC / "template"
 MAX_PRIORITY = 1_000_000_000
-"""Greater values are Kubernetes' own."""
+"""Higher values are reserved for Kubernetes."""
 
 _ANY_NAME_GROUPS = ".k8s.io"
-"""Groups that are built into Kubernetes, some of whose kinds take names such as `system:admin`."""
+"""Groups that are built into Kubernetes, some of whose kinds have names such as `system:admin`."""
 
 
 @cache
@@ -41,12 +41,12 @@ def _views() -> dict[tuple[str, str], type[ObjectView]]:
 
 
 def view_for(api_version: str, kind: str) -> type[ObjectView] | None:
-    """The view on a kind, if there is one."""
+    """The view of a kind, if there is one."""
     return _views().get((api_version, kind))
 
 
 def kubernetes_errors(value: Json) -> list[FieldError]:
-    """All that an API server would refuse for certain in a new object that is not of Kueue's kinds."""
+    """Errors for which any API server would reject a new object that is not of Kueue's kinds."""
     view = view_for(value["apiVersion"], value["kind"])
     if view is None:
         return [*_wrong_version(value), *_foreign_metadata_errors(value)]
@@ -63,13 +63,13 @@ def kubernetes_errors(value: Json) -> list[FieldError]:
 
 
 def _schema_errors(pruned: Json, schema: Schema) -> list[FieldError]:
-    """Merge keys say how lists are merged and not what is refused: a variable may stand twice in `env`."""
+    """Merge keys define how lists are merged, and not what is rejected: a variable may occur twice in `env`."""
     errors = plainly(validate(_with_fractions_as_text(pruned, schema), schema))
     return [error for error in errors if error.kind is not ErrorKind.DUPLICATE]
 
 
 def _with_fractions_as_text(value: Json, schema: Schema) -> Json:
-    """A number such as 0.5 is a fine amount for Kubernetes' own kinds, though not for custom ones."""
+    """A number such as 0.5 is a valid quantity for Kubernetes' own kinds, though not for custom ones."""
     if isinstance(value, dict):
         below = {name: schema.properties.get(name) or schema.additional for name in value}
         return {name: _with_fractions_as_text(member, below[name] or schema) for name, member in value.items()}
@@ -82,7 +82,7 @@ def _with_fractions_as_text(value: Json, schema: Schema) -> Json:
 
 
 def _wrong_version(value: Json) -> Iterator[FieldError]:
-    """A well-known kind under a version of Kubernetes' own that does not have it: `v1` for a Job."""
+    """A well-known kind with an apiVersion that does not have it: `v1` for a Job."""
     served = [version for version, kind in _views() if kind == value["kind"]]
     if served and "." not in value["apiVersion"]:
         yield not_supported(ROOT / "apiVersion", value["apiVersion"], served)
@@ -155,7 +155,7 @@ def _cron_job(cron_job: CronJob) -> list[FieldError]:
     errors = _job_spec_errors(template.spec, path / "spec")
     errors += label_errors(template.metadata.labels, path / "metadata" / "labels")
     if not cron_job.spec.schedule:
-        errors.append(required(SPEC / "schedule", "say when to run, e.g. 0 3 * * *"))
+        errors.append(required(SPEC / "schedule", "cron schedule, e.g. 0 3 * * *"))
     return errors
 
 
@@ -166,10 +166,10 @@ def _served(kept: Deployment | ReplicaSet | StatefulSet) -> list[FieldError]:
 
 def _own_pods_errors(selector: LabelSelector | None, template: PodTemplateSpec) -> list[FieldError]:
     if selector is None:
-        return [required(SPEC / "selector", "say by which labels the pods are found again")]
+        return [required(SPEC / "selector", "label selector for the pods")]
     errors = selector_errors(selector, SPEC / "selector")
     if not errors and not compile_selector(selector).matches(template.metadata.labels):
-        detail = "must carry the labels that spec.selector asks for"
+        detail = "must have the labels of spec.selector"
         errors.append(invalid(TEMPLATE / "metadata" / "labels", template.metadata.labels, detail))
     return errors
 

@@ -1,7 +1,7 @@
-"""Objects of Kueue's own kinds, judged by the very pipeline that a write goes through.
+"""Validation of objects of Kueue's kinds, by the pipeline that handles writes.
 
-The author sees everything at once: a server that is asked to be strict stops at unknown fields, here they are told
-together with what else is wrong. Only wrong types end it, since nothing else can be said about such an object.
+All errors are reported at once: strict field validation of a server stops at unknown fields, while here they are
+reported together with other errors. Only wrong types end the validation, because the rest cannot be evaluated.
 """
 
 import re
@@ -25,15 +25,15 @@ _STEP = re.compile(r"[^.\[\]]+")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What became of an object."""
+    """The result for an object."""
 
     errors: list[FieldError] = field(default_factory=list)
     hub: Json = None
-    """The object as it would be stored, in v1beta2; None when it is refused."""
+    """The object as it would be stored, in v1beta2; None if it is rejected."""
 
 
 def judge(value: Json, gates: FeatureGates) -> Judged:
-    """All that an API server would refuse in a new object of the group (API-3, API-9)."""
+    """Errors for which an API server would reject a new object of the group (API-3, API-9)."""
     kind = kind_of(value["apiVersion"], value["kind"])
     if kind is None:
         return Judged([_unknown_kind(value)])
@@ -50,7 +50,7 @@ def judge(value: Json, gates: FeatureGates) -> Judged:
 
 
 def renamed_fields(value: Json) -> list[str]:
-    """Fields of an older version's spec that v1beta2 does not know by their names."""
+    """Fields of an older version's spec that v1beta2 has renamed."""
     kind = kind_of(V1BETA2, value["kind"])
     unknown = unknown_fields(value, kind) if kind else []
     return [path.text for path in unknown if path.text.startswith("spec.")]
@@ -65,7 +65,7 @@ def _unknown_kind(value: Json) -> FieldError:
 
 
 def _type_errors(pruned: Json, kind: type[CustomObject]) -> list[FieldError]:
-    """All schema errors of an object that has a wrong type somewhere; else none, for `admit` finds the rest."""
+    """All schema errors of an object with a wrong type; else none, because `admit` finds the rest."""
     try:
         from_json(pruned, kind)
     except DecodeError:
@@ -84,7 +84,7 @@ def _unknown_field(path: Path, schema: Schema) -> FieldError:
 
 
 def _fields_below(steps: list[str], schema: Schema) -> list[str]:
-    """The fields that are known at a place; none where a key with dots in it hides the way."""
+    """The fields at a path; none if a key with dots makes it ambiguous."""
     for step in steps:
         below = schema.items if step.isdigit() else schema.properties.get(step)
         if below is None:

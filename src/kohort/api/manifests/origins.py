@@ -1,6 +1,6 @@
-"""Where things come from: the object behind a finding, and the places of names inside it.
+"""Origins of findings: the object, and the positions of texts in it.
 
-Both outlive the document they were taken from, which is dropped as soon as it was checked.
+Both outlive their document, which is dropped after its check.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from kohort.api.fields import ROOT, Path
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """An object of the input, as far as it says what it is; anything else leaves the fields empty."""
+    """An object of the input; missing or invalid members leave fields empty."""
 
     file: str
     line: int = 0
@@ -29,14 +29,14 @@ class Origin:
 
     @property
     def subject(self) -> str:
-        """The object as people speak of it: `Job training/mock-training`."""
+        """The object for messages: `Job training/mock-training`."""
         name = f"{self.namespace}/{self.name}" if self.namespace else self.name
         return " ".join(part for part in (self.kind, name) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A text that an object writes, and where."""
+    """A text in an object, and its position."""
 
     text: str
     field: str
@@ -59,7 +59,7 @@ def origin_of(document: Document) -> Origin:
 
 
 def mention_of(document: Document, path: Path, content: str = "") -> Mention:
-    """A text at a field, which may be absent; then the line is that of the nearest field around it."""
+    """A text of a field, which may be absent; then the line is that of the nearest enclosing field."""
     return Mention(content, "" if path == ROOT else path.text, document.line_of(path))
 
 
@@ -69,11 +69,11 @@ def group_of(api_version: str) -> str:
 
 
 def member(value: Json, name: str) -> Any:
-    """A member of what may not be an object at all."""
+    """A member of a value that may not be an object."""
     return value.get(name) if isinstance(value, dict) else None
 
 
 def text(value: Json, name: str) -> str:
-    """A member that should be a text; empty where it is not."""
+    """A string member; empty if it is absent or not a string."""
     found = member(value, name)
     return found if isinstance(found, str) else ""

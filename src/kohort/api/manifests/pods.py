@@ -1,6 +1,6 @@
-"""Rules of pods and pod templates, whatever kind they stand in.
+"""Validation of pods and pod templates of any kind.
 
-Only what every API server refuses: these kinds are not ours, and their servers differ in age.
+Only what every API server rejects: the versions of servers differ.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _RESOURCE_NAMES = "write cpu, memory, ephemeral-storage, hugepages-<size> or a n
 
 
 def pod_errors(spec: PodSpec, path: Path, restart_policies: tuple[str, ...]) -> list[FieldError]:
-    """Problems of a pod, or of the pods that a template makes."""
+    """Errors of a pod, or of the pods of a template."""
     return [
         *_container_list_errors(spec, path),
         *_restart_policy_errors(spec, path / "restartPolicy", restart_policies),
@@ -35,7 +35,7 @@ def pod_errors(spec: PodSpec, path: Path, restart_policies: tuple[str, ...]) -> 
 
 def _restart_policy_errors(spec: PodSpec, path: Path, allowed: tuple[str, ...]) -> Iterator[FieldError]:
     if not spec.restart_policy and _DEFAULT_RESTART not in allowed:
-        yield required(path, f"write {' or '.join(allowed)}; the default, {_DEFAULT_RESTART}, would never let it end")
+        yield required(path, f"use {' or '.join(allowed)}; the default, {_DEFAULT_RESTART}, prevents completion")
     elif spec.restart_policy and spec.restart_policy not in allowed:
         yield not_supported(path, spec.restart_policy, allowed)
 
@@ -95,21 +95,21 @@ def _quantity_problem(resource: str, raw: RawQuantity) -> str:
     if quantity.nanos < 0:
         return "must be 0 or more"
     if _is_extended(resource) and quantity.nanos % NANO:
-        return f"must be a whole number: {resource} can't be divided"
+        return f"must be a whole number: {resource} is not divisible"
     return ""
 
 
 def _limit_errors(resources: ResourceRequirements, path: Path) -> Iterator[FieldError]:
-    """Requests stay within limits, and equal them where a resource can't be overcommitted (SCH-124)."""
+    """Requests must not exceed limits, and must equal them if a resource cannot be overcommitted (SCH-124)."""
     for name, raw in resources.requests.items():
         limit = resources.limits.get(name)
         fixed = _is_extended(name) or name.startswith(_HUGE_PAGES)
         if limit is None:
             if fixed:
-                yield required(path / "limits" / name, f"set it to the request, {raw}: {name} can't be overcommitted")
+                yield required(path / "limits" / name, f"set it to the request, {raw}: {name} cannot be overcommitted")
         elif fixed and Quantity.parse(raw) != Quantity.parse(limit):
             yield invalid(
-                path / "requests" / name, raw, f"must equal the limit, {limit}: {name} can't be overcommitted"
+                path / "requests" / name, raw, f"must equal the limit, {limit}: {name} cannot be overcommitted"
             )
         elif Quantity.parse(raw) > Quantity.parse(limit):
             yield invalid(path / "requests" / name, raw, f"must not exceed the limit, {limit}", "SCH-124")

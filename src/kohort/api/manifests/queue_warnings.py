@@ -1,13 +1,13 @@
-"""Queues, flavors and the set as a whole: what will be accepted and not do what its author means.
+"""Warnings about queues, flavors and the set of objects.
 
-What an administrator writes refers to other things an administrator writes, so a missing one is always worth a word.
+Objects of an administrator refer to other objects of an administrator, so that a missing one is always reported.
 """
 
 from collections.abc import Iterator
 from itertools import chain
 
-from kohort.api.manifests.codes import Code
-from kohort.api.manifests.facts import CohortFacts, QueueFacts
+from kohort.api.manifests.codes import WarningCode
+from kohort.api.manifests.facts import ClusterQueueFacts, CohortFacts
 from kohort.api.manifests.findings import ManifestFinding, warning
 from kohort.api.manifests.inventory import Inventory
 from kohort.api.manifests.origins import Mention
@@ -18,10 +18,8 @@ def no_namespace_selector(given: Inventory) -> Iterator[ManifestFinding]:
     """W201: an absent selector matches no namespace at all (SCH-125)."""
     for queue in given.queues.values():
         if queue.spec.namespace_selector is None:
-            message = (
-                "absent, which matches no namespace, so nothing is ever admitted: write {} to let all namespaces in"
-            )
-            yield warning(queue.origin, queue.selector, Code.NO_NAMESPACE_SELECTOR, message)
+            message = "absent, which matches no namespace, so nothing is ever admitted: use {} to select all namespaces"
+            yield warning(queue.origin, queue.selector, WarningCode.NO_NAMESPACE_SELECTOR, message)
 
 
 def namespace_not_selected(given: Inventory) -> Iterator[ManifestFinding]:
@@ -36,18 +34,18 @@ def namespace_not_selected(given: Inventory) -> Iterator[ManifestFinding]:
                 f"namespaceSelector of ClusterQueue {queue.origin.name} does not match namespace "
                 f"{namespace.origin.name}, so nothing in it is ever admitted: label it, or change the selector"
             )
-            yield warning(local.origin, local.cluster_queue, Code.NAMESPACE_NOT_SELECTED, message)
+            yield warning(local.origin, local.cluster_queue, WarningCode.NAMESPACE_NOT_SELECTED, message)
 
 
 def flavor_missing(given: Inventory) -> Iterator[ManifestFinding]:
     """W203: quota in a flavor that the files do not define (API-29)."""
-    owners: list[QueueFacts | CohortFacts] = [*given.queues.values(), *given.cohorts.values()]
+    owners: list[ClusterQueueFacts | CohortFacts] = [*given.queues.values(), *given.cohorts.values()]
     for owner in owners:
         for flavor in owner.flavors:
             if not given.has("ResourceFlavor", flavor.text):
-                hurts = "the queue stays inactive" if owner.origin.kind == "ClusterQueue" else "its quota is of no use"
+                hurts = "the queue stays inactive" if owner.origin.kind == "ClusterQueue" else "its quota is unusable"
                 message = f"no ResourceFlavor {flavor.text} in the given files; {hurts} until it exists"
-                yield warning(owner.origin, flavor, Code.FLAVOR_MISSING, message)
+                yield warning(owner.origin, flavor, WarningCode.FLAVOR_MISSING, message)
 
 
 def admission_check_missing(given: Inventory) -> Iterator[ManifestFinding]:
@@ -56,7 +54,7 @@ def admission_check_missing(given: Inventory) -> Iterator[ManifestFinding]:
         for check in queue.checks:
             if not given.has("AdmissionCheck", check.text):
                 message = f"no AdmissionCheck {check.text} in the given files; the queue stays inactive until it exists"
-                yield warning(queue.origin, check, Code.ADMISSION_CHECK_MISSING, message)
+                yield warning(queue.origin, check, WarningCode.ADMISSION_CHECK_MISSING, message)
 
 
 def topology_missing(given: Inventory) -> Iterator[ManifestFinding]:
@@ -67,31 +65,31 @@ def topology_missing(given: Inventory) -> Iterator[ManifestFinding]:
             message = (
                 f"no Topology {topology.text} in the given files; queues with this flavor stay inactive until it exists"
             )
-            yield warning(flavor.origin, topology, Code.TOPOLOGY_MISSING, message)
+            yield warning(flavor.origin, topology, WarningCode.TOPOLOGY_MISSING, message)
 
 
 def cluster_queue_missing(given: Inventory) -> Iterator[ManifestFinding]:
-    """W206: a LocalQueue that leads nowhere (API-34); a user's manifest may lean on queues that exist already."""
+    """W206: a LocalQueue without an existing ClusterQueue (API-34); it may exist in the cluster already."""
     for local in chain.from_iterable(given.local_queues.values()):
         target = local.cluster_queue
         if not target.text:
-            message = "names no ClusterQueue, so nothing in it is ever admitted: write clusterQueue"
-            yield warning(local.origin, target, Code.CLUSTER_QUEUE_MISSING, message)
+            message = "no ClusterQueue, so nothing in it is ever admitted: set clusterQueue"
+            yield warning(local.origin, target, WarningCode.CLUSTER_QUEUE_MISSING, message)
         elif given.has_any("ClusterQueue") and not given.has("ClusterQueue", target.text):
             message = f"no ClusterQueue {target.text} in the given files; the queue stays inactive until it exists"
-            yield warning(local.origin, target, Code.CLUSTER_QUEUE_MISSING, message)
+            yield warning(local.origin, target, WarningCode.CLUSTER_QUEUE_MISSING, message)
 
 
-def nobody_to_borrow_from(given: Inventory) -> Iterator[ManifestFinding]:
-    """W207: a borrowing limit in a cohort without anybody else."""
+def no_cohort_members(given: Inventory) -> Iterator[ManifestFinding]:
+    """W207: a borrowing limit in a cohort without other members."""
     for queue in given.queues.values():
         cohort = queue.spec.cohort_name or ""
         if queue.borrowing and _is_alone(queue.origin.name, cohort, given):
             message = (
-                f"no effect: in the given files cohort {cohort} has nobody to borrow from; "
+                f"no effect: in the given files cohort {cohort} has no other members to borrow from; "
                 f"add its other ClusterQueues, or a Cohort with quota"
             )
-            yield warning(queue.origin, queue.borrowing, Code.NOBODY_TO_BORROW_FROM, message)
+            yield warning(queue.origin, queue.borrowing, WarningCode.NO_COHORT_MEMBERS, message)
 
 
 def _is_alone(name: str, cohort: str, given: Inventory) -> bool:
@@ -106,11 +104,11 @@ def _is_alone(name: str, cohort: str, given: Inventory) -> bool:
 
 
 def given_twice(given: Inventory) -> Iterator[ManifestFinding]:
-    """W301: one object more than once."""
+    """W301: an object is given more than once."""
     for first, *others in given.origins.values():
         for again in others:
-            message = f"given already at {first.file}:{first.line}; only the last one applied counts: drop one of them"
-            yield warning(again, Mention("", "metadata.name", again.line), Code.GIVEN_TWICE, message)
+            message = f"duplicate of {first.file}:{first.line}; only the last one applied counts: remove one of them"
+            yield warning(again, Mention("", "metadata.name", again.line), WarningCode.GIVEN_TWICE, message)
 
 
 QUEUE_CHECKS = (
@@ -120,6 +118,6 @@ QUEUE_CHECKS = (
     admission_check_missing,
     topology_missing,
     cluster_queue_missing,
-    nobody_to_borrow_from,
+    no_cohort_members,
     given_twice,
 )

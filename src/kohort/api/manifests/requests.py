@@ -1,6 +1,6 @@
-"""What the pods of a template ask for, as far as a warning needs it: which resources, where, and how much at least.
+"""Minimum requests of pods for warnings: resources, positions, and amounts.
 
-The scheduler's own sum adds what runtime classes, limit ranges and init containers bring; it is never below this one.
+The scheduler adds RuntimeClass overhead, LimitRange defaults and init containers; its sum is never smaller.
 """
 
 from collections import Counter
@@ -12,19 +12,19 @@ from kohort.api.core.pods import QuotaPodSpec
 from kohort.api.fields import Path
 from kohort.api.markers import ResourceList
 
-Amounts = Counter[str]
-"""Amounts by resource; the counter's own arithmetic leaves out what is not above zero."""
+RequestTotals = Counter[str]
+"""Amounts by resource; arithmetic of Counter drops amounts that are not positive."""
 
 
-def least_request(spec: QuotaPodSpec) -> Amounts:
-    """What one pod takes at least: its containers side by side, or the pod's own figures (SCH-110, SCH-111)."""
-    side_by_side = sum((_asked(container.resources) for container in spec.containers), Amounts())
-    own = _asked(spec.resources) if spec.resources else Amounts()
-    return Amounts({name: own.get(name, amount) for name, amount in side_by_side.items()})
+def least_request(spec: QuotaPodSpec) -> RequestTotals:
+    """The minimum requests of one pod: of its containers, or of the pod level (SCH-110, SCH-111)."""
+    side_by_side = sum((_asked(container.resources) for container in spec.containers), RequestTotals())
+    own = _asked(spec.resources) if spec.resources else RequestTotals()
+    return RequestTotals({name: own.get(name, amount) for name, amount in side_by_side.items()})
 
 
 def requesting_fields(spec: QuotaPodSpec, path: Path) -> dict[str, Path]:
-    """The first field that asks for more than nothing of each resource."""
+    """The first field with a request above zero of each resource."""
     fields: dict[str, Path] = {}
     for quantities, place in _resource_lists(spec, path):
         for name in +_amounts(quantities):
@@ -51,10 +51,10 @@ def _requirements(spec: QuotaPodSpec, path: Path) -> Iterator[tuple[ResourceRequ
         yield spec.resources, path / "resources"
 
 
-def _asked(resources: ResourceRequirements) -> Amounts:
-    """Limits stand in for requests that are not given (SCH-122)."""
+def _asked(resources: ResourceRequirements) -> RequestTotals:
+    """Limits are used for requests that are not set (SCH-122)."""
     return _amounts({**resources.limits, **resources.requests})
 
 
-def _amounts(quantities: ResourceList) -> Amounts:
-    return Amounts({name: to_amount(name, quantity) for name, quantity in quantities.items()})
+def _amounts(quantities: ResourceList) -> RequestTotals:
+    return RequestTotals({name: to_amount(name, quantity) for name, quantity in quantities.items()})

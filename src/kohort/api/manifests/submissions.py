@@ -1,7 +1,7 @@
-"""What a job-like object hands in: the queue it names, its priority class, and what its pods ask for.
+"""Job-like objects: their queue name, priority class, and the requests of their pods.
 
-Pod templates are found by their shape, so that kinds which nobody told us about are understood too. A CronJob stands
-for the Jobs that it makes; its own labels reach none of them.
+Pod templates are found by their structure, so that unknown kinds are handled too. A CronJob represents the Jobs that it
+creates; its own labels are not copied to them.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from kohort.api.errors import ApiError
 from kohort.api.fields import ROOT, Path
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
 from kohort.api.manifests.origins import Mention, Origin, member, mention_of, text
-from kohort.api.manifests.requests import Amounts, least_request, requesting_fields
+from kohort.api.manifests.requests import RequestTotals, least_request, requesting_fields
 
 MIN_PARALLELISM_ANNOTATION = "kueue.x-k8s.io/job-min-parallelism"
 
@@ -30,14 +30,14 @@ _CRON_JOB = ("batch", "CronJob")
 
 @dataclass(frozen=True, slots=True)
 class PodSetFacts:
-    """Pods of one shape, as far as the manifest tells."""
+    """Pods of one template, as far as the manifest determines them."""
 
     count: int | None
-    """The fewest pods to start with; None where the manifest does not say."""
-    requests: Amounts
-    """What one pod takes at least."""
+    """The minimum number of pods at the start; None if unknown."""
+    requests: RequestTotals
+    """The minimum requests of one pod."""
     fields: dict[str, Mention]
-    """Every resource that is asked for, and where."""
+    """The requested resources, and their positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Submission:
 
     origin: Origin
     labels: Mention
-    """Where the labels of the job stand, or should."""
+    """The position of the labels of the job, even if absent."""
     queue: Mention | None
-    """The queue-name where it counts."""
+    """The queue name, as a label of the job."""
     annotated: Mention | None
-    """The queue-name as an annotation, where there is no label."""
+    """The queue name as an annotation, without a label."""
     misplaced: Mention | None
-    """The queue-name label on a pod template, or on a CronJob instead of its Jobs."""
+    """The queue name as a label of a pod template, or of a CronJob instead of its Jobs."""
     priority_class: Mention | None
     runs_to_completion: bool
     has_owner: bool
@@ -60,7 +60,7 @@ class Submission:
 
     @property
     def queue_meant(self) -> Mention | None:
-        """The queue by label, or by annotation where there is no label."""
+        """The queue name by label, or by annotation without a label."""
         return self.queue or self.annotated
 
 
@@ -82,7 +82,7 @@ class _Part(NamedTuple):
 
 
 def _kinds(frameworks: frozenset[str]) -> frozenset[tuple[str, str]]:
-    """Group and kind of each framework; versions come and go."""
+    """Group and kind of each framework, in any version."""
     parts = (BUILT_IN_FRAMEWORKS[name].kind.split(".", 2) for name in frameworks)
     return frozenset((group, kind) for kind, _version, group in parts)
 
@@ -92,7 +92,7 @@ FINITE_KINDS = _kinds(frozenset(BUILT_IN_FRAMEWORKS) - _ENDLESS_FRAMEWORKS) | {_
 
 
 def submission_of(document: Document, origin: Origin) -> Submission | None:
-    """What the object hands in, if it is a job or names a queue."""
+    """The submission of an object, if it is a job or has a queue name."""
     kind = (origin.group, origin.kind)
     job = _job_part(document.value, kind)
     queue, annotated = job.labelled(document, QUEUE_NAME_LABEL), job.annotated(document, QUEUE_NAME_LABEL)
@@ -113,7 +113,7 @@ def submission_of(document: Document, origin: Origin) -> Submission | None:
 
 
 def pod_set_facts(document: Document, spec: QuotaPodSpec, path: Path, count: int | None) -> PodSetFacts:
-    """What a pod set asks for; raises ApiError for amounts that can't be read."""
+    """Facts about a pod set; raises ApiError for invalid quantities."""
     fields = {name: mention_of(document, place) for name, place in requesting_fields(spec, path).items()}
     return PodSetFacts(count, least_request(spec), fields)
 
@@ -138,12 +138,12 @@ def _pod_sets(document: Document, templates: list[_Part], count: int | None) -> 
             spec = from_json(template.value["spec"], QuotaPodSpec)
             yield pod_set_facts(document, spec, template.path / "spec", count)
         except ApiError:
-            # A kind without a view may have something else under these names.
+            # A kind without a view may have other content under these names.
             continue
 
 
 def _count(job: _Part, kind: tuple[str, str]) -> int | None:
-    """How many pods a job needs at least, for kinds where one template means one known number (JOB-99)."""
+    """The minimum number of pods, for kinds whose only template has a known number of pods (JOB-99)."""
     if kind == ("", "Pod"):
         return 1
     if kind not in (("batch", "Job"), _CRON_JOB):

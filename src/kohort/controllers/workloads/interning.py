@@ -10,9 +10,9 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec.structs import force_setattr
 
+from kohort.api.call_cache import MAX_CACHED_TEXT
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, PodSet
-from kohort.api.remembering import LONGEST_REMEMBERED
 
 T = TypeVar("T")
 
@@ -70,7 +70,7 @@ class _Parts(Generic[T]):
 
 def _pod_set_key(pod_set: PodSet) -> Hashable:
     template = bytes(pod_set.template)
-    key = template if len(template) <= LONGEST_REMEMBERED else sha256(template).digest()
+    key = template if len(template) <= MAX_CACHED_TEXT else sha256(template).digest()
     return pod_set.name, pod_set.count, pod_set.min_count, key
 
 

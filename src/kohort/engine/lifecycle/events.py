@@ -14,7 +14,7 @@ from kohort.api.kueue.v1beta2 import Workload
 class WorkloadEvent:
     """One event about a Workload."""
 
-    type: WorkloadEventType
+    type: EventType
     reason: str
     note: str
 

@@ -5,10 +5,10 @@ Workloads come by the thousand from few templates, so a template's bytes are the
 
 from dataclasses import dataclass
 
+from kohort.api.call_cache import cached_calls
 from kohort.api.codec import decode
 from kohort.api.core.pods import QuotaPodTemplate
 from kohort.api.fields import FieldError
-from kohort.api.remembering import remembered
 from kohort.engine.requests.adjustment import adjusted
 from kohort.engine.requests.bounds import limit_errors, range_errors
 from kohort.engine.requests.environment import Environment
@@ -27,7 +27,7 @@ class TemplateRequests:
     range_errors: tuple[FieldError, ...]
 
 
-@remembered(REMEMBERED_TEMPLATES)
+@cached_calls(REMEMBERED_TEMPLATES)
 def read_template(template: bytes, environment: Environment) -> TemplateRequests:
     """Adjust, sum up and check the pod (SCH-110..124). Raises an ApiError for a template that can't be read."""
     spec = adjusted(decode(template, QuotaPodTemplate).spec, environment)

@@ -1,4 +1,4 @@
-"""Version v1beta1: deprecated, served, converted to v1beta2 at the edge. Only what differs is written out (API-75)."""
+"""Version v1beta1: deprecated, served, converted to v1beta2. Only differences are declared (API-75)."""
 
 from kohort.api.kueue.v1beta1.checks import (
     AdmissionCheck,

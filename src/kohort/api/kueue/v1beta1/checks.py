@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from kohort.api.kinds import CustomObject, KindInfo
 from kohort.api.kueue.v1beta1.info import like
-from kohort.api.kueue.v1beta1.queues import Conditions
+from kohort.api.kueue.v1beta1.queues import ConditionList
 from kohort.api.kueue.v1beta2 import checks as v2
 from kohort.api.markers import (
     LABEL_REGEX,
@@ -35,60 +35,60 @@ class AdmissionCheckParameters(Struct):
 
 
 class AdmissionCheckSpec(Struct):
-    """Who answers the check, and with which parameters."""
+    """Controller and parameters of the check."""
 
     controller_name: Annotated[str, v2.CONTROLLER_IS_FIXED]
-    """Controller that answers: a built-in one, or any other that watches workloads."""
+    """Name of the controller that handles the check, built in or external."""
     retry_delay_minutes: Int64 = 15
-    """Without effect."""
+    """No effect."""
     parameters: AdmissionCheckParameters | None = None
     """Object with settings for the controller."""
 
 
 class AdmissionCheckStatus(Struct):
-    """Whether the check can be used."""
+    """Whether the check is active."""
 
-    conditions: Conditions = ()
-    """Active tells whether the controller is ready to answer."""
+    conditions: ConditionList = ()
+    """Active: whether the controller is ready to handle the check."""
 
 
 class AdmissionCheck(CustomObject):
-    """A question that must be answered before a workload with quota may start."""
+    """A check that a workload with reserved quota must pass before it is admitted."""
 
     info: ClassVar[KindInfo] = like(v2.AdmissionCheck)
 
     spec: AdmissionCheckSpec | None = None
-    """Who answers."""
+    """Controller and parameters of the check."""
     status: Annotated[AdmissionCheckStatus, NoSchemaDefault()] = AdmissionCheckStatus()
-    """Whether the check can be used."""
+    """Whether the check is active."""
 
 
 # ProvisioningRequestConfig
 
 
 class ProvisioningPodSetUpdates(Struct):
-    """What admitted pods get from the provisioner's answer."""
+    """Updates of the pods from the provisioned ProvisioningRequest."""
 
     node_selector: Annotated[tuple[v2.ProvisioningNodeSelector, ...], Bounds(max_items=8)] = ()
-    """Node labels to add to the pods' node selector."""
+    """Node labels to add to the node selector of the pods."""
 
 
 class ProvisioningRequestConfigSpec(v2.ProvisioningRequestConfigSpec):
-    """How capacity is asked for."""
+    """How capacity is requested."""
 
     provisioning_class_name: Annotated[str, Bounds(max_length=253), Pattern(SUBDOMAIN_REGEX)]
-    """Class of the provisioning requests."""
+    """Provisioning class of the ProvisioningRequests."""
     pod_set_updates: ProvisioningPodSetUpdates | None = None  # type: ignore[assignment]
-    """What admitted pods get from the answer."""
+    """Updates of the pods from the provisioned ProvisioningRequest."""
 
 
 class ProvisioningRequestConfig(CustomObject):
-    """Settings for admission checks that ask an autoscaler for capacity."""
+    """Settings of admission checks that request capacity from an autoscaler."""
 
     info: ClassVar[KindInfo] = like(v2.ProvisioningRequestConfig)
 
     spec: ProvisioningRequestConfigSpec | None = None
-    """How capacity is asked for."""
+    """How capacity is requested."""
 
 
 # MultiKueue
@@ -111,28 +111,28 @@ class MultiKueueConfig(CustomObject):
 
 
 class KubeConfig(Struct):
-    """Where the kubeconfig of a worker cluster is."""
+    """Location of the kubeconfig of a worker cluster."""
 
     location: Annotated[str, Required()] = ""
     """Name of a Secret with key `kubeconfig` in the manager's namespace, or a file path."""
     location_type: Annotated[Literal["Secret", "Path", ""], OneOf(("Secret", "Path"))] = "Secret"
-    """What `location` names."""
+    """Type of `location`."""
 
 
 class MultiKueueClusterSpec(Struct):
-    """How to reach a worker cluster."""
+    """Access to a worker cluster."""
 
     kube_config: KubeConfig
-    """Where the kubeconfig is."""
+    """Location of the kubeconfig."""
     cluster_profile_ref: v2.ClusterProfileReference | None = None
-    """Kept so that a v1beta2 object survives the way through this version."""
+    """Preserves the field of v1beta2 in conversion."""
 
 
 class MultiKueueClusterStatus(Struct):
-    """Whether the worker cluster is reached."""
+    """Whether the worker cluster is connected."""
 
-    conditions: Conditions = ()
-    """Active tells whether there is a connection."""
+    conditions: ConditionList = ()
+    """Active: whether the worker cluster is connected."""
 
 
 class MultiKueueCluster(CustomObject):
@@ -141,6 +141,6 @@ class MultiKueueCluster(CustomObject):
     info: ClassVar[KindInfo] = like(v2.MultiKueueCluster)
 
     spec: MultiKueueClusterSpec | None = None
-    """How to reach it."""
+    """Access to the worker cluster."""
     status: Annotated[MultiKueueClusterStatus, NoSchemaDefault()] = MultiKueueClusterStatus()
-    """Whether it is reached."""
+    """Whether the worker cluster is connected."""

@@ -11,12 +11,12 @@ from kohort.api.struct import Struct
 
 
 class ResourceFlavor(CustomObject):
-    """A kind of node: a GPU model, a spot pool, an architecture."""
+    """A type of node, such as a GPU model, a spot pool or an architecture."""
 
     info: ClassVar[KindInfo] = like(v2.ResourceFlavor)
 
     spec: Annotated[v2.ResourceFlavorSpec, NoSchemaDefault()] = v2.ResourceFlavorSpec()
-    """The nodes that the flavor stands for."""
+    """The nodes of the flavor."""
 
 
 LEVELS_ARE_FIXED = Rule(
@@ -42,7 +42,7 @@ class TopologySpec(Struct):
 
 
 class Topology(CustomObject):
-    """How nodes stand together: blocks, racks, hosts."""
+    """The topology of nodes: blocks, racks, hosts."""
 
     info: ClassVar[KindInfo] = like(v2.Topology)
 
@@ -51,11 +51,11 @@ class Topology(CustomObject):
 
 
 class WorkloadPriorityClass(CustomObject, kw_only=True):
-    """A named priority of workloads, apart from the priority of their pods."""
+    """A priority class of workloads, independent of the priority of their pods."""
 
     info: ClassVar[KindInfo] = like(v2.WorkloadPriorityClass)
 
     value: Int32
-    """The priority; higher goes first. A change reaches the workloads that use the class."""
+    """The priority; higher values first. A change is propagated to the workloads of the class."""
     description: str = ""
     """When to use this class."""

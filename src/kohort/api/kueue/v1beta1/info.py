@@ -1,4 +1,4 @@
-"""A v1beta1 kind's facts, taken over from its v1beta2 sibling."""
+"""Kind information of v1beta1, derived from v1beta2."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from kohort.api.kueue.group import deprecated_for_v1beta2
 
 
 def like(sibling: type[CustomObject], columns: tuple[PrinterColumn, ...] | None = None) -> KindInfo:
-    """The sibling's facts in this version: served, deprecated, not stored (API-1, API-2)."""
+    """The information of the v1beta2 kind in this version: served, deprecated, not stored (API-1, API-2)."""
     info = sibling.info
     return replace(
         info,

@@ -10,11 +10,11 @@ from kohort.api.meta import Condition, Taint, Time
 from kohort.api.rules import Rule
 from kohort.api.struct import Struct
 
-Conditions = Annotated[tuple[Annotated[Condition, ATOMIC], ...], keyed("type")]
+ConditionList = Annotated[tuple[Annotated[Condition, ATOMIC], ...], keyed("type")]
 
 
 class ResourceGroup(v2.ResourceGroup):
-    """Resources that are always taken from the same flavor, and the flavors to take them from."""
+    """Resources that are assigned the same flavor, and their flavors."""
 
     covered_resources: Annotated[tuple[str, ...], Bounds(min_items=1, max_items=64)]
     """Names of the resources of this group; a resource belongs to one group only."""
@@ -24,24 +24,24 @@ ResourceGroups = Annotated[tuple[ResourceGroup, ...], ATOMIC, Bounds(max_items=1
 
 
 class FairSharingStatus(Struct):
-    """Where the queue or cohort stands among those it shares with."""
+    """Fair-sharing status of a queue or cohort."""
 
     weighted_share: Int64
-    """Use above its own quota in thousandths of what can be lent, divided by the weight; 0 when within quota."""
+    """Usage above nominal quota in thousandths of the lendable quota, divided by the weight; 0 within nominal quota."""
     admission_fair_sharing_status: v2.AdmissionFairSharingStatus | None = None
-    """No longer filled in."""
+    """Not set any more."""
 
 
 # ClusterQueue
 
 
 class FlavorFungibility(v2.FlavorFungibility):
-    """When to be content with a flavor, and when to look at the next one."""
+    """When to stop the search at a flavor, and when to try the next one."""
 
     when_can_borrow: Literal["Borrow", "MayStopSearch", "TryNextFlavor"] = "MayStopSearch"  # type: ignore[assignment]
-    """What to do when the workload fits by borrowing; Borrow is the old name of MayStopSearch."""
+    """Action if the workload fits by borrowing; Borrow is the old name of MayStopSearch."""
     when_can_preempt: Literal["Preempt", "MayStopSearch", "TryNextFlavor"] = "TryNextFlavor"  # type: ignore[assignment]
-    """What to do when the workload fits by preempting others; Preempt is the old name of MayStopSearch."""
+    """Action if the workload fits by preemption; Preempt is the old name of MayStopSearch."""
 
 
 class AdmissionCheckRule(Struct):
@@ -50,7 +50,7 @@ class AdmissionCheckRule(Struct):
     name: Annotated[str, Bounds(max_length=316)]
     """Name of the AdmissionCheck."""
     on_flavors: tuple[Subdomain, ...] = ()
-    """Flavors of this queue that need the check; empty means all of them."""
+    """Flavors of this queue that require the check; empty means all of them."""
 
 
 class AdmissionChecksStrategy(Struct):
@@ -61,10 +61,10 @@ class AdmissionChecksStrategy(Struct):
 
 
 class AdmissionScope(Struct):
-    """How LocalQueues share this queue."""
+    """Admission fair sharing between the LocalQueues of this queue."""
 
     admission_mode: str
-    """Whether LocalQueues that used less in the past go first."""
+    """Whether workloads are ordered by past usage of their LocalQueues."""
 
 
 def _borrows_only_in_a_cohort(spec: Any, _old: Any) -> bool:
@@ -72,20 +72,20 @@ def _borrows_only_in_a_cohort(spec: Any, _old: Any) -> bool:
 
 
 class ClusterQueueSpec(v2.ClusterQueuePolicies):
-    """Quota, order and policies of a ClusterQueue."""
+    """Quota and policies of a ClusterQueue."""
 
     resource_groups: ResourceGroups = ()
     """Quotas, in groups of resources that share a flavor."""
     cohort: Subdomain | None = None
     """Cohort to borrow from and lend to; the Cohort object need not exist."""
     flavor_fungibility: FlavorFungibility = FlavorFungibility()
-    """When to try the next flavor instead of borrowing or preempting in this one."""
+    """When to try the next flavor instead of borrowing or preemption in this one."""
     admission_checks: tuple[Annotated[str, Bounds(max_length=316)], ...] = ()
-    """Checks that apply to every flavor; takes the place of admissionChecksStrategy where both are given."""
+    """Checks for all flavors; takes precedence over admissionChecksStrategy."""
     admission_checks_strategy: AdmissionChecksStrategy | None = None
-    """Checks that follow the quota reservation."""
+    """Admission checks after quota reservation."""
     admission_scope: AdmissionScope | None = None
-    """How LocalQueues share this queue."""
+    """Admission fair sharing between the LocalQueues of this queue."""
 
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -98,16 +98,16 @@ class ClusterQueueSpec(v2.ClusterQueuePolicies):
 
 
 class PendingWorkload(Struct):
-    """A workload that waits."""
+    """A pending workload."""
 
     name: str
     """Name of the workload."""
     namespace: str
-    """Its namespace."""
+    """Namespace of the workload."""
 
 
 class PendingWorkloadsStatus(Struct):
-    """The first of the workloads that wait; replaced by the visibility API."""
+    """The first pending workloads; replaced by the visibility API."""
 
     cluster_queue_pending_workload: Annotated[tuple[PendingWorkload, ...], ATOMIC] = ()
     """The workloads."""
@@ -116,55 +116,55 @@ class PendingWorkloadsStatus(Struct):
 
 
 class ClusterQueueStatus(v2.ClusterQueueUsage):
-    """What the queue holds at present."""
+    """Current usage and state of the queue."""
 
-    conditions: Conditions = ()
-    """Active tells whether the queue admits workloads."""
+    conditions: ConditionList = ()
+    """Active: whether the queue admits workloads."""
     pending_workloads_status: PendingWorkloadsStatus | None = None
-    """No longer filled in."""
+    """Not set any more."""
     fair_sharing: FairSharingStatus | None = None
-    """Present when fair sharing is on."""
+    """Set if fair sharing is enabled."""
 
 
 class ClusterQueue(CustomObject):
-    """A pool of quota that workloads of many namespaces wait for."""
+    """A pool of quota for the workloads of one or more namespaces."""
 
     info: ClassVar[KindInfo] = like(
         v2.ClusterQueue, columns=(PrinterColumn("Cohort", ".spec.cohort"), *v2.ClusterQueue.info.columns[1:])
     )
 
     spec: Annotated[ClusterQueueSpec, NoSchemaDefault()] = ClusterQueueSpec()
-    """Quota, order and policies."""
+    """Quota and policies."""
     status: Annotated[ClusterQueueStatus, NoSchemaDefault()] = ClusterQueueStatus()
-    """What the queue holds at present."""
+    """Current usage and state of the queue."""
 
 
 # Cohort
 
 
 class CohortSpec(v2.CohortSpec):
-    """A cohort's place in the tree and the quota it brings."""
+    """Parent and quota of a cohort."""
 
     resource_groups: ResourceGroups = ()
-    """Quota that every queue below may borrow, on top of what the queues bring."""
+    """Quota that all queues below can borrow, in addition to quota of the queues."""
 
 
 class CohortStatus(Struct):
-    """Where the cohort stands."""
+    """Current state of the cohort."""
 
     fair_sharing: FairSharingStatus | None = None
-    """Present when fair sharing is on; 0 for a root."""
+    """Set if fair sharing is enabled; 0 for a root."""
 
 
 class Cohort(CustomObject):
-    """A node of the tree in which ClusterQueues lend and borrow."""
+    """A node of a tree in which ClusterQueues lend and borrow quota."""
 
     info: ClassVar[KindInfo] = like(v2.Cohort)
 
     spec: Annotated[CohortSpec, NoSchemaDefault()] = CohortSpec()
-    """Place in the tree and quota."""
+    """Parent and quota."""
     status: Annotated[CohortStatus, NoSchemaDefault()] = CohortStatus()
-    """Where the cohort stands."""
+    """Current state of the cohort."""
 
 
 # LocalQueue
@@ -176,16 +176,16 @@ class FlavorTopology(Struct):
     name: str
     """Name of the topology."""
     levels: Annotated[tuple[str, ...], ATOMIC]
-    """Its levels."""
+    """Levels of the topology."""
 
 
 class LocalQueueFlavor(Struct):
-    """A flavor that the queue offers; no longer filled in."""
+    """A flavor of the queue; not set any more."""
 
     name: Subdomain
     """Name of the flavor."""
     resources: tuple[str, ...] = ()
-    """Resources it offers."""
+    """Resources of the flavor."""
     node_labels: dict[str, str] = {}
     """Labels of its nodes."""
     node_taints: tuple[Taint, ...] = ()
@@ -195,22 +195,22 @@ class LocalQueueFlavor(Struct):
 
 
 class LocalQueueStatus(v2.LocalQueueUsage):
-    """What the queue holds at present."""
+    """Current usage and state of the queue."""
 
-    conditions: Conditions = ()
-    """Active tells whether workloads of this queue can be admitted."""
+    conditions: ConditionList = ()
+    """Active: whether workloads of this queue can be admitted."""
     flavor_usage: Annotated[tuple[v2.LocalQueueFlavorUsage, ...], keyed("name"), Bounds(max_items=64)] = ()
-    """Quota in use by admitted workloads of this queue."""
+    """Quota used by admitted workloads of this queue."""
     flavors: Annotated[tuple[LocalQueueFlavor, ...], keyed("name")] = ()
-    """No longer filled in."""
+    """Not set any more."""
 
 
 class LocalQueue(CustomObject):
-    """The queue of a namespace that users submit to."""
+    """A queue of a namespace, to which users submit jobs."""
 
     info: ClassVar[KindInfo] = like(v2.LocalQueue)
 
     spec: Annotated[v2.LocalQueueSpec, NoSchemaDefault()] = v2.LocalQueueSpec()
-    """The ClusterQueue behind it."""
+    """The ClusterQueue and the stop policy."""
     status: Annotated[LocalQueueStatus, NoSchemaDefault()] = LocalQueueStatus()
-    """What the queue holds at present."""
+    """Current usage and state of the queue."""

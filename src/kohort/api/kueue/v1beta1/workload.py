@@ -6,7 +6,7 @@ import msgspec
 
 from kohort.api.kinds import CustomObject, KindInfo
 from kohort.api.kueue.v1beta1.info import like
-from kohort.api.kueue.v1beta1.queues import Conditions
+from kohort.api.kueue.v1beta1.queues import ConditionList
 from kohort.api.kueue.v1beta2 import workload as v2
 from kohort.api.markers import (
     ATOMIC,
@@ -26,48 +26,48 @@ WORKLOAD_PRIORITY_CLASS = "kueue.x-k8s.io/workloadpriorityclass"
 
 
 class TopologyRequest(Struct):
-    """Where the pods of a set want to stand."""
+    """Topology request of a pod set."""
 
     required: str | None = None
-    """Level on which all pods must stand in one domain."""
+    """Level at which all pods must be in one domain."""
     preferred: str | None = None
-    """Level on which the pods should stand in one domain, if possible."""
+    """Level at which the pods should be in one domain, if possible."""
     unconstrained: bool | None = None
-    """Any nodes will do, as long as there is room for all pods at once."""
+    """Any nodes, provided that they have capacity for all pods at once."""
     pod_index_label: str | None = None
-    """Pod label that holds the pod's index in the set."""
+    """Pod label with the index of the pod in the set."""
     sub_group_index_label: str | None = None
-    """Pod label that holds the index of the pod's group, where the set consists of equal groups."""
+    """Pod label with the index of the pod's group, if the set consists of equal groups."""
     sub_group_count: Int32 | None = None
     """Number of equal groups in the set."""
     pod_set_group_name: str | None = None
     """Pod sets of the same group get one flavor and one domain."""
     pod_set_slice_required_topology: str | None = None
-    """Level on which each slice must stand in one domain."""
+    """Level at which each slice must be in one domain."""
     pod_set_slice_size: Int32 | None = None
     """Pods per slice."""
 
 
 class PodSet(v2.PodSet, kw_only=True):
-    """Pods of one shape."""
+    """Pods with the same template."""
 
     topology_request: TopologyRequest | None = None  # type: ignore[assignment]
-    """Where the pods want to stand."""
+    """Topology request of the pods."""
 
 
 class WorkloadSpec(v2.WorkloadDemand):
-    """What wants to run, and in which queue it waits."""
+    """Pods, queue and priority of a workload."""
 
     pod_sets: Annotated[
         tuple[Annotated[PodSet, ATOMIC], ...], keyed("name"), Bounds(min_items=1, max_items=18), Required()
     ] = ()
-    """The pods, in sets of one shape each."""
+    """The pod sets."""
     priority_class_name: Subdomain | None = None
-    """Class that the priority came from."""
+    """The priority class."""
     priority_class_source: Annotated[
         Literal["kueue.x-k8s.io/workloadpriorityclass", "scheduling.k8s.io/priorityclass", ""], Default("")
     ] = ""
-    """Which kind of class that is."""
+    """Kind of the priority class."""
 
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -89,74 +89,74 @@ class TopologyDomain(Struct):
 
 
 class TopologyAssignment(Struct):
-    """The domains that the pods of a set were given."""
+    """The domains assigned to the pods of a set."""
 
     levels: Annotated[tuple[str, ...], ATOMIC, Bounds(min_items=1, max_items=16)]
     """Node labels of the levels, the widest first."""
     domains: Annotated[tuple[TopologyDomain, ...], ATOMIC, Required()] = ()
-    """The domains with their pods."""
+    """The domains with their numbers of pods."""
 
 
 class PodSetAssignment(v2.PodSetAssignment):
-    """What a pod set was given at admission."""
+    """The assignment of a pod set."""
 
     topology_assignment: TopologyAssignment | None = None  # type: ignore[assignment]
-    """Where the pods stand."""
+    """Topology assignment of the pods."""
     delayed_topology_request: str | None = None
-    """Pending while the placement waits for an admission check."""
+    """Pending while the topology assignment waits for an admission check."""
 
 
 class Admission(Struct):
-    """The reservation of a workload."""
+    """The quota reservation of a workload."""
 
     cluster_queue: Annotated[Subdomain, Required()] = ""
-    """ClusterQueue that holds the reservation."""
+    """ClusterQueue of the reservation."""
     pod_set_assignments: Annotated[tuple[PodSetAssignment, ...], keyed("name"), Bounds(max_items=18), Required()] = ()
     """One per pod set."""
 
 
 class AdmissionCheckState(v2.AdmissionCheckState):
-    """The answer of one admission check."""
+    """State of one admission check."""
 
     name: Annotated[str, Bounds(max_length=316)]
     """Name of the AdmissionCheck."""
 
 
 class SchedulingStats(Struct):
-    """The workload's history in numbers."""
+    """Scheduling statistics of the workload."""
 
     evictions: Annotated[tuple[v2.EvictionCount, ...], keyed("reason", "underlyingCause")] = ()
     """Evictions by reason."""
 
 
 class UnhealthyNode(Struct):
-    """A node of the assignment that failed."""
+    """A failed node of the assignment."""
 
     name: str
     """Name of the node."""
 
 
 class WorkloadStatus(v2.WorkloadProgress):
-    """How far the workload has come."""
+    """State of the workload."""
 
-    conditions: Conditions = ()
+    conditions: ConditionList = ()
     """QuotaReserved, Admitted, Evicted, Finished and others."""
     admission: Admission | None = None
-    """The reservation; absent while the workload waits."""
+    """The quota reservation; absent while the workload is pending."""
     admission_checks: Annotated[tuple[AdmissionCheckState, ...], keyed("name"), Bounds(max_items=8)] = ()
-    """Answers of the admission checks."""
+    """States of the admission checks."""
     accumulated_past_execution_time_seconds: Int32 | None = msgspec.field(
         default=None, name="accumulatedPastExexcutionTimeSeconds"
     )
-    """Time that the workload was admitted before the present admission (the field's name is misspelt for good)."""
+    """Execution time before the current admission (the name is misspelled upstream)."""
     scheduling_stats: SchedulingStats | None = None
-    """The workload's history in numbers."""
+    """Scheduling statistics of the workload."""
     nominated_cluster_names: Annotated[tuple[str, ...], ATOMIC, Bounds(max_items=20)] = ()
-    """Worker clusters that the workload is offered to."""
+    """Worker clusters that were nominated for the workload."""
     cluster_name: str | None = None
-    """Worker cluster that took the workload."""
+    """Worker cluster that the workload was assigned to."""
     unhealthy_nodes: tuple[UnhealthyNode, ...] = ()
-    """Nodes of the assignment that failed."""
+    """Failed nodes of the assignment."""
 
 
 def _source(workload: Any) -> Any:
@@ -178,14 +178,14 @@ def _pod_class_name_is_fixed(new: Any, old: Any) -> bool:
 
 
 class Workload(CustomObject):
-    """A job as the queue sees it: its pods, its queue, its priority, and how far it has come."""
+    """The scheduling unit of a job: its pods, its queue, its priority, and its state."""
 
     info: ClassVar[KindInfo] = like(v2.Workload)
 
     spec: Annotated[WorkloadSpec, NoSchemaDefault()] = WorkloadSpec()
-    """What wants to run."""
+    """Pods, queue and priority."""
     status: Annotated[WorkloadStatus, NoSchemaDefault()] = WorkloadStatus()
-    """How far it has come."""
+    """State of the workload."""
 
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         v2.ASSIGNS_EVERY_POD_SET,

@@ -1,4 +1,4 @@
-"""Version v1beta2: the hub of conversion and what is stored."""
+"""Version v1beta2: the conversion hub and storage version."""
 
 from kohort.api.kueue.v1beta2.checks import (
     AdmissionCheck,

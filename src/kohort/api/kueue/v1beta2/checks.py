@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from kohort.api.kinds import AGE, CustomObject, KindInfo, PrinterColumn
 from kohort.api.kueue.group import cluster_scoped
-from kohort.api.kueue.v1beta2.queues import Conditions
+from kohort.api.kueue.v1beta2.queues import ConditionList
 from kohort.api.markers import (
     ATOMIC,
     LABEL_REGEX,
@@ -48,23 +48,23 @@ CONTROLLER_IS_FIXED = Rule(
 
 
 class AdmissionCheckSpec(Struct):
-    """Who answers the check, and with which parameters."""
+    """Controller and parameters of the check."""
 
     controller_name: Annotated[str, Bounds(min_length=1, max_length=253), CONTROLLER_IS_FIXED]
-    """Controller that answers: a built-in one, or any other that watches workloads."""
+    """Name of the controller that handles the check, built in or external."""
     parameters: AdmissionCheckParameters | None = None
     """Object with settings for the controller."""
 
 
 class AdmissionCheckStatus(Struct):
-    """Whether the check can be used."""
+    """Whether the check is active."""
 
-    conditions: Conditions = ()
-    """Active tells whether the controller is ready to answer."""
+    conditions: ConditionList = ()
+    """Active: whether the controller is ready to handle the check."""
 
 
 class AdmissionCheck(CustomObject):
-    """A question that must be answered before a workload with quota may start."""
+    """A check that a workload with reserved quota must pass before it is admitted."""
 
     info: ClassVar[KindInfo] = KindInfo(
         cluster_scoped("v1beta2", "AdmissionCheck", "admissionchecks"),
@@ -74,63 +74,63 @@ class AdmissionCheck(CustomObject):
     )
 
     spec: AdmissionCheckSpec | None = None
-    """Who answers."""
+    """Controller and parameters of the check."""
     status: Annotated[AdmissionCheckStatus, NoSchemaDefault()] = AdmissionCheckStatus()
-    """Whether the check can be used."""
+    """Whether the check is active."""
 
 
 # ProvisioningRequestConfig
 
 
 class ProvisioningRetryStrategy(Struct):
-    """What happens after a failed provisioning request."""
+    """Retries after a failed ProvisioningRequest."""
 
     backoff_limit_count: Int32 = 3
-    """How often to try again; 0 for never."""
+    """Number of retries; 0 disables them."""
     backoff_base_seconds: Int32 = 60
-    """Wait before the first new try; each further one waits twice as long."""
+    """Backoff before the first retry; each further one is twice as long."""
     backoff_max_seconds: Int32 = 1800
-    """Longest wait."""
+    """Maximum backoff."""
 
 
 class ProvisioningNodeSelector(Struct):
-    """A node label whose value the provisioner reports."""
+    """A node label whose value is reported in the ProvisioningRequest."""
 
     key: Annotated[str, Bounds(min_length=1, max_length=317), Pattern(QUALIFIED_NAME_REGEX)]
     """Key of the node label."""
     value_from_provisioning_class_detail: Annotated[str, Bounds(min_length=1, max_length=32768)]
-    """Detail of the provisioning request that holds the value."""
+    """Provisioning class detail that contains the value."""
 
 
 class ProvisioningPodSetUpdates(Struct):
-    """What admitted pods get from the provisioner's answer."""
+    """Updates of the pods from the provisioned ProvisioningRequest."""
 
     node_selector: Annotated[tuple[ProvisioningNodeSelector, ...], keyed("key"), Bounds(max_items=8)] = ()
-    """Node labels to add to the pods' node selector."""
+    """Node labels to add to the node selector of the pods."""
 
 
 ParameterValue = Annotated[str, Bounds(max_length=255)]
 
 
 class ProvisioningRequestConfigSpec(Struct):
-    """How capacity is asked for."""
+    """How capacity is requested."""
 
     provisioning_class_name: Annotated[str, Bounds(min_length=1, max_length=253), Pattern(SUBDOMAIN_REGEX)]
-    """Class of the provisioning requests."""
+    """Provisioning class of the ProvisioningRequests."""
     parameters: Annotated[dict[str, ParameterValue], Bounds(max_properties=100)] = {}
-    """Parameters handed to the provisioner."""
+    """Parameters of the ProvisioningRequests."""
     managed_resources: Annotated[tuple[str, ...], SET, Bounds(max_items=100)] = ()
-    """Resources for which capacity is asked; empty means all."""
+    """Resources for which capacity is requested; empty means all."""
     retry_strategy: ProvisioningRetryStrategy = ProvisioningRetryStrategy()
-    """What happens after a failure."""
+    """Retries after a failure."""
     pod_set_updates: ProvisioningPodSetUpdates | None = None
-    """What admitted pods get from the answer."""
+    """Updates of the pods from the provisioned ProvisioningRequest."""
     pod_set_merge_policy: Literal["IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"] | None = None
-    """Which pod sets share one entry in the request; absent keeps them apart."""
+    """Which pod sets are merged in the request; absent means none."""
 
 
 class ProvisioningRequestConfig(CustomObject):
-    """Settings for admission checks that ask an autoscaler for capacity."""
+    """Settings of admission checks that request capacity from an autoscaler."""
 
     info: ClassVar[KindInfo] = KindInfo(
         cluster_scoped("v1beta2", "ProvisioningRequestConfig", "provisioningrequestconfigs"),
@@ -139,7 +139,7 @@ class ProvisioningRequestConfig(CustomObject):
     )
 
     spec: ProvisioningRequestConfigSpec | None = None
-    """How capacity is asked for."""
+    """How capacity is requested."""
 
 
 # MultiKueue
@@ -161,9 +161,9 @@ class MultiKueueConfigSpec(Struct):
         Bounds(min_items=1, max_items=20),
         CLUSTERS_ARE_UNIQUE,
     ]
-    """Names of MultiKueueClusters, the preferred ones first."""
+    """Names of MultiKueueClusters, in order of preference."""
     quota_management: Literal["Manual", "Automated"] | None = None
-    """Automated makes the manager's quota follow the workers'; absent means Manual."""
+    """Automated derives the manager's quota from that of the workers; absent means Manual."""
 
 
 class MultiKueueConfig(CustomObject):
@@ -178,12 +178,12 @@ class MultiKueueConfig(CustomObject):
 
 
 class KubeConfig(Struct):
-    """Where the kubeconfig of a worker cluster is."""
+    """Location of the kubeconfig of a worker cluster."""
 
     location: Annotated[str, Bounds(min_length=1, max_length=256)]
     """Name of a Secret with key `kubeconfig` in the manager's namespace, or a file path."""
     location_type: Literal["Secret", "Path"] = "Secret"
-    """What `location` names."""
+    """Type of `location`."""
 
 
 class ClusterProfileReference(Struct):
@@ -194,7 +194,7 @@ class ClusterProfileReference(Struct):
 
 
 class ClusterSource(Struct):
-    """Where the access to a worker cluster comes from: one of the two."""
+    """Source of the credentials of a worker cluster; exactly one is set."""
 
     kube_config: KubeConfig | None = None
     """A kubeconfig."""
@@ -212,17 +212,17 @@ class ClusterSource(Struct):
 
 
 class MultiKueueClusterSpec(Struct):
-    """How to reach a worker cluster."""
+    """Access to a worker cluster."""
 
     cluster_source: ClusterSource
-    """Where the access comes from."""
+    """Source of the credentials."""
 
 
 class MultiKueueClusterStatus(Struct):
-    """Whether the worker cluster is reached."""
+    """Whether the worker cluster is connected."""
 
-    conditions: Conditions = ()
-    """Active tells whether there is a connection."""
+    conditions: ConditionList = ()
+    """Active: whether the worker cluster is connected."""
 
 
 MULTIKUEUE_CLUSTER_COLUMNS = (PrinterColumn("Connected", ".status.conditions[?(@.type=='Active')].status"), AGE)
@@ -240,6 +240,6 @@ class MultiKueueCluster(CustomObject):
     )
 
     spec: MultiKueueClusterSpec | None = None
-    """How to reach it."""
+    """Access to the worker cluster."""
     status: Annotated[MultiKueueClusterStatus, NoSchemaDefault()] = MultiKueueClusterStatus()
-    """Whether it is reached."""
+    """Whether the worker cluster is connected."""

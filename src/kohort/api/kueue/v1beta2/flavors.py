@@ -23,16 +23,16 @@ Tolerations = Annotated[tuple[Toleration, ...], ATOMIC, Bounds(max_items=8), *TO
 
 
 class ResourceFlavorSpec(Struct):
-    """The nodes that a flavor stands for."""
+    """The nodes of a flavor."""
 
     node_labels: Annotated[dict[str, str], ATOMIC, Bounds(max_properties=8)] = {}
-    """Labels that the flavor's nodes carry; admitted pods get them as node selector."""
+    """Labels of the flavor's nodes; added to the node selector of admitted pods."""
     node_taints: Annotated[tuple[Taint, ...], ATOMIC, Bounds(max_items=8), *TAINT_RULES] = ()
-    """Taints that the flavor's nodes carry; a workload must tolerate them to use the flavor."""
+    """Taints of the flavor's nodes; a workload must tolerate them to use the flavor."""
     tolerations: Tolerations = ()
-    """Tolerations that admitted pods get."""
+    """Tolerations that are added to admitted pods."""
     topology_name: Subdomain | None = None
-    """Topology of these nodes; turns topology-aware placement on for this flavor."""
+    """Topology of these nodes; enables topology-aware scheduling for this flavor."""
 
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -51,7 +51,7 @@ class ResourceFlavorSpec(Struct):
 
 
 class ResourceFlavor(CustomObject):
-    """A kind of node: a GPU model, a spot pool, an architecture."""
+    """A type of node, such as a GPU model, a spot pool or an architecture."""
 
     info: ClassVar[KindInfo] = KindInfo(
         cluster_scoped("v1beta2", "ResourceFlavor", "resourceflavors"),
@@ -60,14 +60,14 @@ class ResourceFlavor(CustomObject):
     )
 
     spec: Annotated[ResourceFlavorSpec, NoSchemaDefault()] = ResourceFlavorSpec()
-    """The nodes that the flavor stands for."""
+    """The nodes of the flavor."""
 
 
 class TopologyLevel(Struct):
     """One level of the topology."""
 
     node_label: Annotated[str, Bounds(min_length=1, max_length=316), Pattern(QUALIFIED_NAME_REGEX)]
-    """Node label whose value names the domain, such as a block, a rack or a host."""
+    """Node label whose value is the domain, such as a block, a rack or a host."""
 
 
 LEVELS_ARE_UNIQUE = Rule(
@@ -122,7 +122,7 @@ class TopologySpec(Struct):
 
 
 class Topology(CustomObject):
-    """How nodes stand together: blocks, racks, hosts."""
+    """The topology of nodes: blocks, racks, hosts."""
 
     info: ClassVar[KindInfo] = KindInfo(
         cluster_scoped("v1beta2", "Topology", "topologies"), short_names=("topo",), is_storage=True
@@ -133,7 +133,7 @@ class Topology(CustomObject):
 
 
 class WorkloadPriorityClass(CustomObject, kw_only=True):
-    """A named priority of workloads, apart from the priority of their pods (API-41)."""
+    """A priority class of workloads, independent of the priority of their pods (API-41)."""
 
     info: ClassVar[KindInfo] = KindInfo(
         cluster_scoped("v1beta2", "WorkloadPriorityClass", "workloadpriorityclasses"),
@@ -143,6 +143,6 @@ class WorkloadPriorityClass(CustomObject, kw_only=True):
     )
 
     value: Int32
-    """The priority; higher goes first. A change reaches the workloads that use the class."""
+    """The priority; higher values first. A change is propagated to the workloads of the class."""
     description: Annotated[str, Bounds(max_length=2048)] = ""
     """When to use this class."""

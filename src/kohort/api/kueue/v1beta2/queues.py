@@ -22,7 +22,7 @@ from kohort.api.meta import Condition, LabelSelector, Time
 from kohort.api.rules import Rule
 from kohort.api.struct import Struct
 
-Conditions = Annotated[tuple[Annotated[Condition, ATOMIC], ...], keyed("type"), Bounds(max_items=16)]
+ConditionList = Annotated[tuple[Annotated[Condition, ATOMIC], ...], keyed("type"), Bounds(max_items=16)]
 StopPolicy = Literal["None", "Hold", "HoldAndDrain"]
 
 
@@ -30,20 +30,20 @@ StopPolicy = Literal["None", "Hold", "HoldAndDrain"]
 
 
 class ResourceQuota(Struct):
-    """How much of one resource a queue or cohort has in one flavor."""
+    """Quota of a queue or cohort for one resource in one flavor."""
 
     name: str
     """Name of the resource, such as cpu or nvidia.com/gpu."""
     nominal_quota: RawQuantity
-    """Quota owned outright; what is not in use may be lent within the cohort."""
+    """Guaranteed quota; unused quota can be borrowed within the cohort."""
     borrowing_limit: RawQuantity | None = None
-    """Most that may be borrowed on top of the nominal quota; without it, borrowing has no limit of its own."""
+    """Maximum that can be borrowed in addition to the nominal quota; absent means no limit."""
     lending_limit: RawQuantity | None = None
-    """Most of the nominal quota that others may borrow; without it, all of it."""
+    """Maximum of the nominal quota that can be lent; absent means all of it."""
 
 
 class FlavorQuotas(Struct):
-    """Quotas of one flavor for every resource of its group."""
+    """Quotas of one flavor for all resources of its group."""
 
     name: Subdomain
     """Name of the ResourceFlavor; the object may be created later."""
@@ -57,12 +57,12 @@ def _lists_every_covered_resource(group: Any, _old: Any) -> bool:
 
 
 class ResourceGroup(Struct):
-    """Resources that are always taken from the same flavor, and the flavors to take them from."""
+    """Resources that are assigned the same flavor, and their flavors."""
 
     covered_resources: Annotated[tuple[str, ...], ATOMIC, Bounds(min_items=1, max_items=64)]
     """Names of the resources of this group; a resource belongs to one group only."""
     flavors: Annotated[tuple[FlavorQuotas, ...], keyed("name"), Bounds(min_items=1, max_items=64)]
-    """Flavors that offer these resources, in the order they are tried."""
+    """Flavors of these resources, in the order in which they are tried."""
 
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -78,17 +78,17 @@ ResourceGroups = Annotated[tuple[ResourceGroup, ...], ATOMIC, Bounds(max_items=1
 
 
 class FairSharing(Struct):
-    """The claim to shared capacity, compared with that of others."""
+    """Fair-sharing settings of a queue or cohort."""
 
     weight: RawQuantity = 1
-    """Share relative to others of the same cohort: twice the weight, twice the share. 0 gives way to everybody."""
+    """Weight relative to others in the same cohort: twice the weight, twice the share; 0 ranks last."""
 
 
 class FairSharingStatus(Struct):
-    """Where the queue or cohort stands among those it shares with."""
+    """Fair-sharing status of a queue or cohort."""
 
     weighted_share: Int64
-    """Use above its own quota in thousandths of what can be lent, divided by the weight; 0 when within quota."""
+    """Usage above nominal quota in thousandths of the lendable quota, divided by the weight; 0 within nominal quota."""
 
 
 # ClusterQueue
@@ -102,14 +102,14 @@ def _preference_has_a_choice(fungibility: Any, _old: Any) -> bool:
 
 
 class FlavorFungibility(Struct):
-    """When to be content with a flavor, and when to look at the next one."""
+    """When to stop the search at a flavor, and when to try the next one."""
 
     when_can_borrow: Literal["MayStopSearch", "TryNextFlavor"] = "MayStopSearch"
-    """What to do when the workload fits by borrowing."""
+    """Action if the workload fits by borrowing."""
     when_can_preempt: Literal["MayStopSearch", "TryNextFlavor"] = "TryNextFlavor"
-    """What to do when the workload fits by preempting others."""
+    """Action if the workload fits by preemption."""
     preference: Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None = None
-    """Which of the two is better when both are possible; needs TryNextFlavor in both other fields."""
+    """Preference between borrowing and preemption; requires TryNextFlavor in both other fields."""
 
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -123,12 +123,12 @@ class FlavorFungibility(Struct):
 
 
 class BorrowWithinCohort(Struct):
-    """Whether a workload that has to borrow may preempt workloads of other queues."""
+    """Preemption of workloads of other queues while borrowing."""
 
     policy: Literal["Never", "LowerPriority"] = "Never"
     """Never, or LowerPriority: workloads of lower priority may be preempted."""
     max_priority_threshold: Int32 | None = None
-    """Only workloads of at most this priority may be preempted by a borrower."""
+    """Maximum priority of workloads that may be preempted while borrowing."""
 
 
 def _borrowing_preemption_can_reclaim(preemption: Any, _old: Any) -> bool:
@@ -137,14 +137,14 @@ def _borrowing_preemption_can_reclaim(preemption: Any, _old: Any) -> bool:
 
 
 class ClusterQueuePreemption(Struct):
-    """Whom a pending workload of this queue may preempt."""
+    """Workloads that a pending workload of this queue may preempt."""
 
     reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] = "Never"
-    """Workloads of other queues that hold quota borrowed from this one."""
+    """Workloads of other queues that borrow quota of this one."""
     within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "Never"
     """Workloads of the same queue."""
     borrow_within_cohort: BorrowWithinCohort = BorrowWithinCohort()
-    """Workloads of other queues, when the pending workload itself has to borrow."""
+    """Workloads of other queues, if the pending workload has to borrow."""
 
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -163,7 +163,7 @@ class AdmissionCheckRule(Struct):
     name: Annotated[str, Bounds(min_length=1, max_length=316)]
     """Name of the AdmissionCheck."""
     on_flavors: Annotated[tuple[Subdomain, ...], SET, Bounds(max_items=64)] = ()
-    """Flavors of this queue that need the check; empty means all of them."""
+    """Flavors of this queue that require the check; empty means all of them."""
 
 
 class AdmissionChecksStrategy(Struct):
@@ -176,33 +176,33 @@ class AdmissionChecksStrategy(Struct):
 
 
 class AdmissionScope(Struct):
-    """How LocalQueues share this queue."""
+    """Admission fair sharing between the LocalQueues of this queue."""
 
     admission_mode: Annotated[str, OneOf(("UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"))]
-    """Whether LocalQueues that used less in the past go first."""
+    """Whether workloads are ordered by past usage of their LocalQueues."""
 
 
 class MigrationConstraints(Struct):
-    """Bounds of migration between flavors."""
+    """Constraints on migration between flavors."""
 
     last_acceptable_flavor_name: Subdomain | None = None
-    """Worst flavor on which the workload may stay."""
+    """Last flavor, in order of preference, on which the workload may stay."""
 
 
 class ConcurrentAdmissionMigration(Struct):
-    """How a workload moves between flavors after its first admission."""
+    """Migration of a workload between flavors after its first admission."""
 
     mode: Annotated[Literal["TryPreferredFlavors", "RetainFirstAdmission"], Bounds(max_length=253)]
-    """TryPreferredFlavors moves to better flavors when they become free; RetainFirstAdmission never moves."""
+    """TryPreferredFlavors migrates to preferred flavors with free quota; RetainFirstAdmission never migrates."""
     constraints: MigrationConstraints | None = None
-    """Bounds of the migration; only with TryPreferredFlavors."""
+    """Constraints on the migration; only with TryPreferredFlavors."""
 
 
 class ConcurrentAdmissionPolicy(Struct):
-    """Lets a workload compete for several flavors at the same time."""
+    """Allows a workload to compete for several flavors at the same time."""
 
     migration: ConcurrentAdmissionMigration
-    """How it moves to better flavors later."""
+    """Migration to preferred flavors after admission."""
 
 
 def _borrows_only_in_a_cohort(spec: Any, _old: Any) -> bool:
@@ -210,7 +210,7 @@ def _borrows_only_in_a_cohort(spec: Any, _old: Any) -> bool:
 
 
 def any_borrowing_limit(spec: Any) -> bool:
-    """Whether the JSON spec sets a borrowingLimit anywhere."""
+    """Whether the JSON spec contains a borrowingLimit."""
     return any(
         "borrowingLimit" in resource
         for group in spec.get("resourceGroups", ())
@@ -226,35 +226,35 @@ NO_BORROWING_LIMIT_CEL = (
 
 
 class ClusterQueuePolicies(Struct):
-    """What a ClusterQueue says alike in both versions."""
+    """Fields of ClusterQueueSpec that both versions have in common."""
 
     queueing_strategy: Literal["StrictFIFO", "BestEffortFIFO"] = "BestEffortFIFO"
-    """StrictFIFO: the oldest workload blocks the others; BestEffortFIFO: those that fit go ahead of it."""
+    """StrictFIFO: a head that does not fit blocks later workloads; BestEffortFIFO: it does not."""
     namespace_selector: Annotated[LabelSelector, ATOMIC] | None = None
     """Namespaces that may use this queue; absent means none, an empty selector means all."""
     preemption: ClusterQueuePreemption = ClusterQueuePreemption()
-    """Whom pending workloads may preempt."""
+    """Workloads that pending workloads may preempt."""
     stop_policy: StopPolicy = "None"
-    """Hold admits nothing more; HoldAndDrain also evicts what was admitted."""
+    """Hold stops admission; HoldAndDrain also evicts admitted workloads."""
     fair_sharing: FairSharing | None = None
-    """Weight of this queue in its cohort, when fair sharing is on."""
+    """Weight of this queue in its cohort, if fair sharing is enabled."""
 
 
 class ClusterQueueSpec(ClusterQueuePolicies):
-    """Quota, order and policies of a ClusterQueue."""
+    """Quota and policies of a ClusterQueue."""
 
     resource_groups: ResourceGroups = ()
     """Quotas, in groups of resources that share a flavor."""
     cohort_name: Subdomain | None = None
     """Cohort to borrow from and lend to; the Cohort object need not exist."""
     flavor_fungibility: FlavorFungibility = FlavorFungibility()
-    """When to try the next flavor instead of borrowing or preempting in this one."""
+    """When to try the next flavor instead of borrowing or preemption in this one."""
     admission_checks_strategy: AdmissionChecksStrategy | None = None
-    """Checks that follow the quota reservation."""
+    """Admission checks after quota reservation."""
     admission_scope: AdmissionScope | None = None
-    """How LocalQueues share this queue."""
+    """Admission fair sharing between the LocalQueues of this queue."""
     concurrent_admission_policy: ConcurrentAdmissionPolicy | None = None
-    """Lets workloads compete for several flavors at once; fixed at creation."""
+    """Allows workloads to compete for several flavors at once; immutable."""
 
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -267,51 +267,51 @@ class ClusterQueueSpec(ClusterQueuePolicies):
 
 
 class ResourceUsage(Struct):
-    """Use of one resource in one flavor."""
+    """Usage of one resource in one flavor."""
 
     name: str
     """Name of the resource."""
     total: RawQuantity | None = None
-    """Amount in use."""
+    """Used amount."""
     borrowed: RawQuantity | None = None
     """Part of the total above the nominal quota."""
 
 
 class FlavorUsage(Struct):
-    """Use of one flavor."""
+    """Usage of one flavor."""
 
     name: Subdomain
     """Name of the flavor."""
     resources: Annotated[tuple[ResourceUsage, ...], keyed("name"), Bounds(max_items=64)]
-    """Use per resource."""
+    """Usage per resource."""
 
 
 class ClusterQueueUsage(Struct):
-    """What a ClusterQueue reports alike in both versions."""
+    """Fields of ClusterQueueStatus that both versions have in common."""
 
     flavors_reservation: Annotated[tuple[FlavorUsage, ...], keyed("name"), Bounds(max_items=64)] = ()
     """Quota reserved by workloads, admitted or not."""
     flavors_usage: Annotated[tuple[FlavorUsage, ...], keyed("name"), Bounds(max_items=64)] = ()
-    """Quota in use by admitted workloads."""
+    """Quota used by admitted workloads."""
     pending_workloads: Int32 | None = None
-    """Workloads that wait."""
+    """Number of pending workloads."""
     reserving_workloads: Int32 | None = None
-    """Workloads that hold a reservation."""
+    """Number of workloads with reserved quota."""
     admitted_workloads: Int32 | None = None
-    """Workloads that were admitted and have not finished."""
+    """Number of admitted workloads that have not finished."""
 
 
 class ClusterQueueStatus(ClusterQueueUsage):
-    """What the queue holds at present."""
+    """Current usage and state of the queue."""
 
-    conditions: Conditions = ()
-    """Active tells whether the queue admits workloads."""
+    conditions: ConditionList = ()
+    """Active: whether the queue admits workloads."""
     fair_sharing: FairSharingStatus | None = None
-    """Present when fair sharing is on."""
+    """Set if fair sharing is enabled."""
 
 
 class ClusterQueue(CustomObject):
-    """A pool of quota that workloads of many namespaces wait for."""
+    """A pool of quota for the workloads of one or more namespaces."""
 
     info: ClassVar[KindInfo] = KindInfo(
         cluster_scoped("v1beta2", "ClusterQueue", "clusterqueues"),
@@ -327,43 +327,43 @@ class ClusterQueue(CustomObject):
     )
 
     spec: Annotated[ClusterQueueSpec, NoSchemaDefault()] = ClusterQueueSpec()
-    """Quota, order and policies."""
+    """Quota and policies."""
     status: Annotated[ClusterQueueStatus, NoSchemaDefault()] = ClusterQueueStatus()
-    """What the queue holds at present."""
+    """Current usage and state of the queue."""
 
 
 # Cohort
 
 
 class CohortSpec(Struct):
-    """A cohort's place in the tree and the quota it brings."""
+    """Parent and quota of a cohort."""
 
     parent_name: Subdomain | None = None
     """Parent cohort; absent makes this a root. A parent that does not exist is an unlimited root."""
     resource_groups: ResourceGroups = ()
-    """Quota that every queue below may borrow, on top of what the queues bring."""
+    """Quota that all queues below can borrow, in addition to quota of the queues."""
     fair_sharing: FairSharing | None = None
-    """Weight of this cohort among its siblings, when fair sharing is on."""
+    """Weight of this cohort among its siblings, if fair sharing is enabled."""
 
 
 class CohortStatus(Struct):
-    """Where the cohort stands."""
+    """Current state of the cohort."""
 
     fair_sharing: FairSharingStatus | None = None
-    """Present when fair sharing is on; 0 for a root."""
+    """Set if fair sharing is enabled; 0 for a root."""
 
 
 class Cohort(CustomObject):
-    """A node of the tree in which ClusterQueues lend and borrow."""
+    """A node of a tree in which ClusterQueues lend and borrow quota."""
 
     info: ClassVar[KindInfo] = KindInfo(
         cluster_scoped("v1beta2", "Cohort", "cohorts"), short_names=("co",), has_status=True, is_storage=True
     )
 
     spec: Annotated[CohortSpec, NoSchemaDefault()] = CohortSpec()
-    """Place in the tree and quota."""
+    """Parent and quota."""
     status: Annotated[CohortStatus, NoSchemaDefault()] = CohortStatus()
-    """Where the cohort stands."""
+    """Current state of the cohort."""
 
 
 # LocalQueue
@@ -377,74 +377,74 @@ CLUSTER_QUEUE_IS_FIXED = Rule(
 
 
 class LocalQueueSpec(Struct):
-    """The ClusterQueue behind a LocalQueue, and whether it takes work."""
+    """The ClusterQueue and the stop policy of a LocalQueue."""
 
     cluster_queue: Annotated[Subdomain, CLUSTER_QUEUE_IS_FIXED] | None = None
-    """ClusterQueue that backs this queue; it may be created later, and can't be changed once set."""
+    """ClusterQueue of this queue; may be created later, immutable once set."""
     stop_policy: StopPolicy = "None"
-    """Hold admits nothing more; HoldAndDrain also evicts what was admitted."""
+    """Hold stops admission; HoldAndDrain also evicts admitted workloads."""
     fair_sharing: FairSharing | None = None
     """Weight of this queue among the LocalQueues of its ClusterQueue."""
 
 
 class LocalQueueResourceUsage(Struct):
-    """Use of one resource in one flavor."""
+    """Usage of one resource in one flavor."""
 
     name: str
     """Name of the resource."""
     total: RawQuantity | None = None
-    """Amount in use."""
+    """Used amount."""
 
 
 class LocalQueueFlavorUsage(Struct):
-    """Use of one flavor."""
+    """Usage of one flavor."""
 
     name: Subdomain
     """Name of the flavor."""
     resources: Annotated[tuple[LocalQueueResourceUsage, ...], keyed("name"), Bounds(max_items=64)]
-    """Use per resource."""
+    """Usage per resource."""
 
 
 class AdmissionFairSharingStatus(Struct):
-    """The queue's decayed use in the past."""
+    """Decayed past usage of the queue."""
 
     consumed_resources: ResourceList
-    """Use so far, older use counting less."""
+    """Decayed past usage."""
     last_update: Time
-    """When the use was last added up."""
+    """When the usage was last updated."""
 
 
 class LocalQueueFairSharingStatus(Struct):
-    """Where the queue stands among the LocalQueues of its ClusterQueue."""
+    """Fair-sharing status of a LocalQueue."""
 
     weighted_share: Int64
     """Not computed for LocalQueues; always 0."""
     admission_fair_sharing_status: AdmissionFairSharingStatus | None = None
-    """Use in the past, when admission fair sharing is on."""
+    """Past usage, if admission fair sharing is enabled."""
 
 
 class LocalQueueUsage(Struct):
-    """What a LocalQueue reports alike in both versions."""
+    """Fields of LocalQueueStatus that both versions have in common."""
 
     pending_workloads: Int32 | None = None
-    """Workloads that wait."""
+    """Number of pending workloads."""
     reserving_workloads: Int32 | None = None
-    """Workloads that hold a reservation."""
+    """Number of workloads with reserved quota."""
     admitted_workloads: Int32 | None = None
-    """Workloads that were admitted and have not finished."""
+    """Number of admitted workloads that have not finished."""
     flavors_reservation: Annotated[tuple[LocalQueueFlavorUsage, ...], keyed("name"), Bounds(max_items=64)] = ()
     """Quota reserved by workloads of this queue."""
     fair_sharing: LocalQueueFairSharingStatus | None = None
-    """Present when admission fair sharing is on."""
+    """Set if admission fair sharing is enabled."""
 
 
 class LocalQueueStatus(LocalQueueUsage):
-    """What the queue holds at present."""
+    """Current usage and state of the queue."""
 
-    conditions: Conditions = ()
-    """Active tells whether workloads of this queue can be admitted."""
+    conditions: ConditionList = ()
+    """Active: whether workloads of this queue can be admitted."""
     flavors_usage: Annotated[tuple[LocalQueueFlavorUsage, ...], keyed("name"), Bounds(max_items=64)] = ()
-    """Quota in use by admitted workloads of this queue."""
+    """Quota used by admitted workloads of this queue."""
 
 
 LOCAL_QUEUE_COLUMNS = (
@@ -455,7 +455,7 @@ LOCAL_QUEUE_COLUMNS = (
 
 
 class LocalQueue(CustomObject):
-    """The queue of a namespace that users submit to."""
+    """A queue of a namespace, to which users submit jobs."""
 
     info: ClassVar[KindInfo] = KindInfo(
         namespaced("v1beta2", "LocalQueue", "localqueues"),
@@ -466,6 +466,6 @@ class LocalQueue(CustomObject):
     )
 
     spec: Annotated[LocalQueueSpec, NoSchemaDefault()] = LocalQueueSpec()
-    """The ClusterQueue behind it."""
+    """The ClusterQueue and the stop policy."""
     status: Annotated[LocalQueueStatus, NoSchemaDefault()] = LocalQueueStatus()
-    """What the queue holds at present."""
+    """Current usage and state of the queue."""

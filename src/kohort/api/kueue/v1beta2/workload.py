@@ -1,17 +1,18 @@
-"""Workload, version v1beta2: the unit that waits, is admitted and evicted (API-47 to API-71)."""
+"""Workload, version v1beta2: the unit that is queued, admitted and evicted (API-47 to API-71)."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
+from kohort.api.call_cache import MAX_CACHED_TEXT, cached_calls
 from kohort.api.codec import decode, encode
 from kohort.api.core.pods import QuotaPodTemplate, TemplateMeta
 from kohort.api.errors import DecodeError
 from kohort.api.kinds import AGE, CustomObject, KindInfo, PrinterColumn
 from kohort.api.kueue.group import namespaced
 from kohort.api.kueue.v1beta2.flavors import Tolerations
-from kohort.api.kueue.v1beta2.queues import Conditions
+from kohort.api.kueue.v1beta2.queues import ConditionList
 from kohort.api.markers import (
     ATOMIC,
     SUBDOMAIN_REGEX,
@@ -28,7 +29,6 @@ from kohort.api.markers import (
     keyed,
 )
 from kohort.api.meta import Time
-from kohort.api.remembering import LONGEST_REMEMBERED, remembered
 from kohort.api.rules import Rule
 from kohort.api.struct import Struct, View
 
@@ -44,42 +44,42 @@ ClusterName = Annotated[str, Bounds(max_length=256)]
 
 
 class TopologyConstraint(Struct):
-    """Pods that must stand together on one level."""
+    """Pods that must be placed in one domain of a level."""
 
     topology: Annotated[str, Bounds(min_length=1, max_length=63)]
     """Node label of the level."""
     size: Positive
-    """How many pods stand together."""
+    """Number of pods per domain."""
 
 
 class TopologyRequest(Struct):
-    """Where the pods of a set want to stand."""
+    """Topology request of a pod set."""
 
     required: TopologyName | None = None
-    """Level on which all pods must stand in one domain."""
+    """Level at which all pods must be in one domain."""
     preferred: TopologyName | None = None
-    """Level on which the pods should stand in one domain, if possible."""
+    """Level at which the pods should be in one domain, if possible."""
     unconstrained: bool | None = None
-    """Any nodes will do, as long as there is room for all pods at once."""
+    """Any nodes, provided that they have capacity for all pods at once."""
     pod_index_label: LabelKey | None = None
-    """Pod label that holds the pod's index in the set."""
+    """Pod label with the index of the pod in the set."""
     sub_group_index_label: LabelKey | None = None
-    """Pod label that holds the index of the pod's group, where the set consists of equal groups."""
+    """Pod label with the index of the pod's group, if the set consists of equal groups."""
     sub_group_count: Count | None = None
     """Number of equal groups in the set."""
     pod_set_group_name: Annotated[str, Bounds(max_length=256)] | None = None
     """Pod sets of the same group get one flavor and one domain."""
     pod_set_slice_required_topology: TopologyName | None = None
-    """Level on which each slice must stand in one domain."""
+    """Level at which each slice must be in one domain."""
     pod_set_slice_size: Positive | None = None
     """Pods per slice."""
     slice_constraints: Annotated[tuple[TopologyConstraint, ...], ATOMIC, Bounds(max_items=3)] = msgspec.field(
         default=(), name="podsetSliceRequiredTopologyConstraints"
     )
-    """Slices within slices, the widest level first."""
+    """Nested slices, the widest level first."""
 
 
-@remembered(4096)
+@cached_calls(4096)
 def _template(raw: bytes) -> QuotaPodTemplate:
     return decode(raw, QuotaPodTemplate)
 
@@ -88,7 +88,7 @@ _OURS = "kueue.x-k8s.io/"
 
 
 def _shortened(raw: bytes) -> bytes:
-    """A template without what no decision needs; as it is where it can't be read, for its reader to say so."""
+    """A template without fields that no decision depends on; unchanged if it cannot be decoded."""
     try:
         whole = decode(raw, QuotaPodTemplate)
     except DecodeError:
@@ -106,18 +106,18 @@ class _Noted(View):
 
 
 class PodSet(Struct, kw_only=True):
-    """Pods of one shape."""
+    """Pods with the same template."""
 
     name: Label = "main"
     """Name of the set, unique in the workload."""
     template: Annotated[msgspec.Raw, Holds(QuotaPodTemplate)]
-    """The pods' template."""
+    """Template of the pods."""
     count: Count = 1
     """Number of pods."""
     min_count: Positive | None = None
-    """Fewest pods with which the workload can start; allows partial admission."""
+    """Minimum number of pods with which the workload can start; enables partial admission."""
     topology_request: TopologyRequest | None = None
-    """Where the pods want to stand."""
+    """Topology request of the pods."""
 
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -129,14 +129,14 @@ class PodSet(Struct, kw_only=True):
     )
 
     def __post_init__(self) -> None:
-        # A decoded Raw keeps the whole message alive; a copy keeps just the template.
+        # A decoded Raw references the whole message; a copy references only the template.
         msgspec.structs.force_setattr(self, "template", self.template.copy())
 
     @property
     def asking(self) -> bytes:
-        """The template as far as decisions depend on it; a long one without labels and annotations of others."""
+        """The template as far as decisions depend on it; a long one without unrelated labels and annotations."""
         raw = bytes(self.template)
-        return raw if len(raw) <= LONGEST_REMEMBERED else _shortened(raw)
+        return raw if len(raw) <= MAX_CACHED_TEXT else _shortened(raw)
 
     @property
     def pod_template(self) -> QuotaPodTemplate:
@@ -150,7 +150,7 @@ class PodSet(Struct, kw_only=True):
 
 
 class PriorityClassRef(Struct):
-    """The class that the priority came from."""
+    """The priority class of a workload."""
 
     group: Literal["kueue.x-k8s.io", "scheduling.k8s.io"]
     """API group of the class."""
@@ -176,34 +176,34 @@ class PriorityClassRef(Struct):
 
 
 class PreemptionGate(Struct):
-    """A gate that keeps the workload from preempting others until it is opened."""
+    """A gate that prevents preemption by the workload until it is open."""
 
     name: Annotated[str, Bounds(min_length=1, max_length=63)]
     """Name of the gate."""
 
 
 class WorkloadDemand(Struct):
-    """What a Workload's spec says alike in both versions."""
+    """Fields of WorkloadSpec that both versions have in common."""
 
     queue_name: Subdomain | None = None
     """LocalQueue of the same namespace."""
     priority: Int32 | None = None
-    """Higher goes first; absent counts as 0."""
+    """Higher values first; absent counts as 0."""
     active: bool = True
-    """False keeps the workload out of the queue, and evicts it if it was admitted."""
+    """False deactivates the workload, and evicts it if it was admitted."""
     maximum_execution_time_seconds: Positive | None = None
-    """Longest time that the workload may be admitted, over all its admissions."""
+    """Maximum execution time, over all admissions of the workload."""
 
 
 class WorkloadSpec(WorkloadDemand):
-    """What wants to run, and in which queue it waits."""
+    """Pods, queue and priority of a workload."""
 
     pod_sets: Annotated[tuple[Annotated[PodSet, ATOMIC], ...], keyed("name"), Bounds(min_items=1, max_items=18)] = ()
-    """The pods, in sets of one shape each."""
+    """The pod sets."""
     priority_class_ref: PriorityClassRef | None = None
-    """Class that the priority came from."""
+    """The priority class."""
     preemption_gates: Annotated[tuple[PreemptionGate, ...], keyed("name"), Bounds(max_items=8)] = ()
-    """Gates that must be open before the workload may preempt others."""
+    """Gates that must be open before the workload may preempt."""
 
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -231,14 +231,14 @@ EXACTLY_ONE_FORM = Rule(
 
 
 class IndividualValues(Struct):
-    """One value per domain, common ends taken out."""
+    """One value per domain, without common prefix and suffix."""
 
     roots: Annotated[tuple[NodeName, ...], ATOMIC, Bounds(min_items=1, max_items=100_000)]
     """The part that differs, one per domain."""
     prefix: NodeName | None = None
-    """What all values begin with."""
+    """Common prefix of all values."""
     suffix: NodeName | None = None
-    """What all values end with."""
+    """Common suffix of all values."""
 
 
 class LevelValues(Struct):
@@ -277,12 +277,12 @@ def _pod_counts_match_domains(part: Any, _old: Any) -> bool:
 
 
 class TopologySlice(Struct):
-    """Domains of an assignment that are written down together."""
+    """Domains of an assignment that are encoded together."""
 
     domain_count: Positive
     """Number of domains."""
     values_per_level: Annotated[tuple[LevelValues, ...], ATOMIC, Bounds(min_items=1, max_items=16)]
-    """The domains' names, level by level."""
+    """The names of the domains, by level."""
     pod_counts: PodCounts
     """Pods per domain."""
 
@@ -308,7 +308,7 @@ def _slices_have_every_level(assignment: Any, _old: Any) -> bool:
 
 
 class TopologyAssignment(Struct):
-    """The domains that the pods of a set were given."""
+    """The domains assigned to the pods of a set."""
 
     levels: Annotated[tuple[LabelKey, ...], ATOMIC, Bounds(min_items=1, max_items=16)]
     """Node labels of the levels, the widest first."""
@@ -329,38 +329,38 @@ class TopologyAssignment(Struct):
 
 
 class PodSetAssignment(Struct):
-    """What a pod set was given at admission."""
+    """The assignment of a pod set."""
 
     name: Label = "main"
     """Name of the pod set."""
     flavors: dict[str, Subdomain] = {}
     """Flavor per resource."""
     resource_usage: ResourceList = {}
-    """Quota that the set takes, all its pods together."""
+    """Quota used by all pods of the set."""
     count: Count | None = None
-    """Pods that were admitted; fewer than asked for with partial admission."""
+    """Number of admitted pods; fewer than requested with partial admission."""
     topology_assignment: TopologyAssignment | None = None
-    """Where the pods stand."""
+    """Topology assignment of the pods."""
     delayed_topology_request: Annotated[str, OneOf(("Pending", "Ready")), Bounds(max_length=7)] | None = None
-    """Pending while the placement waits for an admission check."""
+    """Pending while the topology assignment waits for an admission check."""
 
 
 class Admission(Struct):
-    """The reservation of a workload."""
+    """The quota reservation of a workload."""
 
     cluster_queue: Subdomain = ""
-    """ClusterQueue that holds the reservation."""
+    """ClusterQueue of the reservation."""
     pod_set_assignments: Annotated[tuple[PodSetAssignment, ...], keyed("name"), Bounds(max_items=18)] = ()
     """One per pod set."""
 
 
 class RequeueState(Struct):
-    """Retries after evictions for pods that were not ready in time."""
+    """Requeuing after PodsReady timeouts."""
 
     count: Count | None = None
-    """How often the workload was put back."""
+    """Number of times the workload was requeued."""
     requeue_at: Time | None = None
-    """When it may be admitted again."""
+    """Time from which it may be admitted again."""
 
 
 class ReclaimablePod(Struct):
@@ -373,7 +373,7 @@ class ReclaimablePod(Struct):
 
 
 class PodSetUpdate(Struct):
-    """What an admission check adds to the pods of a set."""
+    """Changes of an admission check to the pods of a set."""
 
     name: Label
     """Name of the pod set."""
@@ -388,53 +388,53 @@ class PodSetUpdate(Struct):
 
 
 class AdmissionCheckState(Struct):
-    """The answer of one admission check."""
+    """State of one admission check."""
 
     name: Annotated[str, Bounds(min_length=1, max_length=316)]
     """Name of the AdmissionCheck."""
     state: Literal["Pending", "Ready", "Retry", "Rejected"]
-    """The answer so far."""
+    """The state."""
     last_transition_time: Time
     """When the state last changed."""
     message: Annotated[str, Bounds(max_length=32768)]
-    """A sentence for people; may be empty."""
+    """A sentence for users; may be empty."""
     requeue_after_seconds: Count | None = None
-    """With Retry: how long to wait before the next try."""
+    """With Retry: delay before the next attempt."""
     retry_count: Count | None = None
-    """How often this check asked for a retry."""
+    """Number of retries that this check requested."""
     pod_set_updates: Annotated[tuple[PodSetUpdate, ...], ATOMIC, Bounds(max_items=18)] = ()
-    """What the pods get when the workload starts."""
+    """Changes to the pods at the start of the workload."""
 
 
 class PodSetRequest(Struct):
-    """Resources that a pod set asked for when it was last considered."""
+    """Requests of a pod set when it was last evaluated."""
 
     name: Label
     """Name of the pod set."""
     resources: ResourceList = {}
-    """Requests of all its pods together."""
+    """Requests of all its pods."""
 
 
 class EvictionCount(Struct):
-    """How often the workload was evicted for one reason."""
+    """Number of evictions for one reason."""
 
     reason: Annotated[str, Bounds(max_length=316)]
     """Reason of the eviction."""
     underlying_cause: Annotated[str, Bounds(max_length=316)]
-    """What lay behind the reason; may be empty."""
+    """Underlying cause of the reason; may be empty."""
     count: Count
-    """How often."""
+    """Number of evictions."""
 
 
 class SchedulingStats(Struct):
-    """The workload's history in numbers."""
+    """Scheduling statistics of the workload."""
 
     evictions: Annotated[tuple[EvictionCount, ...], keyed("reason", "underlyingCause"), Bounds(max_items=256)] = ()
     """Evictions by reason."""
 
 
 class UnhealthyNode(Struct):
-    """A node of the assignment that failed."""
+    """A failed node of the assignment."""
 
     name: NodeName
     """Name of the node."""
@@ -446,20 +446,20 @@ class PreemptionGateState(Struct):
     name: Annotated[str, Bounds(min_length=1, max_length=63)]
     """Name of the gate."""
     position: Literal["Closed", "Open"]
-    """Open lets the workload preempt."""
+    """Open allows preemption."""
     last_transition_time: Time
     """When the position last changed."""
 
 
 class WorkloadProgress(Struct):
-    """What a Workload's status says alike in both versions."""
+    """Fields of WorkloadStatus that both versions have in common."""
 
     requeue_state: RequeueState | None = None
-    """Retries after evictions for pods that were not ready in time."""
+    """Requeuing after PodsReady timeouts."""
     reclaimable_pods: Annotated[tuple[ReclaimablePod, ...], keyed("name"), Bounds(max_items=18)] = ()
     """Pods that no longer need their quota."""
     resource_requests: Annotated[tuple[PodSetRequest, ...], keyed("name"), Bounds(max_items=18)] = ()
-    """Requests last considered while the workload was not admitted."""
+    """Requests when the workload was last evaluated without being admitted."""
 
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -482,26 +482,26 @@ class WorkloadProgress(Struct):
 
 
 class WorkloadStatus(WorkloadProgress):
-    """How far the workload has come."""
+    """State of the workload."""
 
-    conditions: Conditions = ()
+    conditions: ConditionList = ()
     """QuotaReserved, Admitted, Evicted, Finished and others."""
     admission: Admission | None = None
-    """The reservation; absent while the workload waits."""
+    """The quota reservation; absent while the workload is pending."""
     admission_checks: Annotated[tuple[AdmissionCheckState, ...], keyed("name"), Bounds(max_items=8)] = ()
-    """Answers of the admission checks."""
+    """States of the admission checks."""
     accumulated_past_execution_time_seconds: Int32 | None = None
-    """Time that the workload was admitted before the present admission."""
+    """Execution time before the current admission."""
     scheduling_stats: SchedulingStats | None = None
-    """The workload's history in numbers."""
+    """Scheduling statistics of the workload."""
     nominated_cluster_names: Annotated[tuple[ClusterName, ...], ATOMIC, Bounds(max_items=20)] = ()
-    """Worker clusters that the workload is offered to."""
+    """Worker clusters that were nominated for the workload."""
     cluster_name: ClusterName | None = None
-    """Worker cluster that took the workload."""
+    """Worker cluster that the workload was assigned to."""
     unhealthy_nodes: Annotated[tuple[UnhealthyNode, ...], keyed("name"), Bounds(max_items=8)] = ()
-    """Nodes of the assignment that failed."""
+    """Failed nodes of the assignment."""
     preemption_gates: Annotated[tuple[PreemptionGateState, ...], keyed("name"), Bounds(max_items=8)] = ()
-    """State of the gates of the spec."""
+    """States of the preemption gates."""
 
 
 # Rules over spec and status
@@ -533,28 +533,28 @@ def _equal_cel(name: str) -> str:
 
 
 def _unless_true_cel(check: str, condition: str, *whose: str) -> str:
-    """A check that counts while a condition is True; which is looked for last, as that is dear and checks seldom fail.
+    """A check that applies while a condition is True; the condition is evaluated last, because that is expensive.
 
-    An API server judges these rules at every write of a Workload. It makes a map of all fields of an object whenever an
-    expression selects one of them: fewer selections are what saves its CPU, and so the likeliest answer comes first.
-    What can't be selected is no error as long as another part holds.
+    An API server evaluates these rules at every write of a Workload. It converts all fields of an object to a map
+    whenever an expression selects one of them: fewer selections save CPU, so that the most likely result comes first. A
+    selection of an absent field is no error if another operand of the disjunction is true.
     """
     is_true = " && ".join(_true_cel(who, condition) for who in whose)
     return f"{check} || !has(self.spec) || !has(oldSelf.spec) || !({is_true})"
 
 
 def while_reserved_cel(check: str) -> str:
-    """A check that counts while the former object had quota reserved."""
+    """A check that applies while the old object had quota reserved."""
     return _unless_true_cel(check, "QuotaReserved", "oldSelf")
 
 
 def _usual(name: str) -> str:
-    """That a field which is usually there has not changed."""
+    """CEL for an unchanged field that is usually set."""
     return f"{_equal_cel(name)} || {_both_lack_cel(name)}"
 
 
 def _unusual(name: str) -> str:
-    """That a field which is seldom there has not changed."""
+    """CEL for an unchanged field that is rarely set."""
     return f"{_both_lack_cel(name)} || {_equal_cel(name)}"
 
 
@@ -607,7 +607,7 @@ EXECUTION_TIME_IS_FIXED = fixed_while(
 
 
 def when_reserved(check: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """A check that applies only while the former object had quota reserved."""
+    """A check that applies while the old object had quota reserved."""
     return lambda new, old: (
         not ("spec" in new and "spec" in old) or not condition_is_true(old, "QuotaReserved") or check(new, old)
     )
@@ -648,7 +648,7 @@ WORKLOAD_COLUMNS = (
 
 
 class Workload(CustomObject):
-    """A job as the queue sees it: its pods, its queue, its priority, and how far it has come."""
+    """The scheduling unit of a job: its pods, its queue, its priority, and its state."""
 
     info: ClassVar[KindInfo] = KindInfo(
         namespaced("v1beta2", "Workload", "workloads"),
@@ -660,9 +660,9 @@ class Workload(CustomObject):
     )
 
     spec: Annotated[WorkloadSpec, NoSchemaDefault()] = WorkloadSpec()
-    """What wants to run."""
+    """Pods, queue and priority."""
     status: Annotated[WorkloadStatus, NoSchemaDefault()] = WorkloadStatus()
-    """How far it has come."""
+    """State of the workload."""
 
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         ASSIGNS_EVERY_POD_SET,

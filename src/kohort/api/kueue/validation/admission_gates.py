@@ -14,7 +14,7 @@ _URL_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 
 
 def admission_gates(annotations: Mapping[str, str]) -> list[str]:
-    """The gates that hold an object back, in the order written."""
+    """The admission gates of an object, in order."""
     text = annotations.get(ADMISSION_GATED_BY_ANNOTATION, "")
     return [gate.strip() for gate in text.split(",")] if text else []
 

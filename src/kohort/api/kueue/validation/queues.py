@@ -33,12 +33,12 @@ POLICY = SPEC / "concurrentAdmissionPolicy"
 
 
 class QuotaRules(NamedTuple):
-    """What differs between quotas of a ClusterQueue and those of a Cohort."""
+    """Differences between quotas of a ClusterQueue and of a Cohort."""
 
     parent: str
-    """Name of the cohort above; empty without one."""
+    """Name of the parent cohort; empty without one."""
     remedy: str
-    """How to get one."""
+    """How to set it."""
     lending_is_part_of_nominal: bool
 
 
@@ -189,7 +189,7 @@ def flavor_names(spec: ClusterQueueSpec) -> frozenset[str]:
 
 
 def _was_invalid_before(check: AdmissionCheckRule, new: ClusterQueue, old: ClusterQueue, gates: FeatureGates) -> bool:
-    """Whether neither the queue's flavors nor the check's were touched, so that the fault is not this update's."""
+    """Whether neither the flavors of the queue nor those of the check changed, so that the error is not new."""
     if gates.enabled(Gate.RejectUpdatesToCQWithInvalidOnFlavors) or flavor_names(new.spec) != flavor_names(old.spec):
         return False
     strategy = old.spec.admission_checks_strategy

@@ -50,19 +50,19 @@ def workload_errors(workload: Workload, gates: FeatureGates) -> list[FieldError]
 
 
 def missing_admission_errors(workload: Workload) -> list[FieldError]:
-    """A reservation that names no ClusterQueue and flavors (API-60)."""
+    """A reservation without admission (API-60)."""
     if not is_reserved(workload) or workload.status.admission is not None:
         return []
     return [required(ADMISSION, "a workload with QuotaReserved=True needs its admission", "API-60")]
 
 
 def is_reserved(workload: Workload) -> bool:
-    """Whether the workload holds quota."""
+    """Whether the workload has reserved quota."""
     return is_true(workload.status.conditions, "QuotaReserved")
 
 
 def is_elastic(workload: Workload, gates: FeatureGates) -> bool:
-    """Whether the workload may grow and shrink by slices."""
+    """Whether the workload is elastic, by workload slices."""
     wanted = workload.metadata.annotations.get(ELASTIC_JOB_ANNOTATION) == "true"
     return wanted and gates.enabled(Gate.ElasticJobsViaWorkloadSlices)
 
@@ -188,7 +188,7 @@ def _pod_set_names(workload: Workload) -> frozenset[str]:
 # Annotations
 
 JUDGED_ANNOTATIONS = (ADMISSION_GATED_BY_ANNOTATION, PRIORITY_BOOST_ANNOTATION)
-"""Those that a Workload may be refused for by themselves."""
+"""Annotations that are validated independently."""
 _SIGNED_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 

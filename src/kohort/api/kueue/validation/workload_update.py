@@ -47,7 +47,7 @@ def workload_update_errors(new: Workload, old: Workload, gates: FeatureGates) ->
 
 
 def _tolerated(error: FieldError, new: Workload, old: Workload, gates: FeatureGates) -> bool:
-    """Whether an over-limit reclaimable count of an elastic workload stood there before (API-63)."""
+    """Whether an over-limit reclaimable count of an elastic workload is unchanged (API-63)."""
     if error.rule != "API-63" or not is_elastic(new, gates):
         return False
     unchanged = {entry.name for entry in set(new.status.reclaimable_pods) & set(old.status.reclaimable_pods)}
@@ -64,7 +64,7 @@ def _pod_set_errors(new: Workload, old: Workload, gates: FeatureGates) -> Iterat
     for index, (after, before) in enumerate(zip(new.spec.pod_sets, old.spec.pod_sets, strict=True)):
         shrinks = may_shrink and after.count < before.count
         expected = msgspec.structs.replace(before, count=after.count) if shrinks else before
-        # Almost always nothing has changed, and that is told cheaply.
+        # Usually nothing has changed, and this comparison is cheap.
         if after != expected and _content(after) != _content(expected):
             detail = "a pod set can't be changed while quota is reserved"
             yield invalid(POD_SETS / str(index), after.name, detail, "API-66")
@@ -92,7 +92,7 @@ def _amounts(value: Json) -> Json:
 
 
 def _reclaimable_errors(new: Workload, old: Workload, gates: FeatureGates) -> Iterator[FieldError]:
-    """API-67: what was given back stays given back."""
+    """API-67: reclaimed pods are not taken back."""
     after = {entry.name: entry.count for entry in new.status.reclaimable_pods}
     shrunk = scaled_down_pod_sets(new, gates)
     entry: ReclaimablePod
@@ -107,7 +107,7 @@ def _reclaimable_errors(new: Workload, old: Workload, gates: FeatureGates) -> It
 
 
 def scaled_down_pod_sets(workload: Workload, gates: FeatureGates) -> frozenset[str]:
-    """Pod sets of an elastic workload that are smaller than what was admitted (API-67)."""
+    """Pod sets of an elastic workload that are smaller than admitted (API-67)."""
     if not is_elastic(workload, gates):
         return frozenset()
     assignments = workload.status.admission.pod_set_assignments if workload.status.admission else ()
@@ -116,7 +116,7 @@ def scaled_down_pod_sets(workload: Workload, gates: FeatureGates) -> frozenset[s
 
 
 def _admission_errors(new: Workload, old: Workload, gates: FeatureGates) -> Iterator[FieldError]:
-    """API-68: an admission may come and go, never change."""
+    """API-68: an admission can be set or removed, but not changed."""
     before, after = old.status.admission, new.status.admission
     if before is None or after is None:
         return
