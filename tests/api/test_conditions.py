@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from kohort.api.codec import to_json
 from kohort.api.conditions import (
     find,
+    find_in_json,
     is_true,
+    is_true_in_json,
     remove,
     set_condition,
     truncate_message,
@@ -141,3 +143,14 @@ class TestMessages:
 def test_lists_made_by_setting_are_well_formed(changes: list[Condition]) -> None:
     """API-6, API-62."""
     assert validate(to_json({"conditions": made(changes)}), schema_of(AdmissionCheckStatus)) == []
+
+
+def test_conditions_of_json_objects_are_found_by_type() -> None:
+    ready = {"type": "Ready", "status": "True"}
+    pod = {"status": {"conditions": [{"type": "Initialized", "status": "False"}, ready]}}
+    assert find_in_json(pod, "Ready") is ready
+    assert is_true_in_json(pod, "Ready")
+    assert not is_true_in_json(pod, "Initialized")
+    for without in ({}, {"status": None}, {"status": {"conditions": None}}, pod):
+        assert find_in_json(without, "Other") is None
+        assert not is_true_in_json(without, "Other")

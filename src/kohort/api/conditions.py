@@ -4,11 +4,12 @@ A list is an immutable tuple; an update without effect returns the same tuple, s
 to be written.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
 import msgspec
 
+from kohort.api.codec import JsonMapping
 from kohort.api.core.objects import StatusCondition
 from kohort.api.meta import Condition
 
@@ -33,6 +34,21 @@ def is_true(conditions: Iterable[AnyCondition], type_: str) -> bool:
     """Whether the condition is present with status True."""
     found = find(conditions, type_)
     return found is not None and found.status == "True"
+
+
+def find_in_json(obj: JsonMapping, type_: str) -> JsonMapping | None:
+    """The condition of this type in the status of a JSON object, if present."""
+    return next((each for each in _of_json(obj) if each.get("type") == type_), None)
+
+
+def is_true_in_json(obj: JsonMapping, type_: str) -> bool:
+    """Whether the status of a JSON object has the condition with status True."""
+    return any(each.get("type") == type_ and each.get("status") == "True" for each in _of_json(obj))
+
+
+def _of_json(obj: JsonMapping) -> Sequence[JsonMapping]:
+    conditions: Sequence[JsonMapping] = (obj.get("status") or {}).get("conditions") or ()
+    return conditions
 
 
 def set_condition(conditions: Conditions, new: Condition) -> Conditions:

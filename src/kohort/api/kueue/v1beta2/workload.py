@@ -7,6 +7,7 @@ import msgspec
 
 from kohort.api.call_cache import MAX_CACHED_TEXT, cached_calls
 from kohort.api.codec import decode, encode
+from kohort.api.conditions import is_true_in_json
 from kohort.api.core.pods import QuotaPodTemplate, TemplateMeta
 from kohort.api.errors import DecodeError
 from kohort.api.kinds import AGE, CustomObject, KindInfo, PrinterColumn
@@ -507,12 +508,6 @@ class WorkloadStatus(WorkloadProgress):
 # Rules over spec and status
 
 
-def condition_is_true(workload: Any, condition: str) -> bool:
-    """Whether a condition of the JSON object is True."""
-    conditions = workload.get("status", {}).get("conditions", ())
-    return any(entry.get("type") == condition and entry.get("status") == "True" for entry in conditions)
-
-
 def _true_cel(who: str, condition: str) -> str:
     return (
         f"(has({who}.status) && has({who}.status.conditions)"
@@ -566,7 +561,7 @@ def fixed_while(condition: str, name: str, unchanged_cel: str, spec_rule: str, m
         message,
         lambda new, old: (
             not ("spec" in new and "spec" in old)
-            or not (condition_is_true(new, condition) and condition_is_true(old, condition))
+            or not (is_true_in_json(new, condition) and is_true_in_json(old, condition))
             or _member(new, name) == _member(old, name)
         ),
     )
@@ -574,7 +569,7 @@ def fixed_while(condition: str, name: str, unchanged_cel: str, spec_rule: str, m
 
 def _assigns_every_pod_set(workload: Any, _old: Any) -> bool:
     admission = workload.get("status", {}).get("admission")
-    if admission is None or not condition_is_true(workload, "QuotaReserved"):
+    if admission is None or not is_true_in_json(workload, "QuotaReserved"):
         return True
     return len(admission.get("podSetAssignments", ())) == len(_member(workload, "podSets") or ())
 
@@ -609,7 +604,7 @@ EXECUTION_TIME_IS_FIXED = fixed_while(
 def when_reserved(check: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     """A check that applies while the old object had quota reserved."""
     return lambda new, old: (
-        not ("spec" in new and "spec" in old) or not condition_is_true(old, "QuotaReserved") or check(new, old)
+        not ("spec" in new and "spec" in old) or not is_true_in_json(old, "QuotaReserved") or check(new, old)
     )
 
 
