@@ -40,7 +40,7 @@ def test_the_help_has_examples() -> None:
         (("--labels", "rack=r{0..3"), '"r{0..3": unmatched brace'),
         (("--capacity", "cpu=lots"), "capacity[cpu]: Invalid value"),
         (("--file", "/no/such/file"), "/no/such/file: cannot read file"),
-        (("--kubeconfig", "/no/such/file"), "/no/such/file does not exist"),
+        (("--kubeconfig", "/no/such/file"), "no kubeconfig found at /no/such/file"),
     ],
 )
 def test_a_mistake_is_told_in_one_line(
