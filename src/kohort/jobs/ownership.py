@@ -13,7 +13,6 @@ from kohort.api.errors import ApiError
 from kohort.api.meta import LabelSelector
 from kohort.api.resource import GroupKind, Resource
 from kohort.api.selectors import compile_selector
-from kohort.api.unsupported import GroupKind
 from kohort.jobs.objects import controller_owner, labels
 from kohort.jobs.registry import group_kind
 from kohort.kube.access_reviews import AccessAttributes, AccessReviewer, AuthenticatedUser
