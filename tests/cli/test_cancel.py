@@ -35,14 +35,14 @@ def test_a_rehearsal_deletes_nothing(queues: Cluster, fresh: str) -> None:
 
 def test_a_finished_job_is_called_so(queues: Cluster, fresh: str) -> None:
     queues.kohort("submit", "-q", "team-a", "--cpu", "1", "--name", fresh, "--wait", "--", "true")
-    assert queues.kohort("cancel", fresh).out == f"job.batch/{fresh} deleted (it had finished)\n"
+    assert queues.kohort("cancel", fresh).out == f"job.batch/{fresh} deleted (already finished)\n"
 
 
 def test_a_pod_of_a_job_is_not_what_is_meant(queues: Cluster, fresh: str) -> None:
     queues.kohort("submit", "-q", "team-a", "--cpu", "1", "--name", fresh, "--wait", "--", "true")
     pod = next(name for name in queues.names(Pod.resource) if name.startswith(f"{fresh}-"))
     answer = queues.kohort("cancel", pod)
-    assert (answer.code, f"pod/{pod} belongs to Job {fresh}: name that" in answer.err) == (2, True)
+    assert (answer.code, f"pod/{pod} belongs to Job {fresh}: specify that" in answer.err) == (2, True)
 
 
 def test_a_whole_queue_is_asked_about(queues: Cluster, fresh: str) -> None:
@@ -61,10 +61,10 @@ def test_a_whole_queue_is_asked_about(queues: Cluster, fresh: str) -> None:
 
 
 def test_names_and_all_of_them_contradict_each_other(queues: Cluster) -> None:
-    assert "give names, or --all" in queues.kohort("cancel").err
-    assert "give names or --all, not both" in queues.kohort("cancel", "a", "--all").err
-    assert "-q goes with --all" in queues.kohort("cancel", "a", "-q", "team-a").err
-    assert "no LocalQueue 'team-aa'" in queues.kohort("cancel", "--all", "-q", "team-aa").err
+    assert "specify names or --all" in queues.kohort("cancel").err
+    assert "names and --all are mutually exclusive" in queues.kohort("cancel", "a", "--all").err
+    assert "-q requires --all" in queues.kohort("cancel", "a", "-q", "team-a").err
+    assert "LocalQueue 'team-aa' not found" in queues.kohort("cancel", "--all", "-q", "team-aa").err
 
 
 def test_a_group_of_pods_goes_together(queues: Cluster, fresh: str) -> None:

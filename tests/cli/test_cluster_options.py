@@ -126,7 +126,7 @@ def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
 
 @pytest.mark.parametrize(
     ("ended", "how"),
-    [(None, "ended without being stopped"), (CleanShutdown(now()), "is stopped")],
+    [(None, "ended unexpectedly"), (CleanShutdown(now()), "is stopped")],
     ids=["killed", "stopped"],
 )
 async def test_a_cluster_of_this_machine_that_does_not_run_is_told_as_such(
@@ -136,7 +136,7 @@ async def test_a_cluster_of_this_machine_that_does_not_run_is_told_as_such(
     claim = ClusterLock.take(cluster_directory("lab"))
     claim.release()
     claim.write(ClusterRun(pid=1, since=now(), url=server, ended=ended))
-    with pytest.raises(ApiError, match=f"cluster lab at {server} {how}: `kohort up -d --name lab` starts it again"):
+    with pytest.raises(ApiError, match=f"cluster lab at {server} {how}: start it with `kohort up -d --name lab`"):
         async with running_client(ClusterOptions(write_kubeconfig(home / "config", server)).access()) as client:
             await client.get_json("/version")
 

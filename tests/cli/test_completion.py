@@ -95,11 +95,11 @@ def test_the_plugin_is_the_same_under_another_name() -> None:
 
 def test_kubectl_is_told_how_a_line_may_go_on(capsys: pytest.CaptureFixture[str]) -> None:
     plugin.print_completions(plugin.plugin, ["ho"])
-    assert capsys.readouterr().out == "hold\tHold jobs back, or whole queues.\n:4\n"
+    assert capsys.readouterr().out == "hold\tHold jobs or queues\n:4\n"
     plugin.print_completions(kueuectl, ["list", "cl"])
     assert capsys.readouterr().out == "clusterqueue\tList ClusterQueues.\n:4\n"
     plugin.print_completions(plugin.plugin, [])
-    assert "submit\tQueue a command as a Job.\n" in capsys.readouterr().out
+    assert "submit\tSubmit a command as a Job\n" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl here")
@@ -110,4 +110,4 @@ def test_kubectl_finds_the_plugin(queues: Cluster, tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "KUBECONFIG": str(queues.kubeconfig)}
     line = ["kubectl", "kohort", "submit", "-q", "taem-a", "--cpu", "1", "--", "true"]
     done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=60)
-    assert "kubectl kohort: error: no LocalQueue 'taem-a'" in done.stderr
+    assert "kubectl kohort: error: LocalQueue 'taem-a' not found" in done.stderr

@@ -62,7 +62,7 @@ def test_several_kinds_can_be_chosen() -> None:
 def test_an_unknown_kind_is_answered_with_the_known_ones() -> None:
     result = kohort("--kind", "Queue", "--kind", "Clusterqueu")
     assert result.exit_code == 2
-    assert "no kind clusterqueu" in result.stderr
+    assert "unknown kind clusterqueu" in result.stderr
     assert "AdmissionCheck, ClusterQueue, Cohort" in result.stderr
 
 

@@ -65,14 +65,14 @@ async def test_two_teams_borrow_give_back_and_finish(tmp_path: Path) -> None:
         assert process.stdout is not None
         text = (await process.stdout.read()).decode()
         assert await process.wait() == 0
-    borrowed, rest = text.partition("product queues two jobs")[::2]
+    borrowed, rest = text.partition("product submits two jobs")[::2]
     given_back, borrowed_again = rest.partition("The jobs of product finish.")[::2]
-    assert borrowed.count(" starts\n") == 4
-    assert "research/train-5   waits" in borrowed
-    assert given_back.count("stops, gives its quota back and waits again") == 2
-    assert (given_back.count(" starts\n"), given_back.count(" is finished\n")) == (2, 0)
-    assert (borrowed_again.count(" starts\n"), borrowed_again.count(" is finished\n")) == (3, 7)
-    assert "All seven jobs are finished." in borrowed_again
+    assert borrowed.count(" admitted, starting\n") == 4
+    assert "research/train-5   queued" in borrowed
+    assert given_back.count("preempted, back in the queue") == 2
+    assert (given_back.count(" admitted, starting\n"), given_back.count(" finished\n")) == (2, 0)
+    assert (borrowed_again.count(" admitted, starting\n"), borrowed_again.count(" finished\n")) == (3, 7)
+    assert "All seven jobs have finished." in borrowed_again
     assert left_behind(tmp_path) == []
 
 
@@ -84,14 +84,14 @@ async def test_nothing_stays_when_it_is_stopped_half_way(tmp_path: Path, number:
         process.send_signal(number)
         rest = await process.stdout.read()  # type: ignore[union-attr]
         assert await process.wait() == 130
-    assert b"stopped; the cluster, its jobs and its files are removed\n" in rest
+    assert b"stopped; cluster, jobs and files removed\n" in rest
     assert left_behind(tmp_path) == []
 
 
 async def test_what_a_killed_demo_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
     async with asyncio.timeout(PATIENCE):
         killed = await start(tmp_path)
-        await told(killed, "starts")
+        await told(killed, "admitted, starting")
         killed.kill()
         await killed.wait()
         assert left_behind(tmp_path) != []

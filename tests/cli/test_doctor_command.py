@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from insight.clinic import GPU, cluster_queue, flavor, job, local_queue, node, quota, snapshot, workload
 from kohort.cli import doctor as command
 from kohort.cli.main import cli
-from kohort.insight.doctor.model import AffectedObject, Finding, Subject
+from kohort.insight.doctor.model import AffectedObject, DoctorFinding, Subject
 from kohort.insight.doctor.runner import CHECKS, run_checks
 from kohort.insight.listing import IncompleteKind
 from kohort.insight.snapshot import Snapshot
@@ -43,7 +43,7 @@ def doctor(monkeypatch: pytest.MonkeyPatch) -> Doctor:
         async def look(_where: object) -> Snapshot:
             return seen
 
-        monkeypatch.setattr(command, "_look", look)
+        monkeypatch.setattr(command, "_take", look)
         return CliRunner().invoke(cli, ["doctor", *arguments], prog_name="kohort")
 
     return run
@@ -55,7 +55,7 @@ def test_the_help_has_examples(doctor: Doctor) -> None:
 
 def test_a_healthy_cluster_is_one_line(doctor: Doctor) -> None:
     result = doctor(WELL)
-    assert (result.exit_code, result.output) == (0, f"✓ nothing found by {len(CHECKS)} checks\n")
+    assert (result.exit_code, result.output) == (0, f"✓ no findings ({len(CHECKS)} checks)\n")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_machines_get_everything(doctor: Doctor) -> None:
 
 def test_people_get_the_first_ten_of_each(doctor: Doctor) -> None:
     said = doctor(ILL).output
-    assert said.count("64 pods ask for 64 nvidia.com/gpu") == 10
+    assert said.count("64 pods request 64 nvidia.com/gpu") == 10
     assert "and 2 more; -o json lists all" in said
 
 
@@ -110,9 +110,9 @@ def test_the_list_names_every_check(doctor: Doctor) -> None:
 def test_what_could_not_be_seen_is_told(doctor: Doctor) -> None:
     refusal = 'nodes is forbidden: User "ann" cannot list resource "nodes"'
     said = doctor(snapshot(unseen=[IncompleteKind("Node", refusal), IncompleteKind("Job", "no", seen_in="lab")])).output
-    assert f"you may not see every Node, not at all: {refusal}" in said
-    assert "you may not see every Job, only in namespace lab: no" in said
-    assert "left out for that: flavor-without-nodes, " in said
+    assert f"cannot list all Node objects: {refusal}" in said
+    assert "cannot list all Job objects (listed in namespace lab only): no" in said
+    assert "skipped checks: flavor-without-nodes, " in said
 
 
 @pytest.mark.parametrize("width", [80, 160])
@@ -125,13 +125,13 @@ def test_it_looks_as_it_did(doctor: Doctor, monkeypatch: pytest.MonkeyPatch, wid
 
 def test_colours_go_by_severity() -> None:
     lines = list(command._lines(run_checks(ILL), Screen(80, 50, COLOURED, UNICODE)))
-    assert lines[0].startswith("\x1b[31merror: \x1b[0m\x1b[1ma LocalQueue")
+    assert lines[0].startswith("\x1b[31merror: \x1b[0m\x1b[1mLocalQueue references")
     assert any(line.startswith("\x1b[36mhint: \x1b[0m") for line in lines)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_no_line_is_longer_than_the_screen(width: int) -> None:
     for check in CHECKS:
-        finding = Finding(check, AffectedObject(Subject("Job", "j", "default"), "words " * 30, "words " * 30))
+        finding = DoctorFinding(check, AffectedObject(Subject("Job", "j", "default"), "words " * 30, "words " * 30))
         for line in command._group(check, [finding], Screen(width, 50, glyphs=UNICODE)):
             assert len(line) <= width

@@ -36,14 +36,14 @@ def test_what_happened_to_a_job_is_told_also_when_it_was_deleted(queues: Cluster
     queues.until(lambda: queues.kohort("events", fresh), is_whole)
     queues.kohort("cancel", fresh)
     answer = queues.kohort("events", fresh)
-    assert answer.err == f"{fresh} is gone; what happened to it is known for about an hour\n"
+    assert answer.err == f"{fresh} was deleted; its events expire after one hour\n"
     objects = {line.split()[3].partition("/")[0] for line in answer.out.splitlines()[1:]}
     assert {"job", "workload", "pod"} <= objects
 
 
 def test_a_name_of_which_nobody_ever_heard_is_told(queues: Cluster) -> None:
     answer = queues.kohort("events", "never-there")
-    assert (answer.code, "no Job or Workload 'never-there'" in answer.err) == (2, True)
+    assert (answer.code, "Job or Workload 'never-there' not found" in answer.err) == (2, True)
 
 
 def test_without_a_name_what_kohort_did_and_nothing_else(queues: Cluster, fresh: str) -> None:
@@ -77,12 +77,12 @@ def test_watching_goes_on(queues: Cluster, fresh: str) -> None:
 
 def test_where_nothing_happened(queues: Cluster) -> None:
     answer = queues.kohort("events", "-n", "kube-system")
-    assert answer == Answer(0, "", "no events: they are kept for about an hour\n")
+    assert answer == Answer(0, "", "No events found (events expire after one hour)\n")
 
 
 def test_contradictions_are_told(queues: Cluster) -> None:
-    assert "leave -A out" in queues.kohort("events", "x", "-A").err
-    assert "-w prints lines" in queues.kohort("events", "-w", "-o", "json").err
+    assert "-A cannot be combined with a name" in queues.kohort("events", "x", "-A").err
+    assert "-w supports table output only" in queues.kohort("events", "-w", "-o", "json").err
 
 
 # Pure

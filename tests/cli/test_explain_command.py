@@ -38,7 +38,7 @@ async def test_a_job_its_pod_and_its_workload_lead_to_the_same_story(tmp_path: P
 async def test_containers_that_could_not_be_started_are_shown(tmp_path: Path) -> None:
     reason = {"exitCode": 128, "reason": "StartError", "message": "container c has no command"}
     status = {"phase": "Failed", "containerStatuses": [{"name": "c", "state": {"terminated": reason}}]}
-    shown = "Container c of pod etl-x7k2p could not be started (StartError): container c has no command"
+    shown = "Container c of pod etl-x7k2p failed to start (StartError): container c has no command"
     async with job_house() as home, shell(home.cluster, tmp_path) as user:
         await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), batch_job("etl", "lq"))
         await home.create(batch_job("free", ""))
@@ -55,7 +55,7 @@ async def test_containers_that_could_not_be_started_are_shown(tmp_path: Path) ->
     assert shown in by_job.lines, by_job.out
     assert shown in by_pod.lines
     assert data["notes"] == [shown]
-    assert any("pod free-b8vq4 could not be started" in line for line in free.lines)
+    assert any("pod free-b8vq4 failed to start" in line for line in free.lines)
 
 
 async def test_who_may_not_list_pods_gets_the_rest(tmp_path: Path) -> None:
@@ -86,10 +86,10 @@ async def test_a_job_that_is_not_queued_says_why_and_what_to_do(tmp_path: Path) 
         await cluster.create(batch_job("free", ""))
         await cluster.create(batch_job("astray", "taem-a"))
         free, astray = await user.run("explain", "free"), await user.run("explain", "astray")
-    assert "It is not queued: it has no label kueue.x-k8s.io/queue-name" in free.out
+    assert "Not queued: it has no label kueue.x-k8s.io/queue-name" in free.out
     assert "available: team-a" in free.out
-    assert "It names LocalQueue taem-a, but no Workload stands for it." in astray.out
-    assert "There is no LocalQueue taem-a in namespace default: did you mean team-a?" in astray.out
+    assert "It references LocalQueue taem-a, but has no Workload." in astray.out
+    assert "LocalQueue taem-a not found in namespace default: did you mean team-a?" in astray.out
 
 
 async def test_a_mistyped_name_leads_to_the_one_meant(tmp_path: Path) -> None:

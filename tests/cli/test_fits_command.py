@@ -28,17 +28,17 @@ async def offline(folder: Path, *objects: Object, arguments: tuple[str, ...] = (
 async def test_yes_is_0_and_no_is_1(tmp_path: Path) -> None:
     yes, no = await offline(tmp_path, batch_job("a", "lq", "4")), await offline(tmp_path, batch_job("a", "lq", "5"))
     assert (yes.code, no.code, yes.err, no.err) == (0, 1, "", "")
-    assert yes.out.splitlines()[1] == "  Would start now in LocalQueue lq of namespace default."
-    assert "Would not start now" in no.out
+    assert yes.out.splitlines()[1] == "  Would be admitted now in LocalQueue lq of namespace default."
+    assert "Would not be admitted now" in no.out
     assert "It requests more than the queue can ever provide" in no.out
-    assert "What would let it in" in no.out
+    assert "What would admit it" in no.out
 
 
 async def test_what_cannot_be_told_is_2(tmp_path: Path) -> None:
     ended = await offline(tmp_path, batch_job("a", ""), batch_job("b", "lq"))
     assert ended.code == 2
-    assert "It names no queue" in ended.out
-    assert "Would start now" in ended.out
+    assert "No queue specified" in ended.out
+    assert "Would be admitted now" in ended.out
 
 
 async def test_other_kinds_are_passed_over(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ async def test_other_kinds_are_passed_over(tmp_path: Path) -> None:
     alone = await offline(tmp_path, service)
     assert (alone.code, alone.err) == (
         2,
-        "kohort: error: nothing to judge: give a Job, another kind that is queued, or a Workload\n",
+        "kohort: error: no jobs found: specify a Job, another supported kind, or a Workload\n",
     )
 
 
@@ -84,4 +84,4 @@ async def test_who_may_not_see_the_queues_cannot_be_told(tmp_path: Path) -> None
     async with kueue_cluster() as cluster, shell(cluster, tmp_path, somebody()) as user:
         ended = await user.run("fits", "-f", written(tmp_path / "job.yaml", batch_job("a", "lq", "4")))
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "can't tell without seeing every " in ended.err
+    assert "cannot evaluate without listing all " in ended.err

@@ -61,19 +61,19 @@ def test_bytes_go_through_as_they_are(queues: Cluster, fresh: str) -> None:
 def test_a_container_that_is_not_there_is_told(queues: Cluster, fresh: str, follow: tuple[str, ...]) -> None:
     run_job(queues, fresh, "true")
     answer = queues.kohort("logs", fresh, "-c", "sidecar", *follow)
-    assert "has no container 'sidecar': there is main" in answer.err
+    assert "container 'sidecar' not found in pod" in answer.err
 
 
 def test_an_index_that_no_pod_has_is_told(queues: Cluster, fresh: str) -> None:
     run_job(queues, fresh, "true", "--parallel", "2", "--indexed")
     answer = queues.kohort("logs", fresh, "--index", "2")
-    assert (answer.code, f"job.batch/{fresh} has no index 2: there is 0 to 1" in answer.err) == (2, True)
+    assert (answer.code, f"index 2 of job.batch/{fresh} not found: available: 0 to 1" in answer.err) == (2, True)
 
 
 def test_a_job_without_numbers_has_no_index(queues: Cluster, fresh: str) -> None:
     run_job(queues, fresh, "true")
     answer = queues.kohort("logs", fresh, "--index", "0")
-    assert (answer.code, "does not number its pods: leave --index out" in answer.err) == (2, True)
+    assert (answer.code, "is not an Indexed Job: omit --index" in answer.err) == (2, True)
 
 
 def test_following_prints_lines_as_they_come_and_ends_with_the_job(queues: Cluster, fresh: str, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_following_prints_lines_as_they_come_and_ends_with_the_job(queues: Clust
 def test_what_waits_has_no_pods_and_leads_to_its_explanation(queues: Cluster, fresh: str) -> None:
     waiting(queues, fresh)
     answer = queues.kohort("logs", fresh)
-    said = f"job.batch/{fresh} has no pods: it waits; `kohort explain {fresh}` says for what\n"
+    said = f"job.batch/{fresh} has no pods yet: pending (see `kohort explain {fresh}`)\n"
     assert answer == Answer(0, "", said)
 
 
@@ -108,7 +108,7 @@ def test_a_workload_that_nobody_owns_has_no_pods_to_show(queues: Cluster, fresh:
     pod_sets = [{"name": "main", "count": 1, "template": template}]
     queues.create(kueue("Workload", fresh, {"queueName": "team-b", "podSets": pod_sets}, "default"))
     answer = queues.kohort("logs", fresh)
-    assert (answer.code, "does not say which pods are its own" in answer.err) == (2, True)
+    assert (answer.code, "has no pod selector" in answer.err) == (2, True)
 
 
 def test_names_that_stand_for_nothing_are_told(queues: Cluster, fresh: str) -> None:

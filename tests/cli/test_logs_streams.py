@@ -115,7 +115,7 @@ async def test_a_stream_that_never_holds_is_given_up_and_told() -> None:
     api = LogApi()
     api.pod("a", *[Stream([BREAK]) for _ in range(9)])
     api.pod("b", Stream([line(1, "fine")]))
-    assert await followed(api) == ("fine\n", ["log of pod a: the connection broke off"])
+    assert await followed(api) == ("fine\n", ["reading log of pod a failed: the connection broke off"])
     assert len(api.asked()) == 6
 
 

@@ -15,7 +15,7 @@ def test_a_job_that_waits_moves_with_its_workload(queues: Cluster, fresh: str) -
     )
     assert queues.get(JOB, fresh)["metadata"]["labels"][QUEUE_NAME_LABEL] == "team-c"
     queues.until(lambda: queues.get(WORKLOAD, workload)["spec"]["queueName"], lambda queue: queue == "team-c")
-    assert queues.kohort("move", fresh, "--to", "team-c").out == f"job.batch/{fresh} is in team-c already\n"
+    assert queues.kohort("move", fresh, "--to", "team-c").out == f"job.batch/{fresh} is already in team-c\n"
 
 
 def test_a_job_moves_into_quota_and_runs(queues: Cluster, fresh: str) -> None:
@@ -31,8 +31,8 @@ def test_a_job_that_runs_stays_and_says_how_it_could_move(queues: Cluster, fresh
     answer = queues.kohort("move", fresh, "--to", "team-b")
     assert (answer.code, answer.err) == (
         2,
-        f"kohort: error: job.batch/{fresh} has quota of two-cpus and can't move while it has:"
-        f" `kohort hold {fresh}` stops it, then `kohort move {fresh} --to team-b` and `kohort resume {fresh}`\n",
+        f"kohort: error: job.batch/{fresh} has reserved quota in two-cpus: stop it first with"
+        f" `kohort hold {fresh}`, then run `kohort move {fresh} --to team-b` and `kohort resume {fresh}`\n",
     )
     (tmp_path / "go").touch()
 
@@ -43,10 +43,13 @@ def test_the_way_that_it_says_is_open(queues: Cluster, fresh: str) -> None:
     queues.kohort("hold", fresh)
     moved = queues.until(lambda: queues.kohort("move", fresh, "--to", "team-b"), lambda answer: answer.code == 0)
     assert moved.out == f"job.batch/{fresh} moved from team-a to team-b\n"
-    assert queues.kohort("resume", fresh).out == f"job.batch/{fresh} queued again in team-b\n"
+    assert queues.kohort("resume", fresh).out == f"job.batch/{fresh} resumed in queue team-b\n"
     assert queues.get(WORKLOAD, workload_of(queues, fresh))["spec"]["queueName"] == "team-b"
 
 
 def test_the_queue_must_be_there(queues: Cluster, fresh: str) -> None:
     answer = queues.kohort("move", fresh, "--to", "team-x")
-    assert (answer.code, "no LocalQueue 'team-x' in namespace default: did you mean team-" in answer.err) == (2, True)
+    assert (answer.code, "LocalQueue 'team-x' not found in namespace default: did you mean team-" in answer.err) == (
+        2,
+        True,
+    )

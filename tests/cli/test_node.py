@@ -55,12 +55,12 @@ def test_a_mistake_is_told_in_one_line(
 
 def test_a_count_and_a_file_contradict_each_other() -> None:
     result = kohort("--count", "1", "--file", "nodes.yaml")
-    assert (result.exit_code, "give --count or --file, not both" in result.output) == (2, True)
+    assert (result.exit_code, "--count and --file are mutually exclusive" in result.output) == (2, True)
 
 
 def test_a_machine_is_one_node() -> None:
     result = kohort("--count", "2", "--runtime", "process")
-    assert (result.exit_code, "this machine is the node" in result.output) == (2, True)
+    assert (result.exit_code, "uses this machine as the node" in result.output) == (2, True)
 
 
 def test_a_server_that_is_not_there_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +89,7 @@ async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None
         async with asyncio.timeout(PATIENCE):
             _, told = await process.communicate()
     assert process.returncode == 2
-    assert told.decode().startswith(f"kohort: error: {server.url} does not know you: check the credentials of ")
+    assert told.decode().startswith(f"kohort: error: not authenticated at {server.url}: check the credentials in ")
     assert told.count(b"\n") == 1
 
 
@@ -120,7 +120,7 @@ class Served:
         )
         self._processes.append(process)
         assert process.stdout is not None
-        assert b"Ctrl-C stops" in await process.stdout.readline()
+        assert b"press Ctrl-C to stop" in await process.stdout.readline()
         return process
 
     async def end(self) -> None:

@@ -65,11 +65,11 @@ def drawn(found: QueueListing, width: int | None, output: OutputFormat | None = 
 
 def test_at_80_columns_only_what_is_long_is_cut() -> None:
     assert drawn(BOTH, 80) == [
-        "QUEUE   WAITING         #  PRIO  ASKS                  AGE  WHY",
+        "QUEUE   PENDING         #  PRIO  REQUESTS              AGE  REASON",
         "team-a  train-llama-7b  1   100  8 cpu, 32Gi mem, 2 …   3m  2 more gpu needed i…",
         "",
-        "QUEUE    RUNNING   PRIO   HOLDS      FLAVOR    FOR   STATE",
-        "team-a   etl          0   500m cpu   a100     120m   admitted",
+        "QUEUE    RUNNING   PRIO   USAGE      FLAVOR   DURATION   STATE",
+        "team-a   etl          0   500m cpu   a100         120m   admitted",
     ]
 
 
@@ -88,10 +88,8 @@ def test_wide_shows_workloads_both_places_and_whole_names() -> None:
 
 
 def test_nothing_to_show_says_where_was_looked() -> None:
-    assert drawn(QueueListing((), (), {ObjectKey("ml", "team-a"): "gpus"}), 80) == [
-        "Nobody waits and nobody runs in team-a"
-    ]
-    assert drawn(QueueListing((), ()), 80) == ["There is no LocalQueue here: see -A for other namespaces"]
+    assert drawn(QueueListing((), (), {ObjectKey("ml", "team-a"): "gpus"}), 80) == ["No workloads found in team-a"]
+    assert drawn(QueueListing((), ()), 80) == ["No LocalQueues found (try -A for all namespaces)"]
 
 
 async def test_everybody_in_the_namespace_is_shown(tmp_path: Path) -> None:
@@ -139,9 +137,9 @@ async def test_a_mistyped_queue_leads_to_the_one_meant(tmp_path: Path) -> None:
         queue, behind = await user.run("queue", "taem-a"), await user.run("queue", "--cluster-queue", "gpu")
     assert (queue.code, queue.err) == (
         2,
-        "kohort: error: no LocalQueue taem-a in namespace default: did you mean team-a?\n",
+        "kohort: error: LocalQueue taem-a not found in namespace default: did you mean team-a?\n",
     )
-    assert behind.err == "kohort: error: no LocalQueue of ClusterQueue gpu: did you mean gpus?\n"
+    assert behind.err == "kohort: error: no LocalQueue references ClusterQueue gpu: did you mean gpus?\n"
 
 
 async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None:
@@ -150,7 +148,7 @@ async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None
         async with following(user) as process:
             assert await process.wait() == 2, "and does not wait for ever to see what is never shown"
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert 'does not let you: workloads.kueue.x-k8s.io is forbidden: User "ann" cannot list' in ended.err
+    assert 'workloads.kueue.x-k8s.io is forbidden: User "ann" cannot list' in ended.err
 
 
 async def test_a_batch_user_sees_the_own_namespace(tmp_path: Path) -> None:

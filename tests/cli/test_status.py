@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from kohort.cli.main import cli
-from kohort.cli.status import lines_of
+from kohort.cli.status import table_lines
 from kohort.local.cluster_list import ClusterStats, ListedCluster
 from kohort.local.directories import ClusterDirectory, cluster_directory
 from kohort.local.runs import CleanShutdown, ClusterLock, ClusterRun, ClusterState, ClusterStatus, PodsAfterStop, now
@@ -24,7 +24,7 @@ def running(name: str) -> ListedCluster:
 
 
 def test_on_a_wide_screen_everything_is_there() -> None:
-    assert lines_of([running("lab")], NOW, Screen(120)) == [
+    assert table_lines([running("lab")], NOW, Screen(120)) == [
         "NAME   STATE     ADDRESS                   CONTEXT      SINCE   NODES   RUNNING   PENDING",
         "lab    Running   https://127.0.0.1:46361   kohort-lab      4m       1         2         7",
     ]
@@ -39,11 +39,11 @@ def test_how_to_start_it_again_is_said_as_a_person_types_it(
     claim.release()
     claim.write(ClusterRun(pid=1, since=now(), keeps=keeps))
     result = CliRunner().invoke(cli, ["status"], prog_name="kohort")
-    assert result.stderr.endswith(f"and `kohort up -d --name lab{more}` starts it again\n")
+    assert result.stderr.endswith(f"; start it with `kohort up -d --name lab{more}`\n")
 
 
 def test_on_a_narrow_screen_the_address_is_whole_and_the_context_left_out() -> None:
-    lines = lines_of([running("lab")], NOW, Screen(80))
+    lines = table_lines([running("lab")], NOW, Screen(80))
     assert lines[1].startswith("lab    Running   https://127.0.0.1:46361")
     assert (max(map(len, lines)) <= 80, "CONTEXT" in lines[0]) == (True, False)
 
@@ -54,23 +54,23 @@ def test_on_a_narrow_screen_the_address_is_whole_and_the_context_left_out() -> N
         (ClusterRun(pid=1, since=now(), ended=CleanShutdown(now(), 0)), ""),
         (
             ClusterRun(pid=1, since=now(), ended=CleanShutdown(now(), 2)),
-            "lab: 2 running pods go on, and the next start finds them\n",
+            "lab: 2 pods left running\n",
         ),
         (
             ClusterRun(pid=1, since=now(), ended=CleanShutdown(now(), 2), boot="another"),
-            "lab: the machine was restarted since, so pods that ran are gone: the next start says so\n",
+            "lab: machine rebooted since, so running pods are lost\n",
         ),
         (
             ClusterRun(pid=1, since=now(), pods=PodsAfterStop.SIMULATED),
-            "lab: it ended without being stopped; its pods were simulated; ",
+            "lab: ended unexpectedly; pods are simulated; ",
         ),
         (
             ClusterRun(pid=1, since=now()),
-            "lab: it ended without being stopped; pods that ran go on, and the next start ",
+            "lab: ended unexpectedly; pods are left running and adopted at the next start",
         ),
         (
             ClusterRun(pid=1, since=now(), keeps=False),
-            "lab: it ended without being stopped; pods that ran go on until its next",
+            "lab: ended unexpectedly; pods are left running and terminated at the next start",
         ),
     ],
 )

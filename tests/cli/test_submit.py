@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cli.clusters import JOB, Answer, Cluster, local_queue, run
 from kohort.api.names import check_label
 from kohort.cli.job_builder import (
-    LONGEST_NAME,
+    MAX_NAME,
     JobArguments,
     JobShape,
     PodResources,
@@ -71,7 +71,7 @@ def test_a_script_in_quotes_is_called_after_its_shell() -> None:
 def test_whatever_the_command_its_name_is_one_that_a_server_takes(command: list[str]) -> None:
     name = name_after(command)
     assert check_label(name) is None
-    assert len(name) <= LONGEST_NAME
+    assert len(name) <= MAX_NAME
 
 
 def test_a_manifest_says_nothing_of_suspension() -> None:
@@ -171,7 +171,7 @@ def test_what_asks_for_nothing_is_told_that_no_quota_counts() -> None:
     assert answer == Answer(
         0,
         "job.batch/true-… created (client dry run)\n",
-        "it asks for nothing, so that no quota counts: give --cpu, --memory or --gpus\n",
+        "no resources requested, so no quota is used: set --cpu, --memory or --gpus\n",
     )
 
 
@@ -181,15 +181,15 @@ def test_what_asks_for_nothing_is_told_that_no_quota_counts() -> None:
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        (JobArguments((), "default"), "no command: write it after --"),
+        (JobArguments((), "default"), "no command specified: append it after --"),
         (JobArguments(("true",), "default", name="Bad_Name"), "--name 'Bad_Name' is malformed"),
         (
             JobArguments(("true",), "default", amounts=PodResources(cpu="lots")),
-            "--cpu 'lots' is no amount: write 8, 0.5 or 500m",
+            "--cpu: invalid quantity 'lots': use 8, 0.5 or 500m",
         ),
-        (JobArguments(("true",), "default", amounts=PodResources(memory="8 GB")), "--memory '8 GB' is no amount"),
+        (JobArguments(("true",), "default", amounts=PodResources(memory="8 GB")), "--memory: invalid quantity '8 GB'"),
         (JobArguments(("true",), "default", amounts=PodResources(gpu_resource="a b")), "--gpu-resource 'a b'"),
-        (JobArguments(("true",), "default", max_seconds=0), "--max-time must be more than nothing"),
+        (JobArguments(("true",), "default", max_seconds=0), "--max-time must be greater than 0"),
         (JobArguments(("true",), "default", shape=JobShape(4, 2)), "--completions 2 is less than --parallel 4"),
         (JobArguments(("true",), "default", labels={"a b": "c"}), "--label 'a b'"),
     ],
@@ -203,9 +203,9 @@ def test_a_wish_that_makes_no_job_is_told_by_its_option(wish: JobArguments, why:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--max-time", "soon", "--", "true"), "--max-time 'soon' is no length of time: write 90s, 30m, 4h or 2d"),
-        (("--env", "NOBODY_SET_THIS", "--", "true"), "--env NOBODY_SET_THIS: there is no such variable here"),
-        (("--label", "team", "--", "true"), "--label 'team': write KEY=VALUE"),
+        (("--max-time", "soon", "--", "true"), "--max-time: invalid duration 'soon': use 90s, 30m, 4h or 2d"),
+        (("--env", "NOBODY_SET_THIS", "--", "true"), "--env NOBODY_SET_THIS: variable not set"),
+        (("--label", "team", "--", "true"), "--label: invalid value 'team': use KEY=VALUE"),
     ],
 )
 def test_a_mistake_is_one_line(arguments: tuple[str, ...], why: str) -> None:
@@ -218,20 +218,20 @@ def test_a_queue_that_is_misspelt_is_told_before_anything_is_made(queues: Cluste
     before = queues.names(JOB)
     answer = queues.kohort("submit", "-q", "taem-a", "--cpu", "1", "--", "true")
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err == "kohort: error: no LocalQueue 'taem-a' in namespace default: did you mean team-a?\n"
+    assert answer.err == "kohort: error: LocalQueue 'taem-a' not found in namespace default: did you mean team-a?\n"
     assert queues.names(JOB) == before
 
 
 def test_without_a_queue_the_default_one_must_be_there(queues: Cluster) -> None:
     answer = queues.kohort("submit", "--cpu", "1", "--", "true")
     assert answer.code == 2
-    assert "give --queue: namespace default has no LocalQueue `default`; available: " in answer.err
+    assert "LocalQueue `default` not found in namespace default: set --queue; available: " in answer.err
     assert "team-a, team-b" in answer.err
 
 
 def test_a_priority_class_that_is_misspelt_is_told(queues: Cluster) -> None:
     answer = queues.kohort("submit", "-q", "team-a", "--priority", "hihg", "--cpu", "1", "--", "true")
-    assert (answer.code, "no WorkloadPriorityClass 'hihg': did you mean high?" in answer.err) == (2, True)
+    assert (answer.code, "WorkloadPriorityClass 'hihg' not found: did you mean high?" in answer.err) == (2, True)
 
 
 def test_a_name_that_is_taken_is_told(queues: Cluster, fresh: str) -> None:
@@ -240,7 +240,7 @@ def test_a_name_that_is_taken_is_told(queues: Cluster, fresh: str) -> None:
     answer = queues.kohort(*asked)
     assert (answer.code, answer.err) == (
         2,
-        f"kohort: error: Job {fresh} is there already: choose another --name, or leave it out\n",
+        f"kohort: error: Job {fresh} already exists: choose another --name\n",
     )
 
 
@@ -295,7 +295,7 @@ def test_a_queue_on_hold_is_told(queues: Cluster, fresh: str) -> None:
     queues.kohort("hold", "queue", "team-c")
     answer = queues.kohort("submit", "-q", "team-c", "--cpu", "1", "--name", fresh, "--", "true")
     assert answer.code == 0
-    assert answer.err == "LocalQueue team-c is on hold: the job waits until `kohort resume queue team-c`\n"
+    assert answer.err == "LocalQueue team-c is held: the job stays pending until `kohort resume queue team-c`\n"
     queues.kohort("resume", "queue", "team-c")
 
 
@@ -314,7 +314,7 @@ def test_ctrl_c_leaves_the_job_and_says_how_to_end_it(queues: Cluster, fresh: st
         read_until(process, "queued in team-b")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, f"\njob {fresh} goes on; `kohort cancel {fresh}` ends it\n")
+    assert (process.returncode, err) == (130, f"\njob {fresh} keeps running (cancel it with `kohort cancel {fresh}`)\n")
     assert fresh in queues.names(JOB)
 
 
@@ -325,7 +325,7 @@ def test_a_job_that_waits_is_told_its_position_and_what_it_waits_for(queues: Clu
         assert "queued in team-b at position" in read_until(process, "quota for cpu in flavor default")
         queues.kohort("cancel", fresh)
         _, err = process.communicate(timeout=60)
-    assert (process.returncode, err.strip().endswith("deleted before it finished")) == (1, True)
+    assert (process.returncode, err.strip().endswith("deleted before completion")) == (1, True)
 
 
 def test_a_job_that_runs_too_long_is_given_up(queues: Cluster, fresh: str) -> None:
@@ -348,7 +348,7 @@ def test_a_job_that_runs_too_long_is_given_up(queues: Cluster, fresh: str) -> No
     )
     assert answer.code == 1
     assert answer.err.splitlines()[-1].endswith(
-        f"given up: MaximumExecutionTimeExceeded (`kohort resume {fresh}` queues it again)"
+        f"deactivated: MaximumExecutionTimeExceeded (resume it with `kohort resume {fresh}`)"
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from kohort.api.codec import from_json, to_json
 from kohort.api.core.batch import Job
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.cli.job_progress import JobPhase, JobProgress, stage
+from kohort.cli.job_progress import JobPhase, JobProgress, progress_of
 from kohort.cli.job_watcher import watching_job
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.kube.client import Client
@@ -55,8 +55,8 @@ RUNNING = workload(admission="lab", QuotaReserved=RESERVED, Admitted=ADMITTED)
 @pytest.mark.parametrize(
     ("found", "of", "position", "phase", "text"),
     [
-        (None, None, None, JobPhase.GONE, "deleted before it finished"),
-        (job(), None, None, JobPhase.UNSEEN, "waits to be queued"),
+        (None, None, None, JobPhase.GONE, "deleted before completion"),
+        (job(), None, None, JobPhase.UNSEEN, "not queued yet"),
         (job(), workload(), None, JobPhase.QUEUED, "queued in team-a"),
         (
             job(),
@@ -73,7 +73,7 @@ RUNNING = workload(admission="lab", QuotaReserved=RESERVED, Admitted=ADMITTED)
             "quota reserved in ClusterQueue lab",
         ),
         (job(), RUNNING, None, JobPhase.ADMITTED, "admitted by ClusterQueue lab on a100"),
-        (job(4, ready=1), RUNNING, None, JobPhase.RUNNING, "running: the first of 4 pods"),
+        (job(4, ready=1), RUNNING, None, JobPhase.RUNNING, "running: some of 4 pods ready"),
         (job(4, ready=4), RUNNING, None, JobPhase.RUNNING, "running: 4 pods"),
         (job(4, ready=3, succeeded=1), RUNNING, None, JobPhase.RUNNING, "running: 4 pods"),
         (
@@ -85,13 +85,13 @@ RUNNING = workload(admission="lab", QuotaReserved=RESERVED, Admitted=ADMITTED)
             JobPhase.EVICTED,
             "evicted because Preempted: for another",
         ),
-        (job(), workload(active=False), None, JobPhase.HELD, "on hold: `kohort resume train` queues it again"),
+        (job(), workload(active=False), None, JobPhase.HELD, "held: resume it with `kohort resume train`"),
         (
             job(),
             workload(active=False, Evicted=("True", "DeactivatedDueToMaximumExecutionTimeExceeded", "")),
             None,
             JobPhase.FAILED,
-            "given up: MaximumExecutionTimeExceeded (`kohort resume train` queues it again)",
+            "deactivated: MaximumExecutionTimeExceeded (resume it with `kohort resume train`)",
         ),
         (job(condition="Complete", succeeded=3), RUNNING, None, JobPhase.SUCCEEDED, "succeeded: 3 pods"),
         (job(condition="Failed", message="too slow"), RUNNING, None, JobPhase.FAILED, "failed: too slow"),
@@ -100,7 +100,7 @@ RUNNING = workload(admission="lab", QuotaReserved=RESERVED, Admitted=ADMITTED)
 def test_a_line_for_each_state(
     found: Object | None, of: Workload | None, position: int | None, phase: JobPhase, text: str
 ) -> None:
-    now = stage(found, of, position)
+    now = progress_of(found, of, position)
     assert (now.phase, now.text) == (phase, text)
 
 
@@ -123,7 +123,7 @@ async def test_a_job_that_nobody_queues_is_wondered_about_once() -> None:
         await time.advance(9.0)
         assert told == []
         await time.advance(60.0)
-        assert told == ["nobody has queued it yet: does Kohort run here? `kohort doctor` looks"]
+        assert told == ["not queued yet: is the manager running? (check with `kohort doctor`)"]
         await client.of(Job.resource).delete(("default", "train"))
         await time.advance(1.0)
         assert (await ending).phase is JobPhase.GONE

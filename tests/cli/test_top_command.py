@@ -69,18 +69,18 @@ def test_colours_leave_the_columns_where_they_are() -> None:
 
 def test_nodes_and_resources_can_be_chosen() -> None:
     (only,) = chosen([TREE], ["vision"], "gpu")
-    assert (only.name, [each.fr for each in only.figures]) == ("vision", [GPU])
+    assert (only.name, [each.fr for each in only.usages]) == ("vision", [GPU])
 
 
 def test_a_queue_without_bounds_has_a_full_bar_of_what_is_used() -> None:
     unlimited = QuotaTreeNode("queue", "free", (QuotaUsage(CPU, 2**66, 3000, 0, 0, 0),), 1, 0, is_active=True)
     line = render_quota([unlimited], Screen(glyphs=ASCII))[1]
-    assert "no limit" in line
+    assert "unlimited" in line
     assert "#" * 20 in line
 
 
 def test_a_cluster_without_queues_says_so() -> None:
-    assert render_quota([], Screen()) == ["There is no ClusterQueue: see kohort up --starter, or docs/tutorials"]
+    assert render_quota([], Screen()) == ["No ClusterQueues found (create one with `kohort up --starter`)"]
 
 
 async def furnish(cluster: Cluster) -> None:
@@ -99,7 +99,7 @@ async def test_data_and_pictures_of_a_cluster(tmp_path: Path) -> None:
     assert yaml.safe_load(as_yaml.out) == [tree]
     (queue,) = tree["members"]
     assert (queue["name"], queue["waiting"], queue["quota"][0]["waiting"]) == ("cq", 1, "3")
-    assert wrong.err == "kohort: error: no Cohort or ClusterQueue al: did you mean all?\n"
+    assert wrong.err == "kohort: error: Cohort or ClusterQueue al not found: did you mean all?\n"
 
 
 async def test_who_may_not_see_the_queues_is_told_in_one_line(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ async def test_who_may_not_see_the_queues_is_told_in_one_line(tmp_path: Path) ->
         await let(cluster, ann, "workloads", namespace="default")
         ended = await user.run("top")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "can't show quota without seeing every Workload" in ended.err
+    assert "cannot show quota without listing all Workload objects" in ended.err
 
 
 SEEN = ("workloads", "clusterqueues", "localqueues", "cohorts", "resourceflavors")
@@ -131,9 +131,9 @@ async def test_on_a_terminal_it_follows_the_cluster_until_q_as_far_as_rights_rea
         os.close(near)
         try:
             async with asyncio.timeout(PATIENCE):
-                await _seen(far, "0 running, 1 waiting")
+                await _seen(far, "0 running, 1 pending")
                 await cluster.create(workload("later", "lq", "3"))
-                await _seen(far, "0 running, 2 waiting")
+                await _seen(far, "0 running, 2 pending")
                 os.write(far, b"q")
                 assert await process.wait() == 0
         finally:

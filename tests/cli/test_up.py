@@ -62,10 +62,10 @@ def test_a_mistake_is_told_in_one_line(
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--ephemeral", "--data=somewhere"), "give --data or --ephemeral, not both"),
-        (("--no-manager", "--starter"), "give --starter or --no-manager, not both"),
-        (("--no-manager", "--config=file"), "give --config or --no-manager, not both"),
-        (("--no-use-context",), "--no-use-context is for --merge-kubeconfig"),
+        (("--ephemeral", "--data=somewhere"), "--data and --ephemeral are mutually exclusive"),
+        (("--no-manager", "--starter"), "--starter and --no-manager are mutually exclusive"),
+        (("--no-manager", "--config=file"), "--config and --no-manager are mutually exclusive"),
+        (("--no-use-context",), "--no-use-context requires --merge-kubeconfig"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(arguments: tuple[str, ...], why: str) -> None:
@@ -82,7 +82,7 @@ def test_the_runtimes_to_choose_from_are_those_that_there_are() -> None:
 )
 def test_what_is_said_of_nodes_that_nobody_asked_for_is_refused(option: str) -> None:
     result = CliRunner().invoke(cli, ["up", "--ephemeral", option], prog_name="kohort")
-    said = f"{option.partition('=')[0]} is for the nodes of --nodes: say how many there are"
+    said = f"{option.partition('=')[0]} requires --nodes"
     assert (result.exit_code, said in result.output) == (2, True)
 
 
@@ -101,13 +101,13 @@ def test_a_port_that_is_taken_is_told_in_one_line(tmp_path: Path, capsys: pytest
         other.listen()
         port = other.getsockname()[1]
         told = refusal(capsys, f"--data={tmp_path}", f"--port={port}")
-    assert told == f"kohort: error: port {port} of 127.0.0.1 is taken: choose another --port, or leave it out\n"
+    assert told == f"kohort: error: port {port} of 127.0.0.1 is in use: choose another --port, or omit --port\n"
 
 
 def test_a_folder_that_is_none_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     told = refusal(capsys, f"--data={tmp_path / 'file' / 'data'}")
-    assert "can't keep a cluster there (Not a directory): allow it, or choose another folder" in told
+    assert "as cluster directory: Not a directory: grant access, or choose another folder" in told
 
 
 def test_data_of_a_newer_version_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,7 +156,7 @@ class Ups:
         )
         assert self._process.stdout is not None
         self.said = ""
-        while "Ctrl-C stops" not in self.said:
+        while "Press Ctrl-C to stop" not in self.said:
             line = await self._process.stdout.readline()
             assert line, f"ended early: {self.said}"
             self.said += line.decode()
@@ -286,5 +286,5 @@ async def test_a_start_that_is_interrupted_says_so_and_leaves_nothing_behind(
         assert await process.wait() == 130
         said += await asyncio.to_thread(os.read, ours, 4096)
     os.close(ours)
-    assert b"stopped before it was ready" in said
+    assert b"stopped before the cluster was ready" in said
     assert cluster_status(ClusterDirectory("kohort", tmp_path)).state is ClusterState.STOPPED

@@ -116,16 +116,16 @@ async def test_a_cluster_starts_is_seen_and_stops(shell: Shell) -> None:
         assert (found["name"], found["state"], found["nodes"]) == ("lab", "Running", 3)
         assert f"kohort-lab is ready at {found['address']}\n" in told
         assert f"  export KUBECONFIG={found['kubeconfig']}\n" in told
-        assert "`kohort down --name lab` stops it" in told
+        assert "Stop it with `kohort down --name lab`" in told
         code, _, refused = await shell.run("up", "-d", "--name=lab")
         assert code == 1
         assert refused.startswith(
-            f"kohort: cluster lab runs already at {found['address']}, process {found['pid']}, since "
+            f"kohort: cluster lab is already running at {found['address']} (pid {found['pid']}, since "
         )
         assert refused.count("\n") == 1
-        assert await shell.must("down", "--all") == "lab is stopped; its pods were simulated\n"
+        assert await shell.must("down", "--all") == "lab stopped; pods are simulated\n"
         assert (await shell.status())[0]["state"] == "Stopped"
-        assert await shell.must("down", "--name=lab") == "lab does not run\n"
+        assert await shell.must("down", "--name=lab") == "lab is not running\n"
 
 
 async def test_a_job_in_its_queue_outlives_a_killed_daemon_and_runs_once(shell: Shell, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ async def test_a_job_in_its_queue_outlives_a_killed_daemon_and_runs_once(shell: 
             done = await client.of(Job).get(("default", "long"))
             assert (done.status.succeeded, done.status.failed) == (1, 0)
             assert await output(client, "long") == b"before\nafter\n"
-        assert await shell.must("down") == "kohort is stopped; no pods were running\n"
+        assert await shell.must("down") == "kohort stopped; no running pods\n"
 
 
 async def test_a_start_that_fails_is_told_in_one_line_by_who_asked_for_it(shell: Shell) -> None:
@@ -174,37 +174,37 @@ async def test_a_start_that_fails_is_told_in_one_line_by_who_asked_for_it(shell:
 async def test_a_cluster_that_nobody_ever_started_can_not_be_stopped(shell: Shell) -> None:
     async with asyncio.timeout(PATIENCE):
         code, _, errors = await shell.run("down", "--name=lab")
-        assert (code, "no cluster lab is kept in" in errors) == (1, True)
-        assert await shell.must("down", "--all") == "no cluster runs\n"
-        assert await shell.must("status") == "no cluster was started on this machine yet: `kohort up` starts one\n"
+        assert (code, "cluster lab not found in" in errors) == (1, True)
+        assert await shell.must("down", "--all") == "no running clusters\n"
+        assert await shell.must("status") == "no local clusters found (start one with `kohort up`)\n"
 
 
 async def test_one_that_keeps_nothing_runs_in_the_background_too_and_leaves_nothing(shell: Shell) -> None:
     async with asyncio.timeout(PATIENCE):
         told = await shell.must("up", "-d", "--ephemeral", "--starter", "--name=try")
-        assert "`kohort down --name try` stops it; all is gone then, pods included" in told
+        assert "Stop it with `kohort down --name try`; state and pods are deleted on exit" in told
         (found,) = await shell.status()
         async with client_of(found["kubeconfig"]) as client:
             await client.of(Job.resource).create(job("long", "echo before; sleep 1000"))
             await until(lambda: output(client, "long"), b"before\n")
-        said = "try is stopped; 1 running pod was ended; nothing of it is kept\n"
+        said = "try stopped; 1 pod terminated; data deleted\n"
         assert await shell.must("down", "--name=try") == said
         assert await shell.status() == []
         assert not Path(found["kubeconfig"]).exists()
         code, _, errors = await shell.run("down", "--name=try")
-        assert (code, "no cluster try is kept in" in errors) == (1, True)
+        assert (code, "cluster try not found in" in errors) == (1, True)
 
 
 async def test_one_that_keeps_nothing_leaves_what_another_of_its_name_has_kept(shell: Shell) -> None:
     async with asyncio.timeout(PATIENCE):
         await shell.must("up", "-d", "--starter", "--nodes=1")
         await shell.must("down")
-        assert "made ResourceFlavor" in await shell.must("up", "-d", "--ephemeral", "--starter", "--nodes=1")
+        assert "created ResourceFlavor" in await shell.must("up", "-d", "--ephemeral", "--starter", "--nodes=1")
         code, _, errors = await shell.run("up", "-d")
-        assert (code, "cluster kohort runs already at" in errors) == (1, True)
+        assert (code, "cluster kohort is already running at" in errors) == (1, True)
         await shell.must("down")
         assert (await shell.status())[0]["state"] == "Stopped"
-        assert "was there already" in await shell.must("up", "-d", "--starter", "--nodes=1")
+        assert "already exists" in await shell.must("up", "-d", "--starter", "--nodes=1")
 
 
 async def test_a_start_says_what_became_of_the_last_run(shell: Shell) -> None:
@@ -216,11 +216,11 @@ async def test_a_start_says_what_became_of_the_last_run(shell: Shell) -> None:
             await until(lambda: output(client, "long"), b"before\n")
         await shell.must("down")
         _, _, remark = await shell.run("status")
-        assert remark == "kohort: 1 running pod goes on, and the next start finds it\n"
-        assert "  pods of the last run: 1 runs on\n" in await shell.must("up", "-d")
+        assert remark == "kohort: 1 pod left running\n"
+        assert "  pods of the previous run: 1 running\n" in await shell.must("up", "-d")
         os.kill((await shell.status())[0]["pid"], signal.SIGKILL)
         told = await shell.must("up", "-d", "--end-pods")
-        assert "  the last run was not stopped: its process was killed\n  pods of the last run: 1 runs on\n" in told
+        assert "  previous run ended unexpectedly: process killed\n  pods of the previous run: 1 running\n" in told
 
 
 ELSEWHERE = """\
@@ -249,10 +249,10 @@ async def test_commands_after_a_merge_reach_the_new_cluster_until_it_is_stopped(
     use_elsewhere(shell)
     async with asyncio.timeout(PATIENCE):
         told = await shell.must("up", "-d", "--starter", "--nodes=1", "--merge-kubeconfig")
-        assert "  kohort is the current context of kubectl now; stopping it restores prod\n" in told
+        assert "  kohort is now the current context of kubectl; prod is restored on exit\n" in told
         assert "  kubectl get nodes\n  kohort submit --cpu 1 --follow -- echo hello\n" in told
         assert "job.batch/hello created" in await shell.must("submit", "--cpu=1", "--name=hello", "--", "true")
-        said = "kohort is stopped; its pods were simulated\nthe current context of kubectl is prod\n"
+        said = "kohort stopped; pods are simulated\nthe current context of kubectl is prod\n"
         assert await shell.must("down") == said
         assert load_client_config(ConfigOverrides(shell.kubeconfig, "kohort")).server
         told = await shell.must("up", "-d", "--nodes=1", "--merge-kubeconfig", "--no-use-context")
@@ -267,7 +267,7 @@ async def test_a_killed_cluster_gives_the_current_context_back_when_it_is_stoppe
         os.kill((await shell.status())[0]["pid"], signal.SIGKILL)
         while (await shell.status())[0]["state"] != "Crashed":
             await asyncio.sleep(0.05)
-        assert await shell.must("down") == "kohort does not run\nthe current context of kubectl is prod\n"
+        assert await shell.must("down") == "kohort is not running\nthe current context of kubectl is prod\n"
         # One that keeps nothing, killed and started anew under another name: nothing of it stays.
         await shell.must("up", "-d", "--nodes=1", "--merge-kubeconfig", "--ephemeral", "--name=try")
         pid = next(each["pid"] for each in await shell.status() if each["name"] == "try")
@@ -284,5 +284,5 @@ async def test_a_context_of_another_cluster_is_a_reason_not_to_start(shell: Shel
     async with asyncio.timeout(PATIENCE):
         code, out, errors = await shell.run("up", "-d", "--nodes=1", "--merge-kubeconfig")
         assert (code, out, errors.count("\n")) == (2, "", 1)
-        assert "context kohort is there already and belongs to another cluster: choose another --name" in errors
+        assert "context kohort already exists and belongs to another cluster: choose another --name" in errors
         assert shell.kubeconfig.read_text() == before

@@ -201,7 +201,7 @@ def test_other_files_are_checked_when_one_can_not_be_read(run: Run, folder: Path
 def test_input_without_objects_is_not_taken_for_sound(run: Run, folder: Path) -> None:
     """A template that renders to nothing must not pass a pipeline."""
     outcome = run("-q", "-f", "-", stdin=b"# nothing\n---\n")
-    assert outcome == (2, "", "kohort: error: the given files hold no objects\n")
+    assert outcome == (2, "", "kohort: error: no objects found in the given files\n")
 
 
 def test_a_directory_without_manifests_is_told(run: Run, folder: Path) -> None:

@@ -13,7 +13,7 @@ def end_clusters(folder: Path) -> None:
     """Stop every cluster that is kept somewhere below a folder; raises where one does not go."""
     for lock in sorted(folder.rglob(ClusterDirectory("any", Path()).lock.name)):
         outcome = stop(ClusterDirectory(lock.parent.name, lock.parent), lambda _: None)
-        assert outcome.is_well, f"{lock.parent}: {outcome.how.value}"
+        assert outcome.is_clean, f"{lock.parent}: {outcome.how.value}"
 
 
 async def end_pods(folder: Path) -> None:

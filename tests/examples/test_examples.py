@@ -16,7 +16,7 @@ from kohort.cli.runtimes import RuntimeChoice, RuntimeName
 from kohort.embedded.nodes.declared import DeclaredNode, parse_taints
 from kohort.embedded.runtimes.settings import AtStop
 from kohort.insight.doctor.model import CheckSeverity as DoctorSeverity
-from kohort.insight.doctor.runner import LOOKED_AT, run_checks
+from kohort.insight.doctor.runner import EXTRA_KINDS, run_checks
 from kohort.insight.snapshot import take_snapshot
 from kohort.install.roles import user_roles
 from kohort.kube.errors import StatusError
@@ -63,10 +63,10 @@ async def waits(person: Person, job: str, namespace: str, why: str) -> None:
 
 async def diagnosis(house: House, example: str) -> set[str]:
     """What the doctor finds, hints apart; whatever that is, the example's page must tell of it."""
-    report = run_checks(await take_snapshot(house.admin, LOOKED_AT))
+    report = run_checks(await take_snapshot(house.admin, EXTRA_KINDS))
     found = {each.check.id for each in report.findings if each.check.severity is not DoctorSeverity.HINT}
     page = (EXAMPLES / example / "README.md").read_text("utf-8")
-    assert {each for each in found if f"`{each}`" not in page} == set(), [each.sighting for each in report.findings]
+    assert {each for each in found if f"`{each}`" not in page} == set(), [each.affected for each in report.findings]
     return found
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from kohort.api.meta import ObjectKey
 from kohort.api.times import format_time, parse_time
 from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
-from kohort.insight.doctor.model import Check, Finding
-from kohort.insight.doctor.runner import CHECKS, LOOKED_AT, run_checks
-from kohort.insight.listing import Asked, IncompleteKind, KindListing, kind_of, resource_asked
+from kohort.insight.doctor.model import DoctorCheck, DoctorFinding
+from kohort.insight.doctor.runner import CHECKS, EXTRA_KINDS, run_checks
+from kohort.insight.listing import IncompleteKind, KindListing, ListedKind, kind_of, listed_resource
 from kohort.insight.snapshot import DECIDING, Snapshot
 
 NOW = parse_time("2026-06-01T12:00:00Z")
@@ -21,28 +21,28 @@ GPU = "nvidia.com/gpu"
 Object = dict[str, Any]
 
 
-def check(name: str) -> Check:
+def check(name: str) -> DoctorCheck:
     return next(each for each in CHECKS if each.id == name)
 
 
 def snapshot(*objects: Object, unseen: Iterable[IncompleteKind] = ()) -> Snapshot:
     """A cluster of these objects, as somebody saw it who may not see some kinds."""
     hidden = {each.kind: each for each in unseen}
-    found: dict[Asked, KindListing] = {}
-    kinds: tuple[Asked, ...] = (*DECIDING, *LOOKED_AT, *UNSUPPORTED_FRAMEWORKS.values())
+    found: dict[ListedKind, KindListing] = {}
+    kinds: tuple[ListedKind, ...] = (*DECIDING, *EXTRA_KINDS, *UNSUPPORTED_FRAMEWORKS.values())
     for struct in kinds:
-        kind, name = kind_of(struct), resource_asked(struct).kind
+        kind, name = kind_of(struct), listed_resource(struct).kind
         page = kind.page(json.dumps({"items": [each for each in objects if each["kind"] == name]}).encode())
         found[struct] = KindListing(
             {kind.identity(each).key: each for each in page.items}, hidden.get(name), page.unreadable
         )
-    known = {resource_asked(struct).kind for struct in found}
+    known = {listed_resource(struct).kind for struct in found}
     assert {each["kind"] for each in objects} <= known, "every object is of a kind that is looked at"
     assert all(isinstance(key, ObjectKey) for read in found.values() for key in read.objects)
     return Snapshot(NOW, found)
 
 
-def found_by(name: str, *objects: Object) -> list[Finding]:
+def found_by(name: str, *objects: Object) -> list[DoctorFinding]:
     """What one check finds."""
     return list(run_checks(snapshot(*objects), [check(name)]).findings)
 

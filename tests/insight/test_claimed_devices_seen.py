@@ -22,7 +22,7 @@ from kohort.insight.fit_check.candidates import CandidateReader
 from kohort.insight.fit_check.evaluation import FitResult, evaluate_fit
 from kohort.insight.fit_check.manifests import split, with_manifests
 from kohort.insight.fit_check.reads import ALSO_READ
-from kohort.insight.listing import Asked, KindListing
+from kohort.insight.listing import KindListing, ListedKind
 from kohort.insight.manager_settings import ObservedSettings
 from kohort.insight.snapshot import DECIDING, Snapshot, take_snapshot
 from kohort.insight.workload_report.builder import build_report
@@ -33,7 +33,7 @@ from web.engines import NOON
 MAPPED = ObservedSettings(from_json(MAPPINGS, Configuration))
 QUEUES = (flavor(), cluster_queue("q", resourceGroups=quota("f")), local_queue("l", "q"))
 GPU = template("gpu", devices("a100", 2))
-KINDS: tuple[Asked, ...] = (*DECIDING, *ALSO_READ)
+KINDS: tuple[ListedKind, ...] = (*DECIDING, *ALSO_READ)
 
 
 def documents(*objects: Object) -> list[Document]:
@@ -131,7 +131,7 @@ async def seen_by_ann(settings: ManagerSettings, made: Object) -> Snapshot:
 
 async def test_who_may_not_see_templates_is_told_that_devices_are_not_counted() -> None:
     snapshot = await seen_by_ann(MANAGED, claimant("a", "gpu"))
-    assert any("What it claims of devices is not counted here" in note for note in story(snapshot, "a").notes)
+    assert any("Device claims are not counted" in note for note in story(snapshot, "a").notes)
 
 
 async def test_who_may_not_see_templates_is_told_what_the_manager_found() -> None:

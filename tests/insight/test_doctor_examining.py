@@ -22,7 +22,7 @@ from insight.looking import client_of, let, somebody
 from kohort.api.fields import ROOT
 from kohort.api.unsupported import Notice
 from kohort.insight.doctor.model import CheckSeverity
-from kohort.insight.doctor.runner import CHECKS, LOOKED_AT, run_checks
+from kohort.insight.doctor.runner import CHECKS, EXTRA_KINDS, run_checks
 from kohort.insight.listing import IncompleteKind
 from kohort.insight.manager_settings import ObservedSettings
 from kohort.insight.snapshot import take_snapshot
@@ -41,8 +41,8 @@ HEALTHY = (
 
 def test_a_healthy_cluster_is_left_in_peace() -> None:
     report = run_checks(snapshot(*HEALTHY))
-    assert [(each.check.id, each.sighting) for each in report.findings] == []
-    assert (report.asked, report.left_out, report.worst()) == (CHECKS, (), None)
+    assert [(each.check.id, each.affected) for each in report.findings] == []
+    assert (report.completed, report.skipped, report.worst()) == (CHECKS, (), None)
 
 
 def test_an_empty_cluster_is_healthy() -> None:
@@ -62,12 +62,12 @@ def test_ids_are_unique_and_everything_is_said() -> None:
     for each in CHECKS:
         assert each.id == each.id.lower()
         assert each.title
-        assert each.hurts
+        assert each.consequence
 
 
 def test_what_rests_on_kinds_that_one_may_not_see_is_left_out() -> None:
     report = run_checks(snapshot(*HEALTHY, unseen=[IncompleteKind("Node", "no")]))
-    assert {each.id for each in report.left_out} == {
+    assert {each.id for each in report.skipped} == {
         "flavor-without-nodes",
         "quota-above-nodes",
         "flavors-share-nodes",
@@ -80,15 +80,15 @@ def test_what_rests_on_kinds_that_one_may_not_see_is_left_out() -> None:
 
 def test_a_part_is_enough_where_more_could_change_nothing_and_not_where_it_could() -> None:
     report = run_checks(snapshot(cluster_queue(), unseen=[IncompleteKind("LocalQueue", "no", seen_in="default")]))
-    assert "queue-unused" in {each.id for each in report.left_out}, "another namespace may point to it"
-    assert "local-queue-nowhere" in {each.id for each in report.asked}
+    assert "queue-unused" in {each.id for each in report.skipped}, "another namespace may point to it"
+    assert "local-queue-nowhere" in {each.id for each in report.completed}
 
 
 def test_a_kind_that_the_server_does_not_have_stops_no_check() -> None:
     report = run_checks(
         snapshot(*HEALTHY, unseen=[IncompleteKind("Topology", "the server has no such kind", code=404)])
     )
-    assert (report.left_out, report.unseen, report.findings) == ((), (), ())
+    assert (report.skipped, report.unseen, report.findings) == ((), (), ())
 
 
 async def test_a_user_of_one_namespace_gets_what_can_be_known_there() -> None:
@@ -98,11 +98,11 @@ async def test_a_user_of_one_namespace_gets_what_can_be_known_there() -> None:
         await cluster.create({**local_queue(), "metadata": {"name": "lq", "namespace": "default"}})
         for each in (workload("w", "typo"), job()):
             await cluster.create({key: value for key, value in each.items() if key != "status"})
-        found = await take_snapshot(client_of(cluster, ann), LOOKED_AT, "default")
+        found = await take_snapshot(client_of(cluster, ann), EXTRA_KINDS, "default")
     report = run_checks(found)
     assert {each.check.id for each in report.findings} == {"queue-missing", "job-without-queue"}
     assert {"ClusterQueue", "Node"} <= {each.kind for each in report.unseen}
-    assert "flavor-without-nodes" in {each.id for each in report.left_out}
+    assert "flavor-without-nodes" in {each.id for each in report.skipped}
 
 
 def test_the_cost_grows_with_the_number_of_workloads_and_no_faster() -> None:
@@ -127,6 +127,6 @@ def test_settings_without_effect_are_found_in_the_configuration() -> None:
     notice = Notice(ROOT / "multiKueue" / "dispatcherName", "the setting has no effect")
     seen = replace(snapshot(), rules=ObservedSettings(unsupported=(notice,)))
     (finding,) = run_checks(seen, [check("feature-unsupported")]).findings
-    assert str(finding.sighting.subject) == "ConfigMap kueue-system/kueue-manager-config"
-    assert finding.sighting.problem == "multiKueue.dispatcherName: the setting has no effect"
-    assert finding.sighting.fix.startswith("take multiKueue.dispatcherName out")
+    assert str(finding.affected.subject) == "ConfigMap kueue-system/kueue-manager-config"
+    assert finding.affected.problem == "multiKueue.dispatcherName: the setting has no effect"
+    assert finding.affected.fix.startswith("remove multiKueue.dispatcherName")

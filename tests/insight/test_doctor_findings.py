@@ -19,7 +19,7 @@ CASES = (*NODES, *QUEUES, *QUOTAS, *COHORTS, *JOBS, *WORKLOADS, *OBJECTS, *UNSUP
 
 @pytest.mark.parametrize("case", [each for each in CASES if each.about], ids=lambda case: f"{case.id}: {case.story}")
 def test_it_is_found(case: Case) -> None:
-    found = {str(each.sighting.subject): each.sighting for each in found_by(case.id, *case.cluster)}
+    found = {str(each.affected.subject): each.affected for each in found_by(case.id, *case.cluster)}
     assert case.about in found
     assert case.problem in found[case.about].problem
     assert case.fix in found[case.about].fix

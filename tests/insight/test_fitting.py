@@ -158,14 +158,14 @@ def test_the_queue_may_come_from_an_annotation_the_default_or_the_command_line()
     assert starts(a_cluster(local_queue("default", "cq")), batch_job("etl", "")) == [True]
     assert starts(a_cluster(), batch_job("etl", "elsewhere"), queue="lq") == [True]
     (verdict,) = verdicts(a_cluster(), batch_job("etl", ""))
-    assert verdict.problem.startswith("It names no queue")
+    assert verdict.problem.startswith("No queue specified")
 
 
 def test_a_queue_that_is_not_there_is_told_with_those_that_are() -> None:
     (verdict,) = verdicts(a_cluster(), batch_job("etl", "ql-1"))
     assert not verdict.starts
     assert verdict.hints == (
-        "make LocalQueue ql-1 in namespace default, or move it to one that is there",
+        "create LocalQueue ql-1 in namespace default, or move the job to an existing one",
         "LocalQueues in namespace default: available: lq",
     )
 
@@ -189,7 +189,7 @@ def test_kinds_that_nobody_queues_are_told_apart() -> None:
     )
     assert [reader.is_queued(each) for each in (service, job, asking)] == [False, True, True]
     (candidate,) = reader.candidates([asking])
-    assert candidate.problem.startswith("Kohort does not queue x.io/v1 Train: it knows CronJob, Deployment, Job")
+    assert candidate.problem.startswith("unsupported kind x.io/v1 Train: available: CronJob, Deployment, Job")
 
 
 def test_a_check_between_quota_and_start_is_told() -> None:

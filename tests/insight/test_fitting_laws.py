@@ -21,7 +21,7 @@ from kohort.engine.explain import WorkloadPhase, explanation_lines
 from kohort.engine.scenario import ScenarioRunner
 from kohort.insight.fit_check.candidates import FitCandidate
 from kohort.insight.fit_check.evaluation import evaluate_fit
-from kohort.insight.listing import Asked, KindListing
+from kohort.insight.listing import KindListing, ListedKind
 from kohort.insight.manager_settings import ObservedSettings
 from kohort.insight.snapshot import DECIDING, Snapshot
 from kohort.insight.workload_report.builder import build_report
@@ -34,7 +34,7 @@ CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configu
 
 def look_at(stage: ScenarioRunner, scenario: Json) -> Snapshot:
     """What one look at the cluster of a stage sees."""
-    found: dict[Asked, dict[ObjectKey, Any]] = {kind: {} for kind in DECIDING}
+    found: dict[ListedKind, dict[ObjectKey, Any]] = {kind: {} for kind in DECIDING}
     for step in (*({"put": each} for each in scenario["objects"]), *scenario["steps"]):
         if "put" in step:
             manifest = step["put"]
@@ -100,4 +100,4 @@ def test_a_story_says_that_somebody_goes_next_only_where_the_next_turn_lets_it_i
             explanation.state in (WorkloadPhase.QUEUED, WorkloadPhase.INADMISSIBLE)
             and "goes next" in explanation_lines(explanation)[0]
         ):
-            assert explanation.workload in snapshot.next_turn.admitted
+            assert explanation.workload in snapshot.next_run.admitted

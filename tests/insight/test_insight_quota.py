@@ -6,8 +6,8 @@ from kohort.insight.quota import QuotaTreeNode, QuotaUsage, quota_trees
 from kohort.insight.snapshot import take_snapshot
 
 
-def figures(branch: QuotaTreeNode, resource: str = "cpu") -> QuotaUsage:
-    return next(each for each in branch.figures if each.fr.resource == resource)
+def usages(branch: QuotaTreeNode, resource: str = "cpu") -> QuotaUsage:
+    return next(each for each in branch.usages if each.fr.resource == resource)
 
 
 def lending(name: str, cpu: str, limit: str) -> dict[str, object]:
@@ -28,11 +28,11 @@ async def test_a_tree_tells_use_borrowing_and_what_is_waited_for() -> None:
     borrower, lender = tree.children
     assert [each.name for each in tree.walk()] == ["all", "borrower", "lender"]
     assert (tree.running, tree.waiting) == (2, 1)
-    own = figures(borrower)
+    own = usages(borrower)
     assert (own.quota, own.used, own.borrowed, own.waiting) == (4000, 6000, 2000, 5000)
-    other = figures(lender)
+    other = usages(lender)
     assert (other.quota, other.used, other.borrowed, other.lendable, other.waiting) == (8000, 2000, 0, 3000, 0)
-    whole = figures(tree)
+    whole = usages(tree)
     assert (whole.quota, whole.used) == (7000, 6000), "what the lender keeps to itself is no business of the cohort's"
 
 
@@ -42,7 +42,7 @@ async def test_queues_stand_alone_without_a_cohort_and_inactive_ones_say_so() ->
         await home.later(3)
         trees = quota_trees((await take_snapshot(client_of(home.cluster))).engine)
     assert [(each.kind, each.name, each.is_active) for each in trees] == [("queue", "a", False), ("queue", "b", True)]
-    assert figures(trees[1]).lendable == 0
+    assert usages(trees[1]).lendable == 0
 
 
 async def test_cohorts_in_a_circle_are_shown_with_their_queues() -> None:

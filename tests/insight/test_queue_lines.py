@@ -25,8 +25,8 @@ async def test_who_holds_quota_and_who_waits_are_told_apart() -> None:
         await home.later(3)
         found = await listed(home.cluster)
     (first,), (second,) = found.running, found.waiting
-    assert (first.standing, first.amounts, first.flavors) == (WorkloadState.ADMITTED, {"cpu": "2"}, ("f",))
-    assert (second.standing, second.amounts, second.priority) == (WorkloadState.WAITING, {"cpu": "500m"}, 7)
+    assert (first.state, first.amounts, first.flavors) == (WorkloadState.ADMITTED, {"cpu": "2"}, ("f",))
+    assert (second.state, second.amounts, second.priority) == (WorkloadState.WAITING, {"cpu": "500m"}, 7)
     assert second.why == "500m more cpu needed in f"
     assert second.cluster_queue == first.cluster_queue == "cq"
 
@@ -43,8 +43,8 @@ async def test_finished_workloads_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("queue", "spec", "why"),
     [
-        ("lq", {"active": False}, "on hold: it is not active"),
-        ("nowhere", {}, "there is no LocalQueue nowhere"),
+        ("lq", {"active": False}, "held: not active"),
+        ("nowhere", {}, "LocalQueue nowhere not found"),
         ("stopped", {}, "LocalQueue stopped is stopped"),
     ],
 )
@@ -55,7 +55,7 @@ async def test_who_gets_no_turn_at_all_is_told_why(queue: str, spec: dict[str, o
         await cluster.create(workload("mine", queue, "3", **spec))
         found = await listed(cluster)
     (line,) = found.waiting
-    assert (line.standing, line.why) == (WorkloadState.HELD, why)
+    assert (line.state, line.why) == (WorkloadState.HELD, why)
     assert line.amounts == {"cpu": "3"}, "counted from its pods where no manager has"
 
 
@@ -95,7 +95,7 @@ async def test_without_a_manager_that_tells_the_order_is_reckoned() -> None:
         (
             "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor f, previously considered "
             "podsets requests (0) + current podset request (9) > maximum capacity (8)",
-            "asks 9 cpu, f gives 8 at most",
+            "requests 9 cpu, f has 8 at most",
         ),
         ("The workload is  deactivated\n", "The workload is deactivated"),
     ],

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.insight.list_views import LeanPodSet, LeanSpec, LeanWorkload
-from kohort.insight.queues import line_of
+from kohort.insight.queues import workload_row
 from kohort.insight.requested_resources import requested_by
 from kohort.insight.simple_pods import simple_request
 
@@ -38,7 +38,7 @@ def workload(spec: object, count: int) -> LeanWorkload:
 def test_the_short_way_and_the_long_way_agree(spec: dict[str, object], count: int) -> None:
     given_ = workload(spec, count)
     (pods,) = given_.spec.pod_sets
-    assert line_of(given_, {}, {}).amounts == requested_by(((bytes(pods.template), count),))
+    assert workload_row(given_, {}, {}).amounts == requested_by(((bytes(pods.template), count),))
 
 
 @pytest.mark.parametrize(

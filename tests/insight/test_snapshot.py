@@ -68,7 +68,7 @@ async def test_where_rights_end_the_own_namespace_is_seen_and_the_rest_is_told()
         found = await take_snapshot(client_of(cluster, ann), home="default")
     assert list(found.of(Workload)) == [("default", "mine")]
     assert list(found.of(Namespace)) == [("", "default")]
-    assert not found.can_judge
+    assert not found.can_evaluate
     seen = {each.kind: each.seen_in for each in found.unseen}
     assert seen["Workload"] == "default"
     assert seen["ClusterQueue"] == ""

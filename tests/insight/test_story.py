@@ -35,7 +35,7 @@ async def look(home: House) -> Snapshot:
     return await take_snapshot(client_of(home.cluster), home="default")
 
 
-def story(snapshot: Snapshot, name: str) -> WorkloadReport:
+def report(snapshot: Snapshot, name: str) -> WorkloadReport:
     return build_report(snapshot, snapshot.of(Workload)[ObjectKey("default", name)], f"workload/{name}")
 
 
@@ -50,18 +50,18 @@ async def test_who_waits_is_told_what_is_short_and_who_holds_it() -> None:
         await admitted(home, "small", "large")
         await home.create(workload("late", "lq", "4", priority=-1))
         snapshot = await look(home)
-    found = story(snapshot, "late")
-    assert [(each.workload.name, each.amount) for each in found.holdings[0].holders] == [
+    found = report(snapshot, "late")
+    assert [(each.workload.name, each.amount) for each in found.holders[0].holders] == [
         ("large", 6000),
         ("small", 1000),
     ]
     said = text(found, snapshot)
     assert said[""][0] == "It waits for 3 more cpu in flavor f: queue cq has 8, 7 in use."
     assert "Preemption can't help: the policies of queue cq forbid it." in said[""]
-    assert said["What would let it in"] == (
-        "in flavor f: 3 cpu given back in ClusterQueue cq, or its nominalQuota raised by as much",
+    assert said["What would admit it"] == (
+        "in flavor f: 3 cpu released in ClusterQueue cq, or nominalQuota increased by 3",
     )
-    assert [line.split("  ")[-1].split(",")[0] for line in said["Who holds cpu of f in queue cq"]] == [
+    assert [line.split("  ")[-1].split(",")[0] for line in said["Usage of cpu in flavor f at queue cq"]] == [
         "large of default in queue cq",
         "small of default in queue cq",
     ]
@@ -75,7 +75,7 @@ async def test_many_holders_are_counted() -> None:
         await admitted(home, *names)
         await home.create(workload("late", "lq", "4"))
         snapshot = await look(home)
-    (holding,) = story(snapshot, "late").holdings
+    (holding,) = report(snapshot, "late").holders
     assert (len(holding.holders), holding.others, holding.amount_of_others) == (5, 3, 3000)
 
 
@@ -87,8 +87,8 @@ async def test_who_runs_on_borrowed_quota_is_told_who_may_take_it_back() -> None
         await home.create(workload("greedy", "mine", "3"))
         await admitted(home, "greedy")
         snapshot = await look(home)
-    (threat,) = story(snapshot, "greedy").threats
-    assert threat.why == "queue theirs may reclaim what queue mine borrows: cpu of f"
+    (threat,) = report(snapshot, "greedy").preemptors
+    assert threat.why == "queue theirs can reclaim what queue mine borrows: cpu of f"
     assert threat.waiting is None
 
 
@@ -112,8 +112,8 @@ async def test_what_a_queue_borrows_beside_may_cost_a_place_too() -> None:
         await home.create(local_queue("mine", "mine"), greedy, workload("modest", "mine", "1"))
         await admitted(home, "greedy", "modest")
         snapshot = await look(home)
-    (threat,) = story(snapshot, "modest").threats
-    assert threat.why == "queue theirs may reclaim what queue mine borrows: memory of f"
+    (threat,) = report(snapshot, "modest").preemptors
+    assert threat.why == "queue theirs can reclaim what queue mine borrows: memory of f"
 
 
 async def test_admission_checks_are_told_before_and_after_quota() -> None:
@@ -129,10 +129,8 @@ async def test_admission_checks_are_told_before_and_after_quota() -> None:
         # Looked at in the moment in which the queue goes on: nobody has decided anything yet.
         await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
         moment = await take_snapshot(client_of(home.cluster))
-    assert story(snapshot, "first").notes == ("Admission checks that are not ready: budget (Pending)",)
-    assert story(moment, "second").notes == (
-        "With quota it will wait for its admission checks before it starts: budget",
-    )
+    assert report(snapshot, "first").notes == ("Admission checks that are not ready: budget (Pending)",)
+    assert report(moment, "second").notes == ("After quota reservation it will wait for admission checks: budget",)
 
 
 async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
@@ -140,8 +138,8 @@ async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
         await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"), workload("low", "lq", "2"))
         await admitted(home, "low")
         snapshot = await look(home)
-        assert text(story(snapshot, "low"), snapshot)["Who may take its place"] == (
-            "nobody, as policies and use are now",
+        assert text(report(snapshot, "low"), snapshot)["Workloads that could preempt it"] == (
+            "none under current policies and usage",
         )
         client = client_of(home.cluster)
         await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "Hold"}})
@@ -151,10 +149,10 @@ async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
         # Looked at in the moment in which the queue goes on: nobody has decided anything yet.
         await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
         snapshot = await take_snapshot(client)
-    first, second = story(snapshot, "low").threats
+    first, second = report(snapshot, "low").preemptors
     assert first.waiting == ("default", "high")
-    assert first.why == "default/high waits to preempt it (InClusterQueue)"
-    assert "whoever has a priority above 0 may preempt it" in second.why
+    assert first.why == "default/high is pending and would preempt it (InClusterQueue)"
+    assert "workloads in its own queue with priority above 0 can preempt it" in second.why
 
 
 async def test_the_end_and_the_way_there_are_told() -> None:
@@ -164,12 +162,12 @@ async def test_the_end_and_the_way_there_are_told() -> None:
         await home.later(60)
         await home.finish("done")
         snapshot = await look(home)
-    found = story(snapshot, "done")
+    found = report(snapshot, "done")
     assert found.explanation.state is WorkloadPhase.FINISHED
     said = text(found, snapshot)
     assert said[""][0] == "It has finished."
-    assert any("it finished" in line for line in said["What happened"])
-    assert "Who may take its place" not in said
+    assert any("finished" in line for line in said["History"])
+    assert "Workloads that could preempt it" not in said
 
 
 async def test_who_gets_no_turn_is_told_what_to_do() -> None:
@@ -179,18 +177,18 @@ async def test_who_gets_no_turn_is_told_what_to_do() -> None:
         await home.create(workload("held", "lq", active=False), workload("stuck", "stopped"))
         await home.create(workload("astray", "lp"), workload("far", "lost"))
         snapshot = await look(home)
-    hints = {name: story(snapshot, name).hints for name in ("held", "stuck", "astray", "far")}
-    assert hints["held"] == ("let it go on: kohort resume workload/held -n default",)
-    assert hints["stuck"] == ("let its queue go on: kohort resume queue/stopped -n default",)
-    assert hints["astray"][0].startswith("make LocalQueue lp in namespace default")
-    assert hints["far"] == ("make ClusterQueue nowhere: available: cq",)
+    hints = {name: report(snapshot, name).hints for name in ("held", "stuck", "astray", "far")}
+    assert hints["held"] == ("resume it: kohort resume workload/held -n default",)
+    assert hints["stuck"] == ("resume its queue: kohort resume queue/stopped -n default",)
+    assert hints["astray"][0].startswith("create LocalQueue lp in namespace default")
+    assert hints["far"] == ("create ClusterQueue nowhere: available: cq",)
 
 
 async def test_an_inactive_queue_says_what_it_lacks() -> None:
     async with house() as home:
         await home.create(cluster_queue("cq", flavors="missing"), local_queue("lq", "cq"), workload("mine", "lq"))
         snapshot = await look(home)
-    (note,) = story(snapshot, "mine").notes
+    (note,) = report(snapshot, "mine").notes
     assert note.startswith("ClusterQueue cq: Can't admit new workloads: references missing ResourceFlavor")
 
 
@@ -201,10 +199,11 @@ async def test_without_rights_the_condition_speaks() -> None:
         await home.create(flavor(), cluster_queue("cq", "1"), local_queue("lq", "cq"), workload("big", "lq", "4"))
         await home.later(3)
         snapshot = await take_snapshot(client_of(home.cluster, ann), home="default")
-    found = story(snapshot, "big")
+    found = report(snapshot, "big")
     assert found.explanation.cluster_queue == "cq"
     assert "maximum capacity (1)" in text(found, snapshot)[""][0]
-    assert found.notes == ("This is what its manager wrote down; more is told to those who may see every Workload",)
+    note = "From its conditions only: a full explanation requires permission to list all Workload objects"
+    assert found.notes == (note,)
 
 
 async def test_data_has_quantities_and_camel_case_keys() -> None:
@@ -213,7 +212,7 @@ async def test_data_has_quantities_and_camel_case_keys() -> None:
         await admitted(home, "a")
         await home.create(workload("b", "lq", "700m"))
         snapshot = await look(home)
-    data = report_data(story(snapshot, "b"))
+    data = report_data(report(snapshot, "b"))
     (shortage,) = data["evaluation"]["podSets"][0]["tried"][0]["shortages"]
     assert (shortage["missing"], shortage["inUse"], shortage["limit"]) == ("200m", "1", "Nominal")
     assert data["holders"][0]["workloads"][0]["amount"] == "1"
@@ -225,4 +224,4 @@ def test_what_is_to_come_is_told_too() -> None:
     later = NOON + timedelta(minutes=5)
     status = WorkloadStatus(requeue_state=RequeueState(count=2, requeue_at=later))
     (happening,) = history_of(Workload(status=status), NOON)
-    assert (happening.time, happening.text) == (later, "will be looked at again (try 3)")
+    assert (happening.time, happening.text) == (later, "will be requeued (attempt 3)")

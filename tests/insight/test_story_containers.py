@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from kohort.api.core.pods import Pod
-from kohort.insight.workload_report.containers import MOST_CAUSES, start_failures
+from kohort.insight.workload_report.containers import MAX_CAUSES, start_failures
 
 Object = dict[str, Any]
 
@@ -30,9 +30,7 @@ def waits(reason: str, message: str = "why", last: Object | None = None) -> Obje
 
 def test_pods_that_share_a_cause_share_a_sentence() -> None:
     pods = [pod(name, ended("StartError", "no command")) for name in ("a", "b", "c")]
-    assert start_failures(pods) == (
-        "Container main of pod a and of 2 more could not be started (StartError): no command",
-    )
+    assert start_failures(pods) == ("Container main of pod a and of 2 more failed to start (StartError): no command",)
 
 
 @pytest.mark.parametrize(
@@ -46,13 +44,13 @@ def test_pods_that_share_a_cause_share_a_sentence() -> None:
 )
 def test_a_container_that_could_not_be_started_is_shown_with_its_message(status: Object) -> None:
     (sentence,) = start_failures([pod("a", status)])
-    assert sentence.startswith("Container main of pod a could not be started (")
+    assert sentence.startswith("Container main of pod a failed to start (")
     assert sentence.endswith("): why")
 
 
 def test_an_init_container_counts() -> None:
     (sentence,) = start_failures([pod("a", waits("PodInitializing", ""), init=(ended("StartError", name="first"),))])
-    assert sentence == "Container first of pod a could not be started (StartError): why"
+    assert sentence == "Container first of pod a failed to start (StartError): why"
 
 
 @pytest.mark.parametrize(
@@ -70,5 +68,5 @@ def test_a_container_that_ran_or_is_about_to_is_not(status: Object) -> None:
 
 
 def test_only_the_first_causes_are_shown() -> None:
-    pods = [pod(f"p-{number}", ended("StartError", f"cause {number}")) for number in range(MOST_CAUSES + 2)]
-    assert len(start_failures(pods)) == MOST_CAUSES
+    pods = [pod(f"p-{number}", ended("StartError", f"cause {number}")) for number in range(MAX_CAUSES + 2)]
+    assert len(start_failures(pods)) == MAX_CAUSES

@@ -1,4 +1,4 @@
-"""Laws of a story: whoever is said to hold what is needed would make room by ending, and a safe place is safe."""
+"""Laws of a story: whoever is said to hold what is needed would free disk space by ending, and a safe place is safe."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from kohort.engine.engine import Engine
 from kohort.engine.quota import FlavorResource
 from kohort.engine.scenario import ScenarioRunner
 from kohort.engine.shortage import QuotaNodeRef
-from kohort.insight.workload_report.holders import holdings_of, node_at
+from kohort.insight.workload_report.holders import node_at, resource_holders
 from kohort.insight.workload_report.potential_preemptors import potential_preemptors
 
 Json = Any
@@ -32,7 +32,7 @@ def test_whoever_is_said_to_hold_what_is_needed_makes_room_by_ending(scenario: J
     if found is None:
         return
     stage, explanation = found
-    for holding in holdings_of(stage.engine, explanation):
+    for holding in resource_holders(stage.engine, explanation):
         for holder in holding.holders:
             other = at_rest(scenario)
             before = used_at(other.engine, holding.place, holding.fr)

@@ -6,8 +6,8 @@ import click
 
 VERBS = """
 Add Apply Attach Cancel Change Check Create Deactivate Delete Describe Diagnose Display Edit Evaluate Evict Exit
-Explain Find Follow Generate Get Hold Inspect Install List Manage Move Patch Print Queue Remove Resume Run Serve Set
-Show Start Stop Stream Submit Suspend Uninstall Update Validate View Wait Watch Work
+Explain Find Follow Generate Get Hold Inspect Install List Manage Move Patch Print Queue Register Remove Resume Run
+Serve Set Show Start Stop Stream Submit Suspend Uninstall Update Validate View Wait Watch Work
 """
 """Imperatives that a summary may start with; add one when a command needs it."""
 

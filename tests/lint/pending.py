@@ -4,14 +4,11 @@ from pathlib import Path
 
 PENDING_PACKAGES = frozenset(
     {
-        "cli",
         "controllers",
         "embedded",
         "engine",
-        "insight",
         "install",
         "jobs",
-        "local",
         "manager",
         "metrics",
         "web",

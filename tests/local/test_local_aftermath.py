@@ -7,7 +7,7 @@ import pytest
 
 from kohort.api.codec import from_json
 from kohort.api.core.pods import Pod
-from kohort.local.messages import aftermath_in_words, last_run_in_words
+from kohort.local.messages import previous_run_lines, previous_run_pods_text
 from kohort.local.previous_run import PodFate, PreviousRunPods, fate_of, pods_of_previous_run
 from kohort.local.runs import CleanShutdown, ClusterRun, boot
 
@@ -72,17 +72,17 @@ def test_pods_are_counted_by_their_fate() -> None:
     ("found", "said"),
     [
         (PreviousRunPods(), ""),
-        (PreviousRunPods(running=1), "1 runs on"),
-        (PreviousRunPods(running=2, ended=1), "2 run on, 1 ended meanwhile"),
-        (PreviousRunPods(lost=1), "1 is gone (its Job tries again as far as backoffLimit allows)"),
+        (PreviousRunPods(running=1), "1 running"),
+        (PreviousRunPods(running=2, ended=1), "2 running, 1 finished"),
+        (PreviousRunPods(lost=1), "1 lost (Jobs retry up to backoffLimit)"),
         (
             PreviousRunPods(ended=3, lost=2),
-            "3 ended meanwhile, 2 are gone (their Jobs try again as far as backoffLimit allows)",
+            "3 finished, 2 lost (Jobs retry up to backoffLimit)",
         ),
     ],
 )
 def test_it_is_said_in_a_few_words(found: PreviousRunPods, said: str) -> None:
-    assert aftermath_in_words(found) == said
+    assert previous_run_pods_text(found) == said
 
 
 def run(**known: Any) -> ClusterRun:
@@ -94,15 +94,15 @@ def run(**known: Any) -> ClusterRun:
     [
         (None, []),
         (run(ended=CleanShutdown(BEGAN)), []),
-        (run(boot=boot()), ["the last run was not stopped: its process was killed"]),
-        (run(boot="another"), ["the last run was not stopped: the machine went down"]),
+        (run(boot=boot()), ["previous run ended unexpectedly: process killed"]),
+        (run(boot="another"), ["previous run ended unexpectedly: machine rebooted"]),
     ],
 )
 def test_only_a_run_that_was_not_stopped_is_spoken_of(before: ClusterRun | None, said: list[str]) -> None:
-    assert list(last_run_in_words(before, PreviousRunPods())) == said
+    assert list(previous_run_lines(before, PreviousRunPods())) == said
 
 
 def test_pods_are_spoken_of_however_the_run_ended() -> None:
-    assert list(last_run_in_words(run(ended=CleanShutdown(BEGAN, 1)), PreviousRunPods(running=1))) == [
-        "pods of the last run: 1 runs on"
+    assert list(previous_run_lines(run(ended=CleanShutdown(BEGAN, 1)), PreviousRunPods(running=1))) == [
+        "pods of the previous run: 1 running"
     ]

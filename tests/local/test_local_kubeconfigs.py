@@ -15,8 +15,8 @@ from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.local.directories import ClusterDirectory
 from kohort.local.kubeconfig_files import default_file, kubectl_files
 from kohort.local.kubeconfigs import (
-    Merge,
-    Owner,
+    ContextOwner,
+    KubeconfigMerge,
     Published,
     add_context,
     current_context,
@@ -59,14 +59,14 @@ def published(folder: Path, context: str, shared: Path | None = None, server: st
     source = folder / "source"
     source.write_text(yaml.safe_dump(as_served(server)))
     files = () if shared is None else (shared,)
-    merge = Merge(files) if files else None
-    return Published(source, Owner(context, folder / context), folder / "kubeconfig", merge, files)
+    merge = KubeconfigMerge(files) if files else None
+    return Published(source, ContextOwner(context, folder / context), folder / "kubeconfig", merge, files)
 
 
 def ephemeral(folder: Path, shared: Path, server: str = "https://here:1") -> Published:
     """The same of a cluster that keeps nothing."""
     found = published(folder, "kohort", shared, server)
-    return replace(found, owner=Owner("kohort", folder / "ephemeral", keeps=False))
+    return replace(found, owner=ContextOwner("kohort", folder / "ephemeral", is_persistent=False))
 
 
 def keeping_up_to_date(found: Published, shared: Path) -> Published:
@@ -108,7 +108,7 @@ def test_other_contexts_stay_as_they_are_and_ours_is_current(tmp_path: Path) -> 
 def test_the_current_context_is_kept_on_demand(tmp_path: Path) -> None:
     shared = theirs(tmp_path)
     found = published(tmp_path, "kohort")
-    found = replace(found, merge=Merge((shared,), uses=False), files=(shared,))
+    found = replace(found, merge=KubeconfigMerge((shared,), is_current=False), files=(shared,))
     found.write()
     assert current_context((shared,)) == "prod"
     assert load_client_config(ConfigOverrides(shared, "kohort")).server == "https://here:1"
@@ -212,7 +212,7 @@ def test_entries_of_another_cluster_are_never_replaced(tmp_path: Path, what: str
     shared = tmp_path / "config"
     shared.write_text(yaml.safe_dump(entries))
     before = shared.read_text()
-    said = f"config: {what} kohort is there already and belongs to another cluster: choose another --name"
+    said = f"config: {what} kohort already exists and belongs to another cluster: choose another --name"
     with pytest.raises(ApiError, match=said):
         published(tmp_path, "kohort", shared).write()
     assert shared.read_text() == before
@@ -221,15 +221,15 @@ def test_entries_of_another_cluster_are_never_replaced(tmp_path: Path, what: str
 def test_entries_of_another_file_of_the_list_are_not_hidden_either(tmp_path: Path) -> None:
     first, second = theirs(tmp_path), tmp_path / "second"
     second.write_text(yaml.safe_dump(as_served("https://elsewhere")))
-    with pytest.raises(ApiError, match="second: cluster kohort is there already"):
-        add_context(Merge((first, second)), as_served("https://here:1"), Owner("kohort", tmp_path))
+    with pytest.raises(ApiError, match="second: cluster kohort already exists"):
+        add_context(KubeconfigMerge((first, second)), as_served("https://here:1"), ContextOwner("kohort", tmp_path))
     assert first.read_text() == THEIRS
 
 
 def test_a_cluster_of_the_same_name_in_another_folder_is_another_one(tmp_path: Path) -> None:
     shared = tmp_path / "config"
     published(tmp_path, "kohort", shared).write()
-    other = replace(published(tmp_path, "kohort", shared), owner=Owner("kohort", tmp_path / "elsewhere"))
+    other = replace(published(tmp_path, "kohort", shared), owner=ContextOwner("kohort", tmp_path / "elsewhere"))
     with pytest.raises(ApiError, match="belongs to another cluster"):
         other.write()
     other.withdraw()
@@ -241,11 +241,11 @@ def test_the_first_file_that_exists_gets_the_context_and_the_one_that_has_it_kee
     second.write_text("kind: Config\n")
     third.write_text(THEIRS)
     files = (missing, second, third)
-    found = replace(published(tmp_path, "kohort"), merge=Merge(files), files=files)
+    found = replace(published(tmp_path, "kohort"), merge=KubeconfigMerge(files), files=files)
     assert found.write() == "prod"
     assert (found.shared, missing.exists(), third.read_text()) == (second, False, THEIRS)
     assert current_context(files) == "kohort"
-    found = replace(found, merge=Merge((third, second)), files=(third, second))
+    found = replace(found, merge=KubeconfigMerge((third, second)), files=(third, second))
     assert found.write() == "prod"
     assert (found.shared, current_context((third, second))) == (second, "kohort")
     found.withdraw()
@@ -263,11 +263,11 @@ def test_what_a_killed_cluster_that_kept_nothing_left_behind_is_removed(tmp_path
 
 
 def test_a_stop_after_a_crash_restores_the_previous_context(tmp_path: Path) -> None:
-    shared, owner = theirs(tmp_path), Owner("kohort", tmp_path)
-    add_context(Merge((shared,)), as_served("https://here:1"), owner)
+    shared, owner = theirs(tmp_path), ContextOwner("kohort", tmp_path)
+    add_context(KubeconfigMerge((shared,)), as_served("https://here:1"), owner)
     # Started again, with and without a merge: the context of before is not forgotten.
-    add_context(Merge((shared,)), as_served("https://here:2"), owner)
-    add_context(Merge((shared,), uses=False), as_served("https://here:3"), owner)
+    add_context(KubeconfigMerge((shared,)), as_served("https://here:2"), owner)
+    add_context(KubeconfigMerge((shared,), is_current=False), as_served("https://here:3"), owner)
     release_context((shared,), owner)
     assert current_context((shared,)) == "prod"
 
@@ -286,10 +286,10 @@ def test_a_cluster_that_keeps_nothing_and_runs_is_another_one_until_it_is_gone(t
 def test_many_who_write_at_once_lose_nothing(tmp_path: Path) -> None:
     shared = theirs(tmp_path)
     names = [f"kohort-{number}" for number in range(8)]
-    owners = [Owner(name, tmp_path / name) for name in names]
+    owners = [ContextOwner(name, tmp_path / name) for name in names]
     configs = [yaml.safe_load(yaml.safe_dump(as_served("https://here:1")).replace("kohort", name)) for name in names]
     threads = [
-        threading.Thread(target=add_context, args=(Merge((shared,)), config, owner))
+        threading.Thread(target=add_context, args=(KubeconfigMerge((shared,)), config, owner))
         for config, owner in zip(configs, owners, strict=True)
     ]
     for each in threads:
@@ -304,7 +304,7 @@ def test_many_who_write_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_a_read_only_file_is_left_as_it_is(tmp_path: Path) -> None:
     shared = theirs(tmp_path)
     shared.chmod(0o400)
-    with pytest.raises(ApiError, match=r"config: the file is read-only: leave --merge-kubeconfig out"):
+    with pytest.raises(ApiError, match=r"config: the file is read-only: omit --merge-kubeconfig"):
         published(tmp_path, "kohort", shared).write()
     assert (shared.read_text(), shared.stat().st_mode & 0o777) == (THEIRS, 0o400)
 
@@ -349,8 +349,8 @@ def test_a_link_to_the_file_stays_a_link(tmp_path: Path) -> None:
 def test_what_is_no_kubeconfig_is_left_as_it_is(tmp_path: Path, text: str) -> None:
     shared = tmp_path / "config"
     shared.write_text(text)
-    with pytest.raises(ApiError, match="not a kubeconfig, and left as it is"):
-        add_context(Merge((shared,)), as_served("https://here:1"), Owner("kohort", tmp_path))
+    with pytest.raises(ApiError, match="invalid kubeconfig"):
+        add_context(KubeconfigMerge((shared,)), as_served("https://here:1"), ContextOwner("kohort", tmp_path))
     assert shared.read_text() == text
     assert not (tmp_path / "config.lock").exists()
 
@@ -358,15 +358,17 @@ def test_what_is_no_kubeconfig_is_left_as_it_is(tmp_path: Path, text: str) -> No
 def test_a_file_that_kubectl_is_writing_is_waited_for_in_vain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kohort.local.kubeconfig_files._LOCK_SECONDS", 0.0)
     (tmp_path / "config.lock").touch()
-    with pytest.raises(ApiError, match=r"is locked by another program: remove .*config\.lock if there is none"):
-        add_context(Merge((tmp_path / "config",)), as_served("https://here:1"), Owner("kohort", tmp_path))
+    with pytest.raises(ApiError, match=r"is locked by another program: remove .*config\.lock if it is stale"):
+        add_context(
+            KubeconfigMerge((tmp_path / "config",)), as_served("https://here:1"), ContextOwner("kohort", tmp_path)
+        )
 
 
 def test_a_place_that_can_not_be_written_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    merge = Merge((tmp_path / "file" / "config",))
-    with pytest.raises(ApiError, match=r"config: can't be (read|changed) \(.*\): leave --merge-kubeconfig out"):
-        add_context(merge, as_served("https://here:1"), Owner("kohort", tmp_path))
+    merge = KubeconfigMerge((tmp_path / "file" / "config",))
+    with pytest.raises(ApiError, match=r"cannot (read|write) .*config: .*: omit --merge-kubeconfig"):
+        add_context(merge, as_served("https://here:1"), ContextOwner("kohort", tmp_path))
 
 
 def test_a_file_that_nobody_asked_for_is_no_reason_to_fail(
@@ -377,7 +379,7 @@ def test_a_file_that_nobody_asked_for_is_no_reason_to_fail(
     published(tmp_path, "kohort", shared).write()
     (tmp_path / "config.lock").touch()
     keeping_up_to_date(published(tmp_path, "kohort", server="https://here:2"), shared).write()
-    assert "could not be kept up to date" in caplog.text
+    assert "updating merged kubeconfig failed" in caplog.text
 
 
 def test_it_is_the_file_that_kubectl_writes_to(tmp_path: Path) -> None:

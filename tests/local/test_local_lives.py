@@ -32,7 +32,7 @@ from kohort.local.runs import (
     last_run,
     now,
     stop_command,
-    used_places,
+    used_directories,
 )
 
 CLAIM = """
@@ -41,8 +41,8 @@ from pathlib import Path
 from kohort.local.runs import ClusterLock, ClusterRun, now
 from kohort.local.directories import ClusterDirectory
 import os
-claim = ClusterLock.take(ClusterDirectory(sys.argv[1], Path(sys.argv[2])))
-claim.write(ClusterRun(pid=os.getpid(), since=now(), url="https://127.0.0.1:1", kubeconfig="/k"))
+lock = ClusterLock.take(ClusterDirectory(sys.argv[1], Path(sys.argv[2])))
+lock.write(ClusterRun(pid=os.getpid(), since=now(), url="https://127.0.0.1:1", kubeconfig="/k"))
 print("has it", flush=True)
 sys.stdin.read()
 """
@@ -102,9 +102,9 @@ def test_a_second_start_is_told_who_runs(root: Path) -> None:
     with somebody_has(place) as other:
         with pytest.raises(AlreadyRunningError) as refused:
             ClusterLock.take(place)
-        told = str(refused.value)
-        assert told.startswith(f"cluster lab runs already at https://127.0.0.1:1, process {other.pid}, since 2")
-        assert told.endswith("`kohort down --name lab` stops it")
+        message = str(refused.value)
+        assert message.startswith(f"cluster lab is already running at https://127.0.0.1:1 (pid {other.pid}, since 2")
+        assert message.endswith("stop it with `kohort down --name lab`")
 
 
 def test_a_cluster_whose_process_was_killed_has_crashed_and_can_be_started(root: Path) -> None:
@@ -172,7 +172,7 @@ def test_looking_does_not_keep_anybody_from_starting(root: Path) -> None:
 
 def test_a_folder_that_can_not_be_written_is_told_in_one_line(root: Path) -> None:
     (root / "file").touch()
-    with pytest.raises(ApiError, match=r"can't keep a cluster there \(Not a directory\): allow it, or choose another"):
+    with pytest.raises(ApiError, match=r"as cluster directory: Not a directory: grant access, or choose another"):
         ClusterLock.take(ClusterDirectory("lab", root / "file" / "lab"))
 
 
@@ -185,7 +185,7 @@ def test_a_full_disk_is_told_in_one_line_and_leaves_the_cluster_free(
 ) -> None:
     with monkeypatch.context() as full:
         full.setattr(runs, "write_private", no_room)
-        with pytest.raises(ApiError, match=r"can't keep a cluster there \(No space left on device\): make room, or "):
+        with pytest.raises(ApiError, match=r"as cluster directory: No space left on device: free disk space, or "):
             ClusterLock.take(cluster_directory("lab"))
     ClusterLock.take(cluster_directory("lab")).release()
 
@@ -201,9 +201,9 @@ def test_one_that_kept_nothing_is_as_if_it_had_never_been(root: Path) -> None:
     place = cluster_directory("try")
     claim = ClusterLock.take(place)
     claim.write(ClusterRun(pid=os.getpid(), since=now(), keeps=False))
-    assert [each.name for each in used_places()] == ["try"]
+    assert [each.name for each in used_directories()] == ["try"]
     claim.release()
-    assert (cluster_status(place).state, used_places()) == (ClusterState.UNUSED, [])
+    assert (cluster_status(place).state, used_directories()) == (ClusterState.UNUSED, [])
 
 
 def test_a_run_knows_the_one_before(root: Path) -> None:

@@ -47,14 +47,14 @@ def test_a_port_that_somebody_else_has_by_now_is_replaced(tmp_path: Path, taken:
 
 
 def test_a_port_that_was_asked_for_and_is_taken_is_told_in_one_line(taken: int) -> None:
-    with pytest.raises(ApiError, match=f"port {taken} of {LOCAL} is taken: choose another --port, or leave it out"):
+    with pytest.raises(ApiError, match=f"port {taken} of {LOCAL} is in use: choose another --port, or omit --port"):
         choose_ports(ListenAddress(port=taken), None)
 
 
 def test_an_address_that_is_not_of_this_machine_is_told_in_one_line() -> None:
-    with pytest.raises(ApiError, match=r"can't listen on 192\.0\.2\.1"):
+    with pytest.raises(ApiError, match=r"cannot listen on 192\.0\.2\.1"):
         choose_ports(ListenAddress(host="192.0.2.1"), None)
-    with pytest.raises(ApiError, match=r"can't listen on 192\.0\.2\.1 port 6443"):
+    with pytest.raises(ApiError, match=r"cannot listen on 192\.0\.2\.1 port 6443"):
         choose_ports(ListenAddress(host="192.0.2.1", port=6443), None)
 
 

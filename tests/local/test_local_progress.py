@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from kohort.local.progress import PipedProgress, Problem, ProcessClaimed, Ready, TerminalProgress, pass_on, step
+from kohort.local.progress import PipedProgress, ProcessClaimed, Ready, StartFailed, TerminalProgress, pass_on, step
 from kohort.terminal.glyphs import UNICODE
 from kohort.terminal.screen import Screen
 
@@ -36,17 +36,17 @@ def test_no_line_is_longer_than_a_narrow_terminal() -> None:
 def test_steps_reach_the_process_that_waits_for_them() -> None:
     reading, writing = os.pipe()
     relay, out = PipedProgress(writing), io.StringIO()
-    ready = Ready(url="u", kubeconfig="k", context="c", nodes="n", farewell="f")
-    relay.tell(ProcessClaimed(7))
+    ready = Ready(url="u", kubeconfig="k", context="c", nodes="n", on_stop="f")
+    relay.send(ProcessClaimed(7))
     with step(relay, "queues"):
         pass
-    relay.tell(ready)
-    relay.tell(Problem("why", 2))
+    relay.send(ready)
+    relay.send(StartFailed("why", 2))
     relay.close()
     ticks = TerminalProgress(out, Screen(80, 24, glyphs=UNICODE))
     with os.fdopen(reading, "rb") as told:
         messages = [pass_on(line, ticks) for line in told]
-    assert (messages[0], messages[-2], messages[-1]) == (ProcessClaimed(7), ready, Problem("why", 2))
+    assert (messages[0], messages[-2], messages[-1]) == (ProcessClaimed(7), ready, StartFailed("why", 2))
     assert "✓ queues" in out.getvalue()
 
 
@@ -54,5 +54,5 @@ def test_nobody_needs_to_listen() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     relay = PipedProgress(writing)
-    relay.tell(ProcessClaimed(7))
+    relay.send(ProcessClaimed(7))
     relay.close()

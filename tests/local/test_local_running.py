@@ -37,7 +37,7 @@ from kohort.kube.rest_mapper import RestMapper
 from kohort.kube.transport import Request
 from kohort.local.cluster import ClusterSpec, LocalCluster, QueueSpec, Service, open_nodes, running_cluster
 from kohort.local.directories import ClusterDirectory
-from kohort.local.kubeconfigs import Merge
+from kohort.local.kubeconfigs import KubeconfigMerge
 from kohort.local.local_manager import load, local_configuration
 from kohort.local.ports import ListenAddress
 from kohort.local.progress import SilentProgress
@@ -73,7 +73,7 @@ async def cluster(
         )
 
     context = place.context if place else "kohort"
-    merge = Merge((shared,)) if shared is not None else None
+    merge = KubeconfigMerge((shared,)) if shared is not None else None
     wish = ClusterSpec(place, ListenAddress(), crew, "simulated", PodsAfterStop.SIMULATED, queues, None, merge, context)
     async with asyncio.timeout(PATIENCE), running_cluster(wish, SilentProgress()) as found:
         client = Client(HttpTransport(load_client_config(ConfigOverrides(found.published.own, context))))
@@ -175,7 +175,7 @@ async def test_a_starter_queue_is_as_large_as_the_nodes_and_stays_as_somebody_ch
         assert (await client.of(ClusterQueue).get(("", "default"))).spec.resource_groups == ()
     async with cluster(place, queues=None) as (found, _):
         assert found.manager is None
-        assert "jobs are refused until a manager runs again: `kohort manager --kubeconfig" in found.warnings[0]
+        assert "jobs are rejected until a manager runs: `kohort manager --kubeconfig" in found.warnings[0]
 
 
 async def test_definitions_of_an_earlier_version_are_brought_up_to_date(tmp_path: Path) -> None:

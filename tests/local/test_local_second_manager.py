@@ -98,6 +98,6 @@ async def test_a_second_manager_is_refused_in_one_line(cluster: Cluster, program
     manager["metadata"]["labels"] = {"app.kubernetes.io/name": program, "control-plane": "controller-manager"}
     reply = await cluster.apply(manager)
     assert (reply.status, reply.reason) == (403, "Forbidden")
-    assert "this cluster has its manager built in" in reply.message
+    assert "this cluster has a built-in manager" in reply.message
     assert "\n" not in reply.message
     assert (await cluster.try_create(deployment("web"))).status == 201

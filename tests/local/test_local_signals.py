@@ -14,9 +14,9 @@ import asyncio
 import signal
 import subprocess
 import sys
-from kohort.local.signals import stop_asked
+from kohort.local.signals import stop_on_signals
 async def main():
-    stopped = stop_asked()
+    stopped = stop_on_signals()
     print("runs", flush=True)
     await stopped.wait()
     print("asked", flush=True)

@@ -11,18 +11,18 @@ import pytest
 
 from kohort.local.directories import ClusterDirectory
 from kohort.local.runs import CleanShutdown, ClusterLock, ClusterRun, PodsAfterStop, now
-from kohort.local.stopping import StopOutcome, StopResult, has_open, left_over, pods_in_words, stop
+from kohort.local.stopping import StopOutcome, StopResult, has_open, left_over, pods_text, stop
 
 PROCESS = """
 import os, signal, sys
 from pathlib import Path
 from kohort.local.runs import CleanShutdown, ClusterLock, ClusterRun, now
 from kohort.local.directories import ClusterDirectory
-claim = ClusterLock.take(ClusterDirectory("lab", Path(sys.argv[1])))
+lock = ClusterLock.take(ClusterDirectory("lab", Path(sys.argv[1])))
 run = ClusterRun(pid=os.getpid(), since=now(), url="https://127.0.0.1:1")
-claim.write(run)
+lock.write(run)
 def end(*_):
-    claim.write(ClusterRun(pid=os.getpid(), since=now(), ended=CleanShutdown(now(), 2)))
+    lock.write(ClusterRun(pid=os.getpid(), since=now(), ended=CleanShutdown(now(), 2)))
     sys.exit()
 signal.signal(signal.SIGTERM, signal.SIG_IGN if sys.argv[2] == "stubborn" else end)
 print("has it", flush=True)
@@ -52,16 +52,16 @@ def test_a_cluster_that_stops_says_what_it_left(place: ClusterDirectory) -> None
     with running(place, "polite") as process:
         outcome = stop(place, lambda run: asked.append(run.pid))
         assert asked == [process.pid]
-    assert (outcome.how, outcome.is_well) == (StopResult.STOPPED, True)
-    assert pods_in_words(outcome) == "2 running pods go on, and the next start finds them"
+    assert (outcome.how, outcome.is_clean) == (StopResult.STOPPED, True)
+    assert pods_text(outcome) == "2 pods left running"
 
 
 def test_one_that_does_not_stop_in_time_is_killed_and_that_is_said(place: ClusterDirectory) -> None:
     with running(place, "stubborn") as process:
         outcome = stop(place, lambda _: None, grace=0.1)
         assert process.wait() == -signal.SIGKILL
-    assert (outcome.how, outcome.is_well) == (StopResult.KILLED, False)
-    assert pods_in_words(outcome) == "pods that ran go on, and the next start finds them"
+    assert (outcome.how, outcome.is_clean) == (StopResult.KILLED, False)
+    assert pods_text(outcome) == "pods are left running and adopted at the next start"
 
 
 def test_one_that_does_not_run_is_left_in_peace(place: ClusterDirectory) -> None:
@@ -81,14 +81,14 @@ def test_a_process_that_does_not_have_the_cluster_is_known_by_its_files(place: C
 @pytest.mark.parametrize(
     ("pods", "count", "words"),
     [
-        (PodsAfterStop.LEFT, 0, "no pods were running"),
-        (PodsAfterStop.LEFT, 1, "1 running pod goes on, and the next start finds it"),
-        (PodsAfterStop.ENDED, 1, "1 running pod was ended"),
-        (PodsAfterStop.ENDED, 3, "3 running pods were ended"),
-        (PodsAfterStop.SIMULATED, 3, "its pods were simulated"),
+        (PodsAfterStop.LEFT, 0, "no running pods"),
+        (PodsAfterStop.LEFT, 1, "1 pod left running"),
+        (PodsAfterStop.ENDED, 1, "1 pod terminated"),
+        (PodsAfterStop.ENDED, 3, "3 pods terminated"),
+        (PodsAfterStop.SIMULATED, 3, "pods are simulated"),
     ],
 )
 def test_what_became_of_pods_is_said(pods: PodsAfterStop, count: int, words: str) -> None:
     assert left_over(pods, count) == words
     run = ClusterRun(pid=1, since=now(), pods=pods, ended=CleanShutdown(now(), count))
-    assert pods_in_words(StopOutcome(ClusterDirectory("x", Path()), StopResult.STOPPED, run)) == words
+    assert pods_text(StopOutcome(ClusterDirectory("x", Path()), StopResult.STOPPED, run)) == words

@@ -75,12 +75,12 @@ def queue(name: str, cpu: str, used: str, gpus: str = "4", used_gpus: str = "1")
 
 def scene() -> QueueActivity:
     found = QueueActivity(lambda _: None)
-    found.see(None, workload("train", condition("Admitted"), usage={"cpu": "4", "memory": "8Gi", "pods": "1"}))
+    found.observe(None, workload("train", condition("Admitted"), usage={"cpu": "4", "memory": "8Gi", "pods": "1"}))
     why = "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor default, 1 more needed"
-    found.see(None, workload("next", condition("QuotaReserved", "False", why)))
-    found.see(None, workload("last"))
-    found.see(None, workload("over", condition("Finished")))
-    found.remember(ActivityEvent(NOW.astimezone(), "warning", Role.WARN, "the disk is nearly full"))
+    found.observe(None, workload("next", condition("QuotaReserved", "False", why)))
+    found.observe(None, workload("last"))
+    found.observe(None, workload("over", condition("Finished")))
+    found.add_event(ActivityEvent(NOW.astimezone(), "warning", Role.WARN, "the disk is nearly full"))
     return found
 
 
@@ -93,17 +93,17 @@ def test_the_picture_at_80_columns() -> None:
         "kohort  https://127.0.0.1:6443  node vm: cpu 8, memory 32Gi, pods 110; runtime…",
         "",
         "Queues (2)",
-        "  default                   gpu ██░░░░░░░░ 1/4  1 run, 2 wait",
-        "  team-with-a-name-that-g…  gpu ██░░░░░░░░ 1/4  1 run, 2 wait",
+        "  default                   gpu ██░░░░░░░░ 1/4  1 running, 2 pending",
+        "  team-with-a-name-that-g…  gpu ██░░░░░░░░ 1/4  1 running, 2 pending",
         "",
         "Running (1)",
         "  default/train   default   cpu 4, memory 8Gi   10s",
         "",
-        "Waiting (2)",
+        "Pending (2)",
         "  default/next   default   90s   1 more cpu needed in default",
         "  default/last   default   90s",
         "",
-        "Lately",
+        "Recent events",
         f"  {CLOCK}   warning   the disk is nearly full",
         "",
         "",
@@ -113,7 +113,10 @@ def test_the_picture_at_80_columns() -> None:
 
 def test_more_resources_are_shown_where_there_is_room() -> None:
     lines = draw(scene(), QUEUES[:1], FACTS, NOW, Screen(160, 24))
-    assert lines[3] == "  default  gpu ##........ 1/4  cpu #####..... 4/8  memory ###....... 8Gi/32Gi  1 run, 2 wait"
+    assert (
+        lines[3]
+        == "  default  gpu ##........ 1/4  cpu #####..... 4/8  memory ###....... 8Gi/32Gi  1 running, 2 pending"
+    )
 
 
 @pytest.mark.parametrize("width", [20, 40, 79, 80, 120, 160])
@@ -121,7 +124,7 @@ def test_more_resources_are_shown_where_there_is_room() -> None:
 def test_the_picture_is_never_larger_than_the_screen(width: int, height: int) -> None:
     lines = draw(scene(), QUEUES * 8, FACTS, NOW, Screen(width, height, glyphs=UNICODE))
     assert len(lines) <= height
-    assert max(map(len, lines)) < max(width, 48)
+    assert max(map(len, lines)) < max(width, 56)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +147,7 @@ def news(*states: Workload | None) -> list[str]:
     found.follow()
     old = None
     for new in states:
-        found.see(old, new)
+        found.observe(old, new)
         old = new
     return [f"{each.what}: {each.detail}" if each.detail else each.what for each in told]
 
@@ -174,7 +177,7 @@ def test_a_failure_and_a_deletion_are_told_as_such() -> None:
 def test_what_was_there_before_is_no_news() -> None:
     told: list[ActivityEvent] = []
     found = QueueActivity(told.append)
-    found.see(None, workload("a", condition("Admitted"), usage={}))
+    found.observe(None, workload("a", condition("Admitted"), usage={}))
     found.follow()
     assert (told, len(found.running)) == ([], 1)
 

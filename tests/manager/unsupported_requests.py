@@ -6,7 +6,7 @@ from typing import Any
 
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.insight.doctor.runner import look_at, run_checks
+from kohort.insight.doctor.runner import run_checks, take_doctor_snapshot
 from kohort.kube.client import Client
 from kohort.kube.options import PLAIN, WriteOptions
 from manager.managers import RESOURCES, create, eventually
@@ -118,9 +118,9 @@ async def jobs_of_an_unsupported_framework_are_warned_of(client: Client) -> None
     (text,) = await user.create(JOB_SETS, job_set("queued", **{QUEUE: "lq"}))
     assert f"JobSet {NOT_SUPPORTED}: no Workload is created for it" in text
     assert await user.create(JOB_SETS, job_set("free")) == []
-    found = run_checks(await look_at(client)).findings
-    reported = [each.sighting.problem for each in found if each.check.id == "framework-unsupported"]
-    assert [text.partition(";")[0] for text in reported] == ["1 JobSet names a queue: queued"]
+    found = run_checks(await take_doctor_snapshot(client)).findings
+    reported = [each.affected.problem for each in found if each.check.id == "framework-unsupported"]
+    assert [text.partition(";")[0] for text in reported] == ["1 JobSet references a queue: queued"]
 
 
 async def topologies_are_warned_of_and_held_where_required(client: Client) -> None:

@@ -1,1 +1,1 @@
-"""`kohort …`: one thin command per question, on the functions of the other packages."""
+"""The `kohort` commands: thin layers over the other packages."""

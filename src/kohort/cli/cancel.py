@@ -1,4 +1,4 @@
-"""`kohort cancel`: deletes jobs with their pods; names are taken at their word, a whole queue is asked about."""
+"""`kohort cancel`: deletes jobs with their pods; --all requires a confirmation."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ EXAMPLES = """\b
 Examples:
   kohort cancel train-x7k2p
   kohort cancel job/a workload/job-b-1f2e3
-  kohort cancel --all -q team-a          # every Job of a queue that has not finished; asks first
+  kohort cancel --all -q team-a          # all unfinished Jobs of a queue, after a confirmation
   kohort cancel --all -q team-a --yes
 To stop a job and keep it, use `kohort hold`.
 """
@@ -31,10 +31,10 @@ _BATCH = BatchJobFramework()
 
 
 @dataclass(frozen=True, slots=True)
-class _How:
+class _CancelOptions:
     dry_run: bool
     output: OutputFormat | None
-    is_sure: bool
+    is_confirmed: bool
 
     @property
     def deletion(self) -> DeletionOptions:
@@ -43,12 +43,17 @@ class _How:
 
 @click.command(epilog=EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[JOB|WORKLOAD]…", shell_complete=complete_workloads)
-@click.option("--all", "is_all", is_flag=True, help="All Jobs that have not finished.")
+@click.option("--all", "is_all", is_flag=True, help="Select all unfinished Jobs in the namespace.")
 @click.option(
-    "-q", "--queue", default="", metavar="NAME", shell_complete=complete_queues, help="With --all: of this queue."
+    "-q",
+    "--queue",
+    default="",
+    metavar="NAME",
+    shell_complete=complete_queues,
+    help="With --all: only Jobs in this LocalQueue.",
 )
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("-y", "--yes", is_flag=True, help="Skip the confirmation prompt.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")
 @output_option(OutputFormat.NAME)
 @cluster_options
 def cancel(
@@ -61,16 +66,16 @@ def cancel(
     dry_run: bool,
     output: OutputFormat | None,
 ) -> None:
-    """Delete jobs, with their pods and Workloads."""
+    """Delete jobs together with their Workloads and pods."""
     if bool(names) == is_all:
-        raise click.UsageError("give names, or --all" if not names else "give names or --all, not both")
+        raise click.UsageError("specify names or --all" if not names else "names and --all are mutually exclusive")
     if queue and not is_all:
-        raise click.UsageError("-q goes with --all: names are enough by themselves")
-    how = _How(dry_run, output, yes or dry_run)
-    running(_cancel_all(where, queue, how) if is_all else _cancel(where, names, how))
+        raise click.UsageError("-q requires --all")
+    options = _CancelOptions(dry_run, output, yes or dry_run)
+    running(_cancel_all(where, queue, options) if is_all else _cancel(where, names, options))
 
 
-async def _cancel(where: ClusterOptions, names: tuple[str, ...], how: _How) -> None:
+async def _cancel(where: ClusterOptions, names: tuple[str, ...], options: _CancelOptions) -> None:
     access = where.access()
     async with running_client(access) as client:
         finder = Finder(client, access.namespace)
@@ -79,28 +84,30 @@ async def _cancel(where: ClusterOptions, names: tuple[str, ...], how: _How) -> N
             _refuse_part_of_another(target)
         for target in targets:
             for member in target.members:
-                await _delete(client, member, how)
-            await _end_group(client, target, how)
+                await _delete(client, member, options)
+            await _end_group(client, target, options)
 
 
-async def _end_group(client: Client, target: CommandTarget, how: _How) -> None:
-    """Pods of a group stay, as failed ones that may be replaced, for as long as the group's Workload is there."""
+async def _end_group(client: Client, target: CommandTarget, options: _CancelOptions) -> None:
+    """Delete the Workload of a pod group: its pods would stay as failed, replaceable ones otherwise."""
     workload = target.workload
     if workload is None or POD_GROUP_NAME not in labels(target.job.obj):
         return
     metadata = workload.metadata
     with _unless_gone():
-        await client.of(Workload).delete((metadata.namespace, metadata.name), how.deletion)
+        await client.of(Workload).delete((metadata.namespace, metadata.name), options.deletion)
 
 
 def _refuse_part_of_another(target: CommandTarget) -> None:
-    """A pod that a Job made comes again when it is deleted: the Job is what is meant."""
+    """Reject a pod with a controller, which would re-create it."""
     owner = owner_of(target.job.obj) if target.job.resource == Pod.resource else ""
     if owner:
-        raise TargetError(f"{target.job} belongs to {owner}: name that, or `kubectl delete pod {target.job.name}`")
+        raise TargetError(
+            f"{target.job} belongs to {owner}: specify that, or use `kubectl delete pod {target.job.name}`"
+        )
 
 
-async def _cancel_all(where: ClusterOptions, queue: str, how: _How) -> None:
+async def _cancel_all(where: ClusterOptions, queue: str, options: _CancelOptions) -> None:
     access = where.access()
     async with running_client(access) as client:
         finder = Finder(client, access.namespace)
@@ -111,29 +118,29 @@ async def _cancel_all(where: ClusterOptions, queue: str, how: _How) -> None:
         if not found:
             click.echo(f"no unfinished Jobs in {place}", err=True)
             return
-        if not how.is_sure:
+        if not options.is_confirmed:
             click.confirm(f"Delete {len(found)} Jobs of {place} ({_some(found)})?", abort=True, err=True)
         for each in found:
-            await _delete(client, each, how)
+            await _delete(client, each, options)
 
 
 async def _unfinished(client: Client, namespace: str, queue: str) -> list[TargetObject]:
-    """Jobs that are queued and have not finished; those that know no queue are none of ours."""
+    """Unfinished Jobs with a queue label."""
     selector = f"{QUEUE_NAME_LABEL}={queue}" if queue else QUEUE_NAME_LABEL
     jobs = (await client.of(Job.resource).list(ListScope(namespace, labels=selector))).items
     return [TargetObject(Job.resource, each) for each in jobs if _BATCH.finished(each) is None]
 
 
-async def _delete(client: Client, member: TargetObject, how: _How) -> None:
+async def _delete(client: Client, member: TargetObject, options: _CancelOptions) -> None:
     with _unless_gone():
-        await client.of(member.resource).delete(member.key, how.deletion)
-    suffix = " (dry run)" if how.dry_run else ""
-    click.echo(str(member) if how.output is OutputFormat.NAME else f"{member} deleted{_remark(member)}{suffix}")
+        await client.of(member.resource).delete(member.key, options.deletion)
+    suffix = " (dry run)" if options.dry_run else ""
+    click.echo(str(member) if options.output is OutputFormat.NAME else f"{member} deleted{_remark(member)}{suffix}")
 
 
 @contextmanager
 def _unless_gone() -> Iterator[None]:
-    """Go on where what was to be deleted has gone meanwhile: that is what was wanted."""
+    """Ignore that an object was deleted meanwhile."""
     try:
         yield
     except StatusError as error:
@@ -144,7 +151,7 @@ def _unless_gone() -> Iterator[None]:
 def _remark(member: TargetObject) -> str:
     if member.resource != Job.resource or _BATCH.finished(member.obj) is None:
         return ""
-    return " (it had finished)"
+    return " (already finished)"
 
 
 def _some(found: list[TargetObject]) -> str:

@@ -1,4 +1,4 @@
-"""`kohort completion`: the lines that teach a shell to complete commands, options, and names of the cluster."""
+"""`kohort completion`: completion scripts for commands, options and names of objects."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 SHELLS: Final[dict[str, type[ShellComplete]]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 EXAMPLES = """\b
 Examples:
-  source <(kohort completion bash)                                   # now; in ~/.bashrc for ever
+  source <(kohort completion bash)       # for this session; add to ~/.bashrc to persist
   kohort completion zsh > "${fpath[1]}/_kohort"
   kohort completion fish > ~/.config/fish/completions/kohort.fish
 """
@@ -17,12 +17,12 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 def completion(*, shell: str) -> None:
-    """Print what a shell needs to complete commands, options, and names of queues, jobs and priority classes."""
+    """Print a completion script for bash, zsh or fish."""
     click.echo(script(shell, "kohort"))
 
 
 def script(shell: str, program: str) -> str:
-    """The lines for a shell, for the program of that name."""
+    """The completion script of a program for a shell."""
     found = SHELLS[shell](click.Command(program), {}, program, f"_{program.replace('-', '_')}_COMPLETE".upper())
-    # The lines themselves, not `source()`: that runs a bash to learn its version, and fails where there is none.
+    # Not `source()`: that runs bash to get its version, and fails if it is not installed.
     return found.source_template % found.source_vars()

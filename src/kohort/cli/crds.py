@@ -1,6 +1,6 @@
-"""`kohort crds`: the CustomResourceDefinitions as YAML or JSON, for `kubectl apply` or for a repository.
+"""`kohort crds`: the CustomResourceDefinitions as YAML or JSON.
 
-The output is the same on every run and every machine, so that it can be kept under version control.
+The output is deterministic, so that it can be kept under version control.
 """
 
 import json
@@ -34,7 +34,7 @@ def to_yaml(documents: Sequence[Json]) -> str:
 
 
 def to_json(documents: Sequence[Json]) -> str:
-    """One List, which kubectl takes like the objects in it."""
+    """A List, which kubectl accepts like its items."""
     whole = {"apiVersion": "v1", "kind": "List", "items": list(documents)}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
@@ -43,28 +43,31 @@ FORMATS: dict[str, Callable[[Sequence[Json]], str]] = {"yaml": to_yaml, "json": 
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind, by any of its names; repeatable.")
-@click.option("-o", "--output", type=click.Choice(list(FORMATS)), default="yaml", show_default=True, help="Format.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only print this kind; repeatable.")
+@click.option(
+    "-o", "--output", type=click.Choice(list(FORMATS)), default="yaml", show_default=True, help="Output format."
+)
 @click.option(
     "--namespace",
     default=WebhookService().namespace,
     show_default=True,
-    help="Namespace of the service that converts between versions.",
+    help="Namespace of the conversion webhook's Service.",
 )
-@click.option("--ca-bundle", type=click.File("rb"), metavar="FILE", help="Certificate authority of that service (PEM).")
+@click.option(
+    "--ca-bundle", type=click.File("rb"), metavar="FILE", help="CA bundle of the conversion webhook (PEM file)."
+)
 @click.option(
     "--output-dir",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write one file per kind into this directory instead of printing.",
+    help="Directory to write one file per kind to (default: standard output).",
 )
 def crds(
     *, kinds: tuple[str, ...], output: str, namespace: str, ca_bundle: BinaryIO | None, output_dir: Path | None
 ) -> None:
-    """Print the CustomResourceDefinitions of all kinds, each with both versions.
+    """Print the CustomResourceDefinitions in all served versions.
 
-    Kinds that differ between versions are converted by a webhook; --namespace and --ca-bundle tell the API server
-    where it is and whom to trust.
+    Versions are converted by a webhook; --namespace and --ca-bundle set its Service and CA bundle.
     """
     service = WebhookService(namespace=namespace, ca_bundle=ca_bundle.read() if ca_bundle else b"")
     chosen = _chosen(definitions(service), kinds)
@@ -75,12 +78,12 @@ def crds(
 
 
 def _chosen(documents: list[Json], kinds: tuple[str, ...]) -> list[Json]:
-    """The definitions with one of these names, in any case; all of them if no name is given."""
+    """The definitions with these names, case-insensitive; all if no name is given."""
     wanted = {name.lower() for name in kinds}
     unknown = wanted.difference(*map(_names, documents))
     if unknown:
         known = ", ".join(document["spec"]["names"]["kind"] for document in documents)
-        raise click.BadParameter(f"no kind {', '.join(sorted(unknown))}; known kinds: {known}", param_hint="--kind")
+        raise click.BadParameter(f"unknown kind {', '.join(sorted(unknown))}: available: {known}", param_hint="--kind")
     return [document for document in documents if not wanted or wanted & _names(document)]
 
 

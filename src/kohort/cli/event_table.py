@@ -1,4 +1,4 @@
-"""Events as lines: which ones concern a job, when they happened last, and how they show. Pure."""
+"""Events as table rows: filters, timestamps and columns. Pure."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -22,22 +22,22 @@ Concerns = Callable[[Event], bool]
 
 
 def is_from_manager(event: Event) -> bool:
-    """Whether Kohort, or Kueue in its place, tells of it: by who reports it, or by what it is about."""
+    """Whether Kohort or Kueue reported the event, or it regards one of Kueue's kinds."""
     return "kueue" in reporter(event) or event.regarding.api_version.startswith(KUEUE_GROUP)
 
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """The events of a job, of its Workloads and of its pods, those of pods that are gone included."""
+    """Selects the events of a job, its Workloads and its pods, including deleted pods."""
 
     names: frozenset[tuple[str, str]]
     """Kind and name."""
     made: tuple[tuple[str, re.Pattern[str]], ...] = ()
-    """Kinds and names of what was made for it."""
+    """Kinds and name patterns of objects created for it."""
 
     @classmethod
     def target(cls, target: CommandTarget) -> "EventFilter":
-        """Of what a name stands for."""
+        """The filter of a target."""
         objects = {(member.resource.kind, member.name) for member in target.members}
         workloads = {("Workload", each.metadata.name) for each in target.workloads}
         pods = (_pods(target.job.name),) if target.job.resource == Job.resource else ()
@@ -45,12 +45,12 @@ class EventFilter:
 
     @classmethod
     def gone(cls, name: str) -> "EventFilter":
-        """Of a job that was deleted, and took with it what says which objects were its own."""
+        """The filter of a deleted job, by name patterns."""
         workload = "Workload", re.compile(rf"[a-z]+-{re.escape(name)}-[0-9a-f]{{5}}")
         return cls(frozenset((resource.kind, name) for resource in QUEUED), (_pods(name), workload))
 
     def __call__(self, event: Event) -> bool:
-        """Whether an event concerns it."""
+        """Whether an event regards it."""
         about = event.regarding
         if (about.kind, about.name) in self.names:
             return True
@@ -62,12 +62,12 @@ def _pods(job: str) -> tuple[str, re.Pattern[str]]:
 
 
 def reporter(event: Event) -> str:
-    """Who tells of it, in either form."""
+    """The reporting component, in either form."""
     return event.reporting_controller or event.deprecated_source.component
 
 
 def last_seen(event: Event) -> datetime:
-    """When it happened last, in either form."""
+    """The time of the last occurrence, in either form."""
     if event.series is not None and event.series.last_observed_time:
         return parse_time(event.series.last_observed_time)
     if event.event_time:
@@ -76,12 +76,12 @@ def last_seen(event: Event) -> datetime:
 
 
 def times(event: Event) -> int:
-    """How often it happened."""
+    """The number of occurrences."""
     return max(1, event.series.count if event.series is not None else event.deprecated_count)
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
-    """The oldest first."""
+    """Events sorted by time, oldest first."""
     return sorted(events, key=lambda event: (last_seen(event), event.metadata.resource_version))
 
 
@@ -116,7 +116,7 @@ class EventTableLayout:
 
 
 def record(event: Event) -> dict[str, object]:
-    """An event for machines."""
+    """An event as JSON."""
     about = event.regarding
     return {
         "lastSeen": format_time(last_seen(event)),

@@ -1,4 +1,4 @@
-"""`kohort events`: what happened to a job, its Workload and its pods, in one order; or all that Kohort tells of."""
+"""`kohort events`: events of a job, its Workload and its pods; or all events of the manager."""
 
 import asyncio
 from dataclasses import replace
@@ -7,7 +7,7 @@ import click
 
 from kohort.api.core.events import Event
 from kohort.cli.event_table import Concerns, EventFilter, EventTableLayout, in_order, is_from_manager, record
-from kohort.cli.job_watcher import seen
+from kohort.cli.job_watcher import check_access
 from kohort.cli.messages import note
 from kohort.cli.name_completion import complete_workloads
 from kohort.cli.options import (
@@ -33,9 +33,9 @@ from kohort.terminal.tables import table
 
 EXAMPLES = """\b
 Examples:
-  kohort events                      # what Kohort did in this namespace
-  kohort events train-x7k2p          # a Job, its Workload and its pods, in one order
-  kohort events -A -w
+  kohort events                      # events of the manager in this namespace
+  kohort events train-x7k2p          # events of a Job, its Workload and its pods
+  kohort events -A -w                # watch all namespaces
 """
 
 
@@ -48,11 +48,11 @@ Examples:
 def events(
     *, name: str | None, where: ClusterOptions, all_namespaces: bool, watch: bool, output: OutputFormat | None
 ) -> None:
-    """Show what happened, the newest last."""
+    """Show events of a job or of the manager, newest last."""
     if name and all_namespaces:
-        raise click.UsageError("a name is of one namespace: leave -A out")
+        raise click.UsageError("-A cannot be combined with a name")
     if watch and output in DATA:
-        raise click.UsageError("-w prints lines: leave -o out, or take -o wide")
+        raise click.UsageError("-w supports table output only: omit -o, or use -o wide")
     layout = EventTableLayout(all_namespaces, output is OutputFormat.WIDE)
     running(_watch(where, name, layout) if watch else _list(where, name, layout, output))
 
@@ -70,7 +70,7 @@ def _scope(access: ClientConfig, layout: EventTableLayout) -> ListScope:
 
 
 async def _concerns(finder: Finder, name: str | None) -> Concerns:
-    """Which events are wanted: those of a job, also of one that was deleted, or all of ours."""
+    """The filter: events of a job, even if deleted, or all events of the manager."""
     if not name:
         return is_from_manager
     reference = references([name])[0]
@@ -80,7 +80,7 @@ async def _concerns(finder: Finder, name: str | None) -> Concerns:
         gone = EventFilter.gone(reference.name)
         if not any(map(gone, (await finder.client.of(Event).list(ListScope(finder.namespace))).items)):
             raise
-        note(f"{reference} is gone; what happened to it is known for about an hour")
+        note(f"{reference} was deleted; its events expire after one hour")
         return gone
 
 
@@ -88,7 +88,7 @@ def _print(found: list[Event], layout: EventTableLayout, output: OutputFormat | 
     if output in DATA:
         click.echo(data_text([record(event) for event in found], output))
     elif not found:
-        click.echo("no events: they are kept for about an hour", err=True)
+        click.echo("No events found (events expire after one hour)", err=True)
     else:
         now = client.clock.wall()
         for line in table(layout.columns(), [layout.row(event, now) for event in found], _whole()):
@@ -96,18 +96,18 @@ def _print(found: list[Event], layout: EventTableLayout, output: OutputFormat | 
 
 
 def _whole() -> Screen:
-    """Lines of any length: what an event says is what one came for, and must not be cut."""
+    """A screen without width limit: messages must not be truncated."""
     return replace(screen(), width=None)
 
 
 async def _watch(where: ClusterOptions, name: str | None, layout: EventTableLayout) -> None:
-    """First what there is, then each event as it comes, until Ctrl-C."""
+    """Print existing events, then new ones until Ctrl-C."""
     access = where.access()
     async with running_client(access) as client:
         concerns = await _concerns(Finder(client, access.namespace), name)
         informers = SharedInformerFactory(client)
         follower = informers.of(Event, _scope(access, layout))
-        await seen(follower)
+        await check_access(follower)
         informers.start()
         try:
             await follower.wait_for_sync()
@@ -119,7 +119,7 @@ async def _watch(where: ClusterOptions, name: str | None, layout: EventTableLayo
 
 
 async def _append(fresh: "asyncio.Queue[Event]", layout: EventTableLayout, client: Client) -> None:
-    """Lines below those that are there; the header stands above the first only."""
+    """Print rows as events arrive; the header is printed once."""
     batch, first = list[Event](), 0
     while True:
         while not fresh.empty():

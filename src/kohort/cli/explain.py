@@ -1,4 +1,4 @@
-"""`kohort explain`: why a job waits, what would let it in, who may take its place; in words, or as data."""
+"""`kohort explain`: why a job is pending, what would admit it, and what could preempt it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -39,14 +39,14 @@ from kohort.terminal.sections import Section, sections_text
 
 EXAMPLES = """\b
 Examples:
-  kohort explain train            # a Job, Workload, Deployment, StatefulSet or Pod of that name
+  kohort explain train            # a Job, Workload, Deployment, StatefulSet or Pod
   kohort explain job/train pod/train-0-x7k2p
   kohort explain train -o json | jq '.evaluation.podSets[].tried'
 """
-MOST_OWNERS = 5
-"""How far up owners are followed: a Pod of a Job of a CronJob needs two."""
-MOST_PODS = 100
-"""How many pods of a job are read for what keeps their containers from starting."""
+MAX_OWNERS = 5
+"""Maximum depth of owners: a Pod of a Job of a CronJob needs two."""
+MAX_PODS = 100
+"""Number of pods of a job that are checked for container start failures."""
 
 
 @click.command(epilog=EXAMPLES)
@@ -54,10 +54,10 @@ MOST_PODS = 100
 @output_option(OutputFormat.JSON, OutputFormat.YAML)
 @cluster_options
 def explain(*, where: ClusterOptions, words: tuple[str, ...], output: OutputFormat | None) -> None:
-    """Tell why a job waits: what is short and where, who is ahead, who holds it, and what would let the job in.
+    """Explain why a job is pending.
 
-    Of one that runs, tell what it holds and who may take its place. The answer is found by the functions that decide,
-    from the cluster as it is now.
+    Show which quota is missing, which workloads are ahead or hold it, and what would admit the job. For an admitted
+    job, show what it holds and which workloads could preempt it.
     """
     access = where.access()
 
@@ -72,10 +72,10 @@ def explain(*, where: ClusterOptions, words: tuple[str, ...], output: OutputForm
 
 
 async def _find(finder: Finder, reference: TargetReference) -> CommandTarget:
-    """What is meant; where it has no Workload of its own, the owner that has one."""
+    """The target; its nearest owner with a Workload if it has none itself."""
     found = await finder.find(reference)
     mapping = RestMapper(finder.client)
-    for _ in range(MOST_OWNERS):
+    for _ in range(MAX_OWNERS):
         owner = None if found.workloads else _owner(found.job)
         if owner is None:
             break
@@ -90,10 +90,10 @@ async def _find(finder: Finder, reference: TargetReference) -> CommandTarget:
 
 
 async def _start_failures(client: Client, target: CommandTarget) -> tuple[str, ...]:
-    """Why containers of its pods could not be started; nothing where its pods are not known or must not be read."""
+    """Why containers of its pods could not be started; nothing if its pods are unknown or cannot be listed."""
     try:
         scope = pods_of(target)
-        return start_failures((await client.of(Pod).page(scope, limit=MOST_PODS)).items)
+        return start_failures((await client.of(Pod).page(scope, limit=MAX_PODS)).items)
     except LogError:
         return ()
     except StatusError as error:
@@ -108,7 +108,7 @@ def _owner(owned: TargetObject) -> Json:
 
 
 class _Answer:
-    """What can be said of one target."""
+    """The explanation of one target."""
 
     def __init__(self, target: CommandTarget, snapshot: Snapshot, failures: tuple[str, ...]) -> None:
         self._subject = f"{target.job.resource.kind.lower()}/{target.job.name}"
@@ -117,23 +117,23 @@ class _Answer:
         self._failures = failures
 
     def data(self) -> Json:
-        """For programs."""
+        """The explanation as JSON."""
         workload = self._workload()
         if workload is None:
             return {"subject": self._subject, "workload": None, "text": list(self._without_workload())}
-        return report_data(self._story(workload))
+        return report_data(self._report(workload))
 
     def sections(self) -> list[Section]:
-        """For people."""
+        """The explanation as text."""
         workload = self._workload()
         if workload is None:
-            place = f"in namespace {self._target.namespace}, no Workload"
-            return [Section(self._subject, (place,)), Section("", tuple(self._without_workload()))]
-        return render_report(self._story(workload), self._snapshot.taken)
+            summary = f"namespace {self._target.namespace}, no Workload"
+            return [Section(self._subject, (summary,)), Section("", tuple(self._without_workload()))]
+        return render_report(self._report(workload), self._snapshot.taken)
 
-    def _story(self, workload: Workload) -> WorkloadReport:
-        story = build_report(self._snapshot, workload, self._subject)
-        return replace(story, notes=(*story.notes, *self._failures))
+    def _report(self, workload: Workload) -> WorkloadReport:
+        report = build_report(self._snapshot, workload, self._subject)
+        return replace(report, notes=(*report.notes, *self._failures))
 
     def _workload(self) -> Workload | None:
         known = self._target.workload
@@ -143,19 +143,19 @@ class _Answer:
         return self._snapshot.of(Workload).get(key, known)
 
     def _without_workload(self) -> Iterator[str]:
-        """Why nothing is queued; and what keeps its pods from running all the same."""
+        """Why the target has no Workload, and why its containers do not start."""
         yield from self._failures
         obj, namespace = self._target.job.obj, self._target.namespace
         queue = queue_name(obj)
         there = [name for place, name in self._snapshot.of(LocalQueue) if place == namespace]
         if not queue:
-            yield f"It is not queued: it has no label {QUEUE_NAME_LABEL}, so nobody counts what it uses."
-            yield f"To queue it, create it anew with the label of a LocalQueue: {did_you_mean('', there)}."
+            yield f"Not queued: it has no label {QUEUE_NAME_LABEL}, so it bypasses quota."
+            yield f"To queue it, re-create it with that label set to a LocalQueue: {did_you_mean('', there)}"
             return
-        yield f"It names LocalQueue {queue}, but no Workload stands for it."
+        yield f"It references LocalQueue {queue}, but has no Workload."
         if queue not in there:
-            yield f"There is no LocalQueue {queue} in namespace {namespace}: {did_you_mean(queue, there)}."
-        yield "Its manager may not run, or not manage this kind or namespace: see kohort doctor."
+            yield f"LocalQueue {queue} not found in namespace {namespace}: {did_you_mean(queue, there)}"
+        yield "The manager may not be running, or may not manage this kind or namespace: run kohort doctor."
 
 
 def _print(answers: Sequence[_Answer], output: OutputFormat | None) -> None:

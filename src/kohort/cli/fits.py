@@ -1,4 +1,4 @@
-"""`kohort fits`: would it start now; if not, what is short, whom it would preempt, what would let it in."""
+"""`kohort fits`: whether jobs would be admitted now; if not, what is missing and what would admit them."""
 
 import json
 import sys
@@ -38,49 +38,52 @@ from kohort.terminal.sections import Section, sections_text
 
 EXAMPLES = """\b
 Examples:
-  kohort fits -f train.yaml                       # would it start now?
-  kohort fits -f train.yaml --queue team-b        # and in that queue?
-  kohort fits -f more-quota.yaml -f train.yaml    # and if the ClusterQueue were like this?
+  kohort fits -f train.yaml                       # check one job
+  kohort fits -f train.yaml --queue team-b        # in another LocalQueue
+  kohort fits -f more-quota.yaml -f train.yaml    # with a changed ClusterQueue
   kubectl create job x --image=i --dry-run=client -o yaml | kohort fits -f - --queue team-a
-  kohort fits --state queues/ -f train.yaml       # offline: the cluster is what these manifests say
-Exit code: 0 if everything would start now, 1 if something would not, 2 if that can't be told.
+  kohort fits --state queues/ -f train.yaml       # offline, with the cluster described by manifests
+Exit code: 0 if all jobs would be admitted now, 1 if some would not, 2 if that cannot be determined.
 """
-_NOTHING = "give a Job, another kind that is queued, or a Workload"
-NO = 1
-CANNOT_TELL = 2
+_REMEDY = "specify a Job, another supported kind, or a Workload"
+NOT_ADMITTED = 1
+UNDETERMINED = 2
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("-f", "--filename", "files", multiple=True, required=True, metavar="FILE|DIR|-", help="What to judge.")
-@click.option("--queue", default="", metavar="NAME", help="The LocalQueue, in place of those in the manifests.")
 @click.option(
-    "--state", "states", multiple=True, metavar="FILE|DIR", help="Manifests that stand for the cluster; asks no server."
+    "-f", "--filename", "files", multiple=True, required=True, metavar="FILE|DIR|-", help="Manifests to evaluate."
+)
+@click.option("--queue", default="", metavar="NAME", help="LocalQueue to use instead of the one in the manifests.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    metavar="FILE|DIR",
+    help="Manifests that describe the cluster; no server is contacted.",
 )
 @output_option(OutputFormat.JSON, OutputFormat.YAML)
 @cluster_options
 def fits(
     *, where: ClusterOptions, files: tuple[str, ...], queue: str, states: tuple[str, ...], output: OutputFormat | None
 ) -> None:
-    """Tell whether jobs would start now, without submitting them.
+    """Check whether jobs would be admitted now, without submitting them.
 
-    Several documents are judged in their order, each as if those before it had been submitted. Queues, flavors and
-    cohorts among them are taken as if they were applied already; kinds that nobody queues are passed over. Nothing is
-    written anywhere.
+    Documents are evaluated in order, each as if the previous ones had been submitted. Queues, flavors and cohorts are
+    treated as applied; other kinds are ignored. Nothing is written.
     """
     documents = [document for file in discover(files) for document in load(file)]
-    about, asked = split(documents)
-    if not asked:
-        raise ApiError(
-            f"nothing to judge in {', '.join(files)}: give a Job, another kind that is queued, or a Workload"
-        )
-    _refuse_bad(asked)
-    verdicts = running(_verdicts(where, about, asked, queue, states))
-    _print(verdicts, output)
-    sys.exit(_exit_code(verdicts))
+    applied, submitted = split(documents)
+    if not submitted:
+        raise ApiError(f"no jobs found in {', '.join(files)}: {_REMEDY}")
+    _reject_invalid(submitted)
+    results = running(_evaluate(where, applied, submitted, queue, states))
+    _print(results, output)
+    sys.exit(_exit_code(results))
 
 
-def _refuse_bad(documents: Sequence[Document]) -> None:
-    """What an API server would refuse never starts."""
+def _reject_invalid(documents: Sequence[Document]) -> None:
+    """Raise an ApiError for manifests that an API server would reject."""
     checker = Checker(DEFAULT_GATES)
     checker.read(documents)
     bad = [
@@ -90,94 +93,95 @@ def _refuse_bad(documents: Sequence[Document]) -> None:
     ]
     if bad:
         place, _, text = bad[0].parts
-        more = f" (and {len(bad) - 1} more: see kohort validate)" if len(bad) > 1 else ""
+        more = f" (and {len(bad) - 1} more: run kohort validate)" if len(bad) > 1 else ""
         raise ApiError(f"{place}: {text}{more}")
 
 
-async def _verdicts(
-    where: ClusterOptions, about: Sequence[Document], asked: Sequence[Document], queue: str, states: Sequence[str]
+async def _evaluate(
+    where: ClusterOptions, applied: Sequence[Document], submitted: Sequence[Document], queue: str, states: Sequence[str]
 ) -> list[FitResult]:
     if states:
         given = [document for file in discover(states) for document in load(file)]
-        return _judged(offline(given, datetime.now(UTC)), about, asked, where.namespace or "default", queue)
+        return _results(offline(given, datetime.now(UTC)), applied, submitted, where.namespace or "default", queue)
     access = where.access()
     async with running_client(access) as client:
-        snapshot = await take_snapshot(client, (*ALSO_READ, *_claimed(asked)), home=access.namespace)
-    return _judged(snapshot, about, asked, access.namespace, queue)
+        snapshot = await take_snapshot(client, (*ALSO_READ, *_claimed(submitted)), home=access.namespace)
+    return _results(snapshot, applied, submitted, access.namespace, queue)
 
 
 def _claimed(documents: Sequence[Document]) -> tuple[Resource, ...]:
-    """Claim templates, where pods of some manifest claim devices (API-124)."""
+    """Claim templates, if pods of a manifest claim devices (API-124)."""
     return (TEMPLATES,) if any('"resourceClaims"' in json.dumps(each.value, default=str) for each in documents) else ()
 
 
-def _judged(
-    snapshot: Snapshot, about: Sequence[Document], asked: Sequence[Document], namespace: str, queue: str
+def _results(
+    snapshot: Snapshot, applied: Sequence[Document], submitted: Sequence[Document], namespace: str, queue: str
 ) -> list[FitResult]:
-    if not snapshot.can_judge:
+    if not snapshot.can_evaluate:
         unseen = next(each for each in snapshot.unseen if each.kind in ("ClusterQueue", "Workload"))
-        raise ApiError(f"can't tell without seeing every {unseen.kind}: {unseen.why}")
-    known = with_manifests(snapshot, about) if about else snapshot
+        raise ApiError(f"cannot evaluate without listing all {unseen.kind} objects: {unseen.why}")
+    known = with_manifests(snapshot, applied) if applied else snapshot
     reader = CandidateReader(known, namespace, queue)
-    queued = [each for each in asked if reader.is_queued(each)]
+    queued = [each for each in submitted if reader.is_queued(each)]
     if not queued:
-        raise ApiError(f"nothing to judge: {_NOTHING}")
+        raise ApiError(f"no jobs found: {_REMEDY}")
     return list(evaluate_fit(known, reader.candidates(queued)))
 
 
-def _exit_code(verdicts: Sequence[FitResult]) -> int:
-    if any(each.explanation is None for each in verdicts):
-        return CANNOT_TELL
-    return 0 if all(each.starts for each in verdicts) else NO
+def _exit_code(results: Sequence[FitResult]) -> int:
+    if any(each.explanation is None for each in results):
+        return UNDETERMINED
+    return 0 if all(each.starts for each in results) else NOT_ADMITTED
 
 
 # Output
 
 
-def _print(verdicts: Sequence[FitResult], output: OutputFormat | None) -> None:
+def _print(results: Sequence[FitResult], output: OutputFormat | None) -> None:
     if output is not None:
-        click.echo(data_text([_data(each) for each in verdicts], output))
+        click.echo(data_text([_data(each) for each in results], output))
         return
     here = screen()
-    sections = [section for each in verdicts for section in _sections(each, here)]
+    sections = [section for each in results for section in _sections(each, here)]
     show(sections_text(sections, here))
 
 
-def _sections(verdict: FitResult, screen: Screen) -> Iterator[Section]:
-    candidate, explanation = verdict.candidate, verdict.explanation
-    mark = screen.glyphs.tick if verdict.starts else screen.glyphs.cross
+def _sections(result: FitResult, screen: Screen) -> Iterator[Section]:
+    candidate, explanation = result.candidate, result.explanation
+    mark = screen.glyphs.tick if result.starts else screen.glyphs.cross
     heading = f"{mark} {candidate.subject} ({candidate.place})"
     if explanation is None:
-        yield Section(heading, (f"{verdict.problem}.",))
+        yield Section(heading, (f"{result.problem}.",))
         return
-    story = WorkloadReport(candidate.subject, explanation, holdings=verdict.holdings, hints=verdict.hints)
-    _, answer, *rest = render_report(story, datetime.now(UTC))
-    yield Section(heading, (_counted(verdict), *answer.lines))
-    yield from () if verdict.starts else rest
+    report = WorkloadReport(candidate.subject, explanation, holders=result.holders, hints=result.hints)
+    _, answer, *rest = render_report(report, datetime.now(UTC))
+    yield Section(heading, (_counted(result), *answer.lines))
+    yield from () if result.starts else rest
 
 
-def _counted(verdict: FitResult) -> str:
-    total, queue = len(verdict.candidate.workloads), verdict.candidate.queue
-    place = f"in LocalQueue {queue.name} of namespace {queue.namespace}"
-    if verdict.starts:
-        return f"Would start now {place}."
-    if verdict.checks:
-        return f"Would get quota now {place}, and start once its admission checks pass: {', '.join(verdict.checks)}."
+def _counted(result: FitResult) -> str:
+    total, queue = len(result.candidate.workloads), result.candidate.queue
+    where = f"in LocalQueue {queue.name} of namespace {queue.namespace}"
+    if result.starts:
+        return f"Would be admitted now {where}."
+    if result.checks:
+        checks = ", ".join(result.checks)
+        return f"Would reserve quota now {where}, and be admitted once its admission checks pass: {checks}."
     if total > 1:
-        return f"Would start {verdict.started} of its {total} pods now {place}."
-    return f"Would not start now {place}."
+        return f"{result.started} of its {total} pods would be admitted now {where}."
+    return f"Would not be admitted now {where}."
 
 
-def _data(verdict: FitResult) -> Json:
-    explanation = verdict.explanation
+def _data(result: FitResult) -> Json:
+    explanation = result.explanation
     return {
-        "subject": verdict.candidate.subject,
-        "place": verdict.candidate.place,
-        "namespace": verdict.candidate.queue.namespace,
-        "starts": verdict.starts if explanation is not None else None,
-        "started": verdict.started,
-        "of": len(verdict.candidate.workloads),
-        "checks": list(verdict.checks),
-        "problem": verdict.problem,
+        "subject": result.candidate.subject,
+        "place": result.candidate.place,
+        "namespace": result.candidate.queue.namespace,
+        "starts": result.starts if explanation is not None else None,
+        "started": result.started,
+        "of": len(result.candidate.workloads),
+        "checks": list(result.checks),
+        "problem": result.problem,
         "explanation": explanation_data(explanation) if explanation is not None else None,
     }

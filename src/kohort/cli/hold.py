@@ -1,18 +1,18 @@
-"""`kohort hold`: jobs that rest until `kohort resume`, and queues that admit nothing."""
+"""`kohort hold`: deactivates jobs, and stops the admission of queues."""
 
 import click
 
-from kohort.cli.hold_resume import QUEUES, StopPolicy, hold_job, print_stop_policy, set_policy, the_queue
+from kohort.cli.hold_resume import QUEUES, QueueStopPolicy, hold_job, print_stop_policy, set_policy, the_queue
 from kohort.cli.name_completion import complete_workloads
 from kohort.cli.options import ClusterOptions, cluster_options, running, running_client
 from kohort.cli.targets import Finder, references
 
 EXAMPLES = """\b
 Examples:
-  kohort hold train-x7k2p              # out of the queue; if it runs, its pods are stopped
-  kohort hold queue team-a             # a LocalQueue: what runs goes on, nothing more is admitted
-  kohort hold queue team-a --drain     # what runs is stopped too, and queued again
-  kohort hold clusterqueue research
+  kohort hold train-x7k2p              # deactivate a job
+  kohort hold queue team-a             # stop the admission of a LocalQueue; running workloads continue
+  kohort hold queue team-a --drain     # also evict its running workloads
+  kohort hold clusterqueue research    # stop the admission of a ClusterQueue
 """
 
 
@@ -21,25 +21,25 @@ Examples:
 @click.option(
     "--drain",
     "policy",
-    flag_value=StopPolicy.DRAIN,
-    default=StopPolicy.HOLD,
+    flag_value=QueueStopPolicy.DRAIN,
+    default=QueueStopPolicy.HOLD,
     type=click.UNPROCESSED,
-    help="Of a queue: stop what runs, too.",
+    help="Also evict running workloads (queues only).",
 )
 @cluster_options
-def hold(*, names: tuple[str, ...], where: ClusterOptions, policy: StopPolicy) -> None:
-    """Hold jobs back, or whole queues."""
+def hold(*, names: tuple[str, ...], where: ClusterOptions, policy: QueueStopPolicy) -> None:
+    """Deactivate jobs, or set the stop policy of queues."""
     running(_hold(where, names, policy))
 
 
-async def _hold(where: ClusterOptions, names: tuple[str, ...], policy: StopPolicy) -> None:
+async def _hold(where: ClusterOptions, names: tuple[str, ...], policy: QueueStopPolicy) -> None:
     access = where.access()
-    asked = references(names)
-    if policy is StopPolicy.DRAIN and any(each.resource not in QUEUES for each in asked):
-        raise click.UsageError("--drain is for queues: `kohort hold queue NAME --drain`")
+    targets = references(names)
+    if policy is QueueStopPolicy.DRAIN and any(each.resource not in QUEUES for each in targets):
+        raise click.UsageError("--drain requires a queue: `kohort hold queue NAME --drain`")
     async with running_client(access) as client:
         finder = Finder(client, access.namespace)
-        for each in asked:
+        for each in targets:
             if each.resource in QUEUES:
                 queue = await the_queue(finder, each)
                 print_stop_policy(await set_policy(client, queue, policy), policy)

@@ -1,4 +1,4 @@
-"""Holding back and letting go: jobs by their Workload's `spec.active`, queues by their `spec.stopPolicy`."""
+"""Holds and resumes jobs by their Workload's `spec.active`, and queues by their `spec.stopPolicy`."""
 
 from enum import Enum
 
@@ -24,38 +24,38 @@ from kohort.kube.patches import MergePatch
 QUEUES = (LOCAL_QUEUE, CLUSTER_QUEUE)
 
 
-class StopPolicy(Enum):
-    """What a queue does; the value is that of `spec.stopPolicy`."""
+class QueueStopPolicy(Enum):
+    """Values of `spec.stopPolicy`."""
 
     RUN = "None"
     HOLD = "Hold"
     DRAIN = "HoldAndDrain"
 
 
-DONE = {
-    StopPolicy.RUN: "admits again",
-    StopPolicy.HOLD: "on hold: what runs goes on, nothing more is admitted",
-    StopPolicy.DRAIN: "on hold, and drained: what ran goes back to the queue",
+_RESULTS = {
+    QueueStopPolicy.RUN: "resumed",
+    QueueStopPolicy.HOLD: "held: running workloads continue, no new admissions",
+    QueueStopPolicy.DRAIN: "held and drained: running workloads are evicted",
 }
 
 
 async def set_policy(
-    client: Client, queue: TargetObject, policy: StopPolicy, options: WriteOptions = PLAIN
+    client: Client, queue: TargetObject, policy: QueueStopPolicy, options: WriteOptions = PLAIN
 ) -> TargetObject:
-    """Have a LocalQueue or ClusterQueue stop or go on."""
+    """Set the stop policy of a LocalQueue or ClusterQueue."""
     patch = MergePatch({"spec": {"stopPolicy": policy.value}})
     return TargetObject(queue.resource, await client.of(queue.resource).patch(queue.key, patch, options))
 
 
 async def set_active(client: Client, workload: Workload, *, active: bool, options: WriteOptions = PLAIN) -> Workload:
-    """Have a Workload rest or queue again."""
+    """Activate or deactivate a Workload."""
     metadata = workload.metadata
     patch = MergePatch({"spec": {"active": active}})
     return await client.of(Workload).patch((metadata.namespace, metadata.name), patch, options)
 
 
 async def the_queue(finder: Finder, reference: TargetReference) -> TargetObject:
-    """A queue that must be there; a ClusterQueue is never meant by the name of a LocalQueue."""
+    """The queue; raises TargetError if it is not found. A name without kind is a LocalQueue."""
     resource = reference.resource or LOCAL_QUEUE
     if resource == LOCAL_QUEUE and await finder.object(LOCAL_QUEUE, reference.name) is None:
         await _suggest_cluster_queue(finder, reference.name)
@@ -65,20 +65,17 @@ async def the_queue(finder: Finder, reference: TargetReference) -> TargetObject:
 async def _suggest_cluster_queue(finder: Finder, name: str) -> None:
     if await finder.object(CLUSTER_QUEUE, name) is not None:
         raise TargetError(
-            f"no LocalQueue {name!r} in namespace {finder.namespace}, but a ClusterQueue: say `clusterqueue {name}`"
+            f"LocalQueue {name!r} not found in namespace {finder.namespace}:"
+            f" for the ClusterQueue use `clusterqueue {name}`"
         )
 
 
 def the_workload(target: CommandTarget) -> Workload:
-    """The Workload of a job that is queued and has not finished; raises TargetError."""
+    """The Workload of an unfinished job; raises TargetError."""
     workload = target.workload
     if workload is None:
         has_queue = bool(queue_name(target.job.obj))
-        why = (
-            "its Workload is not there yet: try again"
-            if has_queue
-            else "it has no queue-name label, so nobody queues it"
-        )
+        why = "its Workload does not exist yet: try again" if has_queue else "not queued: it has no queue-name label"
         raise TargetError(f"{target.job}: {why}")
     if is_finished(workload):
         raise TargetError(f"{target.job} has finished")
@@ -86,23 +83,23 @@ def the_workload(target: CommandTarget) -> Workload:
 
 
 async def hold_job(client: Client, target: CommandTarget) -> str:
-    """Take a job out of its queue, its pods stopped; what became of it."""
+    """Deactivate a job; returns the result as a line."""
     workload = the_workload(target)
     if workload.spec.active is False:
-        return f"{target.job} is on hold already"
+        return f"{target.job} is already held"
     await set_active(client, workload, active=False)
-    return f"{target.job} on hold{': its pods are stopped' if is_admitted(workload) else ''}"
+    return f"{target.job} held{': its pods are terminated' if is_admitted(workload) else ''}"
 
 
 async def resume_job(client: Client, target: CommandTarget) -> str:
-    """Put a job back into its queue; what became of it."""
+    """Reactivate a job; returns the result as a line."""
     workload = the_workload(target)
     if workload.spec.active is not False:
-        return f"{target.job} is not on hold"
+        return f"{target.job} is not held"
     await set_active(client, workload, active=True)
-    return f"{target.job} queued again in {workload.spec.queue_name}"
+    return f"{target.job} resumed in queue {workload.spec.queue_name}"
 
 
-def print_stop_policy(queue: TargetObject, policy: StopPolicy) -> None:
-    """Say what a queue does now."""
-    click.echo(f"{shown(queue.resource, queue.name)} {DONE[policy]}")
+def print_stop_policy(queue: TargetObject, policy: QueueStopPolicy) -> None:
+    """Print the new state of a queue."""
+    click.echo(f"{shown(queue.resource, queue.name)} {_RESULTS[policy]}")

@@ -1,4 +1,4 @@
-"""`kohort install`: everything that a cluster needs to run Kohort, as YAML for `kubectl apply`, or as a Helm chart."""
+"""`kohort install`: installation manifests as YAML or JSON, or a Helm chart."""
 
 from pathlib import Path
 
@@ -36,34 +36,30 @@ _GATES = ROOT / "--feature-gates"
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--namespace", default=_USUAL.namespace, show_default=True, help="Where the manager runs.")
-@click.option("--image", default=_USUAL.image, show_default=True, help="The manager's image.")
+@click.option("--namespace", default=_USUAL.namespace, show_default=True, help="Namespace of the manager.")
+@click.option("--image", default=_USUAL.image, show_default=True, help="Image of the manager.")
 @click.option(
-    "--replicas", default=_USUAL.replicas, show_default=True, type=click.IntRange(1), help="How many managers run."
+    "--replicas", default=_USUAL.replicas, show_default=True, type=click.IntRange(1), help="Number of manager replicas."
 )
 @click.option(
     "--config",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="The manager's Configuration, Kueue's file as it is; a usual one if not given.",
+    help="Configuration file (default: built-in).",
 )
-@click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Gates to switch in the Configuration.")
+@click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Feature gates to set.")
 @click.option(
     "--compat",
     type=click.Choice(list(COMPAT)),
-    help="Feature gates default as in this Kueue release; written to the Configuration.",
+    help="Kueue release whose feature gate defaults are written to the Configuration.",
 )
-@click.option("--service-monitor", is_flag=True, help="Also a ServiceMonitor for the Prometheus operator.")
-@click.option(
-    "--cert-manager", is_flag=True, help="Certificates by cert-manager, which signs with an authority of its own."
-)
-@click.option(
-    "--issuer", metavar="NAME[/KIND]", help="The Issuer or ClusterIssuer that signs instead; means --cert-manager too."
-)
+@click.option("--service-monitor", is_flag=True, help="Include a ServiceMonitor for the Prometheus operator.")
+@click.option("--cert-manager", is_flag=True, help="Use cert-manager certificates (self-signed issuer).")
+@click.option("--issuer", metavar="NAME[/KIND]", help="Issuer or ClusterIssuer to use; implies --cert-manager.")
 @click.option(
     "--only-v1beta2",
     is_flag=True,
-    help="Serve no older version of Kueue's kinds, which saves API servers a copy of all objects and its upkeep.",
+    help="Do not serve v1beta1, which reduces API server memory and CPU.",
 )
 @click.option(
     "--priority-class", default=_USUAL.priority_class, show_default=True, help="PriorityClass of the manager's pods."
@@ -73,21 +69,23 @@ _GATES = ROOT / "--feature-gates"
     "api_server_cidrs",
     multiple=True,
     metavar="CIDR",
-    help="Addresses of API servers, which alone then reach webhooks and the visibility API; may be repeated.",
+    help="Addresses of API servers; restricts access to webhooks and the visibility API to them; repeatable.",
 )
 @click.option(
     "--metrics-cidr",
     "metrics_cidrs",
     multiple=True,
     metavar="CIDR",
-    help="Addresses that alone then reach metrics; may be repeated.",
+    help="Addresses that may access metrics (default: any); repeatable.",
 )
-@click.option("-o", "--output", type=click.Choice(list(FORMATS)), default="yaml", show_default=True, help="Format.")
+@click.option(
+    "-o", "--output", type=click.Choice(list(FORMATS)), default="yaml", show_default=True, help="Output format."
+)
 @click.option(
     "--chart",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write the Helm chart into this directory instead; its values take the place of the other options.",
+    help="Write the Helm chart to this directory; all other options become chart values.",
 )
 def install(
     *,
@@ -107,11 +105,10 @@ def install(
     output: str,
     chart: Path | None,
 ) -> None:
-    """Print everything that a cluster needs to run Kohort.
+    """Print installation manifests or a Helm chart.
 
-    Definitions of the kinds, roles, the manager with its Services and its Configuration, webhook configurations and
-    the visibility API. The manager makes its certificates itself and tells the API server of them; or cert-manager
-    does.
+    Prints CRDs, RBAC, the manager with its Services and Configuration, webhook configurations and the visibility
+    APIService. Certificates are managed by the manager, or by cert-manager.
     """
     if chart is not None:
         _write(chart)
@@ -141,7 +138,7 @@ def _document(config: Path | None) -> Json:
         return default_document()
     documents = list(read_documents(config.read_bytes(), str(config)))
     if len(documents) != 1:
-        raise OptionsError(f"{config}: has {len(documents)} documents; write exactly one Configuration")
+        raise OptionsError(f"{config}: has {len(documents)} documents: exactly one Configuration is required")
     return documents[0].value
 
 
@@ -150,7 +147,7 @@ def _issuer(named: str | None, default: Issuer | None) -> Issuer | None:
 
 
 def _with_gates(document: Json, flag: str, compat: str) -> Json:
-    """The Configuration with gates of the flag before its own, and both before those of an earlier release."""
+    """The Configuration with feature gates merged: flag over file over defaults of an earlier release."""
     gates, errors = parse_flag(flag, _GATES)
     if errors:
         raise OptionsError("; ".join(map(str, errors)))

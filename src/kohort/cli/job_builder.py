@@ -1,7 +1,6 @@
-"""A batch/v1 Job from what `kohort submit` was told: pure, so that `--dry-run=client` shows the very object.
+"""Builds a batch/v1 Job from the arguments of `kohort submit`. Pure, so that `--dry-run=client` shows the same object.
 
-A Job that is told to run once fails at its first failure; pods that are pushed aside (drained, preempted) do not count,
-since that is nobody's mistake.
+A Job without retries fails with its first failed pod; disrupted pods (drained, preempted) do not count.
 """
 
 import re
@@ -20,22 +19,22 @@ from kohort.jobs.keys import MAX_EXEC_TIME_LABEL, PRIORITY_CLASS_LABEL, QUEUE_NA
 CONTAINER: Final = "main"
 GPU: Final = "nvidia.com/gpu"
 NO_IMAGE: Final = "none"
-"""Where pods run as processes nobody asks for the image, but a pod must name one."""
+"""Placeholder image of pods that run as processes: the field is required."""
 _DOLLARS: Final = re.compile(r"\$\([^)]*\)|\$\$")
-LONGEST_NAME: Final = 52
-"""Room for the five characters of a generated name and for the index and suffix of pods in 63 characters."""
+MAX_NAME: Final = 52
+"""Leaves space for the suffix of a generated name and for the index and suffix of pods in 63 characters."""
 _INTERPRETERS: Final = re.compile(r"(python|pypy|bash|sh|zsh|perl|ruby|node|Rscript|julia)[0-9.]*")
 _LAUNCHERS: Final = frozenset({"torchrun", "deepspeed", "accelerate", "uv", "env", "time", "nice", "run", "launch"})
-_NO_NAME_SIGN: Final = re.compile(r"[^a-z0-9]+")
+_INVALID_CHARACTERS: Final = re.compile(r"[^a-z0-9]+")
 
 
 class SubmitError(ApiError):
-    """What was asked for makes no Job; says which option and what to write."""
+    """Invalid arguments; names the option and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodResources:
-    """What each pod asks for; empty where nothing was said."""
+    """Requested resources of each pod; empty values are not set."""
 
     cpu: str = ""
     memory: str = ""
@@ -43,7 +42,7 @@ class PodResources:
     gpu_resource: str = GPU
 
     def resources(self) -> JsonObject:
-        """Requests and limits: of memory and GPUs a pod gets what it asks for and no more."""
+        """Requests and limits; limits are set for memory and GPUs only."""
         gpus = {self.gpu_resource: str(self.gpus)} if self.gpus else {}
         memory = {"memory": self.memory} if self.memory else {}
         cpu = {"cpu": self.cpu} if self.cpu else {}
@@ -53,25 +52,25 @@ class PodResources:
 
 @dataclass(frozen=True, slots=True)
 class JobShape:
-    """How many pods, and how they count."""
+    """Parallelism, completions and retries."""
 
     parallel: int = 1
     completions: int | None = None
-    """As many as run side by side, if not said."""
+    """None means as `parallel`."""
     is_indexed: bool = False
     retries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class JobArguments:
-    """What a Job is to be."""
+    """Arguments of `kohort submit`."""
 
     command: Sequence[str]
     namespace: str
     queue: str = ""
-    """Empty leaves it to the namespace's LocalQueue `default` (JOB-67)."""
+    """Empty for the namespace's LocalQueue `default` (JOB-67)."""
     name: str = ""
-    """Empty for one that the server makes, after the command."""
+    """Empty for a generated name, derived from the command."""
     priority: str = ""
     image: str = NO_IMAGE
     workdir: str = ""
@@ -84,20 +83,20 @@ class JobArguments:
     node_selector: Mapping[str, str] = field(default_factory=dict)
 
 
-def build_job(wish: JobArguments) -> JsonObject:
-    """The Job, suspended: the queue starts it. Raises SubmitError."""
-    _check(wish)
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(wish), "spec": _spec(wish)}
+def build_job(arguments: JobArguments) -> JsonObject:
+    """The suspended Job; raises SubmitError."""
+    _check(arguments)
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(arguments), "spec": _spec(arguments)}
 
 
 def name_after(command: Sequence[str]) -> str:
-    """A name that tells what runs: `train` for `python -u train.py`, `bash` where there is nothing better."""
+    """A name derived from the command: `train` for `python -u train.py`, `bash` if nothing better is found."""
     words = [word for word in command if not _is_assignment(word)]
-    place = next((place for place, word in enumerate(words) if not _says_nothing(word)), 0)
-    told = words[place] if words else ""
-    is_module = place > 0 and words[place - 1] == "-m"
-    stem = told.rpartition(".")[2] if is_module else PurePosixPath(told).stem
-    name = _NO_NAME_SIGN.sub("-", stem.lower()).strip("-")[:LONGEST_NAME].strip("-")
+    index = next((index for index, word in enumerate(words) if not _is_generic(word)), 0)
+    word = words[index] if words else ""
+    is_module = index > 0 and words[index - 1] == "-m"
+    stem = word.rpartition(".")[2] if is_module else PurePosixPath(word).stem
+    name = _INVALID_CHARACTERS.sub("-", stem.lower()).strip("-")[:MAX_NAME].strip("-")
     return name or "job"
 
 
@@ -110,27 +109,27 @@ def seconds_of(text: str, option: str) -> int:
         nanoseconds = parse_duration(rest) if rest else 0
         return int(days) * 24 * 3600 + -(-nanoseconds // SECOND)
     except (ApiError, ValueError):
-        raise SubmitError(f"{option} {text!r} is no length of time: write 90s, 30m, 4h or 2d") from None
+        raise SubmitError(f"{option}: invalid duration {text!r}: use 90s, 30m, 4h or 2d") from None
 
 
-def _metadata(wish: JobArguments) -> JsonObject:
+def _metadata(arguments: JobArguments) -> JsonObject:
     own = {
-        QUEUE_NAME_LABEL: wish.queue,
-        PRIORITY_CLASS_LABEL: wish.priority,
-        MAX_EXEC_TIME_LABEL: "" if wish.max_seconds is None else str(wish.max_seconds),
+        QUEUE_NAME_LABEL: arguments.queue,
+        PRIORITY_CLASS_LABEL: arguments.priority,
+        MAX_EXEC_TIME_LABEL: "" if arguments.max_seconds is None else str(arguments.max_seconds),
     }
-    labels = {**wish.labels, **{key: value for key, value in own.items() if value}}
-    name = {"name": wish.name} if wish.name else {"generateName": f"{name_after(wish.command)}-"}
+    labels = {**arguments.labels, **{key: value for key, value in own.items() if value}}
+    name = {"name": arguments.name} if arguments.name else {"generateName": f"{name_after(arguments.command)}-"}
     return {
         **name,
-        "namespace": wish.namespace,
+        "namespace": arguments.namespace,
         **({"labels": labels} if labels else {}),
-        **({"annotations": dict(wish.annotations)} if wish.annotations else {}),
+        **({"annotations": dict(arguments.annotations)} if arguments.annotations else {}),
     }
 
 
-def _spec(wish: JobArguments) -> JsonObject:
-    shape = wish.shape
+def _spec(arguments: JobArguments) -> JsonObject:
+    shape = arguments.shape
     return {
         "suspend": True,
         "parallelism": shape.parallel,
@@ -138,51 +137,52 @@ def _spec(wish: JobArguments) -> JsonObject:
         **({"completionMode": "Indexed"} if shape.is_indexed else {}),
         "backoffLimit": shape.retries,
         "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
-        "template": {"spec": _pod(wish)},
+        "template": {"spec": _pod(arguments)},
     }
 
 
-def _pod(wish: JobArguments) -> JsonObject:
-    resources = wish.amounts.resources()
+def _pod(arguments: JobArguments) -> JsonObject:
+    resources = arguments.amounts.resources()
     container = {
         "name": CONTAINER,
-        "image": wish.image,
-        "command": [_as_typed(word) for word in wish.command],
-        **({"workingDir": wish.workdir} if wish.workdir else {}),
+        "image": arguments.image,
+        "command": [_as_typed(word) for word in arguments.command],
+        **({"workingDir": arguments.workdir} if arguments.workdir else {}),
         **(
-            {"env": [{"name": name, "value": _as_typed(value)} for name, value in wish.env.items()]} if wish.env else {}
+            {"env": [{"name": name, "value": _as_typed(value)} for name, value in arguments.env.items()]}
+            if arguments.env
+            else {}
         ),
         **({"resources": resources} if resources else {}),
     }
-    selector = {"nodeSelector": dict(wish.node_selector)} if wish.node_selector else {}
+    selector = {"nodeSelector": dict(arguments.node_selector)} if arguments.node_selector else {}
     return {"restartPolicy": "Never", "containers": [container], **selector}
 
 
 def _as_typed(text: str) -> str:
-    """The text so that pods get it as it was typed: to Kubernetes `$$` is one dollar, to a shell its process id.
-
-    Within a reference, `$(…)`, Kubernetes reads no `$$`.
-    """
+    """The text with `$$` escaped, which Kubernetes would replace by `$`; not within a reference `$(…)`."""
     return _DOLLARS.sub(lambda found: "$$$$" if found[0] == "$$" else found[0], text)
 
 
-def _check(wish: JobArguments) -> None:
-    for problem in _problems(wish):
+def _check(arguments: JobArguments) -> None:
+    for problem in _problems(arguments):
         raise SubmitError(problem)
 
 
-def _problems(wish: JobArguments) -> list[str]:
-    amounts, shape = wish.amounts, wish.shape
+def _problems(arguments: JobArguments) -> list[str]:
+    amounts, shape = arguments.amounts, arguments.shape
     found = [
-        "" if wish.command else "no command: write it after --, as in `kohort submit … -- python train.py`",
-        _about("--name", wish.name, check_label(wish.name) if wish.name else None),
-        _quantity("--cpu", amounts.cpu, "write 8, 0.5 or 500m"),
-        _quantity("--memory", amounts.memory, "write 32Gi or 512Mi"),
+        ""
+        if arguments.command
+        else "no command specified: append it after --, as in `kohort submit … -- python train.py`",
+        _about("--name", arguments.name, check_label(arguments.name) if arguments.name else None),
+        _quantity("--cpu", amounts.cpu, "use 8, 0.5 or 500m"),
+        _quantity("--memory", amounts.memory, "use 32Gi or 512Mi"),
         _about("--gpu-resource", amounts.gpu_resource, check_qualified_name(amounts.gpu_resource)),
-        "" if wish.max_seconds is None or wish.max_seconds > 0 else "--max-time must be more than nothing",
+        "" if arguments.max_seconds is None or arguments.max_seconds > 0 else "--max-time must be greater than 0",
         _too_few(shape),
-        *(_about("--label", key, check_qualified_name(key)) for key in (*wish.labels, *wish.node_selector)),
-        *(_about("--label", value, check_label_value(value)) for value in wish.labels.values()),
+        *(_about("--label", key, check_qualified_name(key)) for key in (*arguments.labels, *arguments.node_selector)),
+        *(_about("--label", value, check_label_value(value)) for value in arguments.labels.values()),
     ]
     return [problem for problem in found if problem]
 
@@ -197,7 +197,7 @@ def _quantity(option: str, text: str, remedy: str) -> str:
     try:
         Quantity.parse(text)
     except QuantityError:
-        return f"{option} {text!r} is no amount: {remedy}"
+        return f"{option}: invalid quantity {text!r}: {remedy}"
     return ""
 
 
@@ -213,8 +213,8 @@ def _is_assignment(word: str) -> bool:
     return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*=.*", word, re.DOTALL) is not None
 
 
-def _says_nothing(word: str) -> bool:
-    """Whether a word of a command does not tell what it is for: options, interpreters, launchers, sentences."""
+def _is_generic(word: str) -> bool:
+    """Whether a word does not identify the program: options, interpreters, launchers, sentences."""
     base = PurePosixPath(word).name
     return (
         not word

@@ -1,6 +1,6 @@
-"""What a job is doing, in one line: pure, from the Job and its Workload as they are now.
+"""The state of a job as one line, from the Job and its Workload. Pure.
 
-Whoever waits prints a line whenever it differs from the last one.
+`kohort submit --wait` prints a line whenever it changes.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from kohort.terminal.style import Role
 
 
 class JobPhase(Enum):
-    """How far a job has come."""
+    """Phase of a job."""
 
     UNSEEN = "unseen"
     QUEUED = "queued"
@@ -46,34 +46,34 @@ ROLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """What a job is doing."""
+    """Phase of a job, and its description."""
 
     phase: JobPhase
     text: str
 
     @property
     def is_end(self) -> bool:
-        """Whether nothing will follow."""
+        """Whether the phase is final."""
         return self.phase in ENDED
 
     @property
     def role(self) -> Role:
-        """How a line about it shows."""
+        """The style of its line."""
         return ROLES.get(self.phase, Role.PLAIN)
 
 
 _BATCH: Final = BatchJobFramework()
 
 
-def stage(job: JsonObject | None, workload: Workload | None, position: int | None) -> JobProgress:
-    """What the job is doing; `position` counts those that wait in its LocalQueue from 0, None where unknown."""
+def progress_of(job: JsonObject | None, workload: Workload | None, position: int | None) -> JobProgress:
+    """The progress of a job; `position` in its LocalQueue counts from 0, None if unknown."""
     if job is None:
-        return JobProgress(JobPhase.GONE, "deleted before it finished")
+        return JobProgress(JobPhase.GONE, "deleted before completion")
     finish = _BATCH.finished(job)
     if finish is not None:
         return _finished(job, finish.message, JobPhase.SUCCEEDED if finish.success else JobPhase.FAILED)
     if workload is None:
-        return JobProgress(JobPhase.UNSEEN, "waits to be queued")
+        return JobProgress(JobPhase.UNSEEN, "not queued yet")
     return _queued(job, workload, position)
 
 
@@ -97,7 +97,7 @@ def _finished(job: JsonObject, message: str, phase: JobPhase) -> JobProgress:
 
 def _evicted(workload: Workload) -> JobProgress:
     condition = find(workload.status.conditions, conditions.EVICTED)
-    why = f"{condition.reason}: {condition.message}" if condition else "for no stated reason"
+    why = f"{condition.reason}: {condition.message}" if condition else "of an unknown reason"
     return JobProgress(JobPhase.EVICTED, f"evicted because {why}")
 
 
@@ -106,8 +106,8 @@ def _held(job: JsonObject, workload: Workload) -> JobProgress:
     condition = find(workload.status.conditions, conditions.EVICTED)
     if condition is not None and condition.reason.startswith(DEACTIVATED_BY_KOHORT):
         cause = condition.reason.removeprefix(DEACTIVATED_BY_KOHORT)
-        return JobProgress(JobPhase.FAILED, f"given up: {cause} (`kohort resume {name}` queues it again)")
-    return JobProgress(JobPhase.HELD, f"on hold: `kohort resume {name}` queues it again")
+        return JobProgress(JobPhase.FAILED, f"deactivated: {cause} (resume it with `kohort resume {name}`)")
+    return JobProgress(JobPhase.HELD, f"held: resume it with `kohort resume {name}`")
 
 
 def _started(job: JsonObject, workload: Workload) -> JobProgress:
@@ -116,13 +116,13 @@ def _started(job: JsonObject, workload: Workload) -> JobProgress:
     if ready and ready + int(status.get("succeeded") or 0) >= wanted:
         return JobProgress(JobPhase.RUNNING, f"running: {_pods(wanted)}")
     if ready:
-        return JobProgress(JobPhase.RUNNING, f"running: the first of {_pods(wanted)}")
+        return JobProgress(JobPhase.RUNNING, f"running: some of {_pods(wanted)} ready")
     return JobProgress(JobPhase.ADMITTED, f"admitted by ClusterQueue {_cluster_queue(workload)}{_flavors(workload)}")
 
 
 def _reserved(workload: Workload) -> JobProgress:
     waiting = [check.name for check in workload.status.admission_checks if check.state != "Ready"]
-    for_what = f"; waits for {', '.join(waiting)}" if waiting else ""
+    for_what = f"; waiting for {', '.join(waiting)}" if waiting else ""
     return JobProgress(JobPhase.RESERVED, f"quota reserved in ClusterQueue {_cluster_queue(workload)}{for_what}")
 
 

@@ -1,7 +1,6 @@
-"""Waiting for a job to end, with a line for each change of its state.
+"""Waits for the end of a job and reports each change of its state.
 
-Every change that a watch brings is told, also those that the next one undoes; only positions are asked for, now and
-then, while the job waits.
+Every watch event is reported; positions in the queue are polled while the job is pending.
 """
 
 import asyncio
@@ -13,7 +12,7 @@ from kohort.api.codec import JsonObject
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.cli.job_progress import JobPhase, JobProgress, stage
+from kohort.cli.job_progress import JobPhase, JobProgress, progress_of
 from kohort.cli.positions import positions
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.kube.client import Client
@@ -22,87 +21,89 @@ from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.options import ListScope
 
 POSITION_SECONDS: Final = 5.0
-"""How often a waiting job's position is asked for."""
+"""Polling interval of the position of a pending job."""
 UNSEEN_SECONDS: Final = 10.0
-"""How long a job may go unnoticed before that is told."""
-FOR_EVER: Final = 1e9
-UNNOTICED: Final = JobProgress(JobPhase.UNSEEN, "nobody has queued it yet: does Kohort run here? `kohort doctor` looks")
+"""How long a job may have no Workload before a warning."""
+NO_TIMEOUT: Final = 1e9
+NOT_QUEUED: Final = JobProgress(JobPhase.UNSEEN, "not queued yet: is the manager running? (check with `kohort doctor`)")
 FAILED: Final = 1
-"""Exit code of a job that failed without one of its own."""
+"""Exit code of a failed job without an exit code of a container."""
 
-Tell = Callable[[JobProgress], None]
+ReportProgress = Callable[[JobProgress], None]
 
 
 class JobWatcher:
-    """Follows one Job and its Workload."""
+    """Watches one Job and its Workload."""
 
-    def __init__(self, client: Client, job: JsonObject, informers: SharedInformerFactory, tell: Tell) -> None:
+    def __init__(
+        self, client: Client, job: JsonObject, informers: SharedInformerFactory, report: ReportProgress
+    ) -> None:
         metadata = job["metadata"]
         self.namespace, self.name = metadata["namespace"], metadata["name"]
         self._client = client
-        self._tell = tell
+        self._report = report
         self._position: int | None = None
         self._last: JobProgress | None = None
-        self._has_wondered = False
+        self._has_warned = False
         self._changed = asyncio.Event()
         self._jobs = informers.of(Job.resource, ListScope(self.namespace, fields=f"metadata.name={self.name}"))
         marked = f"{JOB_UID_LABEL}={metadata['uid']}"
         self._workloads: Informer[Workload] = informers.of(Workload, ListScope(self.namespace, labels=marked))
 
     async def wait(self) -> JobProgress:
-        """Tell every change until the job has ended; how it did. Raises what keeps us from seeing it."""
+        """Report every change until the job has ended, and return the last one; raises errors of the client."""
         for informer in (self._jobs, self._workloads):
-            await seen(informer)
+            await check_access(informer)
             await informer.wait_for_sync()
-        self._jobs.subscribe(self._look)
-        self._workloads.subscribe(self._look)
+        self._jobs.subscribe(self._on_change)
+        self._workloads.subscribe(self._on_change)
         while True:
-            now = self._stage()
+            now = self._progress()
             if now.phase is JobPhase.QUEUED:
-                self._position = await self._asked_position()
-                now = self._stage()
-            self._say(now)
+                self._position = await self._read_position()
+                now = self._progress()
+            self._report_if_new(now)
             if now.is_end:
                 return now
             await self._pause(now)
 
-    def _look(self, _old: object, _new: object) -> None:
-        """Tell what a change made of the job, unless a position belongs to it, which takes a question."""
-        now = self._stage()
+    def _on_change(self, _old: object, _new: object) -> None:
+        """Report a change, except of a pending job, whose position must be requested first."""
+        now = self._progress()
         if now.phase is not JobPhase.QUEUED:
             self._position = None
-            self._say(now)
+            self._report_if_new(now)
         self._changed.set()
 
-    def _say(self, now: JobProgress) -> None:
+    def _report_if_new(self, now: JobProgress) -> None:
         if now != self._last and not self._is_stale(now):
             if now.phase is not JobPhase.UNSEEN:
-                self._tell(now)
+                self._report(now)
             self._last = now
 
     def _is_stale(self, now: JobProgress) -> bool:
-        """Whether that is no news: nothing follows the end, and a job whose pods end one by one was admitted before."""
+        """Whether it is outdated: the end is final, and ADMITTED after RUNNING means that pods have finished."""
         last = self._last
         return last is not None and (last.is_end or (last.phase, now.phase) == (JobPhase.RUNNING, JobPhase.ADMITTED))
 
-    def _stage(self) -> JobProgress:
+    def _progress(self) -> JobProgress:
         job = next(iter(self._jobs.cache), None)
         workloads = sorted(self._workloads.cache, key=lambda each: (each.metadata.creation_timestamp, _name(each)))
-        return stage(job, workloads[-1] if workloads else None, self._position)
+        return progress_of(job, workloads[-1] if workloads else None, self._position)
 
     async def _pause(self, now: JobProgress) -> None:
-        """Until something changes; a waiting job's position does so unseen."""
-        seconds = {JobPhase.QUEUED: POSITION_SECONDS, JobPhase.UNSEEN: UNSEEN_SECONDS}.get(now.phase, FOR_EVER)
+        """Wait for a change, at most for the polling interval of the position."""
+        seconds = {JobPhase.QUEUED: POSITION_SECONDS, JobPhase.UNSEEN: UNSEEN_SECONDS}.get(now.phase, NO_TIMEOUT)
         try:
             await within(self._client.clock, seconds, self._changed.wait())
         except TimeoutError:
-            if now.phase is JobPhase.UNSEEN and not self._has_wondered:
-                self._has_wondered = True
-                self._tell(UNNOTICED)
+            if now.phase is JobPhase.UNSEEN and not self._has_warned:
+                self._has_warned = True
+                self._report(NOT_QUEUED)
         self._changed.clear()
 
-    async def _asked_position(self) -> int | None:
-        """The position in the LocalQueue, from the visibility API; None where that is not served."""
+    async def _read_position(self) -> int | None:
+        """The position in the LocalQueue, from the visibility API; None if that is not served."""
         workload = next(iter(self._workloads.cache), None)
         if workload is None or not workload.spec.queue_name:
             return None
@@ -111,24 +112,24 @@ class JobWatcher:
 
 
 @asynccontextmanager
-async def watching_job(client: Client, job: JsonObject, tell: Tell) -> AsyncIterator[JobWatcher]:
-    """A waiter whose watches are open for as long as the block lasts."""
+async def watching_job(client: Client, job: JsonObject, report: ReportProgress) -> AsyncIterator[JobWatcher]:
+    """Runs a job watcher until the context exits."""
     informers = SharedInformerFactory(client)
-    waiter = JobWatcher(client, job, informers, tell)
+    watcher = JobWatcher(client, job, informers, report)
     informers.start()
     try:
-        yield waiter
+        yield watcher
     finally:
         await informers.stop()
 
 
-async def seen(informer: Informer[Any]) -> None:
-    """See that the server lets us look: an informer would wait for ever for one that says no."""
+async def check_access(informer: Informer[Any]) -> None:
+    """Raise if the server rejects a list request: an informer would retry forever."""
     await informer.objects.page(informer.scope, limit=1)
 
 
 async def exit_code(client: Client, job: JsonObject, end: JobProgress) -> int:
-    """0 for a job that succeeded, else the exit code of a container that failed, as far as one is known."""
+    """0 for a job that succeeded, else the exit code of a failed container, if known."""
     if end.phase is JobPhase.SUCCEEDED:
         return 0
     metadata = job["metadata"]

@@ -1,7 +1,6 @@
-"""Logs of all pods of a job, as they come, each line under the name of its pod; pods that start later join in.
+"""Streams the logs of all pods of a job, each line with a prefix for its pod; pods that start later are included.
 
-Bytes go through as they are. A stream that breaks off is taken up again after the last line that came, by the time
-stamps that the server puts before each line.
+Bytes are not changed. A broken stream is resumed after the last line, by the timestamps of the server.
 """
 
 import asyncio
@@ -14,71 +13,71 @@ from typing import Any, Final, NamedTuple, TypeVar
 from kohort.api.core.pods import ContainerStatus, Pod
 from kohort.api.errors import ApiError
 from kohort.api.times import parse_time
-from kohort.cli.job_watcher import seen
+from kohort.cli.job_watcher import check_access
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError, TransportError
 from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.options import ListScope, LogOptions
 from kohort.terminal.style import Role, Style
 
-MOST_STREAMS: Final = 100
-"""Pods that are followed at a time; each holds a connection."""
-LONGEST_LINE: Final = 2**20
-"""Bytes after which a line that does not end is printed as far as it is."""
+MAX_STREAMS: Final = 100
+"""Number of concurrent streams; each uses a connection."""
+MAX_LINE: Final = 2**20
+"""Bytes after which an unterminated line is printed."""
 ATTEMPTS: Final = 5
-"""How often a stream that breaks off is opened anew before it is given up."""
+"""Consecutive attempts to resume a broken stream."""
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
-COLOURS: Final = (Role.ACCENT, Role.SECOND, Role.THIRD, Role.GOOD, Role.WARN)
+COLORS: Final = (Role.ACCENT, Role.SECOND, Role.THIRD, Role.GOOD, Role.WARN)
 
 T = TypeVar("T")
-Write = Callable[[bytes], None]
-Warn = Callable[[str], None]
+_Write = Callable[[bytes], None]
+_Warn = Callable[[str], None]
 
 
 class LogError(ApiError):
-    """Logs that can't be shown; says why."""
+    """Logs that cannot be shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogChoice:
-    """Which part of which logs."""
+    """Container and range of the logs."""
 
     container: str = ""
     tail: int | None = None
     since_seconds: int | None = None
 
     def options(self, container: str) -> LogOptions:
-        """For one container."""
+        """The options for one container."""
         return LogOptions(container, tail_lines=self.tail, since_seconds=self.since_seconds)
 
 
 class ContainerLog(NamedTuple):
-    """One life of one container."""
+    """One run of one container."""
 
     pod: str
     uid: str
     container: str
-    life: int
+    restart_count: int
 
 
 @dataclass(slots=True)
 class Prefixes:
-    """What stands before the lines of each pod: nothing where there is only one."""
+    """The prefixes of the lines of each pod; empty for a single pod."""
 
     style: Style
     job: str = ""
-    """Name that the pods' names begin with, which nobody needs to read on each line."""
+    """Common prefix of the pods' names, which is omitted."""
     is_shown: bool = True
     _given: dict[str, bytes] = field(default_factory=dict)
 
     def of(self, pod: Pod) -> bytes:
-        """The prefix of a pod; pods that come after each other differ in colour."""
+        """The prefix of a pod; successive pods have different colors."""
         if not self.is_shown:
             return b""
         name = pod.metadata.name
         if name not in self._given:
-            role = COLOURS[len(self._given) % len(COLOURS)]
+            role = COLORS[len(self._given) % len(COLORS)]
             self._given[name] = f"{self.style.paint(f'[{self._short(pod)}]', role)} ".encode()
         return self._given[name]
 
@@ -91,7 +90,7 @@ class LogStreams:
     """The logs of the pods that a scope selects."""
 
     def __init__(
-        self, client: Client, scope: ListScope, choice: LogChoice, prefixes: Prefixes, write: Write, warn: Warn
+        self, client: Client, scope: ListScope, choice: LogChoice, prefixes: Prefixes, write: _Write, warn: _Warn
     ) -> None:
         self._client = client
         self._pods = client.of(Pod)
@@ -102,12 +101,12 @@ class LogStreams:
         self._warn = warn
         self._seen: set[ContainerLog] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._room = asyncio.Semaphore(MOST_STREAMS)
+        self._slots = asyncio.Semaphore(MAX_STREAMS)
         self._broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Fails when nobody reads our output any more."""
+        """Fails when the output is closed."""
 
     async def print_once(self) -> int:
-        """What all pods have written so far, pod by pod; how many there were."""
+        """Print the current logs of all pods, pod by pod; returns the number of pods."""
         pods = _by_age((await self._pods.list(self._scope)).items)
         for pod in pods:
             source = self._source(pod)
@@ -116,16 +115,16 @@ class LogStreams:
         return len(pods)
 
     async def follow(self, end: Awaitable[T]) -> T:
-        """Print what pods write as they do, also those that come later, until `end` and all is printed."""
+        """Stream the logs of current and new pods until `end` has completed and all logs are printed."""
         ending = asyncio.ensure_future(end)
         informers = SharedInformerFactory(self._client)
         pods = informers.of(Pod, self._scope)
         try:
-            await seen(pods)
+            await check_access(pods)
             pods.subscribe(lambda _old, new: self._consider(new))
             informers.start()
             await self._unless_broken(ending)
-            # What ended together with the job may not have come by the watch yet.
+            # The watch may not have delivered the last pods yet.
             for pod in _by_age((await self._pods.list(self._scope)).items):
                 self._consider(pod)
             while self._tasks:
@@ -149,7 +148,7 @@ class LogStreams:
         await asyncio.gather(ending, *self._tasks, return_exceptions=True)
 
     def _consider(self, pod: Pod | None) -> None:
-        """Start with a container that has begun, once per life."""
+        """Start the stream of a started container, once per run."""
         try:
             source = self._source(pod) if pod is not None else None
         except LogError as error:
@@ -158,10 +157,8 @@ class LogStreams:
         if pod is None or source is None or source in self._seen:
             return
         self._seen.add(source)
-        if len(self._tasks) == MOST_STREAMS:
-            self._warn(
-                f"more than {MOST_STREAMS} pods run: further ones are shown when others end; --index chooses one"
-            )
+        if len(self._tasks) == MAX_STREAMS:
+            self._warn(f"streaming {MAX_STREAMS} pods: others follow as these finish; select one with --index")
         task = asyncio.create_task(self._stream(source, self._prefixes.of(pod)))
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -173,14 +170,14 @@ class LogStreams:
             self._broken.set_exception(error)
 
     def _source(self, pod: Pod) -> ContainerLog | None:
-        """The container to read, if it has begun; raises LogError where the pod has none of that name."""
+        """The container to read, if it has started; raises LogError if the pod has no such container."""
         name = self._choice.container or usual_container(pod)
         names = [each.name for each in (*pod.spec.init_containers, *pod.spec.containers)]
         if name not in names:
-            raise LogError(f"pod {pod.metadata.name} has no container {name!r}: there is {', '.join(names)}")
+            raise LogError(f"container {name!r} not found in pod {pod.metadata.name}: available: {', '.join(names)}")
         statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
         status = next((each for each in statuses if each.name == name), None)
-        if status is None or not _has_begun(status):
+        if status is None or not _has_started(status):
             return None
         return ContainerLog(pod.metadata.name, pod.metadata.uid, name, status.restart_count)
 
@@ -188,22 +185,22 @@ class LogStreams:
         try:
             body = await self._pods.log((self._scope.namespace, source.pod), self._choice.options(source.container))
         except StatusError as error:
-            self._complain(source, error)
+            self._warn_of(source, error)
             return
         prefix = self._prefixes.of(pod)
         for line in body.removesuffix(b"\n").split(b"\n") if body else ():
             self._write(prefix + line + b"\n")
 
     async def _stream(self, source: ContainerLog, prefix: bytes) -> None:
-        async with self._room:
+        async with self._slots:
             try:
                 async for line in self._lines(source):
                     self._write(prefix + line)
             except KubeError as error:
-                self._complain(source, error)
+                self._warn_of(source, error)
 
     async def _lines(self, source: ContainerLog) -> AsyncIterator[bytes]:
-        """Lines without their time stamps; a stream that broke off goes on behind the last line."""
+        """Lines without timestamps; a broken stream is resumed after the last line."""
         choice, last, failures = self._choice, None, 0
         known: datetime | None = None
         while True:
@@ -234,30 +231,30 @@ class LogStreams:
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 yield line + b"\n"
-            if len(rest) > LONGEST_LINE:
+            if len(rest) > MAX_LINE:
                 yield rest + b"\n"
                 rest = b""
         if rest:
             yield rest + b"\n"
 
-    def _complain(self, source: ContainerLog, error: KubeError) -> None:
-        # A pod that is gone takes its log with it, which is how evictions go.
+    def _warn_of(self, source: ContainerLog, error: KubeError) -> None:
+        # The log of a deleted pod is gone, as after an eviction.
         if not (isinstance(error, StatusError) and error.is_not_found):
-            self._warn(f"log of pod {source.pod}: {error}")
+            self._warn(f"reading log of pod {source.pod} failed: {error}")
 
 
 def usual_container(pod: Pod) -> str:
-    """The container that is meant when none is named, as kubectl chooses it."""
+    """The default container, as in kubectl."""
     first = pod.spec.containers[0].name if pod.spec.containers else ""
     return pod.metadata.annotations.get(DEFAULT_CONTAINER, first)
 
 
-def _has_begun(status: ContainerStatus) -> bool:
+def _has_started(status: ContainerStatus) -> bool:
     return status.state.running is not None or status.state.terminated is not None
 
 
 def _parted(line: bytes) -> tuple[datetime | None, bytes]:
-    """Time stamp and text of a line; None where the server put none."""
+    """Timestamp and text of a line; None without a timestamp."""
     stamp, space, text = line.partition(b" ")
     try:
         return (parse_time(stamp.decode("ascii")), text) if space else (None, line)

@@ -1,4 +1,4 @@
-"""`kohort logs`: what all pods of a job write; following goes on through evictions and restarts."""
+"""`kohort logs`: prints or streams the logs of a job's pods, across evictions and restarts."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -24,15 +24,15 @@ from kohort.kube.options import ListScope
 
 EXAMPLES = """\b
 Examples:
-  kohort logs train-x7k2p                  # all its pods, each line under the name of its pod
-  kohort logs -f train-x7k2p --index 0     # follow one index, also after an eviction
+  kohort logs train-x7k2p                  # logs of all pods
+  kohort logs -f train-x7k2p --index 0     # stream the logs of one index, also after an eviction
   kohort logs deployment/web --tail 20 --since 10m
 """
 _BATCH = BatchJobFramework()
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _LogArguments:
     name: str
     is_following: bool
     index: int | None
@@ -41,11 +41,11 @@ class _Wish:
 
 @click.command(epilog=EXAMPLES)
 @click.argument("name", metavar="JOB|WORKLOAD|POD", shell_complete=complete_pods)
-@click.option("-f", "--follow", "is_following", is_flag=True, help="Print what comes, until the job has ended.")
-@click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last lines of each pod.")
-@click.option("--since", default="", metavar="TIME", help="Only what is newer, such as 10m.")
-@click.option("--index", type=click.IntRange(0), metavar="N", help="Only this pod of an indexed Job.")
-@click.option("-c", "--container", default="", metavar="NAME", help="Container; the first one by default.")
+@click.option("-f", "--follow", "is_following", is_flag=True, help="Follow until the job finishes.")
+@click.option("--tail", type=click.IntRange(0), metavar="N", help="Lines to show per pod (default: all).")
+@click.option("--since", default="", metavar="TIME", help="Only logs newer than a duration such as 10m.")
+@click.option("--index", type=click.IntRange(0), metavar="N", help="Only the pod with this completion index.")
+@click.option("-c", "--container", default="", metavar="NAME", help="Container name (default: first).")
 @cluster_options
 def logs(
     *,
@@ -57,27 +57,27 @@ def logs(
     index: int | None,
     container: str,
 ) -> None:
-    """Print what the pods of a job have written."""
+    """Print the logs of a job's pods."""
     choice = LogChoice(container, tail, seconds_of(since, "--since") if since else None)
-    running(_logs(where, _Wish(name, is_following, index, choice)))
+    running(_logs(where, _LogArguments(name, is_following, index, choice)))
 
 
-async def _logs(where: ClusterOptions, wish: _Wish) -> None:
+async def _logs(where: ClusterOptions, arguments: _LogArguments) -> None:
     access = where.access()
     async with running_client(access) as client:
-        target = await Finder(client, access.namespace).find(references([wish.name])[0])
-        _expect_index(target, wish.index)
-        scope = _indexed(pods_of(target), wish.index)
-        prefixes = Prefixes(screen().style, target.job.name, is_shown=_are_many(target) and wish.index is None)
-        streams = LogStreams(client, scope, wish.choice, prefixes, write_raw, note)
-        if wish.is_following:
+        target = await Finder(client, access.namespace).find(references([arguments.name])[0])
+        _expect_index(target, arguments.index)
+        scope = _indexed(pods_of(target), arguments.index)
+        prefixes = Prefixes(screen().style, target.job.name, is_shown=_are_many(target) and arguments.index is None)
+        streams = LogStreams(client, scope, arguments.choice, prefixes, write_raw, note)
+        if arguments.is_following:
             await _follow(client, target, scope, streams)
         elif not await streams.print_once():
             note(_nothing(target))
 
 
 def pods_of(target: CommandTarget) -> ListScope:
-    """The pods of a job: by the label or selector that its kind gives them; raises LogError."""
+    """The scope of a job's pods, by label or selector; raises LogError."""
     found = target.job
     if found.resource == Job.resource:
         return ListScope(target.namespace, labels=_BATCH.pod_selector(found.obj))
@@ -88,19 +88,19 @@ def pods_of(target: CommandTarget) -> ListScope:
         return ListScope(target.namespace, fields=f"metadata.name={found.name}")
     matched = ((found.obj.get("spec") or {}).get("selector") or {}).get("matchLabels")
     if not matched:
-        raise LogError(f"{found} does not say which pods are its own: name a pod, a Job or its Workload")
+        raise LogError(f"{found} has no pod selector: specify a pod, a Job or its Workload")
     return ListScope(target.namespace, labels=",".join(f"{key}={value}" for key, value in matched.items()))
 
 
 def _expect_index(target: CommandTarget, index: int | None) -> None:
-    """Refuse an index that no pod of a Job will ever have."""
+    """Reject an index that no pod of the Job can have."""
     spec = target.job.obj.get("spec") or {}
     if index is None or target.job.resource != Job.resource:
         return
     if spec.get("completionMode") != "Indexed":
-        raise LogError(f"{target.job} does not number its pods: leave --index out")
+        raise LogError(f"{target.job} is not an Indexed Job: omit --index")
     if index >= (count := int(spec.get("completions") or 0)):
-        raise LogError(f"{target.job} has no index {index}: there is 0 to {count - 1}")
+        raise LogError(f"index {index} of {target.job} not found: available: 0 to {count - 1}")
 
 
 def _indexed(scope: ListScope, index: int | None) -> ListScope:
@@ -122,12 +122,12 @@ async def _follow(client: Client, target: CommandTarget, scope: ListScope, strea
         return
     if target.workload is not None and not (await client.of(Pod).page(scope, limit=1)).items:
         note(_nothing(target))
-    async with watching_job(client, target.job.obj, lambda _stage: None) as waiter:
-        await streams.follow(waiter.wait())
+    async with watching_job(client, target.job.obj, lambda _progress: None) as watcher:
+        await streams.follow(watcher.wait())
 
 
 async def _all_ended(client: Client, scope: ListScope) -> None:
-    """Return when none of the pods will write any more."""
+    """Return when all pods have finished."""
     informers = SharedInformerFactory(client)
     pods = informers.of(Pod, scope)
     changed = asyncio.Event()
@@ -148,5 +148,5 @@ def _never() -> Awaitable[None]:
 
 def _nothing(target: CommandTarget) -> str:
     if target.job.resource == Job.resource and _BATCH.is_suspended(target.job.obj):
-        return f"{target.job} has no pods: it waits; `kohort explain {target.job.name}` says for what"
+        return f"{target.job} has no pods yet: pending (see `kohort explain {target.job.name}`)"
     return f"{target.job} has no pods"

@@ -1,6 +1,6 @@
-"""The `kohort` command: finds the subcommand, and turns every failure into one line and an exit code.
+"""The `kohort` command: runs a subcommand, and turns every failure into one line and an exit code.
 
-A subcommand's module is imported when it is used, so that `kohort --help` starts in a blink.
+The module of a subcommand is imported when it is used, which keeps `kohort --help` fast.
 """
 
 import gc
@@ -27,69 +27,68 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True, slots=True)
 class LazyCommand:
-    """A command that is known by name before its module is imported."""
+    """A command whose module is imported on demand."""
 
     target: str
     """`module:attribute`."""
     summary: str
     section: str = "Administration"
-    """Under which heading `kohort --help` lists it."""
+    """Heading in `kohort --help`."""
 
     def load(self) -> click.Command:
         """Import the command."""
         module, _, attribute = self.target.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
+        command.short_help = self.summary
         return command
 
 
 COMMANDS = {
-    "cancel": LazyCommand("kohort.cli.cancel:cancel", "Delete jobs, with their pods.", "Jobs"),
-    "completion": LazyCommand("kohort.cli.completion:completion", "Print what a shell needs to complete commands."),
-    "crds": LazyCommand("kohort.cli.crds:crds", "Print the CustomResourceDefinitions of all kinds."),
-    "demo": LazyCommand("kohort.cli.demo:demo", "Show how two teams share quota, in half a minute.", "Clusters"),
-    "doctor": LazyCommand("kohort.cli.doctor:doctor", "Find what silently goes wrong, and how to mend it.", "Queues"),
-    "down": LazyCommand("kohort.cli.down:down", "Stop a cluster of this machine.", "Clusters"),
-    "events": LazyCommand("kohort.cli.events:events", "Show what happened to a job, or what Kohort did.", "Jobs"),
-    "explain": LazyCommand("kohort.cli.explain:explain", "Tell why a job waits, and what would let it in.", "Jobs"),
-    "fits": LazyCommand("kohort.cli.fits:fits", "Tell whether a job would start now.", "Jobs"),
-    "hold": LazyCommand("kohort.cli.hold:hold", "Hold jobs back, or whole queues.", "Jobs"),
-    "install": LazyCommand("kohort.cli.install:install", "Print what a cluster needs to run Kohort; or a Helm chart."),
-    "logs": LazyCommand("kohort.cli.logs:logs", "Print what the pods of a job write.", "Jobs"),
-    "manager": LazyCommand("kohort.cli.manager:manager", "Run queues on a Kubernetes API server."),
-    "move": LazyCommand("kohort.cli.move:move", "Move jobs that wait to another queue.", "Jobs"),
-    "node": LazyCommand(
-        "kohort.cli.node:node", "Attach nodes to an API server; simulated ones by the thousand.", "Clusters"
-    ),
-    "queue": LazyCommand("kohort.cli.queue:queue", "Show who waits where, and for what.", "Queues"),
-    "resume": LazyCommand("kohort.cli.resume:resume", "Let go what was held.", "Jobs"),
-    "status": LazyCommand("kohort.cli.status:status", "Show the clusters of this machine.", "Clusters"),
-    "submit": LazyCommand("kohort.cli.submit:submit", "Queue a command as a Job.", "Jobs"),
-    "top": LazyCommand("kohort.cli.top:top", "Show quota, use and borrowing, live.", "Queues"),
-    "up": LazyCommand("kohort.cli.up:up", "Run a cluster with queues on this machine.", "Clusters"),
-    "validate": LazyCommand("kohort.cli.validate:validate", "Check manifests offline.", "Jobs"),
+    "cancel": LazyCommand("kohort.cli.cancel:cancel", "Delete jobs and their pods", "Jobs"),
+    "completion": LazyCommand("kohort.cli.completion:completion", "Print a shell completion script"),
+    "crds": LazyCommand("kohort.cli.crds:crds", "Print the CustomResourceDefinitions"),
+    "demo": LazyCommand("kohort.cli.demo:demo", "Run a demo of two teams sharing quota", "Clusters"),
+    "doctor": LazyCommand("kohort.cli.doctor:doctor", "Diagnose common queueing problems", "Queues"),
+    "down": LazyCommand("kohort.cli.down:down", "Stop a local cluster", "Clusters"),
+    "events": LazyCommand("kohort.cli.events:events", "Show events of a job or of the manager", "Jobs"),
+    "explain": LazyCommand("kohort.cli.explain:explain", "Explain why a job is pending", "Jobs"),
+    "fits": LazyCommand("kohort.cli.fits:fits", "Check whether a job would be admitted now", "Jobs"),
+    "hold": LazyCommand("kohort.cli.hold:hold", "Hold jobs or queues", "Jobs"),
+    "install": LazyCommand("kohort.cli.install:install", "Print installation manifests or a Helm chart"),
+    "logs": LazyCommand("kohort.cli.logs:logs", "Print the logs of a job's pods", "Jobs"),
+    "manager": LazyCommand("kohort.cli.manager:manager", "Run the Kohort manager"),
+    "move": LazyCommand("kohort.cli.move:move", "Move pending jobs to another LocalQueue", "Jobs"),
+    "node": LazyCommand("kohort.cli.node:node", "Register nodes and run their pods", "Clusters"),
+    "queue": LazyCommand("kohort.cli.queue:queue", "List pending and admitted workloads", "Queues"),
+    "resume": LazyCommand("kohort.cli.resume:resume", "Resume held jobs or queues", "Jobs"),
+    "status": LazyCommand("kohort.cli.status:status", "List local clusters", "Clusters"),
+    "submit": LazyCommand("kohort.cli.submit:submit", "Submit a command as a Job", "Jobs"),
+    "top": LazyCommand("kohort.cli.top:top", "Show quota usage", "Queues"),
+    "up": LazyCommand("kohort.cli.up:up", "Start a local cluster", "Clusters"),
+    "validate": LazyCommand("kohort.cli.validate:validate", "Validate manifests offline", "Jobs"),
 }
 
 
 SECTIONS = ("Jobs", "Queues", "Clusters", "Administration")
-"""In the order of `kohort --help`: what everybody needs daily comes first."""
+"""In the order of `kohort --help`: daily commands first."""
 
 
 class LazyGroup(click.Group):
-    """A group whose help needs no command to be imported."""
+    """A group whose help does not import the commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, whether loaded or not."""
+        """The names of all commands."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now."""
+        """Import the command."""
         found = COMMANDS.get(cmd_name)
         return found.load() if found else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command meant; a name that is none gets the one most like it."""
+        """Resolve the command; the error for an unknown name suggests a similar one."""
         name = args[0] if args else ""
         if not name.startswith("-") and name not in COMMANDS:
             from kohort.terminal.nearest import nearest
@@ -100,7 +99,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Commands by their summaries: a shell that completes would wait for all to be imported."""
+        """Complete command names without importing the commands."""
         from click.shell_completion import CompletionItem
 
         if incomplete.startswith("-"):
@@ -109,7 +108,7 @@ class LazyGroup(click.Group):
         return [CompletionItem(name, help=COMMANDS[name].summary) for name in names]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands from their summaries, by what they are for."""
+        """Write the commands with their summaries, by section."""
         widest = max(map(len, COMMANDS))
         for section in SECTIONS:
             rows = [(name, COMMANDS[name].summary) for name in self.list_commands(ctx) if _is_in(name, section)]
@@ -122,30 +121,32 @@ def _is_in(name: str, section: str) -> bool:
     return COMMANDS[name].section == section
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, short_help="Queue batch and AI jobs", context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def cli() -> None:
     """Queue batch and AI jobs on Kubernetes: quota, borrowing, fair share, topology, preemption."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and leave the process with its exit code."""
+    """Run one command and exit with its exit code."""
     code = exit_code(cli, arguments, "kohort")
     if arguments is None:
-        # The process ends: to look for garbage among all that was loaded takes a tenth of a short command's time.
+        # A garbage collection at exit would take a tenth of the time of a short command.
         gc.freeze()
     sys.exit(code)
 
 
 def exit_code(program: click.Command, arguments: Sequence[str] | None, name: str) -> int | str | None:
-    """Run a program under the name that its help shows; every failure is one line and the code that is returned."""
-    _let_text_pass()
+    """Run a program under this name; reports failures in one line and returns the exit code."""
+    _replace_unencodable()
     try:
         code = _run(program, arguments, name)
-        # Output that waits in a buffer would otherwise fail after the last chance to handle it.
+        # Buffered output would otherwise fail after the last chance to handle it.
         sys.stdout.flush()
     except BrokenPipeError:
-        _write_to_nowhere()
+        _discard_output()
         return BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
@@ -169,15 +170,15 @@ def _run(program: click.Command, arguments: Sequence[str] | None, name: str) -> 
     return code if isinstance(code, int) else 0
 
 
-def _let_text_pass() -> None:
-    """Have what an encoding lacks shown as a question mark: a terminal of another time is no reason to fail."""
+def _replace_unencodable() -> None:
+    """Print a question mark for characters that the encoding of the terminal lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")
 
 
-def _write_to_nowhere() -> None:
-    """Nobody reads any more: what is still buffered must not fail a second time at exit."""
+def _discard_output() -> None:
+    """Discard buffered output after a broken pipe: it must not fail a second time at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

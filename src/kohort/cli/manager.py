@@ -1,4 +1,4 @@
-"""`kohort manager`: queues at work on any Kubernetes API server, in the foreground until Ctrl-C or SIGTERM."""
+"""`kohort manager`: runs the manager in the foreground until Ctrl-C or SIGTERM."""
 
 import asyncio
 import logging
@@ -16,8 +16,8 @@ from kohort.api.config.parsing import ParsingContext
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.errors import ApiError
 from kohort.api.gates import COMPAT
-from kohort.cli.options import PATIENT, running_client
-from kohort.cli.signals import stop_asked
+from kohort.cli.options import LONG_RUNNING_ATTEMPTS, running_client
+from kohort.cli.signals import stop_on_signals
 from kohort.controllers.context import ManagerSettings
 from kohort.embedded.memory import freeze_startup_objects, tune_allocator
 from kohort.kube.client import Client
@@ -34,13 +34,13 @@ from kohort.web.listening import BindAddress
 log = logging.getLogger("kohort.cli.manager")
 
 STOP_SECONDS: Final = 25.0
-"""How long everything may take to end: less than the 30 s that Kubernetes gives a pod."""
+"""Shutdown timeout: less than the default termination grace period of a pod (30 s)."""
 
 EXAMPLES = """\b
 Examples:
-  kohort manager --config controller_manager_config.yaml        # in a pod: Kueue's own configuration file
+  kohort manager --config controller_manager_config.yaml        # in a pod
   kohort manager --kubeconfig admin.conf --install-crds \\
-      --webhook-url https://192.0.2.7:9443                      # from a shell, webhooks included
+      --webhook-url https://192.0.2.7:9443                      # outside of the cluster, with webhooks
   kohort manager --no-leader-elect --metrics-bind-address 127.0.0.1:8443 --metrics-plain -v
   kohort manager --feature-gates PartialAdmission=false,AllAlpha=true
 """
@@ -48,7 +48,7 @@ Examples:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What the command line says instead of the Configuration; empty where it says nothing."""
+    """Flags that override the Configuration; empty if not set."""
 
     leader_elect: bool | None
     metrics: str
@@ -57,7 +57,7 @@ class Overrides:
     visibility: str
 
     def applied(self, configuration: Configuration) -> Configuration:
-        """The Configuration as the command line wants it; raises AddressError."""
+        """The Configuration with the overrides; raises AddressError."""
         change = msgspec.structs.replace
         changed = configuration
         if self.leader_elect is not None:
@@ -77,7 +77,7 @@ class Overrides:
 
 @dataclass(frozen=True, slots=True)
 class ManagerArguments:
-    """What the command line asks for."""
+    """Arguments of `kohort manager`."""
 
     access: ClientConfig
     settings: ManagerSettings
@@ -86,61 +86,84 @@ class ManagerArguments:
 
 @click.command(epilog=EXAMPLES)
 @click.option(
-    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Kueue's Configuration, v1beta1 or v1beta2."
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Path to the Configuration file (v1beta1 or v1beta2).",
 )
-@click.option("--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Which API server; as for kubectl.")
-@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
 @click.option(
-    "--feature-gates", default="", metavar="NAME=BOOL,…", help="Gates to turn on or off; also AllAlpha, AllBeta."
+    "--kubeconfig",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Path to the kubeconfig file (default: as kubectl).",
+)
+@click.option("--context", default="", metavar="NAME", help="Name of the kubeconfig context to use.")
+@click.option(
+    "--feature-gates",
+    default="",
+    metavar="NAME=BOOL,…",
+    help="Feature gates to enable or disable; also AllAlpha, AllBeta.",
 )
 @click.option(
     "--compat",
     type=click.Choice(list(COMPAT)),
-    help="Feature gates default as in this Kueue release.",
+    help="Kueue release whose feature gate defaults are used.",
 )
-@click.option("--namespace", default="", metavar="NAME", help="Where the manager lives, if the file does not say.")
-@click.option("--leader-elect/--no-leader-elect", default=None, help="Whether replicas elect a leader.")
-@click.option("--metrics-bind-address", default="", metavar="HOST:PORT", help="Where metrics are; 0 for nowhere.")
+@click.option(
+    "--namespace", default="", metavar="NAME", help="Namespace of the manager, if the Configuration has none."
+)
+@click.option("--leader-elect/--no-leader-elect", default=None, help="Enable or disable leader election.")
+@click.option(
+    "--metrics-bind-address", default="", metavar="HOST:PORT", help="Address of the metrics endpoint (0: disabled)."
+)
 @click.option(
     "--metrics-plain",
     "metrics",
     flag_value=MetricsExposure.PLAIN,
     default=MetricsExposure.GUARDED,
     type=click.UNPROCESSED,
-    help="Serve metrics over HTTP to everybody, instead of over TLS to those who may read them.",
+    help="Serve metrics over plain HTTP without authorization.",
 )
-@click.option("--health-probe-bind-address", default="", metavar="HOST:PORT", help="Where health is; 0 for nowhere.")
-@click.option("--webhook-port", type=click.IntRange(0, 65535), metavar="PORT", help="Where webhooks listen.")
 @click.option(
-    "--webhook-url", default="", metavar="URL", help="How the API server reaches them; without it, by their Service."
+    "--health-probe-bind-address",
+    default="",
+    metavar="HOST:PORT",
+    help="Address of the health probe endpoint (0: disabled).",
+)
+@click.option("--webhook-port", type=click.IntRange(0, 65535), metavar="PORT", help="Port of the webhook server.")
+@click.option(
+    "--webhook-url",
+    default="",
+    metavar="URL",
+    help="URL at which the API server reaches the webhooks (default: their Service).",
 )
 @click.option(
     "--webhook-client-ca-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Authorities (PEM) of API servers' client certificates; admission reviews without one are refused.",
+    help="CA bundle (PEM) for client certificates of API servers; other admission requests are rejected.",
 )
-@click.option("--visibility-bind-address", default="", metavar="HOST:PORT", help="Where the visibility API is.")
+@click.option("--visibility-bind-address", default="", metavar="HOST:PORT", help="Address of the visibility API.")
 @click.option(
     "--install-crds",
     "when_missing",
     flag_value=WhenMissing.INSTALL,
     type=click.UNPROCESSED,
-    help="Create missing CustomResourceDefinitions, and the namespace.",
+    help="Create missing CRDs and the namespace.",
 )
 @click.option(
     "--wait-for-crds",
     "when_missing",
     flag_value=WhenMissing.WAIT,
     type=click.UNPROCESSED,
-    help="Wait for missing CustomResourceDefinitions.",
+    help="Wait for missing CRDs.",
 )
 @click.option(
     "--log-format",
     type=click.Choice([each.value for each in LogFormat]),
-    help="Lines for machines or for people; by default as standard error is a file or a terminal.",
+    help="Log format (default: console on a terminal, json otherwise).",
 )
-@click.option("-v", "--verbose", "verbosity", count=True, help="More lines; twice, those of libraries too.")
+@click.option("-v", "--verbose", "verbosity", count=True, help="Increase verbosity; -vv includes libraries.")
 def manager(
     *,
     config: Path | None,
@@ -161,12 +184,12 @@ def manager(
     log_format: str | None,
     verbosity: int,
 ) -> None:
-    """Run queues on a Kubernetes API server: controllers, webhooks, metrics and the visibility API.
+    """Run the controllers, webhooks, metrics and visibility API against a Kubernetes API server.
 
-    Settings come from Kueue's Configuration file; what the command line says goes before it.
+    Flags override the Configuration file.
     """
-    configure_logging(LogFormat(log_format) if log_format else _usual_format(), verbosity)
-    loaded = load_configuration(config, _surroundings(namespace, feature_gates, compat or ""))
+    configure_logging(LogFormat(log_format) if log_format else _default_format(), verbosity)
+    loaded = load_configuration(config, _parsing_context(namespace, feature_gates, compat or ""))
     for warning in loaded.warnings:
         log.warning("%s: %s", config, warning)
     overrides = Overrides(
@@ -178,17 +201,17 @@ def manager(
     settings = _settings(loaded, overrides, namespace, options)
     tune_allocator()
     try:
-        wish = ManagerArguments(load_client_config(ConfigOverrides(kubeconfig, context)), settings, options)
-        run(_run(wish))
+        arguments = ManagerArguments(load_client_config(ConfigOverrides(kubeconfig, context)), settings, options)
+        run(_run(arguments))
     except KubeError as error:
         raise ApiError(str(error)) from None
 
 
-def _usual_format() -> LogFormat:
+def _default_format() -> LogFormat:
     return LogFormat.CONSOLE if sys.stderr.isatty() else LogFormat.JSON
 
 
-def _surroundings(namespace: str, gates: str, compat: str) -> ParsingContext:
+def _parsing_context(namespace: str, gates: str, compat: str) -> ParsingContext:
     home = namespace or own_namespace(SERVICE_ACCOUNT_NAMESPACE)
     ours = all_frameworks()
     return ParsingContext(home, known_frameworks(ours), gates, framework_names(ours), compat)
@@ -197,21 +220,23 @@ def _surroundings(namespace: str, gates: str, compat: str) -> ParsingContext:
 def _settings(loaded: Loaded, overrides: Overrides, namespace: str, options: ManagerOptions) -> ManagerSettings:
     configuration = overrides.applied(loaded.config)
     if namespace and configuration.namespace != namespace:
-        raise click.UsageError(f"--namespace {namespace} contradicts the file's {configuration.namespace}: give one")
+        raise click.UsageError(
+            f"--namespace {namespace} conflicts with namespace {configuration.namespace} of the Configuration: omit one"
+        )
     return ManagerSettings(configuration, loaded.gates, configuration.namespace, options.identity)
 
 
-async def _run(wish: ManagerArguments) -> None:
-    stopped = stop_asked()
-    async with running_client(wish.access, PATIENT) as client:
-        # See that the server answers us, before more is tried.
+async def _run(arguments: ManagerArguments) -> None:
+    stopped = stop_on_signals()
+    async with running_client(arguments.access, LONG_RUNNING_ATTEMPTS) as client:
+        # Fail early if the server cannot be reached.
         await client.get_json("/version")
-        await _manage(wish, client, stopped)
+        await _manage(arguments, client, stopped)
 
 
-async def _manage(wish: ManagerArguments, client: Client, stopped: asyncio.Event) -> None:
-    """Work until somebody says stop, also while starting; then end everything, in bounded time."""
-    work = asyncio.create_task(_work(wish, client))
+async def _manage(arguments: ManagerArguments, client: Client, stopped: asyncio.Event) -> None:
+    """Run until stopped, also while starting; then shut down within the timeout."""
+    work = asyncio.create_task(_work(arguments, client))
     stop = asyncio.create_task(stopped.wait())
     await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
     stop.cancel()
@@ -220,14 +245,14 @@ async def _manage(wish: ManagerArguments, client: Client, stopped: asyncio.Event
         work.cancel()
         await asyncio.wait({work}, timeout=STOP_SECONDS)
     if not work.done():
-        raise ApiError(f"could not stop within {STOP_SECONDS:.0f} s: what was under way is left to the next start")
+        raise ApiError(f"shutdown timed out after {STOP_SECONDS:.0f} s")
     if not work.cancelled():
         work.result()
     log.info("stopped")
 
 
-async def _work(wish: ManagerArguments, client: Client) -> None:
-    async with running_manager(client, wish.settings, wish.options) as manager:
+async def _work(arguments: ManagerArguments, client: Client) -> None:
+    async with running_manager(client, arguments.settings, arguments.options) as manager:
         await manager.caches_synced.wait()
         freeze_startup_objects()
         await asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""What commands say beside their output: on standard error, so that what they were asked for can be piped."""
+"""Notes and progress on standard error, so that standard output can be piped."""
 
 import os
 import sys
@@ -14,30 +14,30 @@ from kohort.terminal.style import Role, Style
 
 
 def note(text: str) -> None:
-    """A line that may matter to the user."""
+    """Print a note to the user."""
     click.echo(_style().paint(text, Role.WARN), err=True)
 
 
 class ProgressPrinter:
-    """Tells the stages of a job, each with the time since the start."""
+    """Prints the progress of a job with the time since the start."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._start = clock.now()
 
-    def tell(self, stage: JobProgress) -> None:
-        """One line."""
+    def print(self, progress: JobProgress) -> None:
+        """Print one line."""
         passed = duration(timedelta(seconds=self._clock.now() - self._start))
         style = _style()
-        click.echo(f"{style.paint(f'{passed:>6}', Role.DIM)}  {style.paint(stage.text, stage.role)}", err=True)
+        click.echo(f"{style.paint(f'{passed:>6}', Role.DIM)}  {style.paint(progress.text, progress.role)}", err=True)
 
 
 def _style() -> Style:
     context = click.get_current_context(silent=True)
-    no_colour = context is not None and context.color is False
-    return Style() if no_colour else screen_of(sys.stderr, os.environ).style
+    no_color = context is not None and context.color is False
+    return Style() if no_color else screen_of(sys.stderr, os.environ).style
 
 
 def write_raw(data: bytes) -> None:
-    """Bytes of a log, to standard output as they are."""
+    """Write bytes of a log to standard output unchanged."""
     click.echo(data, nl=False)

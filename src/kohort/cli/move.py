@@ -1,4 +1,4 @@
-"""`kohort move`: jobs that wait go to another queue, by the label that put them into theirs."""
+"""`kohort move`: moves pending jobs to another LocalQueue by changing their queue label."""
 
 import click
 
@@ -21,11 +21,11 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("names", nargs=-1, required=True, metavar="JOB…", shell_complete=complete_workloads)
 @click.option(
-    "--to", "queue", required=True, metavar="QUEUE", shell_complete=complete_queues, help="LocalQueue to wait in."
+    "--to", "queue", required=True, metavar="QUEUE", shell_complete=complete_queues, help="Target LocalQueue."
 )
 @cluster_options
 def move(*, names: tuple[str, ...], where: ClusterOptions, queue: str) -> None:
-    """Move jobs that wait to another LocalQueue of their namespace."""
+    """Move pending jobs to another LocalQueue of their namespace."""
     running(_move(where, names, queue))
 
 
@@ -36,30 +36,30 @@ async def _move(where: ClusterOptions, names: tuple[str, ...], queue: str) -> No
         await finder.expect(LOCAL_QUEUE, queue)
         targets = [await finder.find(each) for each in references(names)]
         for target in targets:
-            _refuse_admitted(target, queue)
+            _reject_admitted(target, queue)
         for target in targets:
             click.echo(await _moved(client, target, queue))
 
 
-def _refuse_admitted(target: CommandTarget, queue: str) -> None:
-    """A job that has quota can't change its queue (JOB-72, API-51); one that has finished need not."""
+def _reject_admitted(target: CommandTarget, queue: str) -> None:
+    """Reject jobs with reserved quota, which cannot change their queue (JOB-72, API-51), and finished ones."""
     workload, name = target.workload, target.job.name
     if workload is None:
         return
     if is_finished(workload):
-        raise TargetError(f"{target.job} has finished: submit it anew with --queue {queue}")
+        raise TargetError(f"{target.job} has finished: submit it again with --queue {queue}")
     if is_reserved(workload):
         by = workload.status.admission.cluster_queue if workload.status.admission else "its queue"
         raise TargetError(
-            f"{target.job} has quota of {by} and can't move while it has: `kohort hold {name}` stops it,"
-            f" then `kohort move {name} --to {queue}` and `kohort resume {name}`"
+            f"{target.job} has reserved quota in {by}: stop it first with `kohort hold {name}`,"
+            f" then run `kohort move {name} --to {queue}` and `kohort resume {name}`"
         )
 
 
 async def _moved(client: Client, target: CommandTarget, queue: str) -> str:
     before = _queue_of(target)
     if before == queue:
-        return f"{target.job} is in {queue} already"
+        return f"{target.job} is already in {queue}"
     for member in target.members:
         metadata = {"labels": {QUEUE_NAME_LABEL: queue}, "resourceVersion": member.obj["metadata"]["resourceVersion"]}
         change = {"spec": {"queueName": queue}} if member.resource == WORKLOAD else {"metadata": metadata}
@@ -69,7 +69,7 @@ async def _moved(client: Client, target: CommandTarget, queue: str) -> str:
 
 
 async def _move_evicted(client: Client, target: CommandTarget, queue: str) -> None:
-    """A Workload follows its job's label (JOB-53), but not while it counts as evicted (JOB-23), as after a hold."""
+    """Move an evicted Workload, as after a hold: it does not follow its job's label (JOB-53, JOB-23)."""
     workload = target.workload
     if workload is None or not is_evicted(workload):
         return

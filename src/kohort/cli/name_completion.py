@@ -1,6 +1,6 @@
-"""Names from the cluster for the shell's completion: quickly or not at all, and never an error.
+"""Shell completion with names of the cluster's objects.
 
-A shell asks while its user types: whatever goes wrong, or takes longer than a blink, completes to nothing.
+Completion must be fast and silent: errors and timeouts complete to nothing.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from kohort.api.resource import Resource
 
 SECONDS: Final = 1.0
-MOST: Final = 200
-"""Names that are asked for."""
+MAX_NAMES: Final = 200
+"""Page limit of list requests."""
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -42,14 +42,14 @@ def _resources(names: Iterable[str]) -> "list[Resource]":
 
 
 def names_of(*kinds: str) -> Complete:
-    """A completion with the names of some kinds, in the namespace that the line says so far."""
+    """A completion with the names of some kinds, in the namespace of the incomplete command line."""
 
     def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         given = context.params
         where = ClusterOptions(given.get("kubeconfig"), given.get("context") or "", given.get("namespace") or "")
         try:
             found = asyncio.run(_in_time(where, kinds))
-        except Exception:  # a shell that completes has no place for errors
+        except Exception:  # completion must not print errors
             return []
         return [CompletionItem(name) for name in found if name.startswith(incomplete)]
 
@@ -69,7 +69,7 @@ async def _names(where: ClusterOptions, kinds: tuple[str, ...]) -> list[str]:
     async with running_client(access) as client:
         for resource in _resources(kinds):
             scope = ListScope(access.namespace if resource.namespaced else "")
-            page = await client.of(resource).page(scope, limit=MOST)
+            page = await client.of(resource).page(scope, limit=MAX_NAMES)
             found.extend(str(each["metadata"]["name"]) for each in page.items)
     return found
 

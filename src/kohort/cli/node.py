@@ -1,4 +1,4 @@
-"""`kohort node`: nodes for any API server, in the foreground until Ctrl-C; simulated ones by the thousand."""
+"""`kohort node`: registers nodes at an API server and runs their pods, in the foreground until Ctrl-C."""
 
 import asyncio
 import logging
@@ -10,9 +10,9 @@ import click
 
 from kohort.api.core.nodes import Node
 from kohort.api.errors import ApiError
-from kohort.cli.options import PATIENT, running_client
+from kohort.cli.options import LONG_RUNNING_ATTEMPTS, running_client
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
-from kohort.cli.signals import stop_asked
+from kohort.cli.signals import stop_on_signals
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME, DeclaredNode, NodePool
 from kohort.embedded.nodes.files import read_nodes
 from kohort.embedded.nodes.log_endpoint import LogEndpointAddress
@@ -28,7 +28,7 @@ from kohort.kube.errors import KubeError
 
 EXAMPLES = """\b
 Examples:
-  kohort node --count 100
+  kohort node --count 100                                       # simulated nodes
   kohort node --kubeconfig admin.conf --count 640 --capacity cpu=96,memory=256Gi,nvidia.com/gpu=8 \\
       --labels 'cloud.provider.com/topology-block=b{block:0..3},cloud.provider.com/topology-rack=b{block}-r{0..15}'
   kubectl get nodes -o yaml > nodes.yaml; kohort node --kubeconfig elsewhere.conf --file nodes.yaml
@@ -37,11 +37,11 @@ Examples:
 
 @dataclass(frozen=True, slots=True)
 class NodeArguments:
-    """What the command line asks for."""
+    """Arguments of `kohort node`."""
 
     access: ClientConfig
     nodes: tuple[DeclaredNode, ...]
-    """None where this machine is to be the node."""
+    """Empty if this machine is the node."""
     runtime: RuntimeName
     simulated: Defaults
     data: Path
@@ -51,28 +51,47 @@ class NodeArguments:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Which API server; as for kubectl.")
-@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Path to the kubeconfig file (default: as kubectl).",
+)
+@click.option("--context", default="", metavar="NAME", help="Name of the kubeconfig context to use.")
 @click.option(
     "--runtime",
     type=click.Choice([each.value for each in RuntimeName]),
     default=RuntimeName.SIMULATED.value,
     show_default=True,
-    help="Pods in name only, or on this machine: as processes or in containers.",
+    help="Runtime of the pods.",
 )
-@click.option("--count", type=int, metavar="N", help="How many nodes; 1 if nothing else is said.")
-@click.option("--file", "file", metavar="FILE|-", help="Node manifests (YAML or JSON) in place of --count.")
-@click.option("--name", default=DEFAULT_NAME, show_default=True, metavar="PATTERN", help="Names of the nodes.")
+@click.option("--count", type=int, metavar="N", help="Number of nodes (default: 1).")
+@click.option("--file", "file", metavar="FILE|-", help="Node manifests (YAML or JSON) instead of --count.")
+@click.option("--name", default=DEFAULT_NAME, show_default=True, metavar="PATTERN", help="Node name pattern.")
 @click.option(
-    "--capacity", default=DEFAULT_CAPACITY, show_default=True, metavar="RESOURCE=AMOUNT,…", help="What each offers."
+    "--capacity",
+    default=DEFAULT_CAPACITY,
+    show_default=True,
+    metavar="RESOURCE=AMOUNT,…",
+    help="Capacity of each node.",
 )
-@click.option("--labels", default="", metavar="KEY=PATTERN,…", help="Labels; {0..15} deals values out over the nodes.")
-@click.option("--taints", default="", metavar="KEY=VALUE:EFFECT,…", help="Taints of every node.")
 @click.option(
-    "--start-seconds", type=click.FloatRange(min=0), default=0.0, show_default=True, help="How long pods take to start."
+    "--labels", default="", metavar="KEY=PATTERN,…", help="Node labels; {0..15} distributes values over the nodes."
+)
+@click.option("--taints", default="", metavar="KEY=VALUE:EFFECT,…", help="Taints of each node.")
+@click.option(
+    "--start-seconds",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="Start-up time of simulated pods.",
 )
 @click.option(
-    "--run-seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="How long pods that end run."
+    "--run-seconds",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="Run time of simulated pods that finish.",
 )
 @click.option(
     "--data",
@@ -80,7 +99,7 @@ class NodeArguments:
     default=Path("~/.local/state/kohort/node"),
     show_default=True,
     metavar="DIR",
-    help="Scratch directories and logs of pods that really run.",
+    help="Directory for pod data and logs.",
 )
 @click.option(
     "--keep",
@@ -88,15 +107,22 @@ class NodeArguments:
     flag_value=NodeShutdownPolicy.KEEP,
     default=NodeShutdownPolicy.REMOVE,
     type=click.UNPROCESSED,
-    help="Leave the nodes, not ready, when stopped; they are deleted otherwise.",
+    help="Keep the nodes (NotReady) on exit instead of deleting them.",
 )
-@click.option("--address", default="127.0.0.1", show_default=True, help="Where the API server asks for logs.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port for that; a free one by default.")
+@click.option(
+    "--address",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address at which the API server reaches the log endpoint.",
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port of the log endpoint (default: a free port)."
+)
 @click.option(
     "--client-ca",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Who vouches for an API server that asks for logs; the kubeconfig's authority by default.",
+    help="CA that signs the API server's client certificate (default: from the kubeconfig).",
 )
 def node(
     *,
@@ -117,18 +143,17 @@ def node(
     port: int,
     client_ca: Path | None,
 ) -> None:
-    """Attach nodes to an API server and run their pods, until Ctrl-C.
+    """Register nodes at an API server and run their pods, until Ctrl-C.
 
-    Simulated pods start, run and end by the clock, as their annotations say (kohort.dev/run-seconds,
-    kohort.dev/exit-code and others); a laptop holds thousands of such nodes. With any other runtime this machine is
-    the node, and pods run on it.
+    Simulated pods start, run and finish according to their annotations (kohort.dev/run-seconds, kohort.dev/exit-code
+    and others); thousands of nodes fit on a laptop. With any other runtime this machine is the node.
     """
     if file is not None and count is not None:
-        raise click.UsageError("give --count or --file, not both")
+        raise click.UsageError("--count and --file are mutually exclusive")
     chosen = RuntimeName(runtime)
     is_machine = chosen is not RuntimeName.SIMULATED
     if is_machine and (file is not None or count is not None):
-        raise click.UsageError(f"with --runtime {runtime} this machine is the node: leave --count and --file out")
+        raise click.UsageError(f"--runtime {runtime} uses this machine as the node: omit --count and --file")
     fleet = NodePool(1 if count is None else count, capacity, labels, name, taints)
     nodes = () if is_machine else read_nodes(file) if file is not None else fleet.nodes()
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
@@ -142,35 +167,35 @@ def node(
 
 
 def _logs(access: ClientConfig, client_ca: Path | None, address: str, port: int) -> LogEndpointAddress | None:
-    """Where logs are served; nowhere when nobody is known who could vouch for those that ask."""
+    """Address of the log endpoint; None without a CA for client certificates."""
     if client_ca is not None:
         return LogEndpointAddress(client_ca.read_bytes(), address, port)
     authority = access.trust.authority
     return LogEndpointAddress(authority.read(), address, port) if authority is not None else None
 
 
-async def _run(wish: NodeArguments) -> None:
-    stopped = stop_asked()
-    async with running_client(wish.access, PATIENT) as client:
-        # See that the server lets us: an informer would wait for ever for one that says no.
+async def _run(arguments: NodeArguments) -> None:
+    stopped = stop_on_signals()
+    async with running_client(arguments.access, LONG_RUNNING_ATTEMPTS) as client:
+        # Fail early if listing is rejected: an informer would retry forever.
         await client.of(Node).page(limit=1)
-        await _serve(wish, client, stopped)
+        await _serve(arguments, client, stopped)
 
 
-async def _serve(wish: NodeArguments, client: Client, stopped: asyncio.Event) -> None:
-    nodes = wish.nodes or (await this_machine(),)
-    # Pods that really run go with a node that is deleted; on one that is kept they wait for the next agent.
-    at_stop = AtStop.LEAVE if wish.leaving is NodeShutdownPolicy.KEEP else AtStop.END
-    choice = RuntimeChoice(wish.runtime, wish.data, nodes[0].offered, wish.simulated, at_stop=at_stop)
-    settings = AgentSettings(wish.runtime, wish.address, wish.logs, choice.addresses())
-    registration = NodeRegistration(nodes, leaving=wish.leaving)
+async def _serve(arguments: NodeArguments, client: Client, stopped: asyncio.Event) -> None:
+    nodes = arguments.nodes or (await this_machine(),)
+    # Pods are terminated with a deleted node; on a kept one they run on for the next agent.
+    at_stop = AtStop.LEAVE if arguments.leaving is NodeShutdownPolicy.KEEP else AtStop.END
+    choice = RuntimeChoice(arguments.runtime, arguments.data, nodes[0].offered, arguments.simulated, at_stop=at_stop)
+    settings = AgentSettings(arguments.runtime, arguments.address, arguments.logs, choice.addresses())
+    registration = NodeRegistration(nodes, leaving=arguments.leaving)
     async with running_nodes(client, registration, choice.make(client), settings):
         what = f"{len(nodes)} nodes" if len(nodes) > 1 else f"node {nodes[0].name}"
-        click.echo(f"{what} on {wish.access.server}; Ctrl-C stops, and then {_FAREWELLS[wish.leaving]}")
+        click.echo(f"{what} on {arguments.access.server}; press Ctrl-C to stop: {_ON_STOP[arguments.leaving]}")
         await stopped.wait()
 
 
-_FAREWELLS: Mapping[NodeShutdownPolicy, str] = {
-    NodeShutdownPolicy.REMOVE: "deletes them (--keep leaves them)",
-    NodeShutdownPolicy.KEEP: "leaves them, not ready",
+_ON_STOP: Mapping[NodeShutdownPolicy, str] = {
+    NodeShutdownPolicy.REMOVE: "nodes are deleted (use --keep to keep them)",
+    NodeShutdownPolicy.KEEP: "nodes are kept (NotReady)",
 }

@@ -1,6 +1,6 @@
-"""What commands that talk to a cluster have in common: their options, their way to the server, their one-line errors.
+"""Shared options, client setup and one-line errors of commands that access a cluster.
 
-A command gets one value for each family of options, and no more imported than it uses.
+A command gets one value per group of options; modules are imported on demand.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from kohort.kube.errors import KubeError, StatusError
 
 R = TypeVar("R")
-Command = Callable[..., R]
+CommandFunction = Callable[..., R]
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """Which cluster and namespace the command line asks for."""
+    """Cluster and namespace of the command line."""
 
     kubeconfig: Path | None = None
     context: str = ""
     namespace: str = ""
 
     def access(self) -> ClientConfig:
-        """The way there, with the namespace to use; raises an ApiError that says what to do."""
+        """The client configuration with the namespace to use; raises an ApiError with the remedy."""
         from kohort.kube.config import ConfigOverrides, load_client_config
         from kohort.kube.errors import ConfigError
 
@@ -54,17 +54,17 @@ class ClusterOptions:
 
 
 def _hint() -> str:
-    """How to reach a cluster of this machine, for who has named a file that is not there."""
+    """Remedy if no kubeconfig is found."""
     from kohort.local.directories import kubeconfig_of_running
 
     running = kubeconfig_of_running()
     if running is None:
-        return "; or start a cluster on this machine with `kohort up`"
-    return f"; a cluster runs on this machine: export KUBECONFIG={quote(str(running))}"
+        return "; or start a local cluster with `kohort up`"
+    return f"; to use the running local cluster: export KUBECONFIG={quote(str(running))}"
 
 
 def _local_kubeconfig() -> Path | None:
-    """The cluster that runs on this machine, where nothing leads to any other."""
+    """The kubeconfig of the running local cluster, if no other configuration exists."""
     from kohort.kube.config import default_kubeconfig_paths
 
     in_cluster = "KUBERNETES_SERVICE_HOST" in os.environ
@@ -80,7 +80,7 @@ def _no_color(context: click.Context, _parameter: click.Parameter, value: bool) 
         context.color = False
 
 
-def cluster_options(command: Command[R]) -> Command[R]:
+def cluster_options(command: CommandFunction[R]) -> CommandFunction[R]:
     """--kubeconfig, --context, -n and --no-color, as the parameter `where`."""
 
     @wraps(command)
@@ -88,31 +88,36 @@ def cluster_options(command: Command[R]) -> Command[R]:
         return command(*args, where=ClusterOptions(kubeconfig, context, namespace), **rest)
 
     options = (
-        click.option("-n", "--namespace", default="", metavar="NAME", help="Namespace; the context's by default."),
         click.option(
-            "--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Which API server; as for kubectl."
+            "-n", "--namespace", default="", metavar="NAME", help="Namespace to use (default: from the context)."
         ),
-        click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
-        click.option("--no-color", is_flag=True, expose_value=False, callback=_no_color, help="No colours."),
+        click.option(
+            "--kubeconfig",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Path to the kubeconfig file (default: as kubectl).",
+        ),
+        click.option("--context", default="", metavar="NAME", help="Name of the kubeconfig context to use."),
+        click.option("--no-color", is_flag=True, expose_value=False, callback=_no_color, help="Disable colors."),
     )
-    decorated: Command[R] = called
+    decorated: CommandFunction[R] = called
     for option in reversed(options):
         decorated = option(decorated)
     return decorated
 
 
-def all_namespaces_option(command: Command[R]) -> Command[R]:
+def all_namespaces_option(command: CommandFunction[R]) -> CommandFunction[R]:
     """-A, as the parameter `all_namespaces`."""
-    return click.option("-A", "--all-namespaces", is_flag=True, help="Every namespace.")(command)
+    return click.option("-A", "--all-namespaces", is_flag=True, help="Use all namespaces.")(command)
 
 
-def watch_option(command: Command[R]) -> Command[R]:
+def watch_option(command: CommandFunction[R]) -> CommandFunction[R]:
     """-w, as the parameter `watch`."""
-    return click.option("-w", "--watch", is_flag=True, help="Show changes as they happen, until Ctrl-C.")(command)
+    return click.option("-w", "--watch", is_flag=True, help="Watch for changes.")(command)
 
 
 class OutputFormat(StrEnum):
-    """A form of output other than the usual one."""
+    """An output format of -o."""
 
     WIDE = "wide"
     JSON = "json"
@@ -123,19 +128,19 @@ class OutputFormat(StrEnum):
 DATA = (OutputFormat.JSON, OutputFormat.YAML)
 
 
-def output_option(*forms: OutputFormat) -> Callable[[Command[R]], Command[R]]:
-    """-o with these forms, as the parameter `output`, which is an Output or None."""
+def output_option(*forms: OutputFormat) -> Callable[[CommandFunction[R]], CommandFunction[R]]:
+    """-o with these formats, as the parameter `output`, which is an OutputFormat or None."""
 
     def chosen(_context: click.Context, _parameter: click.Parameter, value: str | None) -> OutputFormat | None:
         return None if value is None else OutputFormat(value)
 
     return click.option(
-        "-o", "--output", type=click.Choice([each.value for each in forms]), callback=chosen, help="Another form."
+        "-o", "--output", type=click.Choice([each.value for each in forms]), callback=chosen, help="Output format."
     )
 
 
 def data_text(value: Json, output: OutputFormat) -> str:
-    """A value for machines: JSON or YAML, keys in the order given."""
+    """A value as JSON or YAML, keys in the given order."""
     if output is OutputFormat.JSON:
         return json.dumps(value, indent=2, ensure_ascii=False)
     from kohort.cli.crds import to_yaml
@@ -144,37 +149,37 @@ def data_text(value: Json, output: OutputFormat) -> str:
 
 
 def environment() -> Mapping[str, str]:
-    """The environment, in which --no-color is NO_COLOR."""
+    """The environment, with NO_COLOR for --no-color."""
     context = click.get_current_context(silent=True)
     return {**os.environ, "NO_COLOR": "1"} if context is not None and context.color is False else os.environ
 
 
 def screen() -> Screen:
-    """Where standard output goes, as the environment and --no-color say."""
+    """The screen of standard output, respecting the environment and --no-color."""
     return screen_of(sys.stdout, environment())
 
 
 def show(lines: Iterable[str]) -> None:
-    """Print lines, all at once: a thousand calls take longer than everything before them."""
+    """Print lines with one call, which is faster than one call per line."""
     text = "\n".join(lines)
     if text:
         click.echo(text)
 
 
 def running(work: Coroutine[Any, Any, R]) -> R:
-    """Run a command's work to its end."""
+    """Run a coroutine to its end."""
     import asyncio
 
     return asyncio.run(work)
 
 
-PATIENT = 5
-"""Attempts of what runs for long; a person at a terminal wants to know sooner."""
+LONG_RUNNING_ATTEMPTS = 5
+"""Attempts per request of long-running commands; interactive ones fail sooner."""
 
 
 @asynccontextmanager
 async def running_client(access: ClientConfig, attempts: int = 2) -> AsyncIterator[Client]:
-    """A client of that server; what goes wrong with it becomes an ApiError of one line."""
+    """A client of the server; its errors are raised as an ApiError of one line."""
     from kohort.kube.client import Client
     from kohort.kube.http import HttpTransport
     from kohort.kube.retries import RetryPolicy
@@ -189,7 +194,7 @@ async def running_client(access: ClientConfig, attempts: int = 2) -> AsyncIterat
 
 @contextmanager
 def one_line_errors(access: ClientConfig) -> Iterator[None]:
-    """Failures of the server as one line with the remedy."""
+    """Errors of the client as an ApiError of one line with the remedy."""
     from kohort.kube.errors import KubeError
 
     try:
@@ -202,7 +207,7 @@ def _line(error: KubeError, access: ClientConfig) -> str:
     from kohort.kube.errors import ConfigError, StatusError, UnreachableError
 
     if isinstance(error, StatusError):
-        return _refusal(error, access)
+        return _status_error(error, access)
     if isinstance(error, ConfigError):
         return str(error)
     if not isinstance(error, UnreachableError):
@@ -211,32 +216,32 @@ def _line(error: KubeError, access: ClientConfig) -> str:
 
 
 def _stopped(server: str) -> str:
-    """What to say of a server that was a cluster of this machine; empty of any other."""
-    from kohort.local.runs import ClusterState, cluster_status, place_once_at, start_command
+    """The error for a stopped local cluster; empty for any other server."""
+    from kohort.local.runs import ClusterState, cluster_status, start_command, stopped_cluster_at
 
-    place = place_once_at(server)
-    if place is None:
+    directory = stopped_cluster_at(server)
+    if directory is None:
         return ""
-    how = "ended without being stopped" if cluster_status(place).state is ClusterState.CRASHED else "is stopped"
-    return f"cluster {place.name} at {server} {how}: `{start_command(place)}` starts it again"
+    how = "ended unexpectedly" if cluster_status(directory).state is ClusterState.CRASHED else "is stopped"
+    return f"cluster {directory.name} at {server} {how}: start it with `{start_command(directory)}`"
 
 
-def _refusal(error: StatusError, access: ClientConfig) -> str:
+def _status_error(error: StatusError, access: ClientConfig) -> str:
     if error.code == 401:
-        return f"{access.server} does not know you: check the credentials of {access.origin}"
+        return f"not authenticated at {access.server}: check the credentials in {access.origin}"
     if is_not_installed(error):
         return not_installed(access)
     if error.code == 403:
-        return f"{access.server} does not let you: {error}"
+        return f"permission denied by {access.server}: {error}"
     return f"{access.server}: {error}"
 
 
 def is_not_installed(error: StatusError) -> bool:
-    """Whether the server does not know Kueue's kinds: a 404 that is about no object."""
+    """Whether the server does not serve Kueue's kinds: a 404 without an object name."""
     return error.is_not_found and not error.details.get("name")
 
 
 def not_installed(access: ClientConfig) -> str:
-    """What to say of a cluster without Kueue's kinds."""
-    remedy = "`kohort install | kubectl apply --server-side -f -` there, or `kohort up` for a cluster on this machine"
+    """The error for a cluster without Kueue's kinds."""
+    remedy = "run `kohort install | kubectl apply --server-side -f -`, or start a local cluster with `kohort up`"
     return f"Kohort is not installed on {access.server}: {remedy}"

@@ -1,4 +1,4 @@
-"""`kubectl kohort …`: the same commands under kubectl, which runs `kubectl-kohort` (and `kubectl_complete-kohort`)."""
+"""`kubectl kohort`: the same commands as a kubectl plugin (`kubectl-kohort` and `kubectl_complete-kohort`)."""
 
 import sys
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ NAME = "kubectl kohort"
 
 
 class _PluginGroup(LazyGroup):
-    """The commands, with examples as one types them here."""
+    """The commands, with `kubectl kohort` in their examples."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now."""
+        """Import the command."""
         found = super().get_command(ctx, cmd_name)
         if found is not None and found.epilog:
             shown = copy(found)
@@ -31,17 +31,17 @@ plugin = _PluginGroup(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and leave the process with its exit code."""
+    """Run one command and exit with its exit code."""
     sys.exit(exit_code(plugin, arguments, NAME))
 
 
 def complete() -> None:
-    """Answer kubectl's question how a line may go on."""
+    """Print completions for kubectl."""
     print_completions(plugin, sys.argv[1:])
 
 
 def print_completions(program: click.Command, words: Sequence[str]) -> None:
-    """How a line may go on whose last word is not finished, in the form that kubectl reads."""
+    """Print completions of an incomplete command line, in the format of kubectl."""
     *done, incomplete = [*words] or [""]
     for item in ShellComplete(program, {}, program.name or "", "").get_completions(list(done), incomplete):
         click.echo(f"{item.value}\t{item.help}" if item.help else item.value)
@@ -49,4 +49,4 @@ def print_completions(program: click.Command, words: Sequence[str]) -> None:
 
 
 _NO_FILES = 4
-"""That names of files are no answer."""
+"""Cobra's directive against file name completion."""

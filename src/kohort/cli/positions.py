@@ -1,4 +1,4 @@
-"""Who waits where in a LocalQueue, from the visibility API (API-99); clusters that do not serve it tell nothing."""
+"""Positions in a LocalQueue, from the visibility API (API-99)."""
 
 from kohort.api.errors import ApiError
 from kohort.kube.client import Client
@@ -8,7 +8,7 @@ GROUP = "visibility.kueue.x-k8s.io"
 
 
 async def positions(client: Client, namespace: str, queue: str) -> dict[str, int]:
-    """The places of the Workloads that wait in a LocalQueue, by name, counted from 0."""
+    """Positions of pending Workloads by name, counted from 0; empty if the API is not served."""
     path = f"/apis/{GROUP}/v1beta2/namespaces/{namespace}/localqueues/{queue}/pendingworkloads"
     try:
         summary = await client.get_json(path)

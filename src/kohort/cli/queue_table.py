@@ -1,4 +1,4 @@
-"""How `kohort queue` shows what it found: tables for people, names and data for programs."""
+"""Output of `kohort queue`: tables, names, JSON and YAML."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueueTableFormat:
-    """How the answer is shown."""
+    """Output format and columns."""
 
     output: OutputFormat | None
     shows_namespace: bool
 
     @property
     def is_wide(self) -> bool:
-        """Whether tables have all columns."""
+        """Whether all columns are shown."""
         return self.output is OutputFormat.WIDE
 
 
 def render_queues(found: QueueListing, form: QueueTableFormat, now: datetime) -> "Picture":
-    """What is shown, for any screen."""
+    """A function that renders the listing for a screen."""
     if form.output is OutputFormat.NAME:
         return lambda _screen: [f"workload.kueue.x-k8s.io/{each.key.name}" for each in (*found.waiting, *found.running)]
     if form.output is not None and form.output in DATA:
@@ -52,18 +52,18 @@ def _tables(found: QueueListing, form: QueueTableFormat, now: datetime, screen: 
 def _nothing(found: QueueListing) -> str:
     names = sorted({key.name for key in found.queues})
     if not names:
-        return "There is no LocalQueue here: see -A for other namespaces"
-    return f"Nobody waits and nobody runs in {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
+        return "No LocalQueues found (try -A for all namespaces)"
+    return f"No workloads found in {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
 
 
 def _waiting(lines: Sequence[WorkloadRow], form: QueueTableFormat, now: datetime, screen: Screen) -> list[str]:
     columns = [
-        *_head(form, "WAITING"),
+        *_head(form, "PENDING"),
         numbers("#"),
         numbers("PRIO"),
-        Column("ASKS", min_width=8),
+        Column("REQUESTS", min_width=8),
         numbers("AGE"),
-        Column("WHY", min_width=12),
+        Column("REASON", min_width=12),
     ]
     rows = [
         [
@@ -72,7 +72,7 @@ def _waiting(lines: Sequence[WorkloadRow], form: QueueTableFormat, now: datetime
             str(line.priority),
             amounts(line.amounts, form.is_wide),
             age(line.since, now),
-            Text(line.why, _ROLES[line.standing]),
+            Text(line.why, _ROLES[line.state]),
         ]
         for line in lines
     ]
@@ -83,9 +83,9 @@ def _running(lines: Sequence[WorkloadRow], form: QueueTableFormat, now: datetime
     columns = [
         *_head(form, "RUNNING"),
         numbers("PRIO"),
-        Column("HOLDS", min_width=8),
+        Column("USAGE", min_width=8),
         Column("FLAVOR", min_width=6),
-        numbers("FOR"),
+        numbers("DURATION"),
         Column("STATE", min_width=8),
     ]
     rows = [
@@ -95,7 +95,7 @@ def _running(lines: Sequence[WorkloadRow], form: QueueTableFormat, now: datetime
             amounts(line.amounts, form.is_wide),
             ",".join(line.flavors),
             age(line.since, now),
-            Text(_STATES[line.standing] + (f": {line.why}" if line.why else ""), _ROLES[line.standing]),
+            Text(_STATES[line.state] + (f": {line.why}" if line.why else ""), _ROLES[line.state]),
         ]
         for line in lines
     ]
@@ -130,27 +130,27 @@ def _first(line: WorkloadRow, form: QueueTableFormat) -> list[TableCell]:
 
 
 def _place(line: WorkloadRow, form: QueueTableFormat) -> str:
-    """Counted from 1, in its LocalQueue; in wide form in its ClusterQueue too."""
+    """The position in the LocalQueue, counted from 1; in wide format also in the ClusterQueue."""
     if line.position is None:
         return "-"
     own = line.position.in_local_queue + 1
     return f"{own} ({line.position.in_cluster_queue + 1})" if form.is_wide else str(own)
 
 
-def amounts(given: Mapping[str, str], in_full: bool) -> str:  # noqa: FBT001
+def amounts(given: Mapping[str, str], is_full: bool) -> str:  # noqa: FBT001
     """`8 cpu, 32Gi mem, 2 gpu`."""
-    return ", ".join(f"{amount} {name if in_full else _brief(name)}" for name, amount in given.items()) or "-"
+    return ", ".join(f"{amount} {name if is_full else _brief(name)}" for name, amount in given.items()) or "-"
 
 
 def _brief(resource: str) -> str:
     return {"memory": "mem", "ephemeral-storage": "disk"}.get(resource) or short_resource(resource)
 
 
-# For machines
+# JSON and YAML
 
 
 def as_data(found: QueueListing) -> Json:
-    """The same as JSON; documented in docs/how-to/see-queues.md."""
+    """The listing as JSON; documented in docs/how-to/see-queues.md."""
     return {"waiting": [_data(each) for each in found.waiting], "running": [_data(each) for each in found.running]}
 
 
@@ -163,7 +163,7 @@ def _data(line: WorkloadRow) -> Json:
         "owner": {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name} if owner else None,
         "localQueue": line.local_queue,
         "clusterQueue": line.cluster_queue,
-        "state": line.standing.value,
+        "state": line.state.value,
         "priority": line.priority,
         "position": {"inLocalQueue": position.in_local_queue + 1, "inClusterQueue": position.in_cluster_queue + 1}
         if position

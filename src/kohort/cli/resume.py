@@ -1,8 +1,8 @@
-"""`kohort resume`: what `kohort hold` held, let go."""
+"""`kohort resume`: reactivates held jobs and queues."""
 
 import click
 
-from kohort.cli.hold_resume import QUEUES, StopPolicy, print_stop_policy, resume_job, set_policy, the_queue
+from kohort.cli.hold_resume import QUEUES, QueueStopPolicy, print_stop_policy, resume_job, set_policy, the_queue
 from kohort.cli.name_completion import complete_workloads
 from kohort.cli.options import ClusterOptions, cluster_options, running, running_client
 from kohort.cli.targets import Finder, references
@@ -19,7 +19,7 @@ Examples:
 @click.argument("names", nargs=-1, required=True, metavar="JOB…|queue NAME…", shell_complete=complete_workloads)
 @cluster_options
 def resume(*, names: tuple[str, ...], where: ClusterOptions) -> None:
-    """Let jobs queue again, or queues admit again."""
+    """Reactivate jobs, or clear the stop policy of queues."""
     running(_resume(where, names))
 
 
@@ -30,6 +30,6 @@ async def _resume(where: ClusterOptions, names: tuple[str, ...]) -> None:
         for each in references(names):
             if each.resource in QUEUES:
                 queue = await the_queue(finder, each)
-                print_stop_policy(await set_policy(client, queue, StopPolicy.RUN), StopPolicy.RUN)
+                print_stop_policy(await set_policy(client, queue, QueueStopPolicy.RUN), QueueStopPolicy.RUN)
             else:
                 click.echo(await resume_job(client, await finder.find(each)))

@@ -1,4 +1,4 @@
-"""What runs the pods of nodes, by the name that the command line gives it."""
+"""Runtimes of the pods, by their name on the command line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from kohort.kube.client import Client
 
 
 class RuntimeName(StrEnum):
-    """The runtimes that there are."""
+    """The available runtimes."""
 
     PROCESS = "process"
     SIMULATED = "simulated"
@@ -28,19 +28,19 @@ class RuntimeName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RuntimeChoice:
-    """A runtime, and what the command line says about it."""
+    """A runtime with its options."""
 
     name: RuntimeName
     data: Path
-    """Where those that really run pods keep what belongs to them."""
+    """Directory for pod data and logs."""
     capacity: Mapping[str, str] = field(default_factory=dict)
-    """What the machine offers to pods that run on it."""
+    """Allocatable resources of the machine."""
     simulated: Defaults = field(default_factory=Defaults)
     host_paths: tuple[str, ...] = ()
     at_stop: AtStop = AtStop.LEAVE
 
     def make(self, client: Client) -> Runtime:
-        """The runtime, not started yet."""
+        """Build the runtime."""
         if self.name is RuntimeName.SIMULATED:
             return SimulatedRuntime(client.clock, self.simulated)
         settings = ProcessSettings(
@@ -55,5 +55,5 @@ class RuntimeChoice:
         return ContainersRuntime(self.name.value, client, settings)
 
     def addresses(self) -> PodIpAllocator:
-        """How pods are reached: what really runs, at the host's own address, whose network it shares."""
+        """The allocator of pod addresses: pods that share the host's network have its address."""
         return PodIpAllocator() if self.name is RuntimeName.SIMULATED else HostAddress()

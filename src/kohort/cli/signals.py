@@ -1,4 +1,4 @@
-"""Commands that run until somebody stops them."""
+"""Signals of commands that run until they are stopped."""
 
 import asyncio
 import signal
@@ -6,8 +6,8 @@ import signal
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def stop_asked() -> asyncio.Event:
-    """An event that Ctrl-C and SIGTERM set; a second one does what it always does."""
+def stop_on_signals() -> asyncio.Event:
+    """An event set by SIGINT and SIGTERM; a second signal has its default effect."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -1,4 +1,4 @@
-"""`kohort status`: the clusters of this machine, and how they fare."""
+"""`kohort status`: lists the local clusters."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ import click
 
 from kohort.cli.options import DATA, OutputFormat, data_text, output_option, running, screen, show
 from kohort.local.directories import DEFAULT_NAME, cluster_directory
-from kohort.local.runs import ClusterState, start_command, used_places
+from kohort.local.runs import ClusterState, start_command, used_directories
 from kohort.terminal.ages import age
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, Text
@@ -36,59 +36,62 @@ _COLUMNS = (
     numbers("PENDING"),
 )
 _CONTEXT = 3
-_ROOMY = 100
-"""Columns of a screen below which there is no room for contexts, which names tell too."""
+_MIN_CONTEXT_WIDTH = 100
+"""Width of the screen below which the CONTEXT column is hidden."""
 
 
 @click.command(epilog=EXAMPLES)
 @output_option(*DATA)
 @click.option(
-    "--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="The cluster that is kept there."
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Data directory of the cluster (default: all clusters of this user).",
 )
 def status(*, output: OutputFormat | None, data: Path | None) -> None:
-    """Show the clusters of this machine: which run, where, since when, and what they have to do.
+    """List local clusters with their state, address, age and workload counts.
 
-    RUNNING and PENDING are workloads of queues. With -o json or yaml each cluster of `items` has the keys name, state
+    RUNNING and PENDING count workloads. With -o json or yaml each cluster of `items` has the keys name, state
     (Starting, Running, Stopped, Crashed), context, folder and log; a running one also pid, address, kubeconfig,
     runtime, nodes and workloads (running, pending).
     """
     from kohort.local.cluster_list import list_clusters
 
-    places = used_places() if data is None else [cluster_directory(DEFAULT_NAME, data.absolute())]
-    found = running(list_clusters(places))
+    directories = used_directories() if data is None else [cluster_directory(DEFAULT_NAME, data.absolute())]
+    found = running(list_clusters(directories))
     if output is not None:
         click.echo(data_text({"items": [each.document() for each in found]}, output))
         return
     if not found:
-        click.echo("no cluster was started on this machine yet: `kohort up` starts one")
+        click.echo("no local clusters found (start one with `kohort up`)")
         return
-    show(lines_of(found, datetime.now(UTC), screen()))
+    show(table_lines(found, datetime.now(UTC), screen()))
     for each in found:
         if remark := _remark(each):
-            click.echo(f"{each.place.name}: {remark}", err=True)
+            click.echo(f"{each.directory.name}: {remark}", err=True)
 
 
-def lines_of(found: "Sequence[ListedCluster]", now: datetime, place: Screen) -> list[str]:
-    """A table of the clusters; on a narrow screen addresses matter more than contexts."""
+def table_lines(found: "Sequence[ListedCluster]", now: datetime, screen: Screen) -> list[str]:
+    """The table of clusters; a narrow one has no contexts."""
     rows = [_row(each, now) for each in found]
-    if place.width is None or place.width >= _ROOMY:
-        return table(_COLUMNS, rows, place)
+    if screen.width is None or screen.width >= _MIN_CONTEXT_WIDTH:
+        return table(_COLUMNS, rows, screen)
     columns = (*_COLUMNS[:_CONTEXT], *_COLUMNS[_CONTEXT + 1 :])
-    return table(columns, [[*row[:_CONTEXT], *row[_CONTEXT + 1 :]] for row in rows], place)
+    return table(columns, [[*row[:_CONTEXT], *row[_CONTEXT + 1 :]] for row in rows], screen)
 
 
 def _row(found: "ListedCluster", now: datetime) -> list[TableCell]:
-    state, run, figures = found.standing.state, found.standing.run, found.figures
-    since = (run.ended.at if run.ended and not found.standing.is_alive else run.since) if run else None
+    state, run, stats = found.status.state, found.status.run, found.stats
+    since = (run.ended.at if run.ended and not found.status.is_alive else run.since) if run else None
     return [
-        found.place.name,
+        found.directory.name,
         Text(state.value, _ROLES.get(state, Role.PLAIN)),
-        run.url if run and found.standing.is_alive else "",
-        found.place.context,
+        run.url if run and found.status.is_alive else "",
+        found.directory.context,
         age(since, now) if since else "",
-        str(figures.nodes) if figures else "",
-        _number(figures.running if figures else None),
-        _number(figures.pending if figures else None),
+        str(stats.nodes) if stats else "",
+        _number(stats.running if stats else None),
+        _number(stats.pending if stats else None),
     ]
 
 
@@ -99,11 +102,10 @@ def _number(value: int | None) -> str:
 def _remark(found: "ListedCluster") -> str:
     from kohort.local.stopping import since_then
 
-    state, run = found.standing.state, found.standing.run
+    state, run = found.status.state, found.status.run
     if state is ClusterState.CRASHED and run is not None:
-        again = start_command(found.place) + ("" if run.keeps else " --ephemeral")
-        how = f"it ended without being stopped; {since_then(run)}"
-        return f"{how}; see {found.place.log}, and `{again}` starts it again"
+        again = start_command(found.directory) + ("" if run.keeps else " --ephemeral")
+        return f"ended unexpectedly; {since_then(run)}; see {found.directory.log}; start it with `{again}`"
     if state is ClusterState.STOPPED and run is not None and run.ended is not None and run.ended.running_pods:
         return since_then(run)
     return found.problem

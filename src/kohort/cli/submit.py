@@ -1,4 +1,4 @@
-"""`kohort submit`: a Job from the command line, checked before it is made; and, if asked, its way to the end."""
+"""`kohort submit`: creates a Job from the command line, and optionally waits for it."""
 
 import os
 import sys
@@ -61,7 +61,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class SubmitFollowUp:
-    """What is done with the Job once it is made."""
+    """Output and waiting after the Job was created."""
 
     dry_run: str
     output: OutputFormat | None
@@ -75,24 +75,24 @@ def _pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise SubmitError(f"{option} {text!r}: write KEY=VALUE")
+            raise SubmitError(f"{option}: invalid value {text!r}: use KEY=VALUE")
         found[key] = value
     return found
 
 
 def _environment(files: Iterable[Path], texts: Iterable[str]) -> dict[str, str]:
-    """Variables of files, then of the command line; a name alone takes its value from here."""
+    """Variables of files, then of the command line; a bare name takes its value from the environment."""
     lines = [line.strip() for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    told = [line for line in lines if line and not line.startswith("#")]
-    return dict(_variable(text) for text in (*told, *texts))
+    assignments = [line for line in lines if line and not line.startswith("#")]
+    return dict(_variable(text) for text in (*assignments, *texts))
 
 
 def _variable(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name:
-        raise SubmitError(f"--env {text!r}: write NAME=VALUE")
+        raise SubmitError(f"--env: invalid value {text!r}: use NAME=VALUE")
     if not equals and name not in os.environ:
-        raise SubmitError(f"--env {name}: there is no such variable here: write {name}=VALUE")
+        raise SubmitError(f"--env {name}: variable not set: use {name}=VALUE")
     return name, value if equals else os.environ[name]
 
 
@@ -104,52 +104,86 @@ def _variable(text: str) -> tuple[str, str]:
     default="",
     metavar="NAME",
     shell_complete=complete_queues,
-    help="LocalQueue; `default` if not given.",
+    help="LocalQueue (default: `default`).",
 )
-@click.option("--gpus", type=click.IntRange(0), default=0, metavar="N", help="GPUs of each pod.")
-@click.option("--cpu", default="", metavar="AMOUNT", help="CPUs of each pod, such as 8 or 500m.")
-@click.option("--memory", default="", metavar="AMOUNT", help="Memory of each pod, such as 32Gi; it gets no more.")
-@click.option("--gpu-resource", default=GPU, show_default=True, metavar="NAME", help="What GPUs are called.")
+@click.option("--gpus", type=click.IntRange(0), default=0, metavar="N", help="GPUs per pod (default: 0).")
+@click.option("--cpu", default="", metavar="AMOUNT", help="CPU per pod, such as 8 or 500m.")
+@click.option("--memory", default="", metavar="AMOUNT", help="Memory per pod, such as 32Gi; request and limit.")
+@click.option("--gpu-resource", default=GPU, show_default=True, metavar="NAME", help="Resource name of GPUs.")
 @click.option(
-    "--parallel", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Pods side by side."
-)
-@click.option(
-    "--completions", type=click.IntRange(1), metavar="N", help="Pods that must succeed; --parallel by default."
-)
-@click.option("--indexed", is_flag=True, help="Number the pods: JOB_COMPLETION_INDEX tells each its own.")
-@click.option(
-    "--retries", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="Failures to forgive."
+    "--parallel",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Number of pods to run in parallel.",
 )
 @click.option(
-    "--priority", default="", metavar="CLASS", shell_complete=complete_priorities, help="WorkloadPriorityClass."
+    "--completions",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of successful pods required (default: --parallel).",
 )
-@click.option("--max-time", default="", metavar="TIME", help="Longest run in all, such as 4h; then it is stopped.")
-@click.option("--image", default="", envvar=IMAGE_VARIABLE, metavar="IMAGE", help=f"Image; also ${IMAGE_VARIABLE}.")
-@click.option("--name", default="", metavar="NAME", help="Name of the Job; made from the command by default.")
-@click.option("--env", "env", multiple=True, metavar="NAME[=VALUE]", help="Variable; repeatable.")
+@click.option("--indexed", is_flag=True, help="Use Indexed completion mode (JOB_COMPLETION_INDEX is set).")
+@click.option(
+    "--retries",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Number of pod failures to tolerate (backoffLimit).",
+)
+@click.option(
+    "--priority",
+    default="",
+    metavar="CLASS",
+    shell_complete=complete_priorities,
+    help="WorkloadPriorityClass (default: none).",
+)
+@click.option(
+    "--max-time", default="", metavar="TIME", help="Maximum run time, such as 4h; the job is stopped afterwards."
+)
+@click.option(
+    "--image",
+    default="",
+    envvar=IMAGE_VARIABLE,
+    metavar="IMAGE",
+    help=f"Container image (default: ${IMAGE_VARIABLE}).",
+)
+@click.option("--name", default="", metavar="NAME", help="Name of the Job (default: derived from the command).")
+@click.option("--env", "env", multiple=True, metavar="NAME[=VALUE]", help="Environment variable; repeatable.")
 @click.option(
     "--env-from-file",
     "env_files",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Variables, one NAME=VALUE per line; repeatable.",
+    help="File of environment variables, one NAME=VALUE per line; repeatable.",
 )
 @click.option(
-    "--workdir", default="", metavar="DIR", help="Where it runs; this directory, where pods are processes here."
+    "--workdir",
+    default="",
+    metavar="DIR",
+    help="Working directory (default: the current directory if pods are local processes).",
 )
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Label of the Job; repeatable.")
-@click.option("--annotation", "annotations", multiple=True, metavar="KEY=VALUE", help="Annotation; repeatable.")
 @click.option(
-    "--node-selector", "selectors", multiple=True, metavar="KEY=VALUE", help="Label of its nodes; repeatable."
+    "--annotation", "annotations", multiple=True, metavar="KEY=VALUE", help="Annotation of the Job; repeatable."
 )
-@click.option("--wait", "is_waiting", is_flag=True, help="Wait for its end; leave with its exit code.")
-@click.option("--follow", "-f", "is_following", is_flag=True, help="Wait, and print what its pods write.")
+@click.option(
+    "--node-selector",
+    "selectors",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Node label required by the pods; repeatable.",
+)
+@click.option("--wait", "is_waiting", is_flag=True, help="Wait for completion and exit with the job's exit code.")
+@click.option("--follow", "-f", "is_following", is_flag=True, help="Wait and stream the pods' logs.")
 @click.option(
     "--dry-run",
     type=click.Choice(["none", "client", "server"]),
     default="none",
-    help="Make nothing: client asks no server, server has it checked.",
+    help="client: only print the Job; server: validate it without creating it.",
 )
 @output_option(OutputFormat.YAML, OutputFormat.JSON, OutputFormat.NAME)
 @cluster_options
@@ -181,12 +215,12 @@ def submit(
     dry_run: str,
     output: OutputFormat | None,
 ) -> None:
-    """Queue a command as a Job.
+    """Submit a command as a Job.
 
-    The LocalQueue and the priority class are looked up first, so that a typing mistake is told now and not found out
-    later. With --wait and --follow, changes of its state go to standard error; Ctrl-C leaves the Job as it is.
+    The LocalQueue and priority class are validated first. With --wait or --follow, state changes are printed to
+    standard error; Ctrl-C does not cancel the Job.
     """
-    wish = JobArguments(
+    arguments = JobArguments(
         command,
         namespace=where.namespace,
         queue=queue,
@@ -203,23 +237,23 @@ def submit(
         node_selector=_pairs("--node-selector", selectors),
     )
     afterwards = SubmitFollowUp(dry_run, output, is_waiting or is_following, is_following)
-    if not wish.amounts.resources():
-        note("it asks for nothing, so that no quota counts: give --cpu, --memory or --gpus")
+    if not arguments.amounts.resources():
+        note("no resources requested, so no quota is used: set --cpu, --memory or --gpus")
     if dry_run == "client":
-        _print(_manifest(build_job(_as_far_as_known(wish))), afterwards)
+        _print(_manifest(build_job(_with_client_defaults(arguments))), afterwards)
         return
-    sys.exit(_Submission(where, wish, afterwards).run())
+    sys.exit(_Submission(where, arguments, afterwards).run())
 
 
-def _as_far_as_known(wish: JobArguments) -> JobArguments:
-    """What can be said without a server."""
-    if not wish.image:
-        note(f"no --image: {NO_IMAGE!r} does only where pods run as processes")
-    return replace(wish, image=wish.image or NO_IMAGE, namespace=wish.namespace or "default")
+def _with_client_defaults(arguments: JobArguments) -> JobArguments:
+    """The arguments with defaults that need no server."""
+    if not arguments.image:
+        note(f"no --image: placeholder {NO_IMAGE!r} works only if pods run as processes")
+    return replace(arguments, image=arguments.image or NO_IMAGE, namespace=arguments.namespace or "default")
 
 
 def _manifest(job: JsonObject) -> JsonObject:
-    """The Job for a file: without `suspend`, which would restart the running Job whenever the file is applied again."""
+    """The Job as a manifest: without `suspend`, which would restart a running Job when applied again."""
     return {**job, "spec": {key: value for key, value in job["spec"].items() if key != "suspend"}}
 
 
@@ -236,52 +270,52 @@ def _print(job: JsonObject, afterwards: SubmitFollowUp) -> None:
 
 
 class _Submission:
-    """One Job on its way."""
+    """Creates one Job and optionally waits for it."""
 
-    def __init__(self, where: ClusterOptions, wish: JobArguments, afterwards: SubmitFollowUp) -> None:
+    def __init__(self, where: ClusterOptions, arguments: JobArguments, afterwards: SubmitFollowUp) -> None:
         self._where = where
         self._access = access = where.access()
-        self._wish = replace(wish, namespace=access.namespace)
+        self._arguments = replace(arguments, namespace=access.namespace)
         self._afterwards = afterwards
-        self._made = ""
+        self._created = ""
 
     def run(self) -> int:
-        """Make it, and wait if asked to; the exit code."""
+        """Create the Job, wait if requested, and return the exit code."""
         try:
             return running(self._submit())
         except KeyboardInterrupt:
-            if self._made:
-                place = f" -n {self._where.namespace}" if self._where.namespace else ""
+            if self._created:
+                option = f" -n {self._where.namespace}" if self._where.namespace else ""
                 click.echo(err=True)
-                note(f"job {self._made} goes on; `kohort cancel {self._made}{place}` ends it")
+                note(f"job {self._created} keeps running (cancel it with `kohort cancel {self._created}{option}`)")
             return INTERRUPTED
 
     async def _submit(self) -> int:
         async with running_client(self._access) as client:
             job = build_job(await self._completed(client))
-            made = await self._create(client, job)
-            _print(made, self._afterwards)
+            created = await self._create(client, job)
+            _print(created, self._afterwards)
             if self._afterwards.dry_run != "none" or not self._afterwards.is_waiting:
                 return 0
-            self._made = made["metadata"]["name"]
-            return await self._attend(client, made)
+            self._created = created["metadata"]["name"]
+            return await self._wait(client, created)
 
     async def _completed(self, client: Client) -> JobArguments:
-        """The wish with what the cluster tells: that its queue and priority are there, and what pods run in."""
-        finder = Finder(client, self._wish.namespace)
-        queue = await _queue(finder, self._wish)
-        if self._wish.priority:
-            await finder.expect(WorkloadPriorityClass.info.resource, self._wish.priority)
-        wish = replace(self._wish, queue=queue)
-        return wish if wish.image else await self._without_image(client, wish)
+        """The arguments with the LocalQueue and image; raises if the queue or priority class is not found."""
+        finder = Finder(client, self._arguments.namespace)
+        queue = await _queue(finder, self._arguments)
+        if self._arguments.priority:
+            await finder.expect(WorkloadPriorityClass.info.resource, self._arguments.priority)
+        arguments = replace(self._arguments, queue=queue)
+        return arguments if arguments.image else await self._without_image(client, arguments)
 
-    async def _without_image(self, client: Client, wish: JobArguments) -> JobArguments:
-        """Where pods are processes of this machine they need no image, and run where the user stands."""
+    async def _without_image(self, client: Client, arguments: JobArguments) -> JobArguments:
+        """The arguments for pods that run as processes, which need no image; by default in the current directory."""
         runtimes = await _runtimes(client)
         if not runtimes or not runtimes <= {"process", "simulated"}:
-            raise SubmitError(f"give --image, or set {IMAGE_VARIABLE}: the image that the command runs in")
+            raise SubmitError(f"no container image specified: set --image or {IMAGE_VARIABLE}")
         is_here = urlsplit(self._access.server).hostname in _LOOPBACK and "process" in runtimes
-        return replace(wish, image=NO_IMAGE, workdir=wish.workdir or (str(Path.cwd()) if is_here else ""))
+        return replace(arguments, image=NO_IMAGE, workdir=arguments.workdir or (str(Path.cwd()) if is_here else ""))
 
     async def _create(self, client: Client, job: JsonObject) -> JsonObject:
         options = WriteOptions(FIELD_MANAGER, dry_run=self._afterwards.dry_run == "server")
@@ -291,17 +325,17 @@ class _Submission:
             if not error.is_already_exists:
                 raise
             name = job["metadata"].get("name", "")
-            raise SubmitError(f"Job {name} is there already: choose another --name, or leave it out") from None
+            raise SubmitError(f"Job {name} already exists: choose another --name") from None
 
-    async def _attend(self, client: Client, job: JsonObject) -> int:
-        diary = ProgressPrinter(client.clock)
+    async def _wait(self, client: Client, job: JsonObject) -> int:
+        printer = ProgressPrinter(client.clock)
         if not self._afterwards.is_following:
-            async with watching_job(client, job, diary.tell) as waiter:
-                end = await waiter.wait()
+            async with watching_job(client, job, printer.print) as watcher:
+                end = await watcher.wait()
             return await exit_code(client, job, end)
-        async with watching_job(client, job, lambda stage: None if stage.is_end else diary.tell(stage)) as waiter:
-            end = await _streams(client, job).follow(waiter.wait())
-            diary.tell(end)
+        async with watching_job(client, job, lambda each: None if each.is_end else printer.print(each)) as watcher:
+            end = await _streams(client, job).follow(watcher.wait())
+            printer.print(end)
         return await exit_code(client, job, end)
 
 
@@ -312,28 +346,28 @@ def _streams(client: Client, job: JsonObject) -> LogStreams:
     return LogStreams(client, scope, LogChoice(), prefixes, write_raw, note)
 
 
-async def _queue(finder: Finder, wish: JobArguments) -> str:
-    """The LocalQueue, which must be there; without a name, the namespace's `default` (JOB-67)."""
-    found = await finder.object(LOCAL_QUEUE, wish.queue or DEFAULT_QUEUE)
+async def _queue(finder: Finder, arguments: JobArguments) -> str:
+    """The existing LocalQueue; without a name, the namespace's `default` (JOB-67)."""
+    found = await finder.object(LOCAL_QUEUE, arguments.queue or DEFAULT_QUEUE)
     if found is None:
         known = await finder.names(LOCAL_QUEUE)
-        if wish.queue:
-            place = f"in namespace {finder.namespace}"
-            raise SubmitError(f"no LocalQueue {wish.queue!r} {place}: {did_you_mean(wish.queue, known)}")
+        if arguments.queue:
+            hint = did_you_mean(arguments.queue, known)
+            raise SubmitError(f"LocalQueue {arguments.queue!r} not found in namespace {finder.namespace}: {hint}")
         raise SubmitError(
-            f"give --queue: namespace {finder.namespace} has no LocalQueue `default`; {did_you_mean('', known)}"
+            f"LocalQueue `default` not found in namespace {finder.namespace}: set --queue; {did_you_mean('', known)}"
         )
     name = str(found["metadata"]["name"])
     if (found.get("spec") or {}).get("stopPolicy", "None") != "None":
-        note(f"LocalQueue {name} is on hold: the job waits until `kohort resume queue {name}`")
+        note(f"LocalQueue {name} is held: the job stays pending until `kohort resume queue {name}`")
     return name
 
 
 async def _runtimes(client: Client) -> set[str]:
-    """What runs pods on the nodes; nothing where we may not look."""
+    """The container runtimes of the nodes; empty if nodes cannot be listed."""
     try:
         nodes = (await client.of(Node.resource).page(limit=50)).items
     except KubeError:
         return set()
-    told = [((each.get("status") or {}).get("nodeInfo") or {}).get("containerRuntimeVersion", "") for each in nodes]
-    return {str(version).partition("://")[0] for version in told}
+    versions = [((each.get("status") or {}).get("nodeInfo") or {}).get("containerRuntimeVersion", "") for each in nodes]
+    return {str(version).partition("://")[0] for version in versions}

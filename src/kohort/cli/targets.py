@@ -1,7 +1,7 @@
-"""From a name on the command line to what it stands for: a job with its Workloads, whatever the name was of.
+"""Resolves names of the command line to a job with its Workloads.
 
-A bare name is looked for among Jobs, then Workloads, then the other kinds that Kohort queues; `kind/name` and
-`kind name…` say which. A Workload leads to the jobs that own it.
+A bare name is looked up among Jobs, then Workloads, then the other supported kinds; `kind/name` and `kind name…`
+specify the kind. A Workload resolves to the jobs that own it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ LOCAL_QUEUE: Final = LocalQueue.info.resource
 CLUSTER_QUEUE: Final = ClusterQueue.info.resource
 WORKLOAD: Final = Workload.info.resource
 QUEUED: Final = (Job.resource, WORKLOAD, Deployment.resource, StatefulSet.resource, Pod.resource)
-"""Where a bare name is looked for, in this order."""
+"""Kinds of a bare name, in this order."""
 KINDS: Final = {
     "job": Job.resource,
     "jobs": Job.resource,
@@ -55,12 +55,12 @@ KINDS: Final = {
 
 
 class TargetError(ApiError):
-    """A name that stands for nothing here; says what is there."""
+    """A name that cannot be resolved."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetReference:
-    """A name, and the kind where one was given."""
+    """A name, and the kind if specified."""
 
     name: str
     resource: Resource | None = None
@@ -78,12 +78,12 @@ class TargetObject:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the object."""
         return str(self.obj["metadata"]["name"])
 
     @property
     def key(self) -> tuple[str, str]:
-        """Its place."""
+        """Namespace and name of the object."""
         return str(self.obj["metadata"].get("namespace", "")), self.name
 
     def __str__(self) -> str:
@@ -92,37 +92,37 @@ class TargetObject:
 
 @dataclass(frozen=True, slots=True)
 class CommandTarget:
-    """What a name stands for."""
+    """A resolved name: the job and its Workloads."""
 
     members: tuple[TargetObject, ...]
-    """The job; several objects for a group of pods, the Workload itself where nobody owns it."""
+    """The job; all pods of a pod group; the Workload itself if it has no owner."""
     workloads: tuple[Workload, ...]
-    """Its Workloads, the newest last."""
+    """Its Workloads, newest last."""
 
     @property
     def job(self) -> TargetObject:
-        """The first of its objects."""
+        """The first member."""
         return self.members[0]
 
     @property
     def workload(self) -> Workload | None:
-        """The Workload that counts: the newest."""
+        """The newest Workload."""
         return self.workloads[-1] if self.workloads else None
 
     @property
     def namespace(self) -> str:
-        """Where it is."""
+        """The namespace of the job."""
         return self.job.key[0]
 
 
 def shown(resource: Resource, name: str) -> str:
-    """An object as kubectl names it: `job.batch/train`."""
+    """The name of an object as in kubectl: `job.batch/train`."""
     kind = resource.kind.lower()
     return f"{kind}.{resource.group}/{name}" if resource.group else f"{kind}/{name}"
 
 
 def references(words: Sequence[str]) -> list[TargetReference]:
-    """What words say: `train`, `job/train`, or a kind and then names; raises TargetError."""
+    """Parse `train`, `job/train`, or a kind followed by names; raises TargetError."""
     if len(words) > 1 and "/" not in words[0] and words[0].lower() in KINDS:
         resource = KINDS[words[0].lower()]
         return [TargetReference(word, resource) for word in words[1:]]
@@ -135,7 +135,7 @@ def _reference(word: str) -> TargetReference:
         return TargetReference(word)
     resource = KINDS.get(kind.lower().partition(".")[0])
     if resource is None or not name:
-        raise TargetError(f"{word!r}: no kind {kind!r}: {did_you_mean(kind, _singular_kinds())}")
+        raise TargetError(f"{word!r}: unknown kind {kind!r}: {did_you_mean(kind, _singular_kinds())}")
     return TargetReference(name, resource)
 
 
@@ -145,15 +145,15 @@ def _singular_kinds() -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Finds things of one namespace."""
+    """Looks up objects of one namespace."""
 
     client: Client
     namespace: str
 
     async def find(self, reference: TargetReference) -> CommandTarget:
-        """The job that the name stands for; raises TargetError."""
+        """Resolve a reference; raises TargetError."""
         if reference.resource in (LOCAL_QUEUE, CLUSTER_QUEUE):
-            raise TargetError(f"{reference} is a queue, not a job: name a Job or its Workload")
+            raise TargetError(f"{reference} is a queue, not a job: specify a Job or its Workload")
         for resource in (reference.resource,) if reference.resource else QUEUED:
             found = await self.object(resource, reference.name)
             if found is not None:
@@ -161,7 +161,7 @@ class Finder:
         raise TargetError(await self._unknown(reference))
 
     async def object(self, resource: Resource, name: str) -> JsonObject | None:
-        """An object, None where there is none of that name."""
+        """An object; None if it does not exist."""
         namespace = self.namespace if resource.namespaced else ""
         try:
             return await self.client.of(resource).get((namespace, name))
@@ -171,26 +171,26 @@ class Finder:
             raise
 
     async def names(self, resource: Resource) -> list[str]:
-        """All names of a kind."""
+        """The names of all objects of a kind."""
         scope = ListScope(self.namespace if resource.namespaced else "")
         return [str(each["metadata"]["name"]) for each in (await self.client.of(resource).list(scope)).items]
 
     async def expect(self, resource: Resource, name: str) -> JsonObject:
-        """An object that must be there; raises TargetError with the name that was probably meant."""
+        """An existing object; raises TargetError with a similar name."""
         found = await self.object(resource, name)
         if found is None:
             raise TargetError(self._missing(TargetReference(name, resource), await self.names(resource)))
         return found
 
     async def workloads_of(self, job: TargetObject) -> tuple[Workload, ...]:
-        """The Workloads of a job, the newest last: by the label that they carry, else by their owners."""
+        """The Workloads of a job, newest last: by label, else by owner."""
         workloads = self.client.of(Workload)
         marked = await workloads.list(ListScope(self.namespace, labels=f"{JOB_UID_LABEL}={uid(job.obj)}"))
         found: Iterable[Workload] = marked.items
         if not marked.items:
             listed = await workloads.list(ListScope(self.namespace))
             found = (each for each in listed.items if _owns(job, each))
-        return tuple(sorted(found, key=_by_birth))
+        return tuple(sorted(found, key=_by_creation))
 
     async def _target(self, found: TargetObject) -> CommandTarget:
         if found.resource == WORKLOAD:
@@ -212,7 +212,7 @@ class Finder:
         return CommandTarget(tuple(members) or (found,), (workload,))
 
     async def _of_group(self, group: str, pod: TargetObject) -> CommandTarget:
-        """A group of pods: its Workload has the group's name."""
+        """The pods of a group, and the Workload with the group's name."""
         scope = ListScope(self.namespace, labels=f"{POD_GROUP_NAME}={group}")
         pods = (await self.client.of(Pod.resource).list(scope)).items
         members = tuple(TargetObject(Pod.resource, each) for each in pods) or (pod,)
@@ -227,13 +227,13 @@ class Finder:
     def _missing(self, reference: TargetReference, known: Sequence[str]) -> str:
         kind = reference.resource.kind if reference.resource else "Job or Workload"
         is_namespaced = reference.resource is None or reference.resource.namespaced
-        place = f" in namespace {self.namespace}" if is_namespaced else ""
+        where = f" in namespace {self.namespace}" if is_namespaced else ""
         hint = did_you_mean(reference.name, known)
-        return f"no {kind} {reference.name!r}{place}: {hint}"
+        return f"{kind} {reference.name!r} not found{where}: {hint}"
 
 
 def owner_of(pod: JsonObject) -> str:
-    """`Job train` for a pod that a Job made; empty for one that nobody did."""
+    """Kind and name of the controller of a pod, e.g. `Job train`; empty if it has none."""
     owners = pod["metadata"].get("ownerReferences") or ()
     return next((f"{each['kind']} {each['name']}" for each in owners if each.get("controller")), "")
 
@@ -242,5 +242,5 @@ def _owns(job: TargetObject, workload: Workload) -> bool:
     return any(owner.uid == uid(job.obj) for owner in workload.metadata.owner_references)
 
 
-def _by_birth(workload: Workload) -> tuple[Any, str]:
+def _by_creation(workload: Workload) -> tuple[Any, str]:
     return workload.metadata.creation_timestamp, workload.metadata.name

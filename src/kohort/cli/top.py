@@ -1,4 +1,4 @@
-"""`kohort top`: quota, use and borrowing over the cohort trees; live on a terminal, one picture elsewhere."""
+"""`kohort top`: quota usage by cohort tree; live on a terminal, printed once otherwise."""
 
 import asyncio
 import sys
@@ -21,7 +21,7 @@ from kohort.cli.options import (
     screen,
     show,
 )
-from kohort.cli.signals import stop_asked
+from kohort.cli.signals import stop_on_signals
 from kohort.cli.top_table import as_data, chosen, render_quota
 from kohort.engine.engine import Engine
 from kohort.engine.events import ObjectDeleted, ObjectUpserted
@@ -37,30 +37,30 @@ from kohort.terminal.style import Role, cut, is_terminal
 
 EXAMPLES = """\b
 Examples:
-  kohort top                       # live; q ends
+  kohort top                       # live view; press q to quit
   kohort top --resource gpu        # only GPUs
-  kohort top research              # one Cohort or ClusterQueue, with all below it
+  kohort top research              # one Cohort or ClusterQueue with its members
   kohort top --once -o json | jq '.[] | .quota'
 """
 PAUSE: Final = 1.0
-"""Seconds between two pictures, at least."""
-LONGEST: Final = 10.0
-"""Seconds after which times of day and ages are drawn anew."""
+"""Minimum interval between updates."""
+MAX_INTERVAL: Final = 10.0
+"""Maximum interval between updates."""
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[COHORT|CLUSTERQUEUE]...")
-@click.option("--resource", default="", metavar="NAME", help="Only this resource; gpu stands for nvidia.com/gpu.")
-@click.option("--once", is_flag=True, help="One picture, also on a terminal.")
+@click.option("--resource", default="", metavar="NAME", help="Only this resource; gpu means nvidia.com/gpu.")
+@click.option("--once", is_flag=True, help="Print once and exit.")
 @output_option(OutputFormat.JSON, OutputFormat.YAML)
 @cluster_options
 def top(
     *, where: ClusterOptions, names: tuple[str, ...], resource: str, once: bool, output: OutputFormat | None
 ) -> None:
-    """Show how much quota there is, who uses it, who borrows and how much is waited for.
+    """Show quota, usage, borrowing and pending requests by cohort.
 
-    A bar is a node's quota: full where it is used, dotted where more is used than the node has of its own, that is
-    borrowed. JOBS tells how many run and wait. In a Cohort, quota is what it has itself and what its members lend.
+    Filled bar: used; dotted: borrowed. JOBS counts running+pending workloads. A Cohort's quota includes what its
+    members lend.
     """
     access = where.access()
 
@@ -84,12 +84,12 @@ Pick = Callable[[Sequence[QuotaTreeNode]], list[QuotaTreeNode]]
 
 
 def _picker(names: Sequence[str], resource: str) -> Pick:
-    """What of the trees is shown; raises an ApiError for a name that is none."""
+    """The filter of the trees; raises an ApiError for an unknown name."""
 
     def pick(trees: Sequence[QuotaTreeNode]) -> list[QuotaTreeNode]:
         every = [each for tree in trees for each in tree.walk()]
         _expect("Cohort or ClusterQueue", names, {each.name for each in every})
-        resources = {figures.fr.resource for each in every for figures in each.figures}
+        resources = {usage.fr.resource for each in every for usage in each.usages}
         known = resources | {each.rpartition("/")[2] for each in resources}
         _expect("resource", [resource] if resource else [], known)
         return chosen(trees, names, resource)
@@ -100,25 +100,25 @@ def _picker(names: Sequence[str], resource: str) -> Pick:
 def _expect(what: str, names: Sequence[str], known: set[str]) -> None:
     for name in names:
         if name not in known:
-            raise ApiError(f"no {what} {name}: {did_you_mean(name, known)}")
+            raise ApiError(f"{what} {name} not found: {did_you_mean(name, known)}")
 
 
 def _require(snapshot: Snapshot) -> None:
-    if not snapshot.can_judge:
+    if not snapshot.can_evaluate:
         unseen = next(each for each in snapshot.unseen if each.kind in ("ClusterQueue", "Workload"))
-        raise ApiError(f"can't show quota without seeing every {unseen.kind}: {unseen.why}")
+        raise ApiError(f"cannot show quota without listing all {unseen.kind} objects: {unseen.why}")
 
 
 async def _follow(client: Client, access: ClientConfig, snapshot: Snapshot, pick: Pick) -> None:
-    """Keep an engine up to date by watches, and draw what it knows."""
-    ended, changed = stop_asked(), asyncio.Event()
+    """Feed an engine from watches and show its quota usage."""
+    ended, changed = stop_on_signals(), asyncio.Event()
     engine, informers = Engine(snapshot.settings), SharedInformerFactory(client)
     for kind in DECIDING:
         feed = _feeder(engine, kind.__name__, client, changed)
         if snapshot.sees(kind):
             informers.of(kind).subscribe(feed)
         else:
-            # A kind that one may not watch, or that the server does not have, would never be live.
+            # An informer of a kind that cannot be listed would never sync.
             for each in snapshot.of(kind).values():
                 feed(None, each)
     informers.start()
@@ -127,8 +127,8 @@ async def _follow(client: Client, access: ClientConfig, snapshot: Snapshot, pick
         async with live(ended, LiveViewSettings(environment=environment())) as view:
             while not ended.is_set():
                 changed.clear()
-                view.show(_picture(pick(quota_trees(engine)), f"{client.clock.wall():%H:%M:%S}  {access.server}"))
-                await until_worth_drawing(ended, changed, PAUSE, LONGEST)
+                view.show(_render(pick(quota_trees(engine)), f"{client.clock.wall():%H:%M:%S}  {access.server}"))
+                await until_worth_drawing(ended, changed, PAUSE, MAX_INTERVAL)
     finally:
         await informers.stop()
 
@@ -145,11 +145,13 @@ def _feeder(engine: Engine, kind: str, client: Client, changed: asyncio.Event) -
     return feed
 
 
-def _picture(trees: Sequence[QuotaTreeNode], title: str) -> Picture:
+def _render(trees: Sequence[QuotaTreeNode], title: str) -> Picture:
     def draw(screen: Screen) -> list[str]:
         run = sum(each.running for each in trees)
         wait = sum(each.waiting for each in trees)
-        head = cut(f"{title}  {run} running, {wait} waiting  (q quits)", screen.width_or(80), screen.glyphs.ellipsis)
+        head = cut(
+            f"{title}  {run} running, {wait} pending  (press q to quit)", screen.width_or(80), screen.glyphs.ellipsis
+        )
         return [screen.style.paint(head, Role.DIM), "", *render_quota(trees, screen)]
 
     return draw

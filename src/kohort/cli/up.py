@@ -1,6 +1,6 @@
-"""`kohort up`: a cluster with queues on this machine, in the foreground until Ctrl-C or in the background until `down`.
+"""`kohort up`: runs a local cluster in the foreground until Ctrl-C, or in the background until `kohort down`.
 
-What takes long to import comes in once it is clear that there will be a cluster.
+Modules that are slow to import are imported after the arguments were checked.
 """
 
 import os
@@ -33,24 +33,23 @@ RUNTIMES = ("process", "simulated", "podman", "docker")
 
 EXAMPLES = """\b
 Examples:
-  kohort up --starter                         # a cluster of this machine, with a queue to begin with
-  kohort up -d --name lab                     # another one, in the background; kohort down --name lab stops it
-  kohort up --ephemeral --runtime simulated   # try things out; nothing is kept and nothing runs
+  kohort up --starter                         # with a default queue
+  kohort up -d --name lab                     # another cluster in the background
+  kohort up --ephemeral --runtime simulated   # in memory, with simulated pods
   kohort up --nodes 640 --node-capacity cpu=96,memory=256Gi,nvidia.com/gpu=8 \\
       --node-labels 'cloud.provider.com/topology-block=b{block:0..3},cloud.provider.com/topology-rack=b{block}-r{0..15}'
-  kohort up --nodes nodes.yaml                # simulated nodes as a file of Node manifests declares them
-Then, in another terminal: export KUBECONFIG=… as it prints, and kubectl get nodes
+  kohort up --nodes nodes.yaml                # simulated nodes from Node manifests
 """
 
 
 @dataclass(frozen=True, slots=True)
 class UpArguments:
-    """What the command line asks for."""
+    """Arguments of `kohort up`."""
 
-    place: ClusterDirectory | None
-    """Where its objects are kept; None for one that keeps nothing."""
+    directory: ClusterDirectory | None
+    """Directory of its objects; None for an ephemeral cluster."""
     known: ClusterDirectory | None
-    """Where others find it; None for one that only its terminal knows."""
+    """Directory of its lock and record; None for an ephemeral cluster in the foreground."""
     context: str
     host: str
     port: int
@@ -66,96 +65,121 @@ class UpArguments:
     """Capacity, labels, name, taints."""
     runtime: str
     seconds: tuple[float, float]
-    """Of the start and the run of simulated pods."""
+    """Start-up time and run time of simulated pods."""
     host_paths: tuple[str, ...]
     pods: PodsAfterStop
 
-    def wish(self) -> "ClusterSpec":
-        """The same in the terms of those who carry it out."""
+    def cluster_spec(self) -> "ClusterSpec":
+        """The spec of the cluster."""
         from kohort.cli.runtimes import RuntimeName
         from kohort.cli.up_nodes import DeclaredNodes, UpNodeArguments
         from kohort.embedded.nodes.simulated.plans import Defaults
         from kohort.local.cluster import ClusterSpec, QueueSpec
         from kohort.local.kubeconfig_files import kubectl_files
-        from kohort.local.kubeconfigs import Merge
+        from kohort.local.kubeconfigs import KubeconfigMerge
         from kohort.local.ports import ListenAddress
 
         declared = None if self.nodes is None else DeclaredNodes(self.nodes, *self.node_options)
-        crew = UpNodeArguments(declared, RuntimeName(self.runtime), Defaults(*self.seconds), self.host_paths, self.pods)
+        node_arguments = UpNodeArguments(
+            declared, RuntimeName(self.runtime), Defaults(*self.seconds), self.host_paths, self.pods
+        )
         return ClusterSpec(
-            place=self.place,
-            wanted=ListenAddress(self.host, self.port),
-            crew=crew.make,
+            directory=self.directory,
+            listen=ListenAddress(self.host, self.port),
+            make_nodes=node_arguments.make,
             runtime=self.runtime,
             pods=self.pods,
             queues=QueueSpec(self.config, self.has_starter) if self.has_manager else None,
             kubeconfig=self.kubeconfig,
-            merge=Merge(kubectl_files(), self.uses_context) if self.is_merged else None,
+            merge=KubeconfigMerge(kubectl_files(), self.uses_context) if self.is_merged else None,
             context=self.context,
-            passing=self.known.passing if self.known and self.place is None else None,
+            ephemeral_folder=self.known.ephemeral_folder if self.known and self.directory is None else None,
         )
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--name", default=DEFAULT_CLUSTER, show_default=True, help="Which cluster; each has its own data.")
-@click.option("-d", "--detach", is_flag=True, help="Run in the background; `kohort down` stops it.")
-@click.option("--starter", is_flag=True, help="Make a queue to begin with, as large as the nodes, if there is none.")
+@click.option("--name", default=DEFAULT_CLUSTER, show_default=True, help="Name of the cluster.")
+@click.option("-d", "--detach", is_flag=True, help="Run in the background until `kohort down`.")
+@click.option("--starter", is_flag=True, help="Create a default queue that covers all nodes, if there is no queue.")
 @click.option(
     "--merge-kubeconfig",
     is_flag=True,
-    help="Add its context to the kubeconfig that kubectl uses, and make it the current one until it stops.",
+    help="Add the context to the default kubeconfig and make it current until the cluster stops.",
 )
 @click.option("--no-use-context", is_flag=True, help="With --merge-kubeconfig: keep the current context.")
-@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="Kueue's Configuration for the queues.")
-@click.option("--no-manager", is_flag=True, help="Without queues: leave them to a `kohort manager`, or to nobody.")
+@click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Kueue Configuration file for the manager."
+)
+@click.option("--no-manager", is_flag=True, help="Do not run the manager.")
 @click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where everything is kept, if not where the name says.",
+    help="Data directory (default: by name).",
 )
-@click.option("--ephemeral", is_flag=True, help="Keep nothing: all is gone when it stops, pods included.")
+@click.option("--ephemeral", is_flag=True, help="Keep everything in memory; state and pods are lost on exit.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
-    help="Port to listen on; a free one by default, and the same one at the next start.",
+    help="Port to listen on (default: a free port, reused at the next start).",
 )
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where to write it; DIR/kubeconfig by default.",
+    help="Path of the kubeconfig to write (default: in the data directory).",
 )
-@click.option("--nodes", metavar="N|FILE", help="So many nodes, or those of a file, in place of this machine.")
+@click.option(
+    "--nodes",
+    metavar="N|FILE",
+    help="Number of simulated nodes, or a file of Node manifests, instead of this machine.",
+)
 @click.option(
     "--node-capacity",
     default=DEFAULT_CAPACITY,
     show_default=True,
     metavar="RESOURCE=AMOUNT,…",
-    help="What each of N nodes offers.",
+    help="Capacity of each node of --nodes.",
 )
-@click.option("--node-labels", default="", metavar="KEY=PATTERN,…", help="Labels; {0..15} deals values out over them.")
-@click.option("--node-name", default=DEFAULT_NAME, show_default=True, metavar="PATTERN", help="Names of N nodes.")
-@click.option("--node-taints", default="", metavar="KEY=VALUE:EFFECT,…", help="Taints of N nodes.")
+@click.option(
+    "--node-labels",
+    default="",
+    metavar="KEY=PATTERN,…",
+    help="Labels of the nodes of --nodes; {0..15} distributes values over the nodes.",
+)
+@click.option(
+    "--node-name",
+    default=DEFAULT_NAME,
+    show_default=True,
+    metavar="PATTERN",
+    help="Name pattern of the nodes of --nodes.",
+)
+@click.option("--node-taints", default="", metavar="KEY=VALUE:EFFECT,…", help="Taints of the nodes of --nodes.")
 @click.option(
     "--runtime",
     type=click.Choice(RUNTIMES),
-    help="What runs the pods: process on this machine, simulated on --nodes, unless said otherwise.",
+    help="Runtime of the pods (default: process, or simulated with --nodes).",
 )
 @click.option(
-    "--start-seconds", type=click.FloatRange(min=0), default=0.0, show_default=True, help="Start of simulated pods."
+    "--start-seconds",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="Start-up time of simulated pods.",
 )
 @click.option(
-    "--run-seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="Run time of simulated pods."
+    "--run-seconds",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="Run time of simulated pods that finish.",
 )
 @click.option(
-    "--host-path", "host_paths", multiple=True, metavar="DIR", help="A directory that pods may mount; repeatable."
+    "--host-path", "host_paths", multiple=True, metavar="DIR", help="Directory that pods may mount; repeatable."
 )
-@click.option(
-    "--end-pods", is_flag=True, help="End running pods when stopped; they run on otherwise, and are found again."
-)
+@click.option("--end-pods", is_flag=True, help="Terminate running pods on exit instead of leaving them running.")
 def up(
     *,
     name: str,
@@ -181,19 +205,18 @@ def up(
     host_paths: tuple[str, ...],
     end_pods: bool,
 ) -> None:
-    """Run a Kubernetes cluster with queues on this machine.
+    """Start a local cluster.
 
-    One process has the API server, its controllers, the pod scheduler, Kohort, and a node that runs pods as local
-    processes. Everything is kept in the user's data directory (or $KOHORT_DATA), and is there again at the next start;
-    pods run on meanwhile. In a terminal it shows what is going on, until Ctrl-C.
+    Start an API server, controllers, scheduler, the Kohort manager and a node in one process. State is kept in the
+    user's data directory (or $KOHORT_DATA) and restored at the next start; pods keep running in between.
     """
-    _refuse_contradictions(click.get_current_context())
+    _check_conflicts(click.get_current_context())
     chosen = runtime or ("process" if nodes is None else "simulated")
-    place = cluster_directory(name, data and data.absolute())
-    asked = UpArguments(
-        place=None if ephemeral else place,
-        known=place if detach or not ephemeral else None,
-        context=place.context,
+    directory = cluster_directory(name, data and data.absolute())
+    arguments = UpArguments(
+        directory=None if ephemeral else directory,
+        known=directory if detach or not ephemeral else None,
+        context=directory.context,
         host=host,
         port=port,
         kubeconfig=kubeconfig,
@@ -210,9 +233,9 @@ def up(
         pods=_pods(chosen, ends=ephemeral or end_pods),
     )
     try:
-        _in_background(asked, place) if detach else _in_foreground(asked)
+        _in_background(arguments, directory) if detach else _in_foreground(arguments)
     except KeyboardInterrupt:
-        click.echo("\nstopped before it was ready", err=True, nl=False)
+        click.echo("\nstopped before the cluster was ready", err=True, nl=False)
         raise
     except ApiError as error:
         if getattr(error, "exit_code", 2) != AlreadyRunningError.exit_code:
@@ -221,21 +244,21 @@ def up(
         raise SystemExit(AlreadyRunningError.exit_code) from None
 
 
-def _refuse_contradictions(context: click.Context) -> None:
+def _check_conflicts(context: click.Context) -> None:
     given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    for one, other in _CONTRADICTIONS:
+    for one, other in _CONFLICTS:
         if {one, other} <= given:
-            raise click.UsageError(f"give {_option(other)} or {_option(one)}, not both")
+            raise click.UsageError(f"{_option(other)} and {_option(one)} are mutually exclusive")
     if "no_use_context" in given and "merge_kubeconfig" not in given:
-        raise click.UsageError("--no-use-context is for --merge-kubeconfig: no other option changes the context")
+        raise click.UsageError("--no-use-context requires --merge-kubeconfig")
     if "nodes" in given:
         return
     for name in ("node_capacity", "node_labels", "node_name", "node_taints"):
         if name in given:
-            raise click.UsageError(f"{_option(name)} is for the nodes of --nodes: say how many there are")
+            raise click.UsageError(f"{_option(name)} requires --nodes")
 
 
-_CONTRADICTIONS = (
+_CONFLICTS = (
     ("ephemeral", "data"),
     ("no_manager", "config"),
     ("no_manager", "starter"),
@@ -253,151 +276,151 @@ def _pods(runtime: str, *, ends: bool) -> PodsAfterStop:
 
 
 def start_progress() -> ProgressReporter:
-    """Somebody who shows the steps of a start, where there is a terminal."""
+    """The progress reporter of a start: lines on a terminal, otherwise nothing."""
     is_seen = can_draw(sys.stdout, os.environ)
     return TerminalProgress(sys.stdout, screen_of(sys.stdout, os.environ)) if is_seen else SilentProgress()
 
 
 def _run(
-    asked: UpArguments, claim: ClusterLock | None, progress: ProgressReporter, seen: "tuple[Front, Echo | None]"
+    arguments: UpArguments, lock: ClusterLock | None, progress: ProgressReporter, seen: "tuple[Front, Echo | None]"
 ) -> int | None:
-    """Run the cluster to its end; gives how many pods ran then, None if it never was ready."""
+    """Run the cluster until it stops; returns the number of running pods, None if it was never ready."""
     from kohort.embedded.memory import tune_allocator
     from kohort.local.cluster import Service
     from kohort.local.logs import logging_to
 
     front, echo = seen
     tune_allocator()
-    with logging_to(asked.known.log if asked.known is not None else None, echo):
-        return Service(asked.wish(), claim, progress, front).run()
+    with logging_to(arguments.known.log if arguments.known is not None else None, echo):
+        return Service(arguments.cluster_spec(), lock, progress, front).run()
 
 
 @contextmanager
-def _claimed(place: ClusterDirectory | None) -> Iterator[ClusterLock | None]:
-    """The cluster for this process alone; one that only its terminal knows is nobody else's anyway."""
-    if place is None:
+def _locked(directory: ClusterDirectory | None) -> Iterator[ClusterLock | None]:
+    """Hold the lock of the cluster; an ephemeral one in the foreground has none."""
+    if directory is None:
         yield None
         return
     with interruptible():
-        claim = ClusterLock.take(place)
+        lock = ClusterLock.take(directory)
         try:
-            yield claim
+            yield lock
         finally:
-            claim.release()
+            lock.release()
 
 
-def _in_background(asked: UpArguments, place: ClusterDirectory) -> None:
+def _in_background(arguments: UpArguments, directory: ClusterDirectory) -> None:
     from kohort.local.background import detach
 
     def work(relay: PipedProgress) -> None:
-        with _claimed(asked.known) as claim:
+        with _locked(arguments.known) as lock:
 
             async def front(cluster: "LocalCluster", stopped: Any) -> None:
-                relay.tell(_ready(asked, cluster, claim.before if claim else None))
+                relay.send(_ready(arguments, cluster, lock.before if lock else None))
                 relay.close()
                 await stopped.wait()
 
             with step(relay, "loading"):
-                import kohort.local.cluster  # noqa: F401 - the most of what takes long
-            _run(asked, claim, relay, (front, None))
+                import kohort.local.cluster  # noqa: F401 - slow to import
+            _run(arguments, lock, relay, (front, None))
 
-    ready = detach(work, place.log.with_suffix(".out"), start_progress())
-    _greet(ready, f"`{stop_command(place)}` stops it")
+    ready = detach(work, directory.log.with_suffix(".out"), start_progress())
+    _print_ready(ready, f"Stop it with `{stop_command(directory)}`")
 
 
-def _in_foreground(asked: UpArguments) -> None:
+def _in_foreground(arguments: UpArguments) -> None:
     progress = start_progress()
-    with _claimed(asked.known) as claim:
+    with _locked(arguments.known) as lock:
         with step(progress, "loading"):
             from kohort.local.foreground import foreground
-        running = _run(asked, claim, progress, foreground(_Greeter(asked, claim.before if claim else None)))
+        running = _run(arguments, lock, progress, foreground(_ReadyReporter(arguments, lock.before if lock else None)))
     if running is None:
         raise KeyboardInterrupt
     from kohort.local.stopping import left_over
 
-    click.echo(f"stopped; {left_over(asked.pods, running)}")
-    if asked.is_merged and asked.uses_context:
+    click.echo(f"stopped; {left_over(arguments.pods, running)}")
+    if arguments.is_merged and arguments.uses_context:
         from kohort.local.kubeconfig_files import kubectl_files
-        from kohort.local.kubeconfigs import current_in_words
+        from kohort.local.kubeconfigs import current_context_text
 
-        click.echo(current_in_words(kubectl_files()))
+        click.echo(current_context_text(kubectl_files()))
 
 
 @dataclass(frozen=True, slots=True)
-class _Greeter:
-    """What is said of a cluster in the foreground."""
+class _ReadyReporter:
+    """Prints the ready message of a cluster in the foreground."""
 
-    asked: UpArguments
+    arguments: UpArguments
     before: ClusterRun | None
-    """The run before this one."""
+    """The previous run."""
 
-    def greet(self, cluster: "LocalCluster", warnings: Sequence[str]) -> None:
-        """Say what is where; warnings of the start are in the log, if there is one."""
-        asked = self.asked
-        _greet(_ready(asked, cluster, self.before, len(warnings)), "Ctrl-C stops")
-        if asked.known is None:
+    def report_ready(self, cluster: "LocalCluster", warnings: Sequence[str]) -> None:
+        """Print the ready message; also the warnings if there is no log file."""
+        arguments = self.arguments
+        _print_ready(_ready(arguments, cluster, self.before, len(warnings)), "Press Ctrl-C to stop")
+        if arguments.known is None:
             for warning in warnings:
                 click.echo(warning, err=True)
 
-    def facts(self, cluster: "LocalCluster") -> "ClusterInfo":
-        """What a view shows besides what changes."""
-        from kohort.local.messages import nodes_in_words
+    def cluster_info(self, cluster: "LocalCluster") -> "ClusterInfo":
+        """The static part of the view."""
+        from kohort.local.messages import nodes_text
         from kohort.local.view import ClusterInfo
 
-        asked = self.asked
-        farewell = f"Ctrl-C stops; {_farewell(asked)}"
-        return ClusterInfo(f"{asked.context}  {cluster.url}", nodes_in_words(cluster.nodes, asked.runtime), farewell)
+        arguments = self.arguments
+        on_stop = f"Press Ctrl-C to stop; {_on_stop(arguments)}"
+        return ClusterInfo(f"{arguments.context}  {cluster.url}", nodes_text(cluster.nodes, arguments.runtime), on_stop)
 
 
-def _ready(asked: UpArguments, cluster: "LocalCluster", before: ClusterRun | None, warnings: int = 0) -> Ready:
-    from kohort.local.messages import last_run_in_words, nodes_in_words
+def _ready(arguments: UpArguments, cluster: "LocalCluster", before: ClusterRun | None, warnings: int = 0) -> Ready:
+    from kohort.local.messages import nodes_text, previous_run_lines
 
     return Ready(
         url=cluster.url,
         kubeconfig=str(cluster.published.own.absolute()),
-        context=asked.context,
-        nodes=nodes_in_words(cluster.nodes, asked.runtime),
-        farewell=_farewell(asked),
-        before=tuple(last_run_in_words(before, cluster.aftermath)),
+        context=arguments.context,
+        nodes=nodes_text(cluster.nodes, arguments.runtime),
+        on_stop=_on_stop(arguments),
+        before=tuple(previous_run_lines(before, cluster.previous_run)),
         starter=cluster.starter,
         has_queues=cluster.has_queues,
-        again=_again(asked),
+        again=_again(arguments),
         shared=str(cluster.published.shared or ""),
-        is_current=asked.is_merged and asked.uses_context,
-        needs_context=asked.is_merged and (not asked.uses_context or _prefers_pod()),
+        is_current=arguments.is_merged and arguments.uses_context,
+        needs_context=arguments.is_merged and (not arguments.uses_context or _prefers_pod()),
         previous=cluster.previous_context,
         warnings=cluster.warnings,
-        log=_log(asked.known, warnings),
+        log=_log(arguments.known, warnings),
     )
 
 
 def _prefers_pod() -> bool:
-    """Whether a command that names no context goes to the cluster in whose pod it runs."""
+    """Whether commands without --context use the in-cluster configuration."""
     from kohort.kube.config.incluster import is_in_cluster
 
     return not os.environ.get("KUBECONFIG") and is_in_cluster(os.environ)
 
 
-def _again(asked: UpArguments) -> str:
-    start = start_command(asked.known) if asked.known else "kohort up"
-    return start if asked.place is not None else f"{start} --ephemeral"
+def _again(arguments: UpArguments) -> str:
+    start = start_command(arguments.known) if arguments.known else "kohort up"
+    return start if arguments.directory is not None else f"{start} --ephemeral"
 
 
-def _log(place: ClusterDirectory | None, warnings: int) -> str:
-    if place is None:
+def _log(directory: ClusterDirectory | None, warnings: int) -> str:
+    if directory is None:
         return ""
     many = "" if not warnings else ", with 1 warning" if warnings == 1 else f", with {warnings} warnings"
-    return f"{place.log}{many}"
+    return f"{directory.log}{many}"
 
 
-def _greet(ready: Ready, stop: str) -> None:
+def _print_ready(ready: Ready, stop: str) -> None:
     from kohort.local.messages import ready_message
 
     for line in ready_message(ready, stop):
         click.echo(line)
 
 
-def _farewell(asked: UpArguments) -> str:
-    from kohort.local.messages import FAREWELLS, NOTHING_STAYS
+def _on_stop(arguments: UpArguments) -> str:
+    from kohort.local.messages import EPHEMERAL_ON_STOP, ON_STOP
 
-    return NOTHING_STAYS if asked.place is None else FAREWELLS[asked.pods]
+    return EPHEMERAL_ON_STOP if arguments.directory is None else ON_STOP[arguments.pods]

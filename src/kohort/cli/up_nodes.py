@@ -1,4 +1,4 @@
-"""The nodes of `kohort up`, and what runs their pods, as its command line asks for them."""
+"""Nodes and runtime of `kohort up`, from its arguments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from kohort.local.runs import PodsAfterStop
 
 @dataclass(frozen=True, slots=True)
 class DeclaredNodes:
-    """Nodes in place of this machine."""
+    """Nodes of `--nodes`."""
 
-    wanted: str
+    nodes_option: str
     """A number, or a file of Node manifests."""
     capacity: str
     labels: str
@@ -29,15 +29,15 @@ class DeclaredNodes:
     taints: str
 
     def nodes(self) -> tuple[DeclaredNode, ...]:
-        """The nodes; raises an ApiError that says what is wrong with them."""
-        if self.wanted.isascii() and self.wanted.isdigit():
-            return NodePool(int(self.wanted), self.capacity, self.labels, self.name, self.taints).nodes()
-        return read_nodes(self.wanted)
+        """The nodes; raises an ApiError for invalid arguments."""
+        if self.nodes_option.isascii() and self.nodes_option.isdigit():
+            return NodePool(int(self.nodes_option), self.capacity, self.labels, self.name, self.taints).nodes()
+        return read_nodes(self.nodes_option)
 
 
 @dataclass(frozen=True, slots=True)
 class UpNodeArguments:
-    """What the command line asks for."""
+    """Arguments of the nodes."""
 
     declared: DeclaredNodes | None
     runtime: RuntimeName
@@ -46,11 +46,11 @@ class UpNodeArguments:
     pods: PodsAfterStop
 
     async def make(self, scratch: Path) -> LocalNodes:
-        """The crew, with a folder for what its pods have; raises an ApiError."""
+        """Build the nodes, with a folder for pod data; raises an ApiError."""
         nodes = self.declared.nodes() if self.declared else (await this_machine(),)
         at_stop = _AT_STOP[self.pods]
         choice = RuntimeChoice(self.runtime, scratch, nodes[0].offered, self.simulated, self.host_paths, at_stop)
-        # Nodes stay for the next start, which takes them over with the pods that are still on them.
+        # Nodes are kept: the next start adopts them with their pods.
         registration = NodeRegistration(nodes, PATIENT, NodeShutdownPolicy.KEEP)
         return LocalNodes(registration, choice.make, AgentSettings(self.runtime, addresses=choice.addresses()))
 

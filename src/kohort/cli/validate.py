@@ -1,6 +1,6 @@
-"""`kohort validate`: manifests checked offline, one line per problem.
+"""`kohort validate`: validates manifests offline.
 
-Problems go to standard output, for they are what the command is asked for; the summary goes to standard error.
+Prints findings to standard output, one line each, and the summary to standard error.
 """
 
 import json
@@ -19,7 +19,7 @@ from kohort.api.unsupported import gate_notices
 PROBLEMS_FOUND = 1
 UNUSABLE_INPUT = 2
 
-_COLOURS = {FindingSeverity.WARNING: "yellow"}
+_COLORS = {FindingSeverity.WARNING: "yellow"}
 _UNUSABLE = (FindingSeverity.UNREADABLE, FindingSeverity.MALFORMED)
 _FAILING = (FindingSeverity.ERROR,)
 _STRICT = (FindingSeverity.ERROR, FindingSeverity.WARNING)
@@ -46,10 +46,21 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("-f", "--filename", "files", multiple=True, metavar="FILE|DIR|-", help="What to check; may be repeated.")
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    metavar="FILE|DIR|-",
+    help="Files or directories to validate; repeatable.",
+)
 @click.argument("paths", nargs=-1, metavar="[FILE|DIR|-]...")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Format.")
-@click.option("--feature-gates", "gates", callback=_gates, default="", metavar="A=true,…", help="Gates to check with.")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
+)
+@click.option(
+    "--feature-gates", "gates", callback=_gates, default="", metavar="A=true,…", help="Feature gates to assume."
+)
 @click.option(
     "--strict",
     "--warnings-as-errors",
@@ -57,7 +68,7 @@ Examples:
     flag_value=_STRICT,
     default=_FAILING,
     type=click.UNPROCESSED,
-    help="Exit with 1 for warnings too.",
+    help="Treat warnings as errors.",
 )
 @click.option(
     "--ignore",
@@ -65,9 +76,9 @@ Examples:
     multiple=True,
     type=click.Choice([code.value for code in WarningCode]),
     metavar="CODE",
-    help="Leave a warning out; may be repeated.",
+    help="Ignore this warning; repeatable.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Leave the summary out.")
+@click.option("-q", "--quiet", is_flag=True, help="Omit the summary.")
 def validate(
     *,
     files: tuple[str, ...],
@@ -78,19 +89,18 @@ def validate(
     ignored: tuple[str, ...],
     quiet: bool,
 ) -> None:
-    """Check manifests offline: what an API server would refuse, and what will not do as its author means.
+    """Report what an API server would reject, and configuration that will not work as intended.
 
-    Takes files, directories (all *.yaml, *.yml and *.json below them), and - for standard input. Exits with 0 when
-    there is nothing worse than warnings, with 1 when there are errors, with 2 when something could not be read or has
-    not the shape of its kind.
+    Accepts files, directories (all *.yaml, *.yml and *.json files below them), and - for standard input. Exit code 0:
+    no errors, 1: errors, 2: unreadable input.
     """
     if not files and not paths:
-        raise click.UsageError("give manifests with -f FILE or -f DIR, or -f - for standard input")
+        raise click.UsageError("no manifests specified: use -f FILE, -f DIR, or -f - for standard input")
     checker = Checker(gates)
     checker.read_paths([*files, *paths])
     report = checker.report().without(ignored)
     if not report.objects and not report.findings:
-        raise ApiError("the given files hold no objects")
+        raise ApiError("no objects found in the given files")
     _OUTPUTS[output](report.findings)
     if not quiet:
         click.echo(_summary(report), err=True)
@@ -100,8 +110,8 @@ def validate(
 def _print_lines(findings: Iterable[ManifestFinding]) -> None:
     for finding in findings:
         place, word, text = finding.parts
-        coloured = click.style(word, fg=_COLOURS.get(finding.severity, "red"), bold=True)
-        click.echo(_encodable(f"{place}: {coloured}: {text}"))
+        colored = click.style(word, fg=_COLORS.get(finding.severity, "red"), bold=True)
+        click.echo(_encodable(f"{place}: {colored}: {text}"))
 
 
 def _print_json(findings: Iterable[ManifestFinding]) -> None:
@@ -128,7 +138,7 @@ def _record(finding: ManifestFinding) -> dict[str, Any]:
 
 
 def _encodable(text: str) -> str:
-    """The text with what the terminal's encoding lacks written as escapes."""
+    """The text with unencodable characters escaped."""
     encoding = sys.stdout.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 

@@ -1,4 +1,4 @@
-"""What can be told of a cluster by one look at it: a snapshot over the API, and answers by the functions that decide.
+"""Reports about a cluster, computed from a snapshot with the functions of the engine.
 
-Works on any cluster with Kueue's kinds, whoever manages it, and writes nothing.
+Works on any cluster with Kueue's kinds, managed by Kohort or Kueue. Read-only.
 """

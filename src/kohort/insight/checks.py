@@ -1,4 +1,4 @@
-"""The admission checks that stand between a Workload's quota and its start (SCH-904)."""
+"""Admission checks of a Workload between reservation and admission (SCH-904)."""
 
 from kohort.api.kueue.v1beta2 import ClusterQueue
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
@@ -10,7 +10,7 @@ from kohort.insight.snapshot import Snapshot
 
 
 def checks_after(snapshot: Snapshot, admission: Admission | None) -> tuple[str, ...]:
-    """The checks that come between an admission to a queue and the start."""
+    """The admission checks required for an admission."""
     queue = snapshot.of(ClusterQueue).get(ObjectKey("", admission.cluster_queue)) if admission is not None else None
     if queue is None:
         return ()
@@ -18,8 +18,8 @@ def checks_after(snapshot: Snapshot, admission: Admission | None) -> tuple[str, 
     return tuple(sorted(required_checks(facts.checks, facts.flavors, admission)))
 
 
-def admission_foreseen(explanation: Explanation) -> Admission | None:
-    """What a Workload would get at its turn; None for one that would not be admitted."""
+def expected_admission(explanation: Explanation) -> Admission | None:
+    """The admission a Workload would get in the next cycle; None if it would not be admitted."""
     evaluation = explanation.evaluation
     if evaluation is None or not evaluation.is_admitted:
         return None

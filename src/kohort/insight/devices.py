@@ -1,7 +1,7 @@
-"""What waiting Workloads claim of devices, counted by the functions that count for the manager (API-124).
+"""Counts device claims of pending Workloads with the manager's functions (API-124).
 
-Claim templates are looked at only where a Workload names one. Whoever can't be counted stays unknown to the engine, as
-it does to the manager's, and is told why.
+Claim templates are read only if a Workload references one. Workloads with uncountable claims are not added to the
+engine, as in the manager.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,20 +31,20 @@ from kohort.insight.manager_settings import ObservedSettings
 
 
 def name_templates(workloads: Iterable[Workload], rules: ObservedSettings) -> bool:
-    """Whether somebody waits whose claims can only be counted by their templates."""
-    return any(_waits(each) and has_claims(each) and are_counted(each, rules.gates) for each in workloads)
+    """Whether a pending Workload has claims that are counted from templates."""
+    return any(_is_pending(each) and has_claims(each) and are_counted(each, rules.gates) for each in workloads)
 
 
 class DeviceClaims:
-    """Counts claims by what one look at a cluster saw of their templates."""
+    """Counts claims from the templates of a snapshot."""
 
     def __init__(self, rules: ObservedSettings, templates: KindListing | None) -> None:
         self._gates = rules.gates
         self._mapped = DeviceResources.of(rules.configuration)
         self._templates = templates or KindListing()
 
-    def tell(self, engine: Engine, workload: Workload, now: datetime) -> None:
-        """Let the engine know of a Workload and of what it claims, unless that can't be counted."""
+    def apply(self, engine: Engine, workload: Workload, now: datetime) -> None:
+        """Add a Workload with its device claims to the engine, unless they cannot be counted."""
         try:
             devices = self.devices_of(workload)
         except UncountableError:
@@ -56,7 +56,7 @@ class DeviceClaims:
             )
 
     def problem_of(self, workload: Workload) -> str:
-        """Why what a Workload claims can't be counted; empty where it can, or nothing is claimed."""
+        """Why the claims of a Workload cannot be counted; empty if they can."""
         try:
             self.devices_of(workload)
         except UncountableError as error:
@@ -64,8 +64,8 @@ class DeviceClaims:
         return ""
 
     def devices_of(self, workload: Workload) -> tuple[PodSetDevices, ...]:
-        """What one pod of each pod set claims, while the Workload waits; raises UncountableError."""
-        if not _waits(workload) or not has_claims(workload):
+        """Device claims per pod of each pod set of a pending Workload; raises UncountableError."""
+        if not _is_pending(workload) or not has_claims(workload):
             return ()
         if not are_counted(workload, self._gates):
             if problem := rejection(workload, self._gates):
@@ -76,16 +76,16 @@ class DeviceClaims:
         except ClaimTemplateUnavailableError:
             if self._templates.unseen is None:
                 raise
-            # What we may not see, its manager may: it has written down what is wrong.
+            # The manager may have more permissions: its condition has the problem.
             if problem := claims_problem(workload, self._gates):
                 raise UncountableError(problem) from None
             return ()
         return tuple((name, tuple(sorted(amounts.items()))) for name, amounts in counted.items())
 
-    def unseen_by(self, workload: Workload) -> str:
-        """Why the templates that a waiting Workload names can't be seen; empty where they can, or it names none."""
+    def templates_unavailable(self, workload: Workload) -> str:
+        """Why the templates of a pending Workload cannot be listed; empty if they can."""
         unseen = self._templates.unseen
-        names_some = unseen is not None and _waits(workload) and has_claims(workload)
+        names_some = unseen is not None and _is_pending(workload) and has_claims(workload)
         return unseen.why if names_some and unseen is not None and are_counted(workload, self._gates) else ""
 
     def _specs(self, workload: Workload) -> Mapping[str, Spec | str]:
@@ -99,5 +99,5 @@ class DeviceClaims:
         return dict((found.get("spec") or {}).get("spec") or {})
 
 
-def _waits(workload: Workload) -> bool:
+def _is_pending(workload: Workload) -> bool:
     return workload.spec.active and not (is_reserved(workload) or is_finished(workload) or is_on_hold(workload))

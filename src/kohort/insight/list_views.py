@@ -1,4 +1,4 @@
-"""Workloads and LocalQueues in as few fields as lists for people need: read in a third of the time of the whole."""
+"""Views of Workloads and LocalQueues with the fields of lists: decoded in a third of the time of the full objects."""
 
 from typing import ClassVar, NamedTuple
 
@@ -14,7 +14,7 @@ VERSION = "v1beta2"
 
 
 class LeanPodSet(View):
-    """A pod set; its template stays unread."""
+    """A pod set; its template is not decoded."""
 
     name: str = ""
     count: int = 1
@@ -22,7 +22,7 @@ class LeanPodSet(View):
 
 
 class LeanSpec(View):
-    """What a Workload asks for."""
+    """Spec of a Workload."""
 
     queue_name: str = ""
     priority: int | None = None
@@ -31,27 +31,27 @@ class LeanSpec(View):
 
 
 class LeanAssignment(View):
-    """What a pod set holds."""
+    """Assignment of a pod set."""
 
     flavors: dict[str, str] = {}
     resource_usage: dict[str, str | int | float] = {}
 
 
 class LeanAdmission(View):
-    """Where a Workload holds quota."""
+    """Admission of a Workload."""
 
     cluster_queue: str = ""
     pod_set_assignments: tuple[LeanAssignment, ...] = ()
 
 
 class LeanRequest(View):
-    """What a pod set asks for in all, as its manager counted it."""
+    """Total requests of a pod set, as counted by the manager."""
 
     resources: dict[str, str | int | float] = {}
 
 
 class LeanStatus(View):
-    """How a Workload fares."""
+    """Status of a Workload."""
 
     conditions: tuple[StatusCondition, ...] = ()
     admission: LeanAdmission | None = None
@@ -77,20 +77,20 @@ class LeanWorkload(ObjectView):
 
     @property
     def owner(self) -> OwnerReference | None:
-        """The job that it stands for; None where nobody controls it."""
+        """The job that owns it; None without owner."""
         owners = self.metadata.owner_references
         return next((each for each in owners if each.controller), owners[0] if owners else None)
 
 
 class LeanLocalQueueSpec(View):
-    """Where a LocalQueue leads."""
+    """Spec of a LocalQueue."""
 
     cluster_queue: str = ""
     stop_policy: str = "None"
 
 
 class LeanLocalQueueStatus(View):
-    """Whether it gets there."""
+    """Status of a LocalQueue."""
 
     conditions: tuple[StatusCondition, ...] = ()
 
@@ -105,14 +105,14 @@ class LeanLocalQueue(ObjectView):
 
 
 class VisibilityPosition(NamedTuple):
-    """How many come before."""
+    """Positions of a pending Workload, counted from 0."""
 
     in_cluster_queue: int
     in_local_queue: int
 
 
 class PendingWorkloadView(View):
-    """A Workload that waits, as the visibility API shows it."""
+    """A pending Workload of the visibility API."""
 
     metadata: "PendingMetadata" = msgspec.field(default_factory=lambda: PendingMetadata())
     position_in_cluster_queue: int = 0
@@ -120,7 +120,7 @@ class PendingWorkloadView(View):
 
 
 class PendingMetadata(View):
-    """Which one."""
+    """Metadata of a pending Workload."""
 
     name: str = ""
     namespace: str = ""
@@ -128,6 +128,6 @@ class PendingMetadata(View):
 
 
 class PendingWorkloads(View):
-    """All that wait in a queue, in order."""
+    """The pending Workloads of a queue, in order."""
 
     items: tuple[PendingWorkloadView, ...] = ()

@@ -1,4 +1,4 @@
-"""Lists of many kinds at once, a few requests at a time; what one may not see is told, and does not stop the rest."""
+"""Lists many kinds concurrently; kinds that cannot be listed are reported and do not fail the others."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -19,73 +19,73 @@ from kohort.kube.resource_types import (
     unstructured_resource,
 )
 
-AT_ONCE: Final = 4
-"""Requests under way; each takes a connection, and the handshake of one costs more than most lists."""
+MAX_CONCURRENT: Final = 4
+"""Concurrent requests; each needs a connection, whose handshake takes longer than most lists."""
 
-Asked = type[Any] | Resource
-"""A struct of `kohort.api`, or a resource to be read as plain JSON."""
+ListedKind = type[Any] | Resource
+"""A struct of `kohort.api`, or a resource to be decoded as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class IncompleteKind:
-    """A kind of which not everything could be read."""
+    """A kind that could not be listed completely."""
 
     kind: str
     why: str
-    """One line, in the server's words."""
+    """The message of the server."""
     code: int = 403
-    """403 where one may not, 404 where the server has no such kind, 422 where it makes no sense."""
+    """403 if forbidden, 404 if not served, 422 if invalid."""
     seen_in: str = ""
-    """The one namespace of which it could be read; empty where nothing could."""
+    """The only namespace that could be listed; empty if none."""
 
 
 @dataclass(frozen=True, slots=True)
 class KindListing:
-    """All objects of one kind, as far as they could be seen."""
+    """All objects of one kind that could be listed."""
 
     objects: Mapping[ObjectKey, Any] = field(default_factory=dict)
     unseen: IncompleteKind | None = None
     unreadable: tuple[UndecodableObject, ...] = ()
 
 
-def kind_of(asked: Asked) -> ResourceType[Any]:
-    """How objects of a kind are read."""
-    return unstructured_resource(asked) if isinstance(asked, Resource) else typed_resource(asked)
+def kind_of(listed: ListedKind) -> ResourceType[Any]:
+    """The decoder of a kind."""
+    return unstructured_resource(listed) if isinstance(listed, Resource) else typed_resource(listed)
 
 
-def resource_asked(asked: Asked) -> Resource:
-    """The resource that is meant."""
-    return asked if isinstance(asked, Resource) else resource_of(asked)
+def listed_resource(listed: ListedKind) -> Resource:
+    """The resource of a kind."""
+    return listed if isinstance(listed, Resource) else resource_of(listed)
 
 
-async def read_kinds(client: Client, kinds: Iterable[Asked], home: str) -> dict[Asked, KindListing]:
-    """Every object of these kinds; where one may not look everywhere, those of the namespace `home`."""
-    free = asyncio.Semaphore(AT_ONCE)
+async def read_kinds(client: Client, kinds: Iterable[ListedKind], home: str) -> dict[ListedKind, KindListing]:
+    """All objects of these kinds; those of the namespace `home` if listing all namespaces is forbidden."""
+    free = asyncio.Semaphore(MAX_CONCURRENT)
     wanted = list(dict.fromkeys(kinds))
 
-    async def read(asked: Asked) -> KindListing:
+    async def read(listed: ListedKind) -> KindListing:
         async with free:
-            return await read_kind(client, asked, home)
+            return await read_kind(client, listed, home)
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(read(asked)) for asked in wanted]
-    return {asked: task.result() for asked, task in zip(wanted, tasks, strict=True)}
+        tasks = [group.create_task(read(listed)) for listed in wanted]
+    return {listed: task.result() for listed, task in zip(wanted, tasks, strict=True)}
 
 
 async def served(client: Client, resources: Iterable[Resource]) -> list[Resource]:
-    """Those of some resources whose API group the server has: who may not list a kind learns nothing of its absence."""
+    """The resources whose API group is served: a forbidden list does not show whether a kind exists."""
     groups = (await client.get_json("/apis")).get("groups") or ()
     names = {each.get("name") for each in groups}
     return [each for each in resources if each.group in names]
 
 
-async def read_kind(client: Client, asked: Asked, home: str) -> KindListing:
-    """Every object of a kind, or as much as one may see; raises what is no refusal."""
-    kind = kind_of(asked)
+async def read_kind(client: Client, listed: ListedKind, home: str) -> KindListing:
+    """All objects of a kind that may be listed; raises errors other than 403, 404 and 405."""
+    kind = kind_of(listed)
     try:
         return _read(kind, await client.of(kind).list(EVERYTHING))
     except StatusError as error:
-        if not _is_refusal(error):
+        if not _is_unavailable(error):
             raise
         if home and kind.resource.namespaced and error.code == 403:
             return await _read_home(client, kind, home, str(error))
@@ -96,14 +96,14 @@ async def _read_home(client: Client, kind: ResourceType[Any], home: str, why: st
     try:
         found = _read(kind, await client.of(kind).list(ListScope(home)))
     except StatusError as error:
-        if not _is_refusal(error):
+        if not _is_unavailable(error):
             raise
         return KindListing(unseen=IncompleteKind(kind.resource.kind, str(error), error.code))
     return KindListing(found.objects, IncompleteKind(kind.resource.kind, why, seen_in=home), found.unreadable)
 
 
-def _is_refusal(error: StatusError) -> bool:
-    """Whether it is about us and this kind: no right to list it, or no such kind."""
+def _is_unavailable(error: StatusError) -> bool:
+    """Whether the kind may not be listed, or is not served."""
     return error.code in (403, 404, 405)
 
 

@@ -1,4 +1,4 @@
-"""The settings by which the cluster's manager decides, read from where Kueue and Kohort keep their Configuration."""
+"""The settings of the cluster's manager, from the ConfigMap with its Configuration."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,23 +22,23 @@ CONFIG_MAPS: Final = Resource("", "v1", "ConfigMap", "configmaps", namespaced=Tr
 
 @dataclass(frozen=True, slots=True)
 class ObservedSettings:
-    """What the manager was told."""
+    """The settings of the manager."""
 
     configuration: Configuration = field(default_factory=Configuration)
     gates: FeatureGates = DEFAULT_GATES
     unsupported: tuple[Notice, ...] = ()
     """Settings that have no effect in this version of Kohort."""
     unseen: IncompleteKind | None = None
-    """Given where that could not be read, and the defaults stand for it."""
+    """Set if they could not be read, and defaults are assumed."""
 
     @property
     def settings(self) -> EngineSettings:
-        """What of it decisions depend on."""
+        """The settings of the engine."""
         return EngineSettings.of(self.configuration, self.gates)
 
 
 async def read_manager_settings(client: Client) -> ObservedSettings:
-    """What the manager was told; the defaults where that can't be read."""
+    """The settings of the manager; defaults if they cannot be read."""
     try:
         found = await client.of(CONFIG_MAPS).get((NAMESPACE, NAME))
     except StatusError as error:
@@ -48,15 +48,15 @@ async def read_manager_settings(client: Client) -> ObservedSettings:
             return ObservedSettings(unseen=IncompleteKind("Configuration", str(error)))
         raise
     try:
-        return _rules(found)
+        return _parse(found)
     except ApiError as error:
         return ObservedSettings(
             unseen=IncompleteKind("Configuration", f"ConfigMap {NAMESPACE}/{NAME}: {error}", code=422)
         )
 
 
-def _rules(found: dict[str, Json]) -> ObservedSettings:
-    # A cluster without this file, as most on a workstation are, never pays for reading YAML.
+def _parse(found: dict[str, Json]) -> ObservedSettings:
+    # Imported on demand: local clusters mostly have no such file.
     from kohort.api.config.parsing import parse_configuration
     from kohort.api.documents import read_documents
 

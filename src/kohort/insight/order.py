@@ -1,4 +1,4 @@
-"""Whose turn comes when: from the manager itself where it tells (visibility API), else from an engine of our own."""
+"""Positions of pending Workloads: from the visibility API, else computed by an engine."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -12,23 +12,23 @@ from kohort.kube.errors import StatusError
 from kohort.kube.transport import Request
 
 VISIBILITY: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2"
-MOST: Final = 100_000
-AT_ONCE: Final = 4
+MAX_ITEMS: Final = 100_000
+MAX_CONCURRENT: Final = 4
 
 Positions = Mapping[tuple[str, str], VisibilityPosition]
-NOT_TOLD: Final = (403, 404, 405, 503)
+UNAVAILABLE_CODES: Final = (403, 404, 405, 503)
 
 
 async def positions_in(client: Client, local_queues: Mapping[ObjectKey, str]) -> Positions | None:
-    """The order in these LocalQueues (each given with its ClusterQueue); None where the manager does not tell."""
+    """Positions in these LocalQueues (each with its ClusterQueue); None if the visibility API is unavailable."""
     paths = _paths(local_queues)
-    free = asyncio.Semaphore(AT_ONCE)
+    free = asyncio.Semaphore(MAX_CONCURRENT)
 
-    async def ask(path: str) -> PendingWorkloads | None:
+    async def read(path: str) -> PendingWorkloads | None:
         async with free:
-            return await _ask(client, path)
+            return await _read(client, path)
 
-    found = await asyncio.gather(*map(ask, sorted(paths)))
+    found = await asyncio.gather(*map(read, sorted(paths)))
     if any(each is None for each in found):
         return None
     return {
@@ -42,7 +42,7 @@ async def positions_in(client: Client, local_queues: Mapping[ObjectKey, str]) ->
 
 
 def _paths(local_queues: Mapping[ObjectKey, str]) -> Collection[str]:
-    """By ClusterQueue where that is fewer questions, though it takes more rights; else by LocalQueue."""
+    """Paths by ClusterQueue if there are several namespaces (fewer requests, more permissions), else by LocalQueue."""
     behind = {each for each in local_queues.values() if each}
     if len({key.namespace for key in local_queues}) > 1:
         return [f"{VISIBILITY}/clusterqueues/{each}/pendingworkloads" for each in behind]
@@ -53,25 +53,25 @@ def _paths(local_queues: Mapping[ObjectKey, str]) -> Collection[str]:
     ]
 
 
-async def _ask(client: Client, path: str) -> PendingWorkloads | None:
+async def _read(client: Client, path: str) -> PendingWorkloads | None:
     try:
-        answer = await client.call(Request("GET", path, (("limit", str(MOST)),)))
+        body = await client.call(Request("GET", path, (("limit", str(MAX_ITEMS)),)))
     except StatusError as error:
-        # A queue that is stopped, or new to the manager, has no order; the rest of them may.
+        # A stopped or new queue has no positions; others may have.
         if error.is_not_found and error.details.get("name"):
             return PendingWorkloads()
-        if error.code in NOT_TOLD:
+        if error.code in UNAVAILABLE_CODES:
             return None
         raise
-    return decode(answer, PendingWorkloads)
+    return decode(body, PendingWorkloads)
 
 
 async def computed_positions(client: Client, home: str) -> Positions:
-    """The order as an engine of our own finds it; nothing where one may not see enough for that."""
+    """Positions computed by an engine; empty if permissions are not sufficient."""
     from kohort.insight.snapshot import take_snapshot
 
     snapshot = await take_snapshot(client, home=home)
-    if not snapshot.can_judge:
+    if not snapshot.can_evaluate:
         return {}
     queues = snapshot.engine.read.pending.values()
     return {key: VisibilityPosition(*position) for pending in queues for key, position in pending.positions()}

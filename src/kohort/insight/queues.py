@@ -1,6 +1,6 @@
-"""Who waits where, and who runs: one frozen line per Workload, from what its manager wrote into its status.
+"""Pending and admitted Workloads: one frozen row per Workload, from its status.
 
-Needs no engine, so that it is told at once; the order comes from whoever knows it (`order`).
+Needs no engine, which keeps it fast; positions come from `order`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,31 +20,31 @@ from kohort.insight.list_views import LeanLocalQueue, LeanWorkload, VisibilityPo
 from kohort.insight.reasons import short_reason
 from kohort.insight.simple_pods import simple_request
 
-Amounts = Mapping[str, str]
-REMEMBERED: Final = 1024
-"""Sums that are kept."""
+ResourceAmounts = Mapping[str, str]
+CACHE_SIZE: Final = 1024
+"""Cached sums."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class WorkloadState(Enum):
-    """Where a Workload stands."""
+    """State of a Workload in lists."""
 
     WAITING = "Waiting"
     HELD = "Held"
-    """It is not active, or its queue is stopped or not there: no turn ever comes to it."""
+    """Not active, or its queue is stopped or missing: it is never evaluated."""
     RESERVED = "QuotaReserved"
     ADMITTED = "Admitted"
     LEAVING = "Leaving"
-    """It was evicted, and holds quota until its job has stopped."""
+    """Evicted, and holds quota until its job has stopped."""
 
     @property
     def holds_quota(self) -> bool:
-        """Whether quota is set aside for it."""
+        """Whether it has reserved quota."""
         return self in (WorkloadState.RESERVED, WorkloadState.ADMITTED, WorkloadState.LEAVING)
 
 
 class OwningJob(msgspec.Struct, frozen=True):
-    """The job that a Workload stands for."""
+    """The job that owns a Workload."""
 
     api_version: str
     kind: str
@@ -61,23 +61,23 @@ class WorkloadRow(msgspec.Struct, frozen=True):
     owner: OwningJob | None
     local_queue: str
     cluster_queue: str
-    standing: WorkloadState
+    state: WorkloadState
     priority: int
-    amounts: Amounts
-    """What it asks for, or holds; empty where nobody has counted that yet."""
+    amounts: ResourceAmounts
+    """Requested or reserved amounts; empty if not counted yet."""
     flavors: tuple[str, ...]
     since: datetime | None
-    """When it began to wait, or was admitted."""
+    """When it became pending, or was admitted."""
     position: VisibilityPosition | None = None
     reason: str = ""
     message: str = ""
-    """In the words of its condition."""
+    """The message of its condition."""
     why: str = ""
-    """The same, short."""
+    """The message in short form."""
 
     @property
     def name(self) -> str:
-        """What people call it: its job's name."""
+        """The name of its job, or its own."""
         return self.owner.name if self.owner is not None else self.key.name
 
     @property
@@ -87,12 +87,12 @@ class WorkloadRow(msgspec.Struct, frozen=True):
 
 
 class QueueListing(msgspec.Struct, frozen=True):
-    """Everybody who waits or holds quota, in order."""
+    """Workloads that are pending or hold quota, in order."""
 
     waiting: tuple[WorkloadRow, ...]
     running: tuple[WorkloadRow, ...]
     queues: Mapping[ObjectKey, str] = {}
-    """The LocalQueues that were looked at, each with its ClusterQueue."""
+    """The selected LocalQueues, each with its ClusterQueue."""
 
 
 def queues_of(
@@ -100,107 +100,111 @@ def queues_of(
     local_queues: Iterable[LeanLocalQueue],
     positions: Mapping[tuple[str, str], VisibilityPosition],
 ) -> QueueListing:
-    """Lines for all Workloads of these LocalQueues that have not finished; those of queues that are not there too."""
-    ways = {ObjectKey(each.metadata.namespace, each.metadata.name): each for each in local_queues}
-    lines = [line_of(each, ways, positions) for each in workloads if not each.holds("Finished")]
-    waiting = sorted((line for line in lines if not line.standing.holds_quota), key=_turn)
-    running = sorted((line for line in lines if line.standing.holds_quota), key=_length)
-    return QueueListing(tuple(waiting), tuple(running), {key: way.spec.cluster_queue for key, way in ways.items()})
+    """Rows of all unfinished Workloads, including those of missing LocalQueues."""
+    queues = {ObjectKey(each.metadata.namespace, each.metadata.name): each for each in local_queues}
+    lines = [workload_row(each, queues, positions) for each in workloads if not each.holds("Finished")]
+    waiting = sorted((line for line in lines if not line.state.holds_quota), key=_pending_order)
+    running = sorted((line for line in lines if line.state.holds_quota), key=_running_order)
+    return QueueListing(
+        tuple(waiting), tuple(running), {key: queue.spec.cluster_queue for key, queue in queues.items()}
+    )
 
 
-def _turn(line: WorkloadRow) -> tuple[object, ...]:
-    """Queue by queue, in the order in which their turns come."""
+def _pending_order(line: WorkloadRow) -> tuple[object, ...]:
+    """Sort key: by queue, then by position."""
     known = line.position
-    place = (0, *known) if known is not None else (1, 0, 0)
+    position = (0, *known) if known is not None else (1, 0, 0)
     return (
         line.key.namespace,
         line.local_queue,
-        line.standing is WorkloadState.HELD,
-        place[0],
-        place[2],
+        line.state is WorkloadState.HELD,
+        position[0],
+        position[2],
         -line.priority,
         line.since or _LONG_AGO,
         line.key,
     )
 
 
-def _length(line: WorkloadRow) -> tuple[object, ...]:
+def _running_order(line: WorkloadRow) -> tuple[object, ...]:
     return line.key.namespace, line.local_queue, line.since or _LONG_AGO, line.key
 
 
-def line_of(
+def workload_row(
     workload: LeanWorkload,
-    ways: Mapping[ObjectKey, LeanLocalQueue],
+    queues: Mapping[ObjectKey, LeanLocalQueue],
     positions: Mapping[tuple[str, str], VisibilityPosition],
 ) -> WorkloadRow:
-    """What a list says of one Workload."""
+    """The row of one Workload."""
     metadata, spec = workload.metadata, workload.spec
     key = ObjectKey(metadata.namespace, metadata.name)
-    way = ways.get(ObjectKey(metadata.namespace, spec.queue_name))
-    told = {each.type: each for each in workload.status.conditions}
-    standing = _standing(workload, told, way)
-    found = told.get("QuotaReserved")
+    queue = queues.get(ObjectKey(metadata.namespace, spec.queue_name))
+    conditions = {each.type: each for each in workload.status.conditions}
+    state = _state(workload, conditions, queue)
+    found = conditions.get("QuotaReserved")
     reason, message = (found.reason, found.message) if found is not None else ("", "")
     admission = workload.status.admission
-    holds = standing.holds_quota
+    holds = state.holds_quota
     return WorkloadRow(
         key,
         _owner(workload),
         spec.queue_name,
-        admission.cluster_queue if admission is not None else way.spec.cluster_queue if way is not None else "",
-        standing,
+        admission.cluster_queue if admission is not None else queue.spec.cluster_queue if queue is not None else "",
+        state,
         spec.priority or 0,
-        _held(workload) if holds else _asked(workload),
+        _reserved(workload) if holds else _requested(workload),
         _flavors(workload) if holds else (),
-        _since(workload, told, standing),
+        _since(workload, conditions, state),
         None if holds else positions.get(key),
         reason if not holds else "",
         message if not holds else "",
-        _why(workload, told, way, standing),
+        _short_reason(workload, conditions, queue, state),
     )
 
 
-Told = Mapping[str, StatusCondition]
+_Conditions = Mapping[str, StatusCondition]
 """Conditions by type."""
 
 
-def _is_true(told: Told, type_: str) -> bool:
-    found = told.get(type_)
+def _is_true(conditions: _Conditions, type_: str) -> bool:
+    found = conditions.get(type_)
     return found is not None and found.status == "True"
 
 
-def _standing(workload: LeanWorkload, told: Told, way: LeanLocalQueue | None) -> WorkloadState:
-    if _is_true(told, "QuotaReserved"):
-        if _is_true(told, "Evicted"):
+def _state(workload: LeanWorkload, conditions: _Conditions, queue: LeanLocalQueue | None) -> WorkloadState:
+    if _is_true(conditions, "QuotaReserved"):
+        if _is_true(conditions, "Evicted"):
             return WorkloadState.LEAVING
-        return WorkloadState.ADMITTED if _is_true(told, "Admitted") else WorkloadState.RESERVED
-    kept = not workload.spec.active or way is None or way.spec.stop_policy not in ("", "None")
+        return WorkloadState.ADMITTED if _is_true(conditions, "Admitted") else WorkloadState.RESERVED
+    kept = not workload.spec.active or queue is None or queue.spec.stop_policy not in ("", "None")
     return WorkloadState.HELD if kept else WorkloadState.WAITING
 
 
-def _why(workload: LeanWorkload, told: Told, way: LeanLocalQueue | None, standing: WorkloadState) -> str:
-    if standing is WorkloadState.LEAVING:
-        return short_reason(told["Evicted"].message)
-    if standing.holds_quota:
-        return "" if standing is WorkloadState.ADMITTED else "waits for its admission checks"
+def _short_reason(
+    workload: LeanWorkload, conditions: _Conditions, queue: LeanLocalQueue | None, state: WorkloadState
+) -> str:
+    if state is WorkloadState.LEAVING:
+        return short_reason(conditions["Evicted"].message)
+    if state.holds_quota:
+        return "" if state is WorkloadState.ADMITTED else "waiting for admission checks"
     if not workload.spec.active:
-        return "on hold: it is not active"
-    if way is None:
+        return "held: not active"
+    if queue is None:
         name = workload.spec.queue_name
-        return f"there is no LocalQueue {name}" if name else "it names no queue"
-    if standing is WorkloadState.HELD:
+        return f"LocalQueue {name} not found" if name else "no queue specified"
+    if state is WorkloadState.HELD:
         return f"LocalQueue {workload.spec.queue_name} is stopped"
-    found = told.get("QuotaReserved")
-    return short_reason(found.message) if found is not None and found.message else "waits for its turn"
+    found = conditions.get("QuotaReserved")
+    return short_reason(found.message) if found is not None and found.message else "not evaluated yet"
 
 
-def _since(workload: LeanWorkload, told: Told, standing: WorkloadState) -> datetime | None:
-    if standing.holds_quota:
-        found = told.get("Admitted" if standing is WorkloadState.ADMITTED else "QuotaReserved")
+def _since(workload: LeanWorkload, conditions: _Conditions, state: WorkloadState) -> datetime | None:
+    if state.holds_quota:
+        found = conditions.get("Admitted" if state is WorkloadState.ADMITTED else "QuotaReserved")
     else:
-        found = told["Evicted"] if _is_true(told, "Evicted") else None
+        found = conditions["Evicted"] if _is_true(conditions, "Evicted") else None
     moment = found.last_transition_time if found is not None else None
-    return moment if moment is not None or standing.holds_quota else workload.metadata.creation_timestamp
+    return moment if moment is not None or state.holds_quota else workload.metadata.creation_timestamp
 
 
 def _owner(workload: LeanWorkload) -> OwningJob | None:
@@ -214,23 +218,23 @@ def _flavors(workload: LeanWorkload) -> tuple[str, ...]:
     return tuple(dict.fromkeys(flavor for each in sets for flavor in each.flavors.values()))
 
 
-def _held(workload: LeanWorkload) -> Amounts:
+def _reserved(workload: LeanWorkload) -> ResourceAmounts:
     admission = workload.status.admission
     if admission is None:
         return {}
     return _sum(tuple(tuple(each.resource_usage.items()) for each in admission.pod_set_assignments))
 
 
-def _asked(workload: LeanWorkload) -> Amounts:
+def _requested(workload: LeanWorkload) -> ResourceAmounts:
     counted = workload.status.resource_requests
     if counted:
         return _sum(tuple(tuple(each.resources.items()) for each in counted))
     return _counted(tuple((bytes(each.template), each.count) for each in workload.spec.pod_sets))
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _counted(pod_sets: tuple[tuple[bytes, int], ...]) -> Amounts:
-    """What nobody has counted: of a Workload on hold, without a queue, or equal to one that was found wanting."""
+@lru_cache(maxsize=CACHE_SIZE)
+def _counted(pod_sets: tuple[tuple[bytes, int], ...]) -> ResourceAmounts:
+    """Requests that the manager has not counted, as of held Workloads, without a queue, or bypassed in a cycle."""
     simple = [simple_request(*each) for each in pod_sets]
     if None not in simple:
         return _sum(tuple(tuple(each.items()) for each in simple if each is not None))
@@ -239,9 +243,9 @@ def _counted(pod_sets: tuple[tuple[bytes, int], ...]) -> Amounts:
     return requested_by(pod_sets)
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _sum(parts: tuple[tuple[tuple[str, str | int | float], ...], ...]) -> Amounts:
-    """The same for all that ask alike, as most in a queue do."""
+@lru_cache(maxsize=CACHE_SIZE)
+def _sum(parts: tuple[tuple[tuple[str, str | int | float], ...], ...]) -> ResourceAmounts:
+    """The sum; cached, because most Workloads of a queue have equal requests."""
     total: dict[str, int] = {}
     try:
         for name, quantity in chain.from_iterable(parts):

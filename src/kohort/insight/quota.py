@@ -1,4 +1,4 @@
-"""Quota and its use over all cohort trees, as an engine sees it: one frozen branch per Cohort and ClusterQueue."""
+"""Quota and usage of all cohort trees of an engine: one frozen tree node per Cohort and ClusterQueue."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,47 +11,47 @@ from kohort.engine.quota import FlavorResource, QuotaCell
 
 @dataclass(frozen=True, slots=True)
 class QuotaUsage:
-    """One flavor-resource at one node, in internal units."""
+    """One flavor-resource at one tree node, in internal units."""
 
     fr: FlavorResource
     quota: int
-    """What the node has: its own, and of a Cohort what those below it lend."""
+    """Its nominal quota; of a Cohort including what its members lend."""
     used: int
     borrowed: int
-    """What is used beyond the quota."""
+    """Usage above the quota."""
     lendable: int
-    """What it does not use itself and leaves to others of the tree, whether they use it already or not."""
+    """Unused quota that others of the tree may use, whether they do or not."""
     waiting: int
-    """What those who wait ask for, told at the first flavor that has the resource."""
+    """Pending requests, counted at the first flavor with the resource."""
 
     @property
     def is_unlimited(self) -> bool:
-        """Whether the quota has no bound."""
+        """Whether the quota is unlimited."""
         return self.quota >= UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaTreeNode:
-    """A node of a tree."""
+    """A Cohort or ClusterQueue with its members."""
 
     kind: str
     """`cohort` or `queue`."""
     name: str
-    figures: tuple[QuotaUsage, ...]
+    usages: tuple[QuotaUsage, ...]
     running: int
     waiting: int
     is_active: bool
     children: tuple["QuotaTreeNode", ...] = ()
 
     def walk(self) -> Iterator["QuotaTreeNode"]:
-        """Itself and all below it."""
+        """The node and all its descendants."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 def quota_trees(engine: Engine) -> tuple[QuotaTreeNode, ...]:
-    """All trees, cohorts first; those whose parents run in a circle have no sums and stand alone."""
+    """All trees, cohorts first; cohorts in a cycle have no sums and are listed separately."""
     read = engine.read
     cohorts = [node for node in read.cohorts.values() if node.parent is None or node.is_cyclic]
     queues = [node for node in read.cluster_queue_nodes.values() if node.parent is None]
@@ -69,26 +69,26 @@ def _branch(engine: Engine, node: HierarchyNode) -> QuotaTreeNode:
         return QuotaTreeNode(
             "cohort",
             node.name,
-            tuple(_figures(node, {})),
+            tuple(_usages(node, {})),
             sum(each.running for each in below),
             sum(each.waiting for each in below),
             not node.is_cyclic,
             below,
         )
     queue, pending = engine.read.cluster_queues[node.name], engine.read.pending[node.name]
-    asked = _asked(engine, node.name)
+    requested = _requested(engine, node.name)
     return QuotaTreeNode(
-        "queue", node.name, tuple(_figures(node, asked)), len(queue.holders), sum(pending.counts), queue.is_active
+        "queue", node.name, tuple(_usages(node, requested)), len(queue.holders), sum(pending.counts), queue.is_active
     )
 
 
 def _members(node: CohortNode) -> Iterator[HierarchyNode]:
-    """What hangs below a cohort; of one in a circle, only its queues, as the rest would never end."""
+    """The members of a cohort; of one in a cycle only its queues."""
     return iter(node.queues.values()) if node.is_cyclic else node.members()
 
 
-def _figures(node: HierarchyNode, asked: Mapping[str, int]) -> Iterator[QuotaUsage]:
-    left = dict(asked)
+def _usages(node: HierarchyNode, requested: Mapping[str, int]) -> Iterator[QuotaUsage]:
+    left = dict(requested)
     for fr in sorted(node.cells):
         cell = node.cells[fr]
         if not cell.is_listed and not cell.usage:
@@ -104,12 +104,12 @@ def _figures(node: HierarchyNode, asked: Mapping[str, int]) -> Iterator[QuotaUsa
 
 
 def _lendable(cell: QuotaCell) -> int:
-    """What is free of it beyond what it keeps to itself."""
+    """Unused quota, except what is withheld by the lending limit."""
     return max(0, cell.subtree - max(cell.usage, cell.local))
 
 
-def _asked(engine: Engine, name: str) -> dict[str, int]:
-    """What all who wait in a queue ask for, per resource."""
+def _requested(engine: Engine, name: str) -> dict[str, int]:
+    """Requests of all pending Workloads of a queue, by resource."""
     pending = engine.read.pending[name]
     total: dict[str, int] = {}
     for workload in pending.first(sum(pending.counts)):

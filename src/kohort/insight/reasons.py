@@ -1,12 +1,12 @@
-"""Messages of conditions made short enough for a column of a table; `kohort explain` tells the whole."""
+"""Short forms of condition messages for table columns; `kohort explain` shows the full message."""
 
 import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-REMEMBERED: Final = 1024
-"""Messages that are kept: most in a queue are the same."""
+CACHE_SIZE: Final = 1024
+"""Cached messages: most in a queue are the same."""
 _PREFIX: Final = re.compile(r"couldn't assign flavors to pod set [^:\s]+: ")
 _NEEDED: Final = re.compile(r"insufficient unused quota for (\S+) in flavor ([^\s,]+), (\S+) more needed")
 _BEYOND: Final = re.compile(
@@ -20,16 +20,16 @@ _UNCOVERED: Final = re.compile(r"resource (\S+) unavailable in ClusterQueue")
 _SHORTER: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
     (_PREFIX, ""),
     (_NEEDED, lambda found: f"{found[3]} more {short_resource(found[1])} needed in {found[2]}"),
-    (_BEYOND, lambda found: f"asks {found[4]} {short_resource(found[1])}, {found[2]} gives {found[5]} at most"),
+    (_BEYOND, lambda found: f"requests {found[4]} {short_resource(found[1])}, {found[2]} has {found[5]} at most"),
     (_PREEMPTED, r"Preempted \1"),
     (re.compile(f"^{_BYPASSED}$"), "an equivalent workload did not fit either"),
     (_UNCOVERED, r"\1 is not covered by the ClusterQueue"),
 )
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHE_SIZE)
 def short_reason(message: str) -> str:
-    """The message without what every reader knows."""
+    """The message without boilerplate."""
     for pattern, better in _SHORTER:
         message = pattern.sub(better, message)
     return " ".join(message.split())

@@ -1,4 +1,4 @@
-"""What a Workload asks for where its status does not say: counted from its pod templates, as a manager would."""
+"""Requests of a Workload without them in its status: computed from its pod templates, as in the manager."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -14,7 +14,7 @@ RULES: Final = RequestRules()
 
 
 def requested_by(pod_sets: tuple[tuple[bytes, int], ...]) -> Mapping[str, str]:
-    """The sum over all pods of these templates and counts; nothing for templates that can't be read."""
+    """The sum over all pods of these templates and counts; empty for invalid templates."""
     total: dict[str, int] = {}
     try:
         for template, count in pod_sets:

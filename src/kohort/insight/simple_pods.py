@@ -1,6 +1,6 @@
-"""What pods ask for that have nothing special: containers with plain requests. Most do, and nothing need be imported.
+"""Requests of simple pods, whose containers have only requests. Most pods are simple, and no engine is imported.
 
-Whatever could make a difference (init containers, limits, overhead, pod-level resources) is left to `asking`.
+Pods with init containers, limits, overhead or pod-level resources are left to `requested_resources`.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from kohort.api.amounts import format_amount, multiply, to_amount
 from kohort.api.errors import ApiError
 from kohort.api.quantity import Notation, Quantity
 
-REMEMBERED: Final = 1024
+CACHE_SIZE: Final = 1024
 
 _Amounts = dict[str, str | int | float]
 
@@ -37,7 +37,7 @@ class _Spec(msgspec.Struct, rename="camel"):
 
     @property
     def is_simple(self) -> bool:
-        """Whether the sum over containers is all."""
+        """Whether the requests are the sum over containers."""
         special = self.init_containers or self.resource_claims or self.runtime_class_name
         bounded = any(each.resources.limits.keys() - each.resources.requests.keys() for each in self.containers)
         return not special and not bounded and self.overhead is None and self.resources is None
@@ -47,9 +47,9 @@ class _Template(msgspec.Struct):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHE_SIZE)
 def simple_request(template: bytes, count: int) -> Mapping[str, str] | None:
-    """What so many pods of this template ask for; None where more than their containers counts."""
+    """Requests of `count` pods of this template; None if it is not simple."""
     try:
         spec = msgspec.json.decode(template, type=_Template).spec
         if not spec.is_simple:
@@ -64,6 +64,6 @@ def simple_request(template: bytes, count: int) -> Mapping[str, str] | None:
 
 
 def _times(name: str, nanos: int, count: int) -> str:
-    """Rounded for each pod, and only once its containers are summed up."""
+    """The total of all pods; rounded per pod, after summing up its containers."""
     per_pod = to_amount(name, Quantity(nanos, Notation.DECIMAL_SI))
     return format_amount(name, multiply(per_pod, count))

@@ -1,8 +1,8 @@
-"""One look at a cluster: its objects by kind, and an engine of our own that knows them and answers as a manager would.
+"""A snapshot of a cluster: its objects by kind, and an engine loaded with them.
 
-`take(client, extra, home)` reads, concurrently, every kind that decisions depend on (`DECIDING`) and those in `extra`.
-`snapshot.of(ClusterQueue)` then maps keys to objects; `snapshot.engine` explains, judges and sums; `snapshot.unseen`
-lists what one may not see.
+`take_snapshot(client, extra, home)` lists all kinds that decisions depend on (`DECIDING`) and those of `extra`.
+`snapshot.of(ClusterQueue)` maps keys to objects; `snapshot.engine` explains and evaluates; `snapshot.unseen` has the
+kinds that could not be listed.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from kohort.engine.engine import Engine
 from kohort.engine.events import EngineObject, ObjectUpserted
 from kohort.engine.settings import EngineSettings
 from kohort.insight.devices import DeviceClaims, name_templates
-from kohort.insight.listing import Asked, IncompleteKind, KindListing, read_kind, read_kinds, resource_asked
+from kohort.insight.listing import IncompleteKind, KindListing, ListedKind, listed_resource, read_kind, read_kinds
 from kohort.insight.manager_settings import ObservedSettings, read_manager_settings
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
@@ -32,67 +32,67 @@ from kohort.kube.resource_types import UndecodableObject
 T = TypeVar("T")
 
 DECIDING: Final[tuple[type[Any], ...]] = (Workload, *(kind for kind in get_args(EngineObject) if kind is not Workload))
-"""What decisions depend on: all that an engine takes; the longest list first, so that the others go beside it."""
+"""All kinds that an engine takes; the longest list first, so that the others are read concurrently."""
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 @dataclass(frozen=True, slots=True)
-class NextTurn:
-    """A cluster after one turn of its schedule."""
+class NextRun:
+    """A cluster after one scheduling run."""
 
     engine: Engine
     admitted: frozenset[ObjectKey]
-    """Who got quota in it."""
+    """Workloads with reserved quota after it."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A cluster as it was at one moment."""
+    """A consistent read of a cluster."""
 
     taken: datetime
-    found: Mapping[Asked, KindListing]
+    found: Mapping[ListedKind, KindListing]
     rules: ObservedSettings = field(default_factory=ObservedSettings)
-    """By which the cluster's manager decides, as far as known."""
+    """Settings of the cluster's manager, as far as known."""
 
     @property
     def settings(self) -> EngineSettings:
-        """What of its rules decisions depend on."""
+        """The settings of the engine."""
         return self.rules.settings
 
     @overload
     def of(self, kind: type[T]) -> Mapping[ObjectKey, T]: ...
     @overload
     def of(self, kind: Resource) -> Mapping[ObjectKey, dict[str, Json]]: ...
-    def of(self, kind: Asked) -> Mapping[ObjectKey, Any]:
-        """Objects by (namespace, name) of a kind that was asked for; cluster-scoped ones have no namespace."""
+    def of(self, kind: ListedKind) -> Mapping[ObjectKey, Any]:
+        """Objects of a kind by key; cluster-scoped ones have no namespace."""
         return self.found[kind].objects
 
-    def sees(self, kind: Asked) -> bool:
-        """Whether all objects of a kind are here."""
+    def sees(self, kind: ListedKind) -> bool:
+        """Whether all objects of a kind could be listed."""
         return self.found[kind].unseen is None
 
     @property
     def unseen(self) -> tuple[IncompleteKind, ...]:
-        """What could not be looked at, and why."""
+        """Kinds that could not be listed completely."""
         kinds = (read.unseen for read in self.found.values())
         return tuple(each for each in (*kinds, self.rules.unseen) if each is not None)
 
     @property
     def unreadable(self) -> tuple[tuple[str, UndecodableObject], ...]:
-        """Kinds and objects that do not have the shape of their kind; nothing else here knows of them."""
-        return tuple((resource_asked(kind).kind, bad) for kind, read in self.found.items() for bad in read.unreadable)
+        """Kinds and objects that could not be decoded; they are not part of the snapshot."""
+        return tuple((listed_resource(kind).kind, bad) for kind, read in self.found.items() for bad in read.unreadable)
 
     @cached_property
     def engine(self) -> Engine:
-        """An engine that knows all this and has decided nothing; made when first asked for."""
+        """An engine loaded with the objects, before any scheduling run; created on demand."""
         return self._engine()
 
     @cached_property
-    def next_turn(self) -> "NextTurn":
-        """What the manager would decide now, taken on an engine of its own."""
+    def next_run(self) -> "NextRun":
+        """The result of a scheduling run now, on a separate engine."""
         engine = self._engine()
         decided = engine.schedule(self.taken)
-        return NextTurn(engine, frozenset(each.workload for each in decided if isinstance(each, Reserve)))
+        return NextRun(engine, frozenset(each.workload for each in decided if isinstance(each, Reserve)))
 
     def _engine(self) -> Engine:
         engine = Engine(self.settings)
@@ -100,25 +100,25 @@ class Snapshot:
             for each in self.found[kind].objects.values():
                 engine.apply(ObjectUpserted(each), self.taken)
         for workload in self.of(Workload).values():
-            self.claims.tell(engine, workload, self.taken)
+            self.claims.apply(engine, workload, self.taken)
         return engine
 
     @property
-    def can_judge(self) -> bool:
-        """Whether the engine knows enough for its answers to count: without ClusterQueues it knows of no quota."""
+    def can_evaluate(self) -> bool:
+        """Whether the engine has all ClusterQueues and Workloads, without which its results would be wrong."""
         return self.sees(ClusterQueue) and self.sees(Workload)
 
     @cached_property
     def claims(self) -> DeviceClaims:
-        """What Workloads claim of devices."""
+        """Device claims of Workloads."""
         return DeviceClaims(self.rules, self.found.get(TEMPLATES))
 
 
-async def take_snapshot(client: Client, extra: Iterable[Asked] = (), home: str = "") -> Snapshot:
-    """Look at everything that decisions depend on, and at some kinds more.
+async def take_snapshot(client: Client, extra: Iterable[ListedKind] = (), home: str = "") -> Snapshot:
+    """List all kinds that decisions depend on, and those of `extra`.
 
-    `home` is the namespace to make do with where one may not look everywhere. Raises a StatusError that `is_not_found`
-    where the server does not know Kueue's kinds.
+    `home` is the namespace to list if listing all namespaces is forbidden. Raises a StatusError that `is_not_found` if
+    the server does not serve Kueue's kinds.
     """
     try:
         async with asyncio.TaskGroup() as group:
@@ -135,19 +135,19 @@ async def take_snapshot(client: Client, extra: Iterable[Asked] = (), home: str =
 
 
 def _first(failures: ExceptionGroup) -> Exception:
-    """What went wrong first; the rest was called off for it."""
+    """The first error; the other tasks were cancelled because of it."""
     failure = failures.exceptions[0]
     return _first(failure) if isinstance(failure, ExceptionGroup) else failure
 
 
-def _require_kueue(found: Mapping[Asked, KindListing]) -> None:
+def _require_kueue(found: Mapping[ListedKind, KindListing]) -> None:
     unseen = found[Workload].unseen
     if unseen is not None and unseen.code == 404:
         raise StatusError(404, "NotFound", unseen.why)
 
 
 async def _with_home(client: Client, read: KindListing, home: str) -> KindListing:
-    """Namespaces with the one that is asked about, whose existence is known even to those who may not list any."""
+    """Namespaces with `home`, which exists even if namespaces cannot be listed."""
     if read.unseen is None or not home:
         return read
     try:

@@ -1,1 +1,1 @@
-"""Clusters that are kept on this machine: where they are, how they start as one process, live on and stop."""
+"""Local clusters: their directories, and starting and stopping a cluster that is one process."""

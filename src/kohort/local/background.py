@@ -1,4 +1,4 @@
-"""A cluster without a terminal: a process of its own session, whose start is told to the one that asked for it."""
+"""Runs a cluster in a detached process, which reports its start to the parent through a pipe."""
 
 import os
 import signal
@@ -11,18 +11,18 @@ from typing import BinaryIO, NoReturn
 import msgspec
 
 from kohort.api.errors import ApiError
-from kohort.local.progress import PipedProgress, Problem, ProcessClaimed, ProgressReporter, Ready, pass_on
+from kohort.local.progress import PipedProgress, ProcessClaimed, ProgressReporter, Ready, StartFailed, pass_on
 from kohort.local.runs import unusable
 
 Work = Callable[[PipedProgress], None]
-"""Runs the cluster to its end, telling of its start on the way; raises an ApiError."""
+"""Runs the cluster until it stops and reports its start; raises an ApiError."""
 
 ERROR = 2
 INTERRUPTED = 130
 
 
 class StartFailedError(ApiError):
-    """The cluster did not start; with the exit code that the one that asked for it leaves with."""
+    """The cluster did not start; has the exit code of the command."""
 
     def __init__(self, why: str, exit_code: int = ERROR) -> None:
         self.exit_code = exit_code
@@ -30,30 +30,30 @@ class StartFailedError(ApiError):
 
 
 def detach(work: Work, output: Path, progress: ProgressReporter) -> Ready:
-    """Run the work in the background; returns when it is ready, raises StartFailedError when it will not be."""
+    """Run the work in the background; returns when it is ready, raises StartFailedError otherwise."""
     sys.stdout.flush()
     sys.stderr.flush()
     reading, writing = os.pipe()
-    with _undisturbed():
+    with _sigint_blocked():
         child = os.fork()
         if child == 0:
             os.close(reading)
-            _second_life(work, writing, output)
+            _run_detached(work, writing, output)
         os.close(writing)
         os.waitpid(child, 0)
-        told = os.fdopen(reading, "rb")
-        pid = _who(told)
-    with told:
+        messages = os.fdopen(reading, "rb")
+        pid = _read_pid(messages)
+    with messages:
         try:
-            return _awaited(told, output, progress)
+            return _wait_until_ready(messages, output, progress)
         except KeyboardInterrupt:
-            _give_up(pid, told)
+            _stop_start(pid, messages)
             raise
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Let Ctrl-C wait until it is known whom it is to stop: the process that starts no longer hears it itself."""
+def _sigint_blocked() -> Iterator[None]:
+    """Defer Ctrl-C until the pid of the detached process is known: that process does not receive it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -61,45 +61,45 @@ def _undisturbed() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def _who(told: BinaryIO) -> int:
-    """The process that starts, which is the first thing it tells; 0 where it did not come that far."""
+def _read_pid(messages: BinaryIO) -> int:
+    """The pid of the detached process, which is its first message; 0 if it failed before."""
     try:
-        return msgspec.json.decode(told.readline(), type=ProcessClaimed).pid
+        return msgspec.json.decode(messages.readline(), type=ProcessClaimed).pid
     except msgspec.DecodeError:
         return 0
 
 
-def _give_up(pid: int, told: BinaryIO) -> None:
-    """Stop the process that starts and see it end; a second Ctrl-C does not wait for that."""
+def _stop_start(pid: int, messages: BinaryIO) -> None:
+    """Stop the detached process and wait for its end; a second Ctrl-C does not wait."""
     if pid:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-        told.read()
+        messages.read()
 
 
-def _awaited(told: BinaryIO, output: Path, progress: ProgressReporter) -> Ready:
+def _wait_until_ready(messages: BinaryIO, output: Path, progress: ProgressReporter) -> Ready:
     with suppress(msgspec.DecodeError):
-        for line in told:
+        for line in messages:
             message = pass_on(line, progress)
             match message:
                 case Ready():
                     return message
-                case Problem():
+                case StartFailed():
                     raise StartFailedError(message.why, message.exit_code)
-    raise StartFailedError(f"the cluster's process ended before it was ready: see {output.parent}")
+    raise StartFailedError(f"the cluster process exited before it was ready: see {output.parent}")
 
 
-def _second_life(work: Work, writing: int, output: Path) -> NoReturn:
-    """Leave the terminal and its session for good, then work."""
+def _run_detached(work: Work, writing: int, output: Path) -> NoReturn:
+    """Leave the terminal and its session, then run the work."""
     os.setsid()
     if os.fork():
         os._exit(0)
     relay, code = PipedProgress(writing), 0
     try:
-        relay.tell(ProcessClaimed(os.getpid()))
+        relay.send(ProcessClaimed(os.getpid()))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        _let_go_of_files(writing)
-        _let_go_of_terminal(output)
+        _close_inherited_files(writing)
+        _redirect_output(output)
         work(relay)
     except BaseException as error:
         code = _failure(error, relay)
@@ -111,36 +111,36 @@ def _second_life(work: Work, writing: int, output: Path) -> NoReturn:
 
 
 def _failure(error: BaseException, relay: PipedProgress) -> int:
-    """Tell of it in one line, and the log all of it where nobody foresaw it."""
+    """Report the error in one line; print the traceback of an unexpected one to the output file."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(error, ApiError):
         code = getattr(error, "exit_code", ERROR)
-        relay.tell(Problem(" ".join(str(error).split()), code))
+        relay.send(StartFailed(" ".join(str(error).split()), code))
         return code
-    relay.tell(Problem(_unforeseen(error), ERROR))
+    relay.send(StartFailed(_unexpected(error), ERROR))
     import traceback
 
-    # Where the disk is full, there is no telling more than that.
+    # A full disk must not replace the reported error.
     with suppress(OSError):
         traceback.print_exception(error)
     return ERROR
 
 
-def _unforeseen(error: BaseException) -> str:
+def _unexpected(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
-def _let_go_of_files(kept: int) -> None:
-    """Whoever waits for the end of some other file of ours must not wait for the cluster's."""
+def _close_inherited_files(kept: int) -> None:
+    """Close inherited files: a reader that waits for their end must not wait for the cluster."""
     os.closerange(3, kept)
     os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
 
 
-def _let_go_of_terminal(output: Path) -> None:
-    """Nothing to read, and everything that somebody prints goes to a file, which begins anew with each start."""
+def _redirect_output(output: Path) -> None:
+    """Read from /dev/null and write to a file, which is truncated at each start."""
     try:
         output.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         written = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)

@@ -1,6 +1,6 @@
-"""What a cluster of one process has besides its manager: definitions and roles for people, as of this version.
+"""Applies the CustomResourceDefinitions and user roles of this version to a local cluster.
 
-A file remembers what was put there, so that a start which changes nothing writes nothing.
+A file has the digest of what was applied, so that a start without changes writes nothing.
 """
 
 import hashlib
@@ -23,16 +23,16 @@ _CLUSTER_ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "ClusterRole
 
 @dataclass(frozen=True, slots=True)
 class AppliedDigest:
-    """A file with the digest of what was put on a cluster."""
+    """A file with the digest of the objects applied to a cluster."""
 
     file: Path
 
     def has(self, wanted: Json) -> bool:
-        """Whether just this was put there."""
+        """Whether exactly these objects were applied."""
         return self.file.exists() and self.file.read_text().strip() == _digest(wanted)
 
     def note(self, wanted: Json) -> None:
-        """This is there now."""
+        """Record that these objects were applied."""
         self.file.write_text(_digest(wanted) + "\n")
 
 
@@ -41,7 +41,7 @@ def _digest(wanted: Json) -> str:
 
 
 async def apply_bootstrap_objects(client: Client, namespace: str, folder: Path | None) -> None:
-    """Bring what an earlier Kohort left up to date; a cluster that keeps nothing is always new."""
+    """Update objects applied by an earlier version; an ephemeral cluster (no folder) is always new."""
     if folder is not None:
         await _renew_definitions(client, namespace, AppliedDigest(folder / "definitions"))
     await _renew_roles(client, AppliedDigest(folder / "roles") if folder is not None else None)
@@ -53,7 +53,7 @@ async def _renew_definitions(client: Client, namespace: str, memory: AppliedDige
         return
     if not await missing_definitions(client):
         for each in wanted:
-            # How objects are converted is the manager's to say: it knows where its webhooks are.
+            # The manager owns the conversion: its webhooks have other addresses at each start.
             spec = {name: value for name, value in each["spec"].items() if name != "conversion"}
             patch = MergePatch({"metadata": {"annotations": each["metadata"].get("annotations", {})}, "spec": spec})
             await client.of(DEFINITIONS).patch(("", each["metadata"]["name"]), patch)
@@ -61,7 +61,7 @@ async def _renew_definitions(client: Client, namespace: str, memory: AppliedDige
 
 
 async def _renew_roles(client: Client, memory: AppliedDigest | None) -> None:
-    """Roles such as `kueue-batch-user-role`, which `kohort install` gives to other clusters."""
+    """Apply roles such as `kueue-batch-user-role`, which `kohort install` prints for other clusters."""
     wanted = user_roles()
     if memory is not None and memory.has(wanted):
         return
@@ -72,7 +72,7 @@ async def _renew_roles(client: Client, memory: AppliedDigest | None) -> None:
 
 
 async def apply_object(client: Client, resource: Resource, wanted: dict[str, Any]) -> None:
-    """Have an object as it should be; what others added to it stays."""
+    """Create or merge-patch an object; fields added by others stay."""
     objects = client.of(resource)
     try:
         await objects.create({"apiVersion": resource.api_version, "kind": resource.kind, **wanted})

@@ -1,4 +1,4 @@
-"""How all clusters of this machine fare: what their records say, and what those that run answer themselves."""
+"""Lists the local clusters: their records, and statistics from those that run."""
 
 import asyncio
 from dataclasses import dataclass
@@ -18,68 +18,70 @@ _SECONDS: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class ClusterStats:
-    """What a cluster has at present."""
+    """Node and workload counts of a running cluster."""
 
     nodes: int = 0
     running: int | None = None
-    """Workloads that were admitted and have not finished; None without queues."""
+    """Workloads that are admitted and not finished; None without a manager."""
     pending: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ListedCluster:
-    """A cluster as it was found."""
+    """A local cluster with its status."""
 
-    place: ClusterDirectory
-    standing: ClusterStatus
-    figures: ClusterStats | None = None
-    """None where it does not run, or did not answer."""
+    directory: ClusterDirectory
+    status: ClusterStatus
+    stats: ClusterStats | None = None
+    """None if it does not run or did not respond."""
     problem: str = ""
 
     def document(self) -> Json:
-        """The same for machines."""
-        run, figures = self.standing.run, self.figures
+        """The data of `kohort status -o json`."""
+        run, stats = self.status.run, self.stats
         known: dict[str, Any] = {
-            "name": self.place.name,
-            "state": self.standing.state.value,
-            "context": self.place.context,
-            "folder": str(self.place.folder),
-            "log": str(self.place.log),
+            "name": self.directory.name,
+            "state": self.status.state.value,
+            "context": self.directory.context,
+            "folder": str(self.directory.folder),
+            "log": str(self.directory.log),
         }
         if run is not None:
             known["since"] = format_time(run.since)
             known["version"] = run.version
-        if run is not None and self.standing.is_alive:
+        if run is not None and self.status.is_alive:
             known |= {"pid": run.pid, "address": run.url, "kubeconfig": run.kubeconfig, "runtime": run.runtime}
-        if run is not None and run.ended is not None and not self.standing.is_alive:
+        if run is not None and run.ended is not None and not self.status.is_alive:
             known["stopped"] = format_time(run.ended.at)
-        if figures is not None:
-            known["nodes"] = figures.nodes
-            known["workloads"] = {"running": figures.running, "pending": figures.pending}
+        if stats is not None:
+            known["nodes"] = stats.nodes
+            known["workloads"] = {"running": stats.running, "pending": stats.pending}
         return known | ({"problem": self.problem} if self.problem else {})
 
 
-async def list_clusters(places: list[ClusterDirectory]) -> list[ListedCluster]:
-    """Look at all of them at once."""
-    return list(await asyncio.gather(*(_look(place) for place in places)))
+async def list_clusters(directories: list[ClusterDirectory]) -> list[ListedCluster]:
+    """Inspect all clusters concurrently."""
+    return list(await asyncio.gather(*(_inspect(directory) for directory in directories)))
 
 
-async def _look(place: ClusterDirectory) -> ListedCluster:
-    found = cluster_status(place)
+async def _inspect(directory: ClusterDirectory) -> ListedCluster:
+    found = cluster_status(directory)
     if found.state is not ClusterState.RUNNING or found.run is None:
-        return ListedCluster(place, found)
+        return ListedCluster(directory, found)
     from kohort.kube.errors import KubeError
 
     try:
         async with asyncio.timeout(_SECONDS):
-            return ListedCluster(place, found, await _figures(Path(found.run.kubeconfig), has_queues=found.run.queues))
+            return ListedCluster(
+                directory, found, await _stats(Path(found.run.kubeconfig), has_queues=found.run.queues)
+            )
     except TimeoutError:
-        return ListedCluster(place, found, problem=f"it does not answer within {_SECONDS:.0f} s")
+        return ListedCluster(directory, found, problem=f"no response within {_SECONDS:.0f} s")
     except KubeError as error:
-        return ListedCluster(place, found, problem=" ".join(str(error).split()))
+        return ListedCluster(directory, found, problem=" ".join(str(error).split()))
 
 
-async def _figures(kubeconfig: Path, *, has_queues: bool) -> ClusterStats:
+async def _stats(kubeconfig: Path, *, has_queues: bool) -> ClusterStats:
     from kohort.kube.client import Client
     from kohort.kube.config import ConfigOverrides, load_client_config
     from kohort.kube.http import HttpTransport
@@ -94,7 +96,7 @@ async def _figures(kubeconfig: Path, *, has_queues: bool) -> ClusterStats:
 
 
 async def _with_queues(client: "Client", nodes: int) -> ClusterStats:
-    """Queues know how many workloads they have; nobody needs to list those."""
+    """Counts from the status of ClusterQueues, which is cheaper than listing Workloads."""
     from kohort.api.kueue.v1beta2 import ClusterQueue
 
     statuses = [each.status for each in (await client.of(ClusterQueue).list()).items]

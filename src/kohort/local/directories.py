@@ -1,7 +1,7 @@
-"""Where clusters of this machine are kept, by name.
+"""Directories of local clusters, by name.
 
-The cluster `kohort` lives in the data directory itself, where it lived before there were names; the others beside it.
-Quick to import: every command may ask whether a cluster runs here.
+The cluster `kohort` uses the data directory itself, for compatibility with versions without names; the others use a
+subdirectory. This module is cheap to import: every command may look for a running cluster.
 """
 
 import os
@@ -12,61 +12,61 @@ from pathlib import Path
 from kohort.api.errors import ApiError
 
 DEFAULT_NAME = "kohort"
-LONGEST_NAME = 40
+MAX_NAME = 40
 OTHERS = "clusters"
 STORE = "store.db"
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterDirectory:
-    """What belongs to one cluster."""
+    """The directory of one cluster."""
 
     name: str
     folder: Path
 
     @property
     def context(self) -> str:
-        """What kubeconfigs call it."""
+        """Name of its kubeconfig context."""
         return DEFAULT_NAME if self.name == DEFAULT_NAME else f"{DEFAULT_NAME}-{self.name}"
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's, written at each start."""
+        """The administrator's kubeconfig, written at each start."""
         return self.folder / "kubeconfig"
 
     @property
     def record(self) -> Path:
-        """Who runs it, or ran it last."""
+        """Record of the current or last run."""
         return self.folder / "run.json"
 
     @property
     def lock(self) -> Path:
-        """Held by whoever runs it."""
+        """Lock held by the process that runs it."""
         return self.folder / "run.lock"
 
     @property
     def log(self) -> Path:
-        """What it has to say for itself."""
+        """The log file."""
         return self.folder / "log" / "kohort.log"
 
     @property
-    def passing(self) -> Path:
-        """Of one that keeps nothing: what it has while it runs."""
+    def ephemeral_folder(self) -> Path:
+        """Data of an ephemeral cluster while it runs."""
         return self.folder / "ephemeral"
 
     @property
     def has_store(self) -> bool:
-        """Whether objects are kept here."""
+        """Whether it has stored objects."""
         return (self.folder / STORE).exists()
 
     @property
     def is_used(self) -> bool:
-        """Whether a cluster was ever started here."""
+        """Whether a cluster was ever started in it."""
         return self.record.exists() or self.has_store
 
 
 def data_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where things are kept when nobody says where."""
+    """The data directory: $KOHORT_DATA, or below the user's data directory."""
     if own := environment.get("KOHORT_DATA"):
         return Path(own)
     from kohort.kube.config import home_directory
@@ -76,12 +76,12 @@ def data_root(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def cluster_directory(name: str, folder: Path | None = None) -> ClusterDirectory:
-    """The place of a cluster by its name, or in a folder of its own; raises an ApiError for a name that is none."""
+    """The directory of a cluster by its name, or a given folder; raises an ApiError for an invalid name."""
     from kohort.api.names import check_label
 
     problem = check_label(name)
-    if problem is None and len(name) > LONGEST_NAME:
-        problem = f"has more than {LONGEST_NAME} characters: choose a shorter one"
+    if problem is None and len(name) > MAX_NAME:
+        problem = f"has more than {MAX_NAME} characters: choose a shorter one"
     if problem is not None:
         raise ApiError(f'cluster name "{name}": {problem}')
     if folder is not None:
@@ -91,8 +91,8 @@ def cluster_directory(name: str, folder: Path | None = None) -> ClusterDirectory
 
 
 def cluster_directories() -> list[ClusterDirectory]:
-    """Every cluster that was ever started under a name, the default one first."""
-    return [place for place in _candidates(data_root()) if place.is_used]
+    """All clusters that were ever started by name, the default one first."""
+    return [directory for directory in _candidates(data_root()) if directory.is_used]
 
 
 def _candidates(root: Path) -> Iterator[ClusterDirectory]:
@@ -103,7 +103,7 @@ def _candidates(root: Path) -> Iterator[ClusterDirectory]:
 
 
 def kubeconfig_of_running() -> Path | None:
-    """The kubeconfig of the default cluster if it runs, else of the only one that does."""
+    """The kubeconfig of the default cluster if it runs, else of the only running one."""
     from kohort.local.runs import running_kubeconfigs
 
     running = running_kubeconfigs()

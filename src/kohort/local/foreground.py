@@ -1,4 +1,4 @@
-"""What a person sees of a cluster in the foreground: a view that is kept up to date, or a line for each happening."""
+"""The foreground of `kohort up`: a live view on a terminal, otherwise one line per event."""
 
 import asyncio
 import logging
@@ -24,23 +24,23 @@ log = logging.getLogger(__name__)
 
 _EVERY: Final = 1.0
 """Seconds between two drawings."""
-_CLOSED: Final = "the view is closed, and the cluster runs on until Ctrl-C"
+_CLOSED: Final = "view closed; press Ctrl-C to stop the cluster"
 
 
 class StartupReporter(Protocol):
-    """Somebody who knows what there is to say of a cluster."""
+    """Prints the start of a cluster."""
 
-    def greet(self, cluster: LocalCluster, warnings: Sequence[str]) -> None:
-        """Say that it is ready, given the warnings of its start."""
+    def report_ready(self, cluster: LocalCluster, warnings: Sequence[str]) -> None:
+        """Print that it is ready, and the warnings of its start."""
         ...
 
-    def facts(self, cluster: LocalCluster) -> ClusterInfo:
-        """What the view shows besides what changes."""
+    def cluster_info(self, cluster: LocalCluster) -> ClusterInfo:
+        """The static part of the view."""
         ...
 
 
-def foreground(greeter: StartupReporter) -> tuple[Front, Echo]:
-    """The front of a cluster in a terminal or a pipe, and where warnings go meanwhile."""
+def foreground(reporter: StartupReporter) -> tuple[Front, Echo]:
+    """The front of a cluster in a terminal or a pipe, and the log handler for its warnings."""
     early: list[str] = []
     echo = Echo(early.append)
 
@@ -48,68 +48,70 @@ def foreground(greeter: StartupReporter) -> tuple[Front, Echo]:
         try:
             await show(cluster, stopped)
         except OSError as error:
-            # A terminal that was closed, or a pipe that nobody reads: who started the cluster has gone.
-            echo.tell = None
-            log.info("stopping, since nobody can be shown anything any more: %s", error)
+            # The terminal or the pipe was closed.
+            echo.write = None
+            log.info("output closed, stopping: %s", error)
 
     async def show(cluster: LocalCluster, stopped: asyncio.Event) -> None:
-        greeter.greet(cluster, early)
-        echo.tell = _say_aside
-        world = cluster.manager.context if cluster.manager is not None else None
-        if world is not None:
-            await _look_on(world, greeter.facts(cluster), echo, stopped)
+        reporter.report_ready(cluster, early)
+        echo.write = _print_warning
+        context = cluster.manager.context if cluster.manager is not None else None
+        if context is not None:
+            await _show_activity(context, reporter.cluster_info(cluster), echo, stopped)
         await stopped.wait()
         click.echo("stopping")
-        echo.tell = None
+        echo.write = None
 
     return front, echo
 
 
-def _say_aside(line: str) -> None:
+def _print_warning(line: str) -> None:
     click.echo(line, err=True)
 
 
-async def _look_on(world: ControllerContext, facts: ClusterInfo, echo: Echo, stopped: asyncio.Event) -> None:
-    """Show what happens until the cluster is stopped, or the view is closed: then in lines."""
+async def _show_activity(
+    context: ControllerContext, cluster_info: ClusterInfo, echo: Echo, stopped: asyncio.Event
+) -> None:
+    """Show activity until the cluster is stopped; after the view is closed, as lines."""
     lines = _Lines()
-    scene = QueueActivity(lines.tell)
-    world.workloads.subscribe(scene.see)
-    scene.follow()
+    activity = QueueActivity(lines.write)
+    context.workloads.subscribe(activity.observe)
+    activity.follow()
     if not can_draw(sys.stdout, os.environ):
-        lines.are_wanted = True
+        lines.is_enabled = True
         return
 
     def picture(screen: Screen) -> Sequence[str]:
-        queues = sorted(world.cluster_queues.cache, key=lambda each: each.metadata.name)
-        return draw(scene, queues, facts, datetime.now(UTC), screen)
+        queues = sorted(context.cluster_queues.cache, key=lambda each: each.metadata.name)
+        return draw(activity, queues, cluster_info, datetime.now(UTC), screen)
 
     def warn(line: str) -> None:
         kind, _, text = line.partition(": ")
-        scene.remember(ActivityEvent(datetime.now(UTC), kind, Role.WARN, text))
+        activity.add_event(ActivityEvent(datetime.now(UTC), kind, Role.WARN, text))
 
-    echo.tell = warn
+    echo.write = warn
     closed = asyncio.Event()
     async with live(closed, LiveViewSettings(pause=_EVERY)) as view:
         while not (closed.is_set() or stopped.is_set()):
             view.show(picture)
             with suppress(TimeoutError):
                 await asyncio.wait_for(_first(closed, stopped), _EVERY)
-    echo.tell = _say_aside
+    echo.write = _print_warning
     if not stopped.is_set():
         click.echo(_CLOSED)
-        lines.are_wanted = True
+        lines.is_enabled = True
 
 
 class _Lines:
-    """Happenings, one a line, where there is no view."""
+    """Prints events as lines while enabled."""
 
     def __init__(self) -> None:
-        self.are_wanted = False
+        self.is_enabled = False
 
-    def tell(self, happening: ActivityEvent) -> None:
-        """Say it."""
-        if self.are_wanted:
-            click.echo(happening.line())
+    def write(self, event: ActivityEvent) -> None:
+        """Print the event."""
+        if self.is_enabled:
+            click.echo(event.line())
 
 
 async def _first(*events: asyncio.Event) -> None:

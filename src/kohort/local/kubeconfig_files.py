@@ -1,6 +1,6 @@
-"""Kubeconfig files that other programs use too: found as kubectl finds them, changed under kubectl's lock.
+"""Reads and edits the kubeconfig files of kubectl, under kubectl's lock.
 
-Entries of others stay as they are. A file is replaced in one step, and its first version is kept beside it.
+Foreign entries stay as they are. A file is replaced atomically, and its first version is kept as a backup.
 """
 
 import os
@@ -17,13 +17,13 @@ from kohort.api.errors import ApiError
 from kohort.embedded.auth.files import write_private
 from kohort.kube.config import default_kubeconfig_paths
 
-Document = dict[str, Any]
+KubeconfigDocument = dict[str, Any]
 
 PARTS: Final = (("clusters", "cluster"), ("users", "user"), ("contexts", "context"))
 BACKUP: Final = ".before-kohort"
 _LOCK_SECONDS: Final = 3.0
 _PAUSE_SECONDS: Final = 0.05
-_REMEDY: Final = "leave --merge-kubeconfig out, or name another file in KUBECONFIG"
+_REMEDY: Final = "omit --merge-kubeconfig, or set KUBECONFIG to another file"
 
 
 def kubectl_files(environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
@@ -36,27 +36,27 @@ def default_file(files: tuple[Path, ...]) -> Path:
     return next((each for each in files if each.exists()), files[-1])
 
 
-def read_document(path: Path) -> Document:
-    """A kubeconfig file; empty where there is none. Raises an ApiError for one that is not a kubeconfig."""
+def read_document(path: Path) -> KubeconfigDocument:
+    """The content of a kubeconfig file; empty if it does not exist. Raises an ApiError for an invalid one."""
     try:
         text = path.read_bytes()
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise ApiError(f"{path}: can't be read ({error.strerror}): {_REMEDY}") from None
+        raise ApiError(f"cannot read {path}: {error.strerror}: {_REMEDY}") from None
     return _parse(text, path)
 
 
-def edit(path: Path, change: Callable[[Document], Document]) -> None:
-    """Replace a file by what `change` returns for it; raises an ApiError where that is not possible."""
+def edit(path: Path, change: Callable[[KubeconfigDocument], KubeconfigDocument]) -> None:
+    """Replace the content of a file with what `change` returns; raises an ApiError."""
     try:
         with _locked(path):
             _edit(path, change)
     except OSError as error:
-        raise ApiError(f"{path}: can't be changed ({error.strerror}): {_REMEDY}") from None
+        raise ApiError(f"cannot write {path}: {error.strerror}: {_REMEDY}") from None
 
 
-def _edit(path: Path, change: Callable[[Document], Document]) -> None:
+def _edit(path: Path, change: Callable[[KubeconfigDocument], KubeconfigDocument]) -> None:
     target = path.resolve()
     before = target.read_bytes() if target.exists() else b""
     document = _parse(before, path)
@@ -75,23 +75,23 @@ def _edit(path: Path, change: Callable[[Document], Document]) -> None:
 
 
 def _is_read_only(path: Path) -> bool:
-    """Whether its owner does not want it changed; replacing it would need no write permission on the file."""
+    """Whether the file is write-protected; replacing it would not need write permission on the file."""
     return not path.stat().st_mode & stat.S_IWUSR or not os.access(path, os.W_OK)
 
 
-def _parse(text: bytes, path: Path) -> Document:
+def _parse(text: bytes, path: Path) -> KubeconfigDocument:
     try:
         found = yaml.load(text, _Loader) or {}  # noqa: S506 - a safe one
     except yaml.YAMLError:
         found = None
     lists = [found.get(plural) or [] for plural, _ in PARTS] if isinstance(found, dict) else [None]
     if not isinstance(found, dict) or not all(_is_list_of_objects(each) for each in lists):
-        raise ApiError(f"{path}: not a kubeconfig, and left as it is: mend it, or name another file in KUBECONFIG")
+        raise ApiError(f"invalid kubeconfig {path}: correct it, or set KUBECONFIG to another file")
     return found
 
 
 class _Loader(yaml.SafeLoader):
-    """Leaves dates as the text they are: what is not ours is written back as it was."""
+    """Keeps dates as text, so that foreign entries are written back unchanged."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -106,7 +106,7 @@ def _is_list_of_objects(value: Any) -> bool:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold kubectl's lock, which is a file beside the one it was given; and that of the file a link leads to."""
+    """Hold kubectl's lock, a file next to the kubeconfig, and that of a symbolic link's target."""
     with ExitStack() as locks:
         for each in dict.fromkeys((path.absolute(), path.resolve())):
             locks.enter_context(_lock_file(each))
@@ -124,7 +124,7 @@ def _lock_file(path: Path) -> Iterator[None]:
             break
         except FileExistsError:
             if time.monotonic() > deadline:
-                raise ApiError(f"{path} is locked by another program: remove {lock} if there is none") from None
+                raise ApiError(f"{path} is locked by another program: remove {lock} if it is stale") from None
             time.sleep(_PAUSE_SECONDS)
     try:
         yield

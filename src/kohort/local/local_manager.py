@@ -1,6 +1,6 @@
-"""The manager inside a cluster of one process: its Configuration made for that, its definitions, its visibility API.
+"""The manager of a local cluster: its Configuration, certificates, webhooks and visibility API.
 
-It is a client like any other. The API server calls its webhooks over TLS on this machine, as it would anywhere.
+It is a client like any other. The API server calls its webhooks over TLS on the loopback address.
 """
 
 import socket
@@ -40,10 +40,10 @@ from kohort.webhooks.sources import SecretSource
 from kohort.webhooks.startup import VISIBILITY_SERVICE
 
 USER: Final = "kohort"
-"""As whom the manager is known to the API server."""
-_NOWHERE: Final = "0"
-_LOOK_AGAIN: Final = 0.02
-"""Seconds until the webhooks' registration, which takes a few writes, is looked at again."""
+"""User name of the manager at the API server."""
+_DISABLED: Final = "0"
+_POLL_SECONDS: Final = 0.02
+"""Interval of checks whether the webhooks are registered, which takes a few writes."""
 _CONFIG_MAPS: Final = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 _SERVICES: Final = Resource("", "v1", "Service", "services", namespaced=True)
 _SLICES: Final = Resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True)
@@ -51,26 +51,26 @@ _SLICES: Final = Resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointsl
 
 @dataclass(frozen=True, slots=True)
 class LocalManagerSpec:
-    """How the manager of a cluster is to run."""
+    """Spec of the manager of a local cluster."""
 
     loaded: Loaded
     webhooks: socket.socket
-    """Where the manager listens for reviews."""
+    """Socket of the webhook server."""
 
     @property
     def webhook_port(self) -> int:
-        """The port of that."""
+        """Port of the webhook server."""
         return int(self.webhooks.getsockname()[1])
 
     @property
     def settings(self) -> ManagerSettings:
-        """What it is told to do."""
+        """Settings of the manager."""
         configuration = local_configuration(self.loaded.config, self.webhook_port)
         return ManagerSettings(configuration, self.loaded.gates, configuration.namespace, USER)
 
     @property
     def options(self) -> ManagerOptions:
-        """How it is reached."""
+        """Options of the manager: how its servers are reached."""
         url = f"https://{LOCAL}:{self.webhook_port}"
         return ManagerOptions(
             webhook_url=url, webhook_socket=self.webhooks, when_missing=WhenMissing.INSTALL, identity=USER
@@ -78,27 +78,27 @@ class LocalManagerSpec:
 
 
 def load(file: Path | None) -> Loaded:
-    """Kueue's Configuration from a file, or what `kohort install` would have; raises an ApiError with every problem."""
+    """The Configuration of a file, or the default of `kohort install`; raises an ApiError with every problem."""
     ours = all_frameworks()
-    surroundings = ParsingContext(frameworks=known_frameworks(ours), managed=framework_names(ours))
+    parsing_context = ParsingContext(frameworks=known_frameworks(ours), managed=framework_names(ours))
     if file is not None:
-        return load_configuration(file, surroundings)
-    usual = parse_configuration(default_document(), surroundings)
-    assert usual.config is not None  # noqa: S101 - the usual one is a valid one
+        return load_configuration(file, parsing_context)
+    usual = parse_configuration(default_document(), parsing_context)
+    assert usual.config is not None  # noqa: S101 - the default is valid
     return Loaded(usual.config, usual.gates, usual.all_warnings)
 
 
 def local_configuration(given: Configuration, webhook_port: int) -> Configuration:
-    """The same with its servers on this machine only, and without what is there for several replicas.
+    """The Configuration with servers on loopback addresses and without leader election.
 
-    An address that is not Kueue's usual one was chosen by somebody, and stays.
+    Addresses that differ from Kueue's defaults were set by the user and stay.
     """
     change, usual = msgspec.structs.replace, Configuration()
     metrics, health, connection = given.metrics, given.health, given.client_connection
     if metrics.bind_address == usual.metrics.bind_address:
         metrics = change(metrics, bind_address=f"{LOCAL}:0")
     if health.health_probe_bind_address == usual.health.health_probe_bind_address:
-        health = change(health, health_probe_bind_address=_NOWHERE)
+        health = change(health, health_probe_bind_address=_DISABLED)
     if connection == usual.client_connection:
         connection = change(connection, qps=-1.0)
     return change(
@@ -114,27 +114,27 @@ def local_configuration(given: Configuration, webhook_port: int) -> Configuratio
 
 
 def _own_certificates(given: InternalCertManagement) -> InternalCertManagement:
-    """Certificates that the manager makes, also where a file leaves them to others: nobody mounts any here."""
+    """Certificates of the manager itself, also if the file disables them: no others are mounted here."""
     return given if given.enable else load(None).config.internal_cert_management
 
 
 @asynccontextmanager
 async def running_local_manager(client: Client, queues: LocalManagerSpec) -> AsyncIterator[Manager]:
-    """A manager at work for as long as the block lasts: warm, and its webhooks and visibility API registered."""
+    """Runs the manager until the context exits; caches are synced, webhooks and visibility API registered."""
     settings = queues.settings
     await _certify(client, settings)
     async with running_manager(client, settings, queues.options) as manager:
         await _register_visibility(client, settings.namespace, manager)
         await manager.leading.wait()
-        while not await _are_called(client, queues.options.webhook_url, manager):
-            await client.clock.sleep(_LOOK_AGAIN)
+        while not await _webhooks_registered(client, queues.options.webhook_url, manager):
+            await client.clock.sleep(_POLL_SECONDS)
         yield manager
 
 
 async def _certify(client: Client, settings: ManagerSettings) -> None:
-    """Have the manager's certificate bear the Service's name too, by which the API server asks for the visibility API.
+    """Add the Service's name, by which the API server reaches the visibility API, to the manager's certificate.
 
-    A manager that is reached by a URL would have one for that alone; names that a certificate bears already stay.
+    A manager reached by a URL would have a certificate for that alone; names of an existing certificate stay.
     """
     namespace, secret = settings.namespace, settings.configuration.internal_cert_management.webhook_secret_name
     await apply_object(client, NAMESPACES, {"metadata": {"name": namespace}})
@@ -142,13 +142,13 @@ async def _certify(client: Client, settings: ManagerSettings) -> None:
     source = SecretSource(client, ObjectKey(namespace, secret), hosts)
     authorities = x509.load_pem_x509_certificates((await source.current()).bundle)
     if any(each.not_valid_before_utc > client.clock.wall() for each in authorities):
-        # Made when this machine's clock was ahead: nobody would believe it before its time.
+        # Issued while the clock of this machine was ahead, so it is not valid yet.
         await client.of(Secret.resource).delete(source.key)
         await source.current()
 
 
-async def _are_called(client: Client, url: str, manager: Manager) -> bool:
-    """Whether the API server asks our webhooks and trusts them: a job that came before would pass by its queue."""
+async def _webhooks_registered(client: Client, url: str, manager: Manager) -> bool:
+    """Whether the webhooks are registered with the right CA bundle: a job created before would bypass its queue."""
     wanted = with_ca_bundle({}, manager.certificates.bundle if manager.certificates else b"")
     for resource in CONFIGURATIONS.values():
         webhooks = [each for found in (await client.of(resource).list()).items for each in found.get("webhooks", ())]
@@ -160,7 +160,7 @@ async def _are_called(client: Client, url: str, manager: Manager) -> bool:
 
 
 async def _register_visibility(client: Client, namespace: str, manager: Manager) -> None:
-    """Let the API server pass on who asks for the order of queues."""
+    """Register the visibility API with the API server."""
     address, certificates = manager.addresses.get("visibility"), manager.certificates
     if address is None or certificates is None:
         return
@@ -180,7 +180,7 @@ async def _register_visibility(client: Client, namespace: str, manager: Manager)
 
 
 async def keep_configuration(client: Client, namespace: str, file: Path | None) -> None:
-    """Have the manager's Configuration where commands look for it, as on any cluster; none where none was given."""
+    """Store the Configuration in the ConfigMap that commands read; delete it if no file was given."""
     if file is not None:
         metadata = {"namespace": namespace, "name": CONFIG}
         await apply_object(client, _CONFIG_MAPS, {"metadata": metadata, "data": {CONFIG_FILE: file.read_text("utf-8")}})
@@ -193,6 +193,6 @@ async def keep_configuration(client: Client, namespace: str, file: Path | None) 
 
 
 async def has_webhooks(client: Client) -> bool:
-    """Whether the server asks webhooks of a manager that ran here before."""
+    """Whether webhooks of a previous manager are registered."""
     listed = [await client.of(resource).list() for resource in CONFIGURATIONS.values()]
     return any(each["metadata"]["name"].startswith("kueue-") for found in listed for each in found.items)

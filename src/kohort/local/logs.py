@@ -1,4 +1,4 @@
-"""What a cluster has to say for itself: into a file of bounded size, and warnings also to whoever looks on."""
+"""Logging of a local cluster: to a file of bounded size, and warnings to the terminal as well."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -11,25 +11,25 @@ from kohort.manager.logs import ROOT_LOGGER, ConsoleFormatter
 
 _FILE_BYTES: Final = 5 * 1024 * 1024
 _FILES: Final = 2
-"""How many full ones are kept besides the one that is written."""
+"""Number of rotated files."""
 
 
 class Echo(logging.Handler):
-    """Warnings, one line each, to a function that may change or be taken away."""
+    """Passes warnings, one line each, to a function that may change or be removed."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
-        self.tell: Callable[[str], None] | None = tell
+        self.write: Callable[[str], None] | None = write
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass it on."""
-        if self.tell is not None:
-            self.tell(f"{record.levelname.lower()}: {' '.join(record.getMessage().split())}")
+        """Write the record as one line."""
+        if self.write is not None:
+            self.write(f"{record.levelname.lower()}: {' '.join(record.getMessage().split())}")
 
 
 @contextmanager
 def logging_to(file: Path | None, echo: Echo | None) -> Iterator[None]:
-    """Log into the file, if there is one, for as long as the block lasts: news of ours, warnings of everybody."""
+    """Log to the file, if given, until the context exits: info messages of Kohort, warnings of all libraries."""
     handlers: list[logging.Handler] = [] if echo is None else [echo]
     if file is not None:
         handlers.append(_file_handler(file))

@@ -1,4 +1,4 @@
-"""What people are told about a cluster, in words."""
+"""Messages of `kohort up` about a cluster."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
@@ -10,30 +10,30 @@ from kohort.local.previous_run import PreviousRunPods
 from kohort.local.progress import Ready
 from kohort.local.runs import ClusterRun, PodsAfterStop, has_rebooted_since
 
-_UNSAID: Final = ("ephemeral-storage",)
+_HIDDEN_RESOURCES: Final = ("ephemeral-storage",)
 
-FAREWELLS: Final[Mapping[PodsAfterStop, str]] = {
-    PodsAfterStop.LEFT: "pods run on, and the next start finds them (--end-pods ends them)",
-    PodsAfterStop.ENDED: "pods are ended then",
-    PodsAfterStop.SIMULATED: "simulated pods go on by the clock",
+ON_STOP: Final[Mapping[PodsAfterStop, str]] = {
+    PodsAfterStop.LEFT: "pods keep running and are adopted at the next start (use --end-pods to terminate them)",
+    PodsAfterStop.ENDED: "pods are terminated",
+    PodsAfterStop.SIMULATED: "simulated pods continue",
 }
 
 
-NOTHING_STAYS: Final = "all is gone then, pods included"
+EPHEMERAL_ON_STOP: Final = "state and pods are deleted on exit"
 
 
-def nodes_in_words(nodes: Sequence[DeclaredNode], runtime: str) -> str:
-    """What there is to run pods on."""
+def nodes_text(nodes: Sequence[DeclaredNode], runtime: str) -> str:
+    """A line about the nodes: their allocatable resources and runtime."""
     offered = sorted(
-        (name, to_amount(name, amount)) for name, amount in nodes[0].offered.items() if name not in _UNSAID
+        (name, to_amount(name, amount)) for name, amount in nodes[0].offered.items() if name not in _HIDDEN_RESOURCES
     )
-    said = (f"{name} {readable_amount(name, amount)}" for name, amount in offered)
-    who = f"node {nodes[0].name}" if len(nodes) == 1 else f"{len(nodes)} nodes, each"
-    return f"{who}: {', '.join(said)}; runtime {runtime}"
+    amounts = (f"{name} {readable_amount(name, amount)}" for name, amount in offered)
+    subject = f"node {nodes[0].name}" if len(nodes) == 1 else f"{len(nodes)} nodes, each"
+    return f"{subject}: {', '.join(amounts)}; runtime {runtime}"
 
 
 def ready_message(ready: Ready, stop: str) -> Iterator[str]:
-    """What is where, and what to try next."""
+    """The message of a ready cluster: addresses, files and next steps."""
     yield f"{ready.context} is ready at {ready.url}"
     shared = f", and in {ready.shared}" if ready.shared else ""
     yield f"  context {ready.context} in {ready.kubeconfig}{shared}"
@@ -43,10 +43,10 @@ def ready_message(ready: Ready, stop: str) -> Iterator[str]:
     for line in ready.before:
         yield f"  {line}"
     if ready.starter is not None:
-        made = f"made {', '.join(ready.starter)}" if ready.starter else "was there already, and was left as it is"
-        yield f"  starter queue default in namespace default: {made}"
+        created = f"created {', '.join(ready.starter)}" if ready.starter else "already exists, unchanged"
+        yield f"  starter queue default in namespace default: {created}"
     if ready.log:
-        yield f"  log in {ready.log}"
+        yield f"  log file {ready.log}"
     for warning in ready.warnings:
         yield f"  warning: {warning}"
     yield "Next:"
@@ -57,33 +57,32 @@ def ready_message(ready: Ready, stop: str) -> Iterator[str]:
     if ready.starter is not None:
         yield f"  kohort submit{named} --cpu 1 --follow -- echo hello"
     elif not ready.has_queues:
-        yield f"  {ready.again} --starter   # once it is stopped: there is no queue yet, and this makes one"
-    yield f"{stop}; {ready.farewell}"
+        yield f"  {ready.again} --starter   # after stopping: creates a default queue (none exists yet)"
+    yield f"{stop}; {ready.on_stop}"
 
 
 def _current(ready: Ready) -> str:
     if ready.previous in ("", ready.context):
         return f"{ready.context} is the current context of kubectl"
-    return f"{ready.context} is the current context of kubectl now; stopping it restores {ready.previous}"
+    return f"{ready.context} is now the current context of kubectl; {ready.previous} is restored on exit"
 
 
-def last_run_in_words(run: ClusterRun | None, found: PreviousRunPods) -> Iterator[str]:
-    """How the last run ended, where nobody stopped it, and what became of its pods; nothing of an ordinary one."""
+def previous_run_lines(run: ClusterRun | None, found: PreviousRunPods) -> Iterator[str]:
+    """How the previous run ended, if unexpectedly, and the state of its pods."""
     if run is not None and run.ended is None:
-        how = "the machine went down" if has_rebooted_since(run) else "its process was killed"
-        yield f"the last run was not stopped: {how}"
-    if pods := aftermath_in_words(found):
-        yield f"pods of the last run: {pods}"
+        how = "machine rebooted" if has_rebooted_since(run) else "process killed"
+        yield f"previous run ended unexpectedly: {how}"
+    if pods := previous_run_pods_text(found):
+        yield f"pods of the previous run: {pods}"
 
 
-def aftermath_in_words(found: PreviousRunPods) -> str:
-    """`2 run on, 1 ended meanwhile, 1 is gone …`."""
+def previous_run_pods_text(found: PreviousRunPods) -> str:
+    """`2 running, 1 finished, 1 lost …`."""
     parts = []
     if found.running:
-        parts.append(f"{found.running} {'runs' if found.running == 1 else 'run'} on")
+        parts.append(f"{found.running} running")
     if found.ended:
-        parts.append(f"{found.ended} ended meanwhile")
+        parts.append(f"{found.ended} finished")
     if found.lost:
-        verb, whose = ("is", "its Job tries") if found.lost == 1 else ("are", "their Jobs try")
-        parts.append(f"{found.lost} {verb} gone ({whose} again as far as backoffLimit allows)")
+        parts.append(f"{found.lost} lost (Jobs retry up to backoffLimit)")
     return ", ".join(parts)

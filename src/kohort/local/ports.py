@@ -1,6 +1,7 @@
-"""Ports that stay the same from one start to the next, so that kubeconfigs which people copied go on to work.
+"""Ports that stay the same from one start to the next, so that copied kubeconfigs stay valid.
 
-A port is bound once and its socket handed to the server: between a probe and a second bind, anybody could take it.
+A port is bound once and its socket passed to the server: between a probe and a second bind, another process could
+take it.
 """
 
 import errno
@@ -18,11 +19,11 @@ from kohort.embedded.auth.files import write_private
 
 LOCAL = "127.0.0.1"
 _BACKLOG = 100
-_REMEDIES = {errno.EACCES: "choose a --port above 1023, or leave it out"}
+_REMEDIES = {errno.EACCES: "choose a --port above 1023, or omit --port"}
 
 
 class Ports(msgspec.Struct, frozen=True, rename="camel"):
-    """The ports of a cluster's last start; 0 for one that was never chosen."""
+    """The ports of a cluster's last start; 0 if never assigned."""
 
     api: int = 0
     webhooks: int = 0
@@ -30,7 +31,7 @@ class Ports(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """Where the API is to be served; port 0 leaves the choice to us."""
+    """Address of the API server; port 0 means any free port."""
 
     host: str = LOCAL
     port: int = 0
@@ -38,7 +39,7 @@ class ListenAddress:
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """The sockets of a cluster, which listen already: nobody else can bind their ports."""
+    """The listening sockets of a cluster."""
 
     api: socket.socket
     webhooks: socket.socket
@@ -46,9 +47,9 @@ class Listening:
 
 @contextmanager
 def listening(wanted: ListenAddress, file: Path | None) -> Iterator[Listening]:
-    """Sockets on the port asked for, else on those of the last start, else on free ones; closed with the block.
+    """Sockets on the requested port, else on those of the last start, else on free ones, until the context exits.
 
-    Raises an ApiError where the port that was asked for is taken.
+    Raises an ApiError if the requested port is in use.
     """
     before = _remembered(file) if file is not None else Ports()
     with ExitStack() as stack:
@@ -79,14 +80,14 @@ def _api(wanted: ListenAddress, before: int) -> socket.socket:
     except OSError as problem:
         if problem.errno == errno.EADDRINUSE:
             raise ApiError(
-                f"port {wanted.port} of {wanted.host} is taken: choose another --port, or leave it out"
+                f"port {wanted.port} of {wanted.host} is in use: choose another --port, or omit --port"
             ) from None
-        remedy = _REMEDIES.get(problem.errno or 0, "give --host an address of this machine")
-        raise ApiError(f"can't listen on {wanted.host} port {wanted.port} ({_why(problem)}): {remedy}") from None
+        remedy = _REMEDIES.get(problem.errno or 0, "set --host to an address of this machine")
+        raise ApiError(f"cannot listen on {wanted.host} port {wanted.port}: {_why(problem)}: {remedy}") from None
 
 
 def _free(host: str, before: int) -> socket.socket:
-    """On the port of before if nobody has it now; else on one that is free."""
+    """A socket on the previous port if it is free, else on any free port."""
     if before:
         try:
             return _bound(host, before)
@@ -95,11 +96,11 @@ def _free(host: str, before: int) -> socket.socket:
     try:
         return _bound(host, 0)
     except OSError as error:
-        raise ApiError(f"can't listen on {host} ({_why(error)}): give --host an address of this machine") from None
+        raise ApiError(f"cannot listen on {host}: {_why(error)}: set --host to an address of this machine") from None
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A socket that listens. One that is only bound would not keep others from listening on its port."""
+    """A listening socket: one that is only bound would not prevent others from listening on its port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=_BACKLOG)
 

@@ -1,6 +1,7 @@
-"""What became of the pods that ran when a cluster's last run ended: told by how they are found, since nobody looked on.
+"""Classifies the pods that were running when the previous run of a cluster ended: running, finished or lost.
 
-A start turns the condition of a pod that is over by then, so that pods which ended in earlier runs are not counted.
+At a start, the node agent updates the conditions of pods that finished meanwhile, so that pods which finished in
+earlier runs are not counted.
 """
 
 from collections.abc import Iterable
@@ -16,24 +17,24 @@ from kohort.embedded.nodes.phases import LOST
 from kohort.kube.client import Client
 from kohort.kube.clock import within
 
-_PATIENCE: Final = 3.0
-"""Seconds that a start waits for word of pods that it found."""
-_LOOK_AGAIN: Final = 0.02
+_MAX_WAIT_SECONDS: Final = 3.0
+"""How long a start waits for the status of adopted pods."""
+_POLL_SECONDS: Final = 0.02
 _ALIVE: Final = "PodReadyToStartContainers"
 _OVER: Final = ("Succeeded", "Failed")
 
 
 class PodFate(Enum):
-    """What became of a pod."""
+    """State of a pod of the previous run."""
 
-    RUNS = "runs on"
-    ENDED = "ended meanwhile"
-    LOST = "is gone"
+    RUNS = "running"
+    ENDED = "finished"
+    LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousRunPods:
-    """How many pods of the last run met which fate."""
+    """Counts of the pods of the previous run, by state."""
 
     running: int = 0
     ended: int = 0
@@ -44,13 +45,13 @@ NOTHING: Final = PreviousRunPods()
 
 
 def pods_of_previous_run(pods: Iterable[Pod], began: datetime) -> PreviousRunPods:
-    """The pods of the last run, given all pods and when this one began."""
+    """Counts for all pods, given the start of this run."""
     fates = [fate_of(pod, began) for pod in pods]
     return PreviousRunPods(fates.count(PodFate.RUNS), fates.count(PodFate.ENDED), fates.count(PodFate.LOST))
 
 
 def fate_of(pod: Pod, began: datetime) -> PodFate | None:
-    """What became of a pod; None for one that did not run when the last run ended."""
+    """The state of a pod; None if it was not running when the previous run ended."""
     status = pod.status
     if status.start_time is None or status.start_time >= began:
         return None
@@ -69,7 +70,7 @@ def _has_turned(pod: Pod, began: datetime) -> bool:
 
 
 def _is_lost(container: ContainerStatus, began: datetime) -> bool:
-    """Whether it was not found; one that starts again has that behind it."""
+    """Whether the container was lost; False once it has been restarted in an earlier run."""
     if container.state.terminated is not None:
         return container.state.terminated.reason == LOST
     before, now = container.last_state.terminated, container.state.running
@@ -79,12 +80,12 @@ def _is_lost(container: ContainerStatus, began: datetime) -> bool:
 
 
 async def inspect_previous_run(plane: ControlPlane, client: Client, began: datetime) -> PreviousRunPods:
-    """The aftermath of the last run, once the node knows how its pods fare, or after a while."""
+    """Counts of pods of the previous run, once the node agents are up to date or a timeout has passed."""
     with suppress(TimeoutError):
-        await within(client.clock, _PATIENCE, _heard(plane, client))
+        await within(client.clock, _MAX_WAIT_SECONDS, _agents_up_to_date(plane, client))
     return pods_of_previous_run((await client.of(Pod).list()).items, began)
 
 
-async def _heard(plane: ControlPlane, client: Client) -> None:
+async def _agents_up_to_date(plane: ControlPlane, client: Client) -> None:
     while not all(agent.is_up_to_date for agent in plane.agents):
-        await client.clock.sleep(_LOOK_AGAIN)
+        await client.clock.sleep(_POLL_SECONDS)

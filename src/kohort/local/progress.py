@@ -1,4 +1,4 @@
-"""The steps of a start, told as they happen: with a tick and a time on a terminal, not at all in a pipe."""
+"""Progress of a start: on a terminal one line per step, otherwise nothing; or messages through a pipe."""
 
 import os
 import time
@@ -15,24 +15,24 @@ _WIDTH: Final = 46
 
 
 class ProgressReporter(Protocol):
-    """Somebody who wants to know how far a start is."""
+    """Receives the steps of a start."""
 
     def begin(self, what: str) -> None:
-        """A step begins."""
+        """A step started."""
         ...
 
     def done(self, what: str, seconds: float) -> None:
-        """It is over."""
+        """The step completed."""
         ...
 
     def failed(self, what: str) -> None:
-        """It came to nothing; the error says why."""
+        """The step failed; the error is raised separately."""
         ...
 
 
 @contextmanager
 def step(progress: ProgressReporter, what: str) -> Iterator[None]:
-    """Tell of a step from its beginning to its end."""
+    """Report the start and the end of a step."""
     progress.begin(what)
     began = time.monotonic()
     try:
@@ -44,149 +44,149 @@ def step(progress: ProgressReporter, what: str) -> Iterator[None]:
 
 
 class SilentProgress:
-    """For those who want the outcome only."""
+    """Reports nothing."""
 
     def begin(self, what: str) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def done(self, what: str, seconds: float) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def failed(self, what: str) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 class TerminalProgress:
-    """One line a step on a terminal."""
+    """Reports steps on a terminal, one line each."""
 
     def __init__(self, stream: TextIO, screen: Screen) -> None:
         self._stream = stream
         self._screen = screen
 
     def begin(self, what: str) -> None:
-        """A line that is still open."""
+        """Write the line of a step in progress."""
         self._line(self._screen.glyphs.dot, Role.DIM, what, self._screen.glyphs.ellipsis)
 
     def done(self, what: str, seconds: float) -> None:
-        """The line, ticked off."""
+        """Complete the line with a tick and the time."""
         self._line(self._screen.glyphs.tick, Role.GOOD, what, f"{seconds:.1f}s")
         self._stream.write("\n")
         self._stream.flush()
 
     def failed(self, what: str) -> None:
-        """The line, crossed out."""
+        """Complete the line with a cross."""
         self._line(self._screen.glyphs.cross, Role.BAD, what, "")
         self._stream.write("\n")
         self._stream.flush()
 
     def _line(self, sign: str, role: Role, what: str, end: str) -> None:
-        room = min(_WIDTH, self._screen.width_or(_WIDTH) - 12)
-        text = cut(what, max(room, 8), self._screen.glyphs.ellipsis)
-        gap = " " * (max(room, 8) - columns(text))
+        width = min(_WIDTH, self._screen.width_or(_WIDTH) - 12)
+        text = cut(what, max(width, 8), self._screen.glyphs.ellipsis)
+        gap = " " * (max(width, 8) - columns(text))
         style = self._screen.style
         self._stream.write(f"\r{style.paint(sign, role)} {text}{gap}  {style.paint(f'{end:>5}', Role.DIM)}")
         self._stream.flush()
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """A cluster that answers, as far as people are told about it."""
+    """The cluster is ready; has the data of its ready message."""
 
     url: str
     kubeconfig: str
     context: str
     nodes: str
-    """What there is to run pods on."""
-    farewell: str
-    """What becomes of pods when it stops."""
+    """Line about the nodes."""
+    on_stop: str
+    """What happens to pods on exit."""
     before: tuple[str, ...] = ()
-    """What there is to say of the last run."""
+    """Lines about the previous run."""
     starter: tuple[str, ...] | None = None
-    """Kinds of starter objects that were made now; None where nobody asked for any."""
+    """Kinds of starter objects that were created; None without --starter."""
     has_queues: bool = True
-    """Whether there is a queue to send jobs to."""
+    """Whether a LocalQueue exists."""
     again: str = ""
-    """The command that starts it again."""
+    """Command that starts the cluster again."""
     shared: str = ""
-    """The kubeconfig of kubectl that has it too."""
+    """The kubeconfig of kubectl with the context."""
     is_current: bool = False
-    """Whether its context is the current one there."""
+    """Whether its context is the current one."""
     needs_context: bool = False
-    """Whether a command that names no context would go to another cluster."""
+    """Whether commands need --context to reach this cluster."""
     previous: str = ""
-    """The context that was current before."""
+    """The previous current context."""
     warnings: tuple[str, ...] = ()
     log: str = ""
-    """Where everything else is told; empty where it is not kept."""
+    """Path of the log file; empty if there is none."""
 
 
 class Began(msgspec.Struct, frozen=True, tag="began"):
-    """A step began."""
+    """A step started."""
 
     what: str
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
-    """A step is over."""
+    """A step completed."""
 
     what: str
     seconds: float
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """A step came to nothing."""
+    """A step failed."""
 
     what: str
 
 
-class Problem(msgspec.Struct, frozen=True, tag="problem"):
-    """There will be no cluster."""
+class StartFailed(msgspec.Struct, frozen=True, tag="problem"):
+    """The cluster did not start."""
 
     why: str
     exit_code: int
 
 
 class ProcessClaimed(msgspec.Struct, frozen=True, tag="claimed"):
-    """The process that starts."""
+    """The detached process has started."""
 
     pid: int
 
 
-Message = ProcessClaimed | Began | Done | Failed | Ready | Problem
+StartMessage = ProcessClaimed | Began | Done | Failed | Ready | StartFailed
 
 
 class PipedProgress:
-    """Told to another process, through a pipe."""
+    """Sends progress to another process through a pipe."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def begin(self, what: str) -> None:
-        """A step begins."""
-        self.tell(Began(what))
+        """A step started."""
+        self.send(Began(what))
 
     def done(self, what: str, seconds: float) -> None:
-        """It is over."""
-        self.tell(Done(what, seconds))
+        """The step completed."""
+        self.send(Done(what, seconds))
 
     def failed(self, what: str) -> None:
-        """It came to nothing."""
-        self.tell(Failed(what))
+        """The step failed."""
+        self.send(Failed(what))
 
-    def tell(self, message: Message) -> None:
-        """Pass it on; nobody may be listening any more."""
+    def send(self, message: StartMessage) -> None:
+        """Send a message; errors are ignored, the reader may have exited."""
         try:
             os.write(self._descriptor, msgspec.json.encode(message) + b"\n")
         except OSError:
             return
 
     def close(self) -> None:
-        """There is no more to tell."""
+        """Close the pipe."""
         os.close(self._descriptor)
 
 
-def pass_on(line: bytes, progress: ProgressReporter) -> Message:
-    """What the other process said; steps are told to those who want to know."""
-    message: Message = msgspec.json.decode(line, type=Message)
+def pass_on(line: bytes, progress: ProgressReporter) -> StartMessage:
+    """Decode a message of the other process; steps are reported."""
+    message: StartMessage = msgspec.json.decode(line, type=StartMessage)
     match message:
         case Began():
             progress.begin(message.what)

@@ -1,7 +1,7 @@
-"""Who runs a cluster, or ran it last.
+"""The lock and the run record of a local cluster.
 
-A lock that the kernel takes back, however the process ends, says whether it runs: no process id can be mistaken for
-another's after a crash or a reboot. The record beside it only says what is to be said about the run.
+A cluster runs if its file lock is held: the kernel releases it however the process ends, so that no process id is
+mistaken for another one's after a crash or a reboot. The record only describes the run.
 """
 
 import errno
@@ -25,36 +25,36 @@ from kohort.local.directories import DEFAULT_NAME, ClusterDirectory, cluster_dir
 _OWNER_ONLY: Final = 0o600
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _GLANCE_SECONDS: Final = 0.5
-"""For so long a lock may be held by somebody who only looks whether it is."""
+"""How long another process may hold the lock just to test it."""
 _PAUSE_SECONDS: Final = 0.02
 
 
 class ClusterState(StrEnum):
-    """How a cluster fares."""
+    """State of a local cluster."""
 
     STARTING = "Starting"
     RUNNING = "Running"
     STOPPED = "Stopped"
     CRASHED = "Crashed"
-    """Its process is gone without having said goodbye: killed, or the machine went down."""
+    """Its process was killed, or the machine rebooted."""
     UNUSED = "Unused"
 
 
 class PodsAfterStop(StrEnum):
-    """What becomes of running pods when the cluster stops."""
+    """What happens to running pods when the cluster stops."""
 
     LEFT = "left"
     ENDED = "ended"
     SIMULATED = "simulated"
-    """There is nothing to run on: their time goes by whether anybody looks or not."""
+    """Pods have no processes; their times are computed from the clock."""
 
 
 class CleanShutdown(msgspec.Struct, frozen=True, rename="camel"):
-    """A run that ended as it was asked to."""
+    """End of a run that was stopped."""
 
     at: datetime
     running_pods: int = 0
-    """How many pods ran then."""
+    """Number of pods running at that time."""
 
 
 class ClusterRun(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
@@ -64,7 +64,7 @@ class ClusterRun(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit
     since: datetime
     context: str = ""
     url: str = ""
-    """Empty until it answers."""
+    """Empty until the API is served."""
     kubeconfig: str = ""
     nodes: int = 0
     runtime: str = ""
@@ -73,9 +73,9 @@ class ClusterRun(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit
     """Whether the manager runs in it."""
     version: str = __version__
     boot: str = ""
-    """Which start of the machine it ran in; empty where that is not known."""
+    """Boot id of the machine; empty if unknown."""
     keeps: bool = True
-    """Whether its objects are there after it."""
+    """Whether its objects are kept after it stops."""
     kubectl_files: tuple[str, ...] = ()
     """The kubeconfig files of kubectl that may have its context."""
     ended: CleanShutdown | None = None
@@ -83,83 +83,83 @@ class ClusterRun(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit
 
 @dataclass(frozen=True, slots=True)
 class ClusterStatus:
-    """How a cluster fares, and its last run as far as it is known."""
+    """State of a cluster, and the record of its last run."""
 
     state: ClusterState
     run: ClusterRun | None = None
 
     @property
     def is_alive(self) -> bool:
-        """Whether a process has it."""
+        """Whether a process runs it."""
         return self.state in (ClusterState.STARTING, ClusterState.RUNNING)
 
 
 class AlreadyRunningError(ApiError):
-    """Somebody else has the cluster."""
+    """Another process runs the cluster."""
 
     exit_code = 1
 
 
 class ClusterLock:
-    """The right to run a cluster, from `take` to `release` or to the end of the process."""
+    """The lock of a cluster, held from `take` to `release` or to the end of the process."""
 
-    def __init__(self, place: ClusterDirectory, descriptor: int, before: ClusterRun | None = None) -> None:
-        self.place = place
+    def __init__(self, directory: ClusterDirectory, descriptor: int, before: ClusterRun | None = None) -> None:
+        self.directory = directory
         self.before = before
-        """The run before this one."""
+        """The previous run."""
         self._descriptor = descriptor
 
     @classmethod
-    def take(cls, place: ClusterDirectory) -> "ClusterLock":
-        """Have the cluster for this process; raises RunsAlreadyError with who has it, or a line about the folder."""
+    def take(cls, directory: ClusterDirectory) -> "ClusterLock":
+        """Lock the cluster; raises AlreadyRunningError, or an ApiError if the folder is unusable."""
         try:
-            place.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor = os.open(place.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
+            directory.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(directory.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
         except OSError as error:
-            raise unusable(place.folder, error) from None
+            raise unusable(directory.folder, error) from None
         if not _locked(descriptor):
             os.close(descriptor)
-            raise AlreadyRunningError(_who(place, last_run(place)))
-        claim = cls(place, descriptor, last_run(place))
+            raise AlreadyRunningError(_already_running(directory, last_run(directory)))
+        lock = cls(directory, descriptor, last_run(directory))
         try:
-            claim.write(ClusterRun(pid=os.getpid(), since=now(), context=place.context, boot=boot()))
+            lock.write(ClusterRun(pid=os.getpid(), since=now(), context=directory.context, boot=boot()))
         except OSError as error:
             os.close(descriptor)
-            raise unusable(place.folder, error) from None
-        return claim
+            raise unusable(directory.folder, error) from None
+        return lock
 
     def write(self, run: ClusterRun) -> None:
-        """Say what there is to say about the run; in the old file's own room where a full disk has none for another."""
+        """Write the record; overwrites the old file in place if the disk is full."""
         text = msgspec.json.format(msgspec.json.encode(run)) + b"\n"
         try:
-            write_private(self.place.record, text)
+            write_private(self.directory.record, text)
         except OSError as error:
-            if error.errno not in _FULL or not self.place.record.exists():
+            if error.errno not in _FULL or not self.directory.record.exists():
                 raise
-            with self.place.record.open("r+b") as file:
+            with self.directory.record.open("r+b") as file:
                 file.write(text)
                 file.truncate()
 
     def release(self) -> None:
-        """Let somebody else have it; a run that did not come so far as to say how it ended has ended now."""
-        run = last_run(self.place)
+        """Release the lock; records the end of the run if that was not done before."""
+        run = last_run(self.directory)
         if run is not None and run.ended is None:
             self.write(msgspec.structs.replace(run, ended=CleanShutdown(now())))
-        # The lock's file stays, so that two never lock different files.
+        # The lock file stays, so that two processes never lock different files.
         os.close(self._descriptor)
 
 
 def unusable(folder: Path, error: OSError) -> ApiError:
-    """What to say of a folder that a cluster can't be kept in."""
-    remedy = "make room" if error.errno in _FULL else "allow it"
+    """The error for a folder that cannot be used."""
+    remedy = "free disk space" if error.errno in _FULL else "grant access"
     return ApiError(
-        f"{folder}: can't keep a cluster there ({error.strerror}): "
+        f"cannot use {folder} as cluster directory: {error.strerror}: "
         f"{remedy}, or choose another folder with --data or KOHORT_DATA"
     )
 
 
 def _locked(descriptor: int) -> bool:
-    """Lock it, unless somebody holds it for longer than a glance takes."""
+    """Lock the file; False if another process holds the lock for longer than a test takes."""
     deadline = time.monotonic() + _GLANCE_SECONDS
     while True:
         try:
@@ -172,35 +172,35 @@ def _locked(descriptor: int) -> bool:
             return True
 
 
-def _who(place: ClusterDirectory, run: ClusterRun | None) -> str:
-    remedy = f"`{stop_command(place)}` stops it"
+def _already_running(directory: ClusterDirectory, run: ClusterRun | None) -> str:
+    remedy = f"stop it with `{stop_command(directory)}`"
     if run is None or run.ended is not None:
-        return f"cluster {place.name} is being started by another process: {remedy}"
+        return f"cluster {directory.name} is being started by another process: {remedy}"
     where = f" at {run.url}" if run.url else ", still starting"
     since = run.since.astimezone().isoformat(sep=" ", timespec="seconds")
-    return f"cluster {place.name} runs already{where}, process {run.pid}, since {since}: {remedy}"
+    return f"cluster {directory.name} is already running{where} (pid {run.pid}, since {since}): {remedy}"
 
 
-def stop_command(place: ClusterDirectory) -> str:
-    """What a person types to stop a cluster."""
-    return f"kohort down{_which(place)}"
+def stop_command(directory: ClusterDirectory) -> str:
+    """The command that stops a cluster."""
+    return f"kohort down{_which(directory)}"
 
 
-def start_command(place: ClusterDirectory) -> str:
-    """What a person types to start a cluster in the background."""
-    return f"kohort up -d{_which(place)}"
+def start_command(directory: ClusterDirectory) -> str:
+    """The command that starts a cluster in the background."""
+    return f"kohort up -d{_which(directory)}"
 
 
-def _which(place: ClusterDirectory) -> str:
-    if place.folder != cluster_directory(place.name).folder:
-        return f" --data {quote(str(place.folder))}"
-    return "" if place.name == DEFAULT_NAME else f" --name {place.name}"
+def _which(directory: ClusterDirectory) -> str:
+    if directory.folder != cluster_directory(directory.name).folder:
+        return f" --data {quote(str(directory.folder))}"
+    return "" if directory.name == DEFAULT_NAME else f" --name {directory.name}"
 
 
-def is_claimed(place: ClusterDirectory) -> bool:
-    """Whether a process has the cluster now."""
+def is_locked(directory: ClusterDirectory) -> bool:
+    """Whether a process holds the lock of the cluster."""
     try:
-        descriptor = os.open(place.lock, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(directory.lock, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:
@@ -212,53 +212,53 @@ def is_claimed(place: ClusterDirectory) -> bool:
     return False
 
 
-def last_run(place: ClusterDirectory) -> ClusterRun | None:
-    """What the record says; None where there is none that can be read."""
+def last_run(directory: ClusterDirectory) -> ClusterRun | None:
+    """The record of the current or last run; None if absent or unreadable."""
     try:
-        return msgspec.json.decode(place.record.read_bytes(), type=ClusterRun)
+        return msgspec.json.decode(directory.record.read_bytes(), type=ClusterRun)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def cluster_status(place: ClusterDirectory) -> ClusterStatus:
-    """How a cluster fares now."""
-    claimed, run = is_claimed(place), last_run(place)
-    if claimed:
+def cluster_status(directory: ClusterDirectory) -> ClusterStatus:
+    """The current status of a cluster."""
+    locked, run = is_locked(directory), last_run(directory)
+    if locked:
         is_ready = run is not None and run.ended is None and run.url
         return ClusterStatus(ClusterState.RUNNING if is_ready else ClusterState.STARTING, run)
     if run is None:
-        return ClusterStatus(ClusterState.STOPPED if place.is_used else ClusterState.UNUSED)
-    if run.ended is not None and not (run.keeps or place.has_store):
+        return ClusterStatus(ClusterState.STOPPED if directory.is_used else ClusterState.UNUSED)
+    if run.ended is not None and not (run.keeps or directory.has_store):
         return ClusterStatus(ClusterState.UNUSED)
     return ClusterStatus(ClusterState.STOPPED if run.ended is not None else ClusterState.CRASHED, run)
 
 
 def running_kubeconfigs() -> dict[str, Path]:
-    """The kubeconfigs of the clusters that answer now, by the clusters' names."""
-    found = {place: cluster_status(place) for place in cluster_directories()}
+    """The kubeconfigs of running clusters, by cluster name."""
+    found = {directory: cluster_status(directory) for directory in cluster_directories()}
     return {
-        place.name: Path(each.run.kubeconfig or place.kubeconfig)
-        for place, each in found.items()
+        directory.name: Path(each.run.kubeconfig or directory.kubeconfig)
+        for directory, each in found.items()
         if each.state is ClusterState.RUNNING and each.run is not None
     }
 
 
-def place_once_at(url: str) -> ClusterDirectory | None:
-    """The cluster that was reached there when it last ran, and does not run now."""
-    for place in cluster_directories():
-        found = cluster_status(place)
+def stopped_cluster_at(url: str) -> ClusterDirectory | None:
+    """The stopped cluster whose last run had this URL."""
+    for directory in cluster_directories():
+        found = cluster_status(directory)
         if found.run is not None and found.run.url == url and not found.is_alive:
-            return place
+            return directory
     return None
 
 
 def now() -> datetime:
-    """The time of day, as records have it."""
+    """The current time in the precision of records."""
     return datetime.now(UTC).replace(microsecond=0)
 
 
 def boot() -> str:
-    """Which start of the machine this is; empty where the kernel does not say."""
+    """Boot id of the machine; empty if unknown."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -266,10 +266,12 @@ def boot() -> str:
 
 
 def has_rebooted_since(run: ClusterRun) -> bool:
-    """Whether the machine went down after a run, and with it every process of that time."""
+    """Whether the machine rebooted after a run."""
     return bool(run.boot) and run.boot != boot()
 
 
-def used_places() -> list[ClusterDirectory]:
-    """Every cluster of which there is something to say."""
-    return [place for place in cluster_directories() if cluster_status(place).state is not ClusterState.UNUSED]
+def used_directories() -> list[ClusterDirectory]:
+    """All clusters except unused ones."""
+    return [
+        directory for directory in cluster_directories() if cluster_status(directory).state is not ClusterState.UNUSED
+    ]

@@ -1,7 +1,7 @@
-"""Admission of what `kohort install` or Kueue's manifests bring to a cluster whose manager is built in.
+"""Admission plugin for manifests of `kohort install` or Kueue on a cluster with a built-in manager.
 
-Definitions and webhook configurations apply over those that are there, and keep the addresses at which the built-in
-manager answers; the Deployment of a second manager, which would decide on the same queues, is refused.
+Definitions and webhook configurations apply over the existing ones and keep the addresses of the built-in manager;
+the Deployment of a second manager, which would manage the same queues, is rejected.
 """
 
 from typing import Any, Final
@@ -20,17 +20,15 @@ _UNCLAIMED: Final = (_DEFINITIONS, *_CONFIGURATIONS, "services")
 _NOTHING: Final[JsonObject] = {"f:metadata": {}}
 _GROUP: Final = "kueue.x-k8s.io"
 _MANAGERS: Final = ("kohort", "kueue")
-_REASON: Final = (
-    "this cluster has its manager built in (kohort up runs it), and a second manager would decide on the same queues"
-)
+_REASON: Final = "this cluster has a built-in manager (run by kohort up), and a second one would manage the same queues"
 
 
 class BuiltInManager(NoopPlugin):
-    """Keeps the webhooks of the built-in manager in place, and a second manager out."""
+    """Keeps the webhook addresses of the built-in manager, and rejects a second manager."""
 
     def __init__(self, user: str) -> None:
         self._user = user
-        """As whom the built-in manager writes: it alone may change where it is called."""
+        """User name of the built-in manager, which alone may change these addresses."""
 
     async def mutate(self, attributes: AdmissionAttributes) -> JsonObject | None:
         """The object with the addresses of the built-in manager."""
@@ -46,16 +44,16 @@ class BuiltInManager(NoopPlugin):
         return None
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse the Deployment of another manager."""
+        """Reject the Deployment of another manager."""
         found = attributes.object
         if found is not None and is_write_of(attributes, _DEPLOYMENTS, "CREATE", "UPDATE") and _is_manager(found):
             raise forbidden(attributes.about, _REASON)
 
 
 def _unclaimed(found: JsonObject) -> JsonObject | None:
-    """An object of the built-in manager that claims none of its fields: an apply over it meets no conflicts.
+    """An object of the built-in manager without owned fields, so that an apply has no conflicts.
 
-    The entries stay, since an object without any is taken to be owned by whoever wrote it before the first apply.
+    The managed fields entries stay: an object without any is owned by a manager "before-first-apply".
     """
     metadata = found.get("metadata") or {}
     entries = [{**each, "fieldsV1": _NOTHING} for each in metadata.get("managedFields") or ()]

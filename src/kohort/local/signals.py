@@ -1,4 +1,4 @@
-"""How a cluster is asked to stop, and what becomes of it when somebody has no patience."""
+"""Signals that stop a cluster; a second one ends the process at once."""
 
 import asyncio
 import os
@@ -11,25 +11,25 @@ from typing import Final
 LEFT_AT_ONCE: Final = 128 + signal.SIGINT
 
 
-def stop_asked() -> asyncio.Event:
-    """An event that Ctrl-C, SIGTERM and a closed terminal set; who asks a second time is not kept waiting."""
+def stop_on_signals() -> asyncio.Event:
+    """An event set by SIGINT, SIGTERM and SIGHUP; a second signal exits at once."""
     stopped = asyncio.Event()
 
-    def ask() -> None:
+    def stop() -> None:
         if stopped.is_set():
-            # Every write that was answered is on disk, and pods have processes of their own.
+            # Acknowledged writes are on disk, and pods are separate processes.
             os._exit(LEFT_AT_ONCE)
         stopped.set()
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, *_hangups()):
-        loop.add_signal_handler(number, ask)
+        loop.add_signal_handler(number, stop)
     return stopped
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Have every way to ask for a stop do what Ctrl-C does, until a loop listens: a start that is given up says so."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C until the event loop does, so that an aborted start is reported."""
     before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, *_hangups())}
     try:
         yield
@@ -39,7 +39,7 @@ def interruptible() -> Iterator[None]:
 
 
 def _hangups() -> tuple[signal.Signals, ...]:
-    """The signal of a closed terminal, unless somebody had it ignored, as nohup does."""
+    """SIGHUP, unless it is ignored, as with nohup."""
     return () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
 
 

@@ -1,6 +1,6 @@
-"""What a newcomer needs to queue a first job: one flavor, one ClusterQueue of the nodes' size, one LocalQueue.
+"""The objects of `--starter`: a ResourceFlavor, a ClusterQueue of the nodes' size and a LocalQueue.
 
-Made where it is missing and never touched again, so that whatever people make of it stays.
+Missing objects are created; existing ones are never changed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ _FIRST: Final = ("cpu", "memory")
 
 
 def total(offers: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """What all nodes offer together: cpu and memory first, then the rest by name."""
+    """The sum of the nodes' resources: cpu and memory first, then by name."""
     sums: dict[str, int] = {}
     for offer in offers:
         for resource, amount in offer.items():
@@ -29,7 +29,7 @@ def total(offers: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def starter_objects(offers: Iterable[Mapping[str, str]]) -> Iterator[tuple[Resource, Json]]:
-    """The three objects, in the order in which they are made."""
+    """The three objects in order of creation."""
     quota = total(offers)
     flavor = {"name": NAME, "resources": [{"name": each, "nominalQuota": amount} for each, amount in quota.items()]}
     spec = {
@@ -43,7 +43,7 @@ def starter_objects(offers: Iterable[Mapping[str, str]]) -> Iterator[tuple[Resou
 
 
 async def place_starter(client: Client, offers: Iterable[Mapping[str, str]]) -> list[str]:
-    """Make what is missing; gives the kinds that were made."""
+    """Create missing objects; returns the created kinds."""
     made = []
     for resource, wanted in starter_objects(offers):
         try:

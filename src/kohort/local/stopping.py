@@ -1,4 +1,4 @@
-"""Stopping a cluster of another process: asked first, given time, ended if need be; and what that means is said."""
+"""Stops a cluster of another process: SIGTERM, a grace period, then SIGKILL."""
 
 import os
 import signal
@@ -10,69 +10,72 @@ from pathlib import Path
 from typing import Final
 
 from kohort.local.directories import ClusterDirectory
-from kohort.local.runs import ClusterRun, PodsAfterStop, has_rebooted_since, is_claimed, last_run
+from kohort.local.runs import ClusterRun, PodsAfterStop, has_rebooted_since, is_locked, last_run
 
 GRACE_SECONDS: Final = 40.0
-"""A little more than a cluster gives itself to end."""
+"""Longer than the shutdown timeout of a cluster."""
 _LAST_SECONDS: Final = 5.0
 _PAUSE_SECONDS: Final = 0.05
+_PODS_LEFT: Final = "pods are left running and adopted at the next start"
 
 
 class StopResult(Enum):
-    """How it came to an end."""
+    """How a cluster was stopped."""
 
-    IDLE = "it did not run"
-    STOPPED = "it stopped as it was asked to"
-    KILLED = "it did not stop in time and was killed"
-    FOREIGN = "it runs as somebody else, who alone can stop it"
-    STUCK = "it could not even be killed"
+    IDLE = "not running"
+    STOPPED = "stopped"
+    KILLED = "did not stop in time and was killed"
+    FOREIGN = "process belongs to another user"
+    STUCK = "process could not be killed"
 
 
 @dataclass(frozen=True, slots=True)
 class StopOutcome:
-    """What became of a cluster that was to stop."""
+    """The result of stopping a cluster."""
 
-    place: ClusterDirectory
+    directory: ClusterDirectory
     how: StopResult
     run: ClusterRun | None = None
 
     @property
-    def is_well(self) -> bool:
-        """Whether it does not run, and nothing had to be forced."""
+    def is_clean(self) -> bool:
+        """Whether it is stopped, and was not killed."""
         return self.how in (StopResult.IDLE, StopResult.STOPPED)
 
 
-def stop(place: ClusterDirectory, waiting: Callable[[ClusterRun], None], grace: float = GRACE_SECONDS) -> StopOutcome:
-    """Stop the process that has a cluster; `waiting` is called once it was asked."""
-    run = _holder(place)
+def stop(
+    directory: ClusterDirectory, waiting: Callable[[ClusterRun], None], grace: float = GRACE_SECONDS
+) -> StopOutcome:
+    """Stop the process of a cluster; `waiting` is called after SIGTERM was sent."""
+    run = _holder(directory)
     if run is None:
-        return StopOutcome(place, StopResult.IDLE, last_run(place))
+        return StopOutcome(directory, StopResult.IDLE, last_run(directory))
     try:
         os.kill(run.pid, signal.SIGTERM)
         waiting(run)
-        if _is_gone(place, grace):
-            return StopOutcome(place, StopResult.STOPPED, last_run(place))
+        if _is_gone(directory, grace):
+            return StopOutcome(directory, StopResult.STOPPED, last_run(directory))
         os.kill(run.pid, signal.SIGKILL)
     except ProcessLookupError:
-        pass  # it ended by itself meanwhile
+        pass  # exited meanwhile
     except PermissionError:
-        return StopOutcome(place, StopResult.FOREIGN, run)
-    return StopOutcome(place, StopResult.KILLED if _is_gone(place, _LAST_SECONDS) else StopResult.STUCK, run)
+        return StopOutcome(directory, StopResult.FOREIGN, run)
+    return StopOutcome(directory, StopResult.KILLED if _is_gone(directory, _LAST_SECONDS) else StopResult.STUCK, run)
 
 
-def _holder(place: ClusterDirectory) -> ClusterRun | None:
-    """The run that has the cluster; its record is written an instant after its lock is taken."""
+def _holder(directory: ClusterDirectory) -> ClusterRun | None:
+    """The current run; its record is written shortly after the lock is taken."""
     deadline = time.monotonic() + _LAST_SECONDS
-    while is_claimed(place) and time.monotonic() < deadline:
-        run = last_run(place)
-        if run is not None and run.ended is None and has_open(run.pid, place.lock):
+    while is_locked(directory) and time.monotonic() < deadline:
+        run = last_run(directory)
+        if run is not None and run.ended is None and has_open(run.pid, directory.lock):
             return run
         time.sleep(_PAUSE_SECONDS)
     return None
 
 
 def has_open(pid: int, file: Path) -> bool:
-    """Whether a process has a file open, so that no other one is ended instead; believed where that can't be seen."""
+    """Whether a process has a file open, so that no other process is killed; True if that cannot be determined."""
     try:
         descriptors = list(Path(f"/proc/{pid}/fd").iterdir())
     except FileNotFoundError:
@@ -89,47 +92,43 @@ def _is_same(one: Path, other: Path) -> bool:
         return False
 
 
-def _is_gone(place: ClusterDirectory, seconds: float) -> bool:
+def _is_gone(directory: ClusterDirectory, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
-    while is_claimed(place):
+    while is_locked(directory):
         if time.monotonic() > deadline:
             return False
         time.sleep(_PAUSE_SECONDS)
     return True
 
 
-def pods_in_words(outcome: StopOutcome) -> str:
-    """What became of the pods of a cluster."""
+def pods_text(outcome: StopOutcome) -> str:
+    """The state of the pods of a stopped cluster."""
     run = outcome.run
     if run is None or outcome.how in (StopResult.FOREIGN, StopResult.STUCK):
         return ""
     if outcome.how is StopResult.KILLED or run.ended is None:
-        return "pods that ran go on, and the next start finds them" if run.pods is not PodsAfterStop.SIMULATED else ""
+        return _PODS_LEFT if run.pods is not PodsAfterStop.SIMULATED else ""
     return left_over(run.pods, run.ended.running_pods)
 
 
 def left_over(pods: PodsAfterStop, running: int) -> str:
-    """What became of so many pods that ran when their cluster stopped."""
+    """The state of pods that were running when their cluster stopped."""
     if pods is PodsAfterStop.SIMULATED:
-        return "its pods were simulated"
+        return "pods are simulated"
     if not running:
-        return "no pods were running"
-    many = f"{running} running pod" if running == 1 else f"{running} running pods"
-    if pods is PodsAfterStop.LEFT:
-        return (
-            f"{many} {'goes' if running == 1 else 'go'} on, and the next start finds {'it' if running == 1 else 'them'}"
-        )
-    return f"{many} {'was' if running == 1 else 'were'} ended"
+        return "no running pods"
+    many = f"{running} pod" if running == 1 else f"{running} pods"
+    return f"{many} left running" if pods is PodsAfterStop.LEFT else f"{many} terminated"
 
 
 def since_then(run: ClusterRun) -> str:
-    """What has become of the pods of a run that is over, as far as that can be known from outside."""
+    """The state of the pods of a past run, as far as known without a running cluster."""
     if run.pods is PodsAfterStop.SIMULATED:
-        return "its pods were simulated"
+        return "pods are simulated"
     if has_rebooted_since(run):
-        return "the machine was restarted since, so pods that ran are gone: the next start says so"
+        return "machine rebooted since, so running pods are lost"
     if not run.keeps:
-        return "pods that ran go on until its next start, which ends them"
+        return "pods are left running and terminated at the next start"
     if run.ended is None:
-        return "pods that ran go on, and the next start finds them"
+        return _PODS_LEFT
     return left_over(run.pods, run.ended.running_pods)

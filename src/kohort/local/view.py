@@ -1,4 +1,4 @@
-"""The view of a cluster in the foreground: its queues with what is used of them, who runs, who waits, what happened."""
+"""The live view of a cluster: usage of its queues, running and pending workloads, recent events."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,15 +9,15 @@ from typing import Final
 from kohort.api.amounts import readable_amount, to_amount
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
-from kohort.local.activity import ActivityEvent, QueueActivity, job_of, why_waiting
+from kohort.local.activity import ActivityEvent, QueueActivity, job_name, pending_reason
 from kohort.terminal.ages import age
 from kohort.terminal.bars import BarPart, bar
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, Text, columns, cut
 from kohort.terminal.tables import Column, Row, numbers, table
 
-_UNSEEN: Final = ("pods", "ephemeral-storage")
-"""Resources that hardly ever run short before others do."""
+_HIDDEN_RESOURCES: Final = ("pods", "ephemeral-storage")
+"""Resources that are rarely short."""
 _BAR: Final = 10
 _GAP: Final = "  "
 _USUAL_HEIGHT: Final = 24
@@ -26,7 +26,7 @@ _USUAL_WIDTH: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class ClusterInfo:
-    """What does not change while a cluster runs."""
+    """The static part of the view."""
 
     title: str
     where: str
@@ -34,8 +34,8 @@ class ClusterInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """What is used of one resource of a queue, in all its flavors."""
+class ResourceUse:
+    """Usage and nominal quota of one resource of a queue, over all flavors."""
 
     resource: str
     used: int
@@ -47,8 +47,8 @@ class Use:
         return f"{used}/{nominal}"
 
 
-def uses(queue: ClusterQueue) -> list[Use]:
-    """What a queue has and what of it is reserved, by resource: devices first, then in the order of its spec."""
+def uses(queue: ClusterQueue) -> list[ResourceUse]:
+    """Nominal quota and reservation of a queue by resource: devices first, then in the order of its spec."""
     nominal: dict[str, int] = {}
     for group in queue.spec.resource_groups:
         for flavor in group.flavors:
@@ -56,8 +56,8 @@ def uses(queue: ClusterQueue) -> list[Use]:
     used: dict[str, int] = {}
     for usage in queue.status.flavors_reservation:
         _add(used, {each.name: str(each.total or 0) for each in usage.resources})
-    names = sorted((name for name in nominal if name not in _UNSEEN), key=lambda name: "/" not in name)
-    return [Use(name, used.get(name, 0), nominal[name]) for name in names]
+    names = sorted((name for name in nominal if name not in _HIDDEN_RESOURCES), key=lambda name: "/" not in name)
+    return [ResourceUse(name, used.get(name, 0), nominal[name]) for name in names]
 
 
 def _add(sums: dict[str, int], amounts: Mapping[str, str]) -> None:
@@ -66,30 +66,30 @@ def _add(sums: dict[str, int], amounts: Mapping[str, str]) -> None:
 
 
 def draw(
-    scene: QueueActivity, queues: Sequence[ClusterQueue], facts: ClusterInfo, now: datetime, screen: Screen
+    activity: QueueActivity, queues: Sequence[ClusterQueue], cluster_info: ClusterInfo, now: datetime, screen: Screen
 ) -> list[str]:
-    """The whole picture, in the height of the screen."""
+    """The whole view, in the height of the screen."""
     height = screen.height or _USUAL_HEIGHT
     if screen.width is not None:
         # Terminals that erase the rest of a line take its last column along.
         screen = replace(screen, width=screen.width - 1)
-    head = [_spread(Text(facts.title, Role.TITLE), Text(facts.where, Role.DIM), screen), ""]
-    foot = ["", _fitted(Text(facts.footer, Role.DIM), screen)]
-    room = height - len(head) - len(foot)
+    head = [_spread(Text(cluster_info.title, Role.TITLE), Text(cluster_info.where, Role.DIM), screen), ""]
+    foot = ["", _fitted(Text(cluster_info.footer, Role.DIM), screen)]
+    space = height - len(head) - len(foot)
     sections = [
         _section("Queues", len(queues), _queues(queues, screen), screen),
-        _section("Running", len(scene.running), _jobs(scene.running.values(), now, screen), screen),
-        _section("Waiting", len(scene.pending), _waiting(scene.pending.values(), now, screen), screen),
-        _section("Lately", 0, _lately(scene.happened, screen), screen),
+        _section("Running", len(activity.running), _jobs(activity.running.values(), now, screen), screen),
+        _section("Pending", len(activity.pending), _waiting(activity.pending.values(), now, screen), screen),
+        _section("Recent events", 0, _recent(activity.events, screen), screen),
     ]
-    body = [line for section, share in zip(sections, shares(sections, room), strict=True) for line in section[:share]]
+    body = [line for section, share in zip(sections, shares(sections, space), strict=True) for line in section[:share]]
     return [*head, *body, *foot]
 
 
-def shares(sections: Sequence[Sequence[str]], room: int) -> list[int]:
-    """How many lines each gets: an equal part at least, and what others leave over, the first ones first."""
-    given = [min(len(section), max(room // len(sections), 0)) for section in sections]
-    left = room - sum(given)
+def shares(sections: Sequence[Sequence[str]], space: int) -> list[int]:
+    """The number of lines of each section: an equal share, and unused lines of others, first sections first."""
+    given = [min(len(section), max(space // len(sections), 0)) for section in sections]
+    left = space - sum(given)
     for index, section in enumerate(sections):
         more = min(len(section) - given[index], max(left, 0))
         given[index] += more
@@ -110,47 +110,47 @@ def _queues(queues: Sequence[ClusterQueue], screen: Screen) -> list[str]:
 
 
 def _queue(queue: ClusterQueue, width: int, screen: Screen) -> str:
-    """One line: the name, a bar for each resource that fits, and how many run and wait."""
+    """One line: name, a bar for each resource that fits, and workload counts."""
     name = cut(queue.metadata.name, width, screen.glyphs.ellipsis)
     status = queue.status
-    counts = f"{status.admitted_workloads or 0} run, {status.pending_workloads or 0} wait"
+    counts = f"{status.admitted_workloads or 0} running, {status.pending_workloads or 0} pending"
     line, taken = f"  {name}{' ' * (width - columns(name))}", width + 2
     stop = find(queue.status.conditions, "Active")
     if stop is not None and stop.status == "False":
         counts += f", {stop.reason}"
-    room = screen.width_or(_USUAL_WIDTH) - len(_GAP) - len(counts)
+    space = screen.width_or(_USUAL_WIDTH) - len(_GAP) - len(counts)
     for each in uses(queue):
         label, amount = each.resource.rpartition("/")[2], each.text()
         taken += len(_GAP) + len(label) + 1 + _BAR + 1 + len(amount)
-        if taken > room:
+        if taken > space:
             break
         line += f"{_GAP}{label} {_bar(each, screen)} {amount}"
     return f"{line}{_GAP}{screen.style.paint(counts, Role.DIM)}"
 
 
-def _bar(use: Use, screen: Screen) -> str:
+def _bar(use: ResourceUse, screen: Screen) -> str:
     within = min(use.used, use.nominal)
     parts = [BarPart(within, role=Role.GOOD), BarPart(use.used - within, role=Role.WARN)]
     return bar(parts, max(use.nominal, use.used), _BAR, screen)
 
 
 def _jobs(workloads: Iterable[Workload], now: datetime, screen: Screen) -> list[str]:
-    shown = [(job_of(each), each.spec.queue_name or "", _asked(each), _since(each, now)) for each in _some(workloads)]
-    given = [Column("JOB", min_width=12), Column("QUEUE", min_width=8), Column("HOLDS", min_width=10), numbers("FOR")]
+    shown = [(job_name(each), each.spec.queue_name or "", _usage(each), _since(each, now)) for each in _some(workloads)]
+    given = [Column("JOB", min_width=12), Column("QUEUE", min_width=8), Column("USAGE", min_width=10), numbers("AGE")]
     return _indented(given, shown, screen)
 
 
 def _waiting(workloads: Iterable[Workload], now: datetime, screen: Screen) -> list[str]:
     shown = [
-        (job_of(each), each.spec.queue_name or "", age(each.metadata.creation_timestamp, now), why_waiting(each))
+        (job_name(each), each.spec.queue_name or "", age(each.metadata.creation_timestamp, now), pending_reason(each))
         for each in _some(workloads)
     ]
-    given = [Column("JOB", min_width=12), Column("QUEUE", min_width=8), numbers("FOR"), Column("WHY", min_width=10)]
+    given = [Column("JOB", min_width=12), Column("QUEUE", min_width=8), numbers("AGE"), Column("REASON", min_width=10)]
     return _indented(given, shown, screen)
 
 
 def _some(workloads: Iterable[Workload]) -> list[Workload]:
-    """The first ones: no screen has room for more."""
+    """As many as a screen can show."""
     return list(islice(workloads, 50))
 
 
@@ -161,10 +161,10 @@ def _indented(given: Sequence[Column], rows: Sequence[Row], screen: Screen) -> l
     return [f"  {line}" for line in table(given, rows, narrow)[1:]]
 
 
-def _asked(workload: Workload) -> str:
+def _usage(workload: Workload) -> str:
     sums: dict[str, int] = {}
     for each in workload.status.admission.pod_set_assignments if workload.status.admission else ():
-        _add(sums, {name: str(amount) for name, amount in each.resource_usage.items() if name not in _UNSEEN})
+        _add(sums, {name: str(amount) for name, amount in each.resource_usage.items() if name not in _HIDDEN_RESOURCES})
     return ", ".join(f"{name.rpartition('/')[2]} {readable_amount(name, amount)}" for name, amount in sums.items())
 
 
@@ -173,8 +173,8 @@ def _since(workload: Workload, now: datetime) -> str:
     return age(admitted.last_transition_time if admitted else None, now)
 
 
-def _lately(happened: Iterable[ActivityEvent], screen: Screen) -> list[str]:
-    newest = list(happened)[::-1]
+def _recent(events: Iterable[ActivityEvent], screen: Screen) -> list[str]:
+    newest = list(events)[::-1]
     rows = [
         (f"{each.at.astimezone():%H:%M:%S}", Text(each.what, each.role), each.job, each.detail)
         for each in islice(newest, 50)
@@ -184,11 +184,11 @@ def _lately(happened: Iterable[ActivityEvent], screen: Screen) -> list[str]:
 
 
 def _spread(left: Text, right: Text, screen: Screen) -> str:
-    """One text at each side."""
+    """A line with one text at each side."""
     width = screen.width_or(_USUAL_WIDTH)
     kept = cut(left.text, width, screen.glyphs.ellipsis)
-    room = width - columns(kept) - len(_GAP)
-    other = cut(right.text, room, screen.glyphs.ellipsis) if room > 0 else ""
+    space = width - columns(kept) - len(_GAP)
+    other = cut(right.text, space, screen.glyphs.ellipsis) if space > 0 else ""
     gap = " " * max(width - columns(kept) - columns(other), 0)
     return screen.style.paint(kept, left.role) + gap + screen.style.paint(other, right.role)
 

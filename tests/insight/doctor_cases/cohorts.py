@@ -17,7 +17,7 @@ COHORTS = (
         "alone in its cohort",
         cluster_queue(cohortName="c"),
         about="ClusterQueue cq",
-        problem="can borrow nothing from cohort c: it is alone there",
+        problem="cannot borrow from cohort c: it is the only member",
         fix="set spec.cohortName: c in the other queues too",
     ),
     ill(
@@ -26,7 +26,7 @@ COHORTS = (
         cluster_queue(cohortName="c"),
         cluster_queue("other", quota(8, lendingLimit=0, borrowingLimit=4), cohortName="c"),
         about="ClusterQueue cq",
-        problem="can borrow nothing from cohort c: other lends nothing",
+        problem="cannot borrow from cohort c: other lends nothing (lendingLimit 0, or no quota)",
         fix="raise their lendingLimit",
     ),
     ill(
@@ -35,7 +35,7 @@ COHORTS = (
         cluster_queue(cohortName="c"),
         cluster_queue("other", quota(flavor="g", borrowingLimit=0), cohortName="c"),
         about="ClusterQueue cq",
-        problem="can borrow nothing from cohort c: other has quota in other flavors or resources only",
+        problem="cannot borrow from cohort c: other has quota in other flavors or resources only",
         fix="use the same flavors",
     ),
     ill(
@@ -44,7 +44,7 @@ COHORTS = (
         cluster_queue("cq", quota(8, borrowingLimit=0), cohortName="c"),
         cluster_queue("other", cohortName="c"),
         about="ClusterQueue cq",
-        problem="can borrow nothing from cohort c: borrowingLimit is 0 everywhere",
+        problem="cannot borrow from cohort c: borrowingLimit is 0 in all flavors",
         fix="raise borrowingLimit",
     ),
     well("never-borrows", "two that share", cluster_queue("a", cohortName="c"), cluster_queue("b", cohortName="c")),
@@ -57,8 +57,8 @@ COHORTS = (
         cohort("b", parentName="a"),
         cluster_queue(cohortName="a"),
         about="Cohort a",
-        problem="following spec.parentName from b on never ends",
-        fix="take spec.parentName out",
+        problem="spec.parentName: b is part of a cycle",
+        fix="remove spec.parentName from the Cohort that should be the root",
     ),
     well("cohort-cycle", "a tree", cohort("a", parentName="b"), cohort("b"), cluster_queue(cohortName="a")),
     ill(
@@ -66,7 +66,7 @@ COHORTS = (
         "quota without queues",
         cohort("c", quota()),
         about="Cohort c",
-        problem="has quota, and no ClusterQueue below it",
+        problem="has quota, but no ClusterQueue",
         fix="set spec.cohortName: c",
     ),
     well(
@@ -89,9 +89,9 @@ COHORTS = (
         cluster_queue("lender", cohortName="c", preemption={"reclaimWithinCohort": "Any"}),
         running(cpus=12),
         about="ClusterQueue cq",
-        problem="uses borrowed quota, and 1 of its workloads has run for more than 1h (the longest for 2h); lender may "
-        "take it back",
-        fix="write checkpoints",
+        problem="uses borrowed quota that lender can reclaim at any time; 1 workload has been running for more than "
+        "1h (longest: 2h)",
+        fix="use checkpoints",
     ),
     well(
         "long-runs-preemptible",
@@ -128,7 +128,7 @@ COHORTS = (
         cluster_queue(preemption={"withinClusterQueue": "LowerPriority"}),
         running(metadata=owned_by("StatefulSet", "notebook")),
         about="ClusterQueue cq",
-        problem="1 workload (StatefulSet default/notebook) may be evicted: withinClusterQueue is LowerPriority",
+        problem="1 workload (StatefulSet default/notebook) can be preempted: withinClusterQueue is LowerPriority",
         fix="move them to a queue outside the cohort",
     ),
     ill(
@@ -138,7 +138,7 @@ COHORTS = (
         cluster_queue("lender", cohortName="c", preemption={"reclaimWithinCohort": "LowerPriority"}),
         running(metadata=owned_by("StatefulSet", "notebook")),
         about="ClusterQueue cq",
-        problem="may be evicted: lender may reclaim what it borrows",
+        problem="1 workload (StatefulSet default/notebook) can be preempted: lender can reclaim what it borrows",
         fix="withinClusterQueue: Never",
     ),
     ill(
@@ -147,7 +147,7 @@ COHORTS = (
         cluster_queue(preemption={"withinClusterQueue": "LowerPriority"}),
         running(metadata=owned_by("Pod", "web-1"), restart_policy="Always"),
         about="ClusterQueue cq",
-        problem="1 workload (Pod default/web-1) may be evicted",
+        problem="1 workload (Pod default/web-1) can be preempted: withinClusterQueue is LowerPriority",
         fix="withinClusterQueue: Never",
     ),
     well(

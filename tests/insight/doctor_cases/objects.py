@@ -11,7 +11,7 @@ OBJECTS = (
         "a text where a list should be",
         {**cluster_queue(), "spec": {"resourceGroups": "all"}},
         about="ClusterQueue cq",
-        problem="can't be read: ",
+        problem="cannot be decoded: Expected `array`, got `str` - at `$.spec.resourceGroups`",
         fix="kubectl edit clusterqueue cq",
     ),
     well("unreadable-object", "all have their shape", cluster_queue()),

@@ -17,7 +17,7 @@ QUOTAS = (
         local_queue(),
         resource_quota(f"requests.{GPU}", "8"),
         about="ResourceQuota default/rq",
-        problem="lets pods request 8 nvidia.com/gpu, and the queues of the namespace have 16 of nominalQuota in cq",
+        problem="limits requests to 8 nvidia.com/gpu, but the queues of the namespace have 16 of nominalQuota in cq",
         fix="kubectl edit resourcequota rq -n default",
     ),
     ill(
@@ -28,8 +28,8 @@ QUOTAS = (
         local_queue("b"),
         resource_quota("cpu", "15"),
         about="ResourceQuota default/rq",
-        problem="lets pods request 15 cpu, and the queues of the namespace have 16 of nominalQuota in cq",
-        fix="leave cpu to the queues",
+        problem="limits requests to 15 cpu, but the queues of the namespace have 16 of nominalQuota in cq",
+        fix="remove cpu from spec.hard, or raise it: kubectl edit resourcequota rq -n default",
     ),
     well(
         "resource-quota-below-queue", "as much as the queue", cluster_queue(), local_queue(), resource_quota("cpu", "8")
@@ -56,8 +56,8 @@ QUOTAS = (
         local_queue(),
         resource_quota("cpu", "10"),
         about="ResourceQuota default/rq",
-        problem="lets pods request 10 cpu, and the queues of the namespace have up to 16, borrowing included, in cq",
-        fix="take it out of spec.hard",
+        problem="limits requests to 10 cpu, but the queues of the namespace have up to 16, borrowing included, in cq",
+        fix="remove cpu from spec.hard, or raise it: kubectl edit resourcequota rq -n default",
     ),
     well(
         "resource-quota-below-borrowing",

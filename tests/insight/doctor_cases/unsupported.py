@@ -35,8 +35,8 @@ UNSUPPORTED_REQUESTS = (
         job_set("b", {QUEUE: "lq"}),
         job_set("a", {QUEUE: "lq"}),
         about="Namespace default",
-        problem="2 JobSets name a queue: a, b; JobSet is not supported by this version of Kohort yet: no Workload",
-        fix="have Kueue manage this namespace",
+        problem="2 JobSets reference a queue: a, b; JobSet is not supported by this version of Kohort yet: no Workload",
+        fix="use Kueue to manage this namespace, or remove the queue name from each JobSet",
     ),
     well("framework-unsupported", "a JobSet without a queue", job_set()),
     well(
@@ -69,7 +69,7 @@ UNSUPPORTED_REQUESTS = (
         running(topology={"preferred": "rack"}),
         about="LocalQueue default/lq",
         problem="1 admitted workload requests a topology: w",
-        fix="take the topology out",
+        fix="remove the topology annotation from the pod templates, or use Kueue to manage the queue",
     ),
     well(
         "topology-ignored", "an indexed job, which only names its index label", running(topology={"podIndexLabel": "i"})
@@ -91,7 +91,7 @@ UNSUPPORTED_REQUESTS = (
         flavor(labels={"a": "b"}, topologyName="t"),
         about="ResourceFlavor f",
         problem="spec.topologyName: topology-aware scheduling is not supported by this version of Kohort yet",
-        fix="take spec.topologyName out",
+        fix="remove spec.topologyName, or use Kueue to manage the cluster",
     ),
     ill(
         "feature-unsupported",
@@ -99,7 +99,7 @@ UNSUPPORTED_REQUESTS = (
         topology("t"),
         about="Topology t",
         problem="topology-aware scheduling is not supported by this version of Kohort yet",
-        fix="delete it, or have Kueue manage the cluster",
+        fix="delete it, or use Kueue to manage the cluster",
     ),
     well("feature-unsupported", "a flavor without a topology", flavor()),
     ill(
@@ -108,7 +108,7 @@ UNSUPPORTED_REQUESTS = (
         admission_check("far", controller="kueue.x-k8s.io/multikueue"),
         cluster_queue(admissionChecksStrategy=checked_by("far")),
         about="AdmissionCheck far",
-        problem="MultiKueue is not supported by this version of Kohort yet; 1 ClusterQueue is inactive for it",
-        fix="take the check out of spec.admissionChecksStrategy",
+        problem="MultiKueue is not supported by this version of Kohort yet; 1 ClusterQueue is inactive because of it",
+        fix="remove the check from spec.admissionChecksStrategy of the queues, or use Kueue to manage them",
     ),
 )

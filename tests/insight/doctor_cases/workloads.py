@@ -16,7 +16,7 @@ WORKLOADS = (
         "put to rest three days ago",
         workload("a", active=False),
         about="LocalQueue default/lq",
-        problem="1 workload is inactive for more than 1d, the longest for 3d: a",
+        problem="1 workload is inactive for more than 1d (longest: 3d): a",
         fix="""kubectl patch workload a -n default --type merge -p '{"spec":{"active":true}}'""",
     ),
     well(
@@ -40,7 +40,7 @@ WORKLOADS = (
             },
         ),
         about="LocalQueue default/lq",
-        problem="1 workload is holding quota and waiting for ready for more than 1h: w",
+        problem="1 workload is waiting for ready with reserved quota for more than 1h: w",
         fix="kubectl describe workload w -n default",
     ),
     well("check-stuck", "admitted", running()),
@@ -51,8 +51,8 @@ WORKLOADS = (
         running(metadata=owned_by("Job", "j")),
         job(),
         about="Job default/j",
-        problem="was admitted 2h ago, holds its quota, and has no pods at all",
-        fix="look for FailedCreate",
+        problem="admitted 2h ago, has no pods",
+        fix="kubectl get events -n default: FailedCreate indicates a ResourceQuota",
     ),
     ill(
         "admitted-not-running",
@@ -60,7 +60,7 @@ WORKLOADS = (
         running(metadata=owned_by("Job", "j")),
         job(status={"active": 3}),
         about="Job default/j",
-        problem="was admitted 2h ago, holds its quota, and has 3 pods, none of them ready",
+        problem="admitted 2h ago, has 3 pods, none ready",
         fix="FailedScheduling",
     ),
     well(

@@ -1,4 +1,4 @@
-"""The connection flags of kubectl, which every command takes, before or behind its name (API-152)."""
+"""The connection flags of kubectl, before or after the command name (API-152)."""
 
 import os
 import tempfile
@@ -31,7 +31,7 @@ _MIXED = "kubectl-kueue"
 
 @dataclass(frozen=True, slots=True)
 class ConnectionFlags:
-    """Which server, as whom."""
+    """Server and credentials."""
 
     kubeconfig: Path | None = None
     context: str = ""
@@ -51,7 +51,7 @@ class ConnectionFlags:
     tls_server_name: str = ""
 
     def access(self) -> ClientConfig:
-        """The way there; raises an ApiError that says what to do."""
+        """The client configuration; raises an ApiError with the remedy."""
         try:
             found = self._mixed() if self.cluster or self.user else self._where().access()
         except ConfigError as error:
@@ -67,7 +67,7 @@ class ConnectionFlags:
 
     @asynccontextmanager
     async def client(self, access: ClientConfig) -> AsyncIterator[Client]:
-        """A client of the server, as patient as was said."""
+        """A client of the server with the request timeout."""
         seconds = seconds_of(self.request_timeout, "--request-timeout")
         async with running_client(access) as client:
             yield replace(client, timeout=float(seconds)) if seconds else client
@@ -76,7 +76,7 @@ class ConnectionFlags:
         return ClusterOptions(self.kubeconfig, self.context, self.namespace)
 
     def _mixed(self) -> ClientConfig:
-        """A cluster and a user that no context puts together: one more file does."""
+        """The configuration for --cluster and --user, by a temporary context that combines them."""
         paths = (self.kubeconfig,) if self.kubeconfig else default_kubeconfig_paths(os.environ)
         found = read_kubeconfig(paths)
         base = found.contexts.get(self.context or found.current)
@@ -98,7 +98,7 @@ class ConnectionFlags:
 
     def _credentials(self) -> StaticCredentials | None:
         if (self.client_certificate is None) is not (self.client_key is None):
-            raise ApiError("--client-certificate and --client-key go together: give both")
+            raise ApiError("--client-certificate and --client-key must be used together")
         if not self.token and self.client_certificate is None:
             return None
         return StaticCredentials(
@@ -111,29 +111,31 @@ class ConnectionFlags:
 
     def _impersonation(self) -> Impersonation | None:
         if not self.as_user and (self.as_groups or self.as_uid):
-            raise ApiError("--as-group and --as-uid need --as: name the user to be")
+            raise ApiError("--as-group and --as-uid require --as")
         return Impersonation(self.as_user, self.as_uid, self.as_groups) if self.as_user else None
 
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _OPTIONS = (
-    click.option("-n", "--namespace", default="", metavar="NAME", help="Namespace; the context's by default."),
-    click.option("--kubeconfig", type=_FILE, metavar="FILE", help="Which API server."),
-    click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
-    click.option("--cluster", default="", metavar="NAME", help="Cluster of the kubeconfig, instead of the context's."),
-    click.option("--user", default="", metavar="NAME", help="User of the kubeconfig, instead of the context's."),
+    click.option("-n", "--namespace", default="", metavar="NAME", help="Namespace to use (default: from the context)."),
+    click.option("--kubeconfig", type=_FILE, metavar="FILE", help="Path to the kubeconfig file (default: as kubectl)."),
+    click.option("--context", default="", metavar="NAME", help="Name of the kubeconfig context to use."),
+    click.option("--cluster", default="", metavar="NAME", help="Name of the kubeconfig cluster to use."),
+    click.option("--user", default="", metavar="NAME", help="Name of the kubeconfig user to use."),
     click.option("-s", "--server", default="", metavar="URL", help="Address of the API server."),
     click.option("--token", default="", metavar="TOKEN", help="Bearer token."),
     click.option("--as", "as_user", default="", metavar="USER", help="User to impersonate."),
     click.option("--as-uid", default="", metavar="UID", help="UID to impersonate."),
     click.option("--as-group", "as_groups", multiple=True, metavar="GROUP", help="Group to impersonate; repeatable."),
-    click.option("--request-timeout", default="0", metavar="TIME", help="Patience with one request; 0 for the usual."),
-    click.option("--insecure-skip-tls-verify", is_flag=True, help="Trust any server."),
-    click.option("--certificate-authority", type=_FILE, metavar="FILE", help="Who vouches for the server."),
-    click.option("--client-certificate", type=_FILE, metavar="FILE", help="Certificate to show."),
-    click.option("--client-key", type=_FILE, metavar="FILE", help="Its key."),
+    click.option("--request-timeout", default="0", metavar="TIME", help="Timeout of a single request (0: default)."),
+    click.option("--insecure-skip-tls-verify", is_flag=True, help="Skip verification of the server certificate."),
+    click.option(
+        "--certificate-authority", type=_FILE, metavar="FILE", help="Path to a CA certificate for the server."
+    ),
+    click.option("--client-certificate", type=_FILE, metavar="FILE", help="Path to a client certificate."),
+    click.option("--client-key", type=_FILE, metavar="FILE", help="Path to its private key."),
     click.option("--tls-server-name", default="", metavar="NAME", help="Name in the server's certificate."),
-    # kubectl has these too; there is no cache here, and answers are never compressed.
+    # Accepted for compatibility: there is no cache, and responses are never compressed.
     click.option("--cache-dir", expose_value=False, hidden=True),
     click.option("--disable-compression", is_flag=True, expose_value=False, hidden=True),
 )
@@ -154,7 +156,7 @@ def connection_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def _merged(context: click.Context, own: dict[str, Any]) -> ConnectionFlags:
-    """What stands behind the command goes before what stands in front of it."""
+    """Flags after the command name override those before it."""
     outer: dict[str, Any] = context.find_root().params if context.parent is not None else {}
-    said = {name for name in own if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    return ConnectionFlags(**{name: value if name in said else outer.get(name, value) for name, value in own.items()})
+    given = {name for name in own if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    return ConnectionFlags(**{name: value if name in given else outer.get(name, value) for name, value in own.items()})

@@ -29,7 +29,7 @@ Examples:
 LOCAL_QUEUE_EXAMPLES = """\b
 Examples:
   kubectl kueue create localqueue research --clusterqueue team-a
-  kubectl kueue create lq research -c team-a -i        # also where the ClusterQueue comes later
+  kubectl kueue create lq research -c team-a -i        # even if the ClusterQueue does not exist yet
 """
 FLAVOR_EXAMPLES = """\b
 Examples:
@@ -39,17 +39,17 @@ Examples:
 
 
 class CreateError(ApiError):
-    """What was asked for makes no object."""
+    """Invalid arguments."""
 
 
-create = verb("create", "Create queues and flavors.")
+create = verb("create", "Create queues and flavors")
 
 
 @create.command(epilog=CLUSTER_QUEUE_EXAMPLES)
 @click.argument("name")
 @click.option("--cohort", default="", metavar="NAME", help="Cohort to borrow from and lend to.")
 @click.option("--queuing-strategy", default="BestEffortFIFO", show_default=True, help="BestEffortFIFO or StrictFIFO.")
-@click.option("--namespace-selector", multiple=True, metavar="KEY=VALUE,…", help="Namespaces; all if not given.")
+@click.option("--namespace-selector", multiple=True, metavar="KEY=VALUE,…", help="Namespace selector (default: all).")
 @click.option("--reclaim-within-cohort", default="Never", show_default=True, help="Never, LowerPriority or Any.")
 @click.option(
     "--preemption-within-cluster-queue",
@@ -57,9 +57,9 @@ create = verb("create", "Create queues and flavors.")
     show_default=True,
     help="Never, LowerPriority or LowerOrNewerEqualPriority.",
 )
-@click.option("--nominal-quota", multiple=True, metavar="FLAVOR:RESOURCE=AMOUNT;…,…", help="Quota of its own.")
-@click.option("--borrowing-limit", multiple=True, metavar="FLAVOR:RESOURCE=AMOUNT;…,…", help="Most to borrow.")
-@click.option("--lending-limit", multiple=True, metavar="FLAVOR:RESOURCE=AMOUNT;…,…", help="Most to lend.")
+@click.option("--nominal-quota", multiple=True, metavar="FLAVOR:RESOURCE=AMOUNT;…,…", help="Nominal quota.")
+@click.option("--borrowing-limit", multiple=True, metavar="FLAVOR:RESOURCE=AMOUNT;…,…", help="Borrowing limit.")
+@click.option("--lending-limit", multiple=True, metavar="FLAVOR:RESOURCE=AMOUNT;…,…", help="Lending limit.")
 @print_options
 @dry_run_option
 @connection_options
@@ -107,20 +107,24 @@ def clusterqueue(
     required=True,
     metavar="NAME",
     shell_complete=names_of("cluster-queues"),
-    help="Its quota.",
+    help="ClusterQueue of the LocalQueue.",
 )
 @click.option(
-    "-i", "--ignore-unknown-cq", "is_careless", is_flag=True, help="Also where there is no such ClusterQueue."
+    "-i",
+    "--ignore-unknown-cq",
+    "ignores_unknown",
+    is_flag=True,
+    help="Create the LocalQueue even if the ClusterQueue does not exist.",
 )
 @print_options
 @dry_run_option
 @connection_options
 def localqueue(
-    *, name: str, target: str, is_careless: bool, printer: Printer, dry_run: DryRun, connection: ConnectionFlags
+    *, name: str, target: str, ignores_unknown: bool, printer: Printer, dry_run: DryRun, connection: ConnectionFlags
 ) -> None:
     """Create a LocalQueue."""
     made = {"metadata": {"name": name}, "spec": {"clusterQueue": target}}
-    wanted = "" if is_careless else target
+    wanted = "" if ignores_unknown else target
     running(_create(LocalQueue.info.resource, made, printer, dry_run, connection, wanted))
 
 
@@ -128,7 +132,7 @@ def localqueue(
 @click.argument("name")
 @click.option("--node-labels", multiple=True, metavar="KEY=VALUE,…", help="Labels of its nodes.")
 @click.option("--node-taints", multiple=True, metavar="KEY[=VALUE]:EFFECT,…", help="Taints that pods must tolerate.")
-@click.option("--tolerations", multiple=True, metavar="KEY[=VALUE][:EFFECT],…", help="What its pods tolerate.")
+@click.option("--tolerations", multiple=True, metavar="KEY[=VALUE][:EFFECT],…", help="Tolerations added to its pods.")
 @print_options
 @dry_run_option
 @connection_options
@@ -161,7 +165,7 @@ async def _create(
     connection: ConnectionFlags,
     needed: str = "",
 ) -> None:
-    """Create and print; `needed` names a ClusterQueue that must be there."""
+    """Create and print an object; `needed` is a ClusterQueue that must exist."""
     made = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
     if resource.namespaced or needed or dry_run is not DryRun.CLIENT:
         made = await _created(resource, made, dry_run, connection, needed)
@@ -194,7 +198,7 @@ def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         problem = check_qualified_name(key) or check_label_value(value)
         if not equals or problem:
-            raise CreateError(f"{option} {text!r}: {problem or 'write KEY=VALUE'}")
+            raise CreateError(f"{option} {text!r}: {problem or 'use KEY=VALUE'}")
         found[key] = value
     return found
 
@@ -205,9 +209,9 @@ def taints(texts: Iterable[str]) -> list[JsonObject]:
     for text in texts:
         key, value, effect = _parted("--node-taints", text)
         if not key or not effect:
-            raise CreateError(f"--node-taints {text!r}: write KEY=VALUE:EFFECT")
+            raise CreateError(f"--node-taints {text!r}: use KEY=VALUE:EFFECT")
         if (key, effect) in found:
-            raise CreateError(f"--node-taints: {key}:{effect} is there twice: leave one out")
+            raise CreateError(f"--node-taints: duplicate {key}:{effect}")
         found[key, effect] = {"key": key, **({"value": value} if value else {}), "effect": effect}
     return list(found.values())
 
@@ -224,12 +228,12 @@ def toleration(text: str) -> JsonObject:
 
 
 def _parted(option: str, text: str) -> tuple[str, str, str]:
-    """Key, value and effect, each as far as it is there."""
+    """Key, value and effect; empty if absent."""
     front, colon, effect = text.partition(":")
     key, _, value = front.partition("=")
     problem = (check_qualified_name(key) if key else None) or check_label_value(value)
     if problem:
         raise CreateError(f"{option} {text!r}: {problem}")
     if (colon and effect not in TAINT_EFFECTS) or not (key or effect):
-        raise CreateError(f"{option} {text!r}: the effect is one of {', '.join(TAINT_EFFECTS)}")
+        raise CreateError(f"{option} {text!r}: the effect must be one of {', '.join(TAINT_EFFECTS)}")
     return key, value, effect

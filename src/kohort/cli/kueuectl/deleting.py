@@ -1,4 +1,4 @@
-"""`delete workload`: deletes the jobs behind Workloads, after a question; a Workload itself where nobody owns it."""
+"""`delete workload`: deletes Workloads with their jobs, after a confirmation."""
 
 from dataclasses import dataclass
 
@@ -37,12 +37,12 @@ class OwnerToDelete:
 
 @dataclass(frozen=True, slots=True)
 class DeleteArguments:
-    """What is to be deleted, and how."""
+    """Arguments of `delete workload`."""
 
     names: tuple[str, ...]
-    """None for all."""
+    """Empty for all."""
     is_everywhere: bool
-    is_sure: bool
+    is_confirmed: bool
     dry_run: DryRun
 
 
@@ -51,8 +51,8 @@ Plan = list[tuple[Workload, list[OwnerToDelete]]]
 
 @click.command(epilog=EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[NAME]…", shell_complete=names_of("workloads"))
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--all", "is_all", is_flag=True, help="All Workloads of the namespace.")
+@click.option("-y", "--yes", is_flag=True, help="Skip the confirmation prompt.")
+@click.option("--all", "is_all", is_flag=True, help="Select all Workloads in the namespace.")
 @all_namespaces_option
 @dry_run_option
 @connection_options
@@ -65,27 +65,27 @@ def workload(
     dry_run: DryRun,
     connection: ConnectionFlags,
 ) -> None:
-    """Delete Workloads, and the jobs that they stand for."""
+    """Delete Workloads and their jobs."""
     if not names and not is_all:
-        raise click.UsageError("give names, or --all")
+        raise click.UsageError("specify names or --all")
     if names and is_all:
-        raise click.UsageError("give names or --all, not both")
+        raise click.UsageError("names and --all are mutually exclusive")
     if names and all_namespaces:
-        raise click.UsageError("a name is of one namespace: leave -A out, or give --all")
+        raise click.UsageError("-A cannot be combined with names: use --all")
     running(_delete(DeleteArguments(names, all_namespaces, yes or dry_run is not DryRun.NONE, dry_run), connection))
 
 
-async def _delete(wish: DeleteArguments, connection: ConnectionFlags) -> None:
+async def _delete(arguments: DeleteArguments, connection: ConnectionFlags) -> None:
     access = connection.access()
     async with connection.client(access) as client:
-        namespace = "" if wish.is_everywhere else access.namespace
-        found = await _named(client, namespace, wish.names) if wish.names else await _all(client, namespace)
+        namespace = "" if arguments.is_everywhere else access.namespace
+        found = await _named(client, namespace, arguments.names) if arguments.names else await _all(client, namespace)
         plan = [(each, await _owners(client, each)) for each in found]
-        if not wish.is_sure and any(owners for _, owners in plan) and not _is_wanted(plan):
+        if not arguments.is_confirmed and any(owners for _, owners in plan) and not _confirm(plan):
             click.echo("Deletion is canceled")
             return
         for each, owners in plan:
-            await _carry_out(client, each, owners, wish.dry_run)
+            await _delete_with_owners(client, each, owners, arguments.dry_run)
 
 
 async def _all(client: Client, namespace: str) -> list[Workload]:
@@ -93,7 +93,7 @@ async def _all(client: Client, namespace: str) -> list[Workload]:
 
 
 async def _named(client: Client, namespace: str, names: tuple[str, ...]) -> list[Workload]:
-    """Those that are there; the others are told of."""
+    """The existing Workloads; missing ones are reported."""
     found = list[Workload]()
     for name in names:
         try:
@@ -111,7 +111,7 @@ async def _owners(client: Client, workload: Workload) -> list[OwnerToDelete]:
     return [OwnerToDelete(await mapping.resource(each.api_version, each.kind), each.name) for each in references]
 
 
-def _is_wanted(plan: Plan) -> bool:
+def _confirm(plan: Plan) -> bool:
     click.echo("This operation will also delete:")
     for each, owners in plan:
         if owners:
@@ -121,7 +121,7 @@ def _is_wanted(plan: Plan) -> bool:
     return answer.strip().lower() == "y"
 
 
-async def _carry_out(client: Client, workload: Workload, owners: list[OwnerToDelete], dry_run: DryRun) -> None:
+async def _delete_with_owners(client: Client, workload: Workload, owners: list[OwnerToDelete], dry_run: DryRun) -> None:
     namespace, name = workload.metadata.namespace, workload.metadata.name
     if not owners:
         await _delete_one(client, Workload.info.resource, (namespace, name), dry_run)
@@ -135,7 +135,7 @@ async def _delete_one(client: Client, resource: Resource, key: tuple[str, str], 
     if dry_run is DryRun.CLIENT:
         return
     try:
-        # Without this, a Job of batch/v1 would leave its pods behind.
+        # Without Background, a batch/v1 Job would orphan its pods.
         await client.of(resource).delete(key, DeletionOptions("Background", dry_run=dry_run is DryRun.SERVER))
     except StatusError as error:
         if not error.is_not_found:

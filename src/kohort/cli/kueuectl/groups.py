@@ -1,4 +1,4 @@
-"""Groups of commands whose names have aliases, as kubectl's kinds do."""
+"""Command groups of a verb, with kinds by any of their names."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -23,17 +23,25 @@ ALIASES: Final[Mapping[str, str]] = {
 }
 
 
+_MAX_SUMMARY: Final = 80
+
+
 class KindGroup(click.Group):
-    """A verb, and the kinds that it takes."""
+    """A verb with a command for each kind."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command; its summary in lists has no period."""
+        cmd.short_help = cmd.get_short_help_str(_MAX_SUMMARY).removesuffix(".")
+        super().add_command(cmd, name)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a kind, by any of its names."""
+        """The command of a kind, by name or alias."""
         return super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command meant; a name that is none gets the one most like it."""
+        """Resolve the command; the error for an unknown name suggests a similar one."""
         name = args[0] if args else ""
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             meant = nearest(name, self.list_commands(ctx))
@@ -41,6 +49,11 @@ class KindGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def example(line: str) -> str:
+    """The epilog of a command with one example."""
+    return f"\b\nExamples:\n  kubectl kueue {line}\n"
+
+
 def verb(name: str, summary: str) -> KindGroup:
-    """The group of one verb, without its kinds."""
+    """An empty group of a verb."""
     return KindGroup(name, help=summary, short_help=summary)

@@ -1,4 +1,4 @@
-"""Templates of `-o jsonpath=…`: text, `{.a.path}`, `{"literals"}` and `{range …}…{end}`, as kubectl prints them."""
+"""Templates of `-o jsonpath=…`, as in kubectl: text, `{.a.path}`, `{"literals"}` and `{range …}…{end}`."""
 
 import json
 import re
@@ -12,11 +12,11 @@ _PIECE = re.compile(r"""\{((?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^}"'])*)\}"""
 
 
 class TemplateError(ApiError):
-    """The template can't be read."""
+    """An invalid template."""
 
 
 class _Range:
-    """A part that is printed for each value that a path finds."""
+    """A part that is printed for each value of a path."""
 
     def __init__(self, path: JsonPath) -> None:
         self.path = path
@@ -32,21 +32,21 @@ class JsonPathText:
         self._read()
 
     def values(self, document: Json) -> list[Json]:
-        """What the paths of the template find, in order."""
+        """The values of the template's paths, in order."""
         return [value for part in self._whole.body if isinstance(part, JsonPath) for value in part.find(document)]
 
     def __call__(self, document: Json) -> str:
-        """The template with what its paths find."""
+        """Render the template."""
         return "".join(_printed(self._whole, document))
 
     def _read(self) -> None:
-        open_ranges, place = [self._whole], 0
+        open_ranges, end = [self._whole], 0
         for piece in _PIECE.finditer(self._template):
-            open_ranges[-1].body.append(self._template[place : piece.start()])
+            open_ranges[-1].body.append(self._template[end : piece.start()])
             self._take(piece[1].strip(), open_ranges)
-            place = piece.end()
-        open_ranges[-1].body.append(self._template[place:])
-        if len(open_ranges) > 1 or "{" in self._template[place:]:
+            end = piece.end()
+        open_ranges[-1].body.append(self._template[end:])
+        if len(open_ranges) > 1 or "{" in self._template[end:]:
             raise TemplateError(f"jsonpath {self._template!r}: close every brace, and every range with {{end}}")
 
     def _take(self, inner: str, open_ranges: list[_Range]) -> None:
@@ -69,7 +69,9 @@ def _literal(text: str) -> str:
     try:
         return str(json.loads(f'"{inner}"'))
     except ValueError:
-        raise TemplateError(f"jsonpath: {text} is no text: quote it, and write \\n and \\t for line and tab") from None
+        raise TemplateError(
+            f"jsonpath: invalid literal {text}: quote it, and use \\n and \\t for newline and tab"
+        ) from None
 
 
 def _printed(part: _Range, document: Json) -> Iterator[str]:
@@ -84,5 +86,5 @@ def _printed(part: _Range, document: Json) -> Iterator[str]:
 
 
 def shown(value: Json) -> str:
-    """A value as kubectl prints it: texts bare, everything else as JSON."""
+    """A value as kubectl prints it: strings bare, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)

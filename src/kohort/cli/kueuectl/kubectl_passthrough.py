@@ -1,4 +1,4 @@
-"""`get`, `edit`, `describe`, `patch` and `delete` of Kueue's kinds: done by kubectl, with the same words."""
+"""`get`, `edit`, `describe`, `patch` and `delete` of Kueue's kinds: runs kubectl with the same arguments."""
 
 import os
 import sys
@@ -14,13 +14,13 @@ from kohort.cli.kueuectl.groups import verb
 
 KINDS: Final = ("clusterqueue", "localqueue", "resourceflavor", "workload")
 VERBS: Final = {
-    "get": "Get objects, by kubectl.",
-    "edit": "Edit an object, by kubectl.",
-    "describe": "Describe an object, by kubectl.",
-    "patch": "Patch an object, by kubectl.",
-    "delete": "Delete objects, by kubectl; Workloads with their jobs.",
+    "get": "Display resources (runs kubectl)",
+    "edit": "Edit a resource (runs kubectl)",
+    "describe": "Describe a resource (runs kubectl)",
+    "patch": "Patch a resource (runs kubectl)",
+    "delete": "Delete resources (runs kubectl); Workloads with their jobs",
 }
-AS_THEY_ARE: Final = {"ignore_unknown_options": True, "help_option_names": []}
+UNPARSED: Final = {"ignore_unknown_options": True, "help_option_names": []}
 
 
 def verbs() -> list[click.Group]:
@@ -32,22 +32,22 @@ def _group(name: str, summary: str) -> click.Group:
     group = verb(name, summary)
     for kind in KINDS:
         is_own = (name, kind) == ("delete", "workload")
-        group.add_command(delete_workload if is_own else _passed_on(kind))
+        group.add_command(delete_workload if is_own else _passthrough(kind))
     return group
 
 
-def _passed_on(kind: str) -> click.Command:
+def _passthrough(kind: str) -> click.Command:
     arguments = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)
     return click.Command(
-        kind, params=[arguments], callback=_to_kubectl, context_settings=AS_THEY_ARE, help=f"{kind}, by kubectl."
+        kind, params=[arguments], callback=_to_kubectl, context_settings=UNPARSED, help=f"Run kubectl for kind {kind}"
     )
 
 
 def _to_kubectl(words: Sequence[str]) -> NoReturn:
-    """Become kubectl, with the very words of this command."""
+    """Replace this process by kubectl with the same arguments."""
     del words
     program = which("kubectl")
     if program is None:
-        raise ApiError("this command is kubectl's, which is not installed: put it on your PATH")
+        raise ApiError("kubectl not found: install it, or add it to PATH")
     sys.stdout.flush()
     os.execv(program, ["kubectl", *sys.argv[1:]])  # noqa: S606

@@ -1,4 +1,4 @@
-"""`list workload`: with the job behind each Workload, its status, its position and how long it ran."""
+"""`list workload`: Workloads with their jobs, status, position and execution time."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,15 @@ from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import LocalQueue, Workload
 from kohort.api.meta import ObjectKey
 from kohort.cli.kueuectl.connection import ConnectionFlags, connection_options
-from kohort.cli.kueuectl.listing import ListPrinter, Selection, all_of, page_limit, say_nothing_found, selection_options
+from kohort.cli.kueuectl.groups import example
+from kohort.cli.kueuectl.listing import (
+    ListPrinter,
+    Selection,
+    all_of,
+    page_limit,
+    print_nothing_found,
+    selection_options,
+)
 from kohort.cli.kueuectl.printing import Printer, print_options
 from kohort.cli.kueuectl.types import TypedName
 from kohort.cli.name_completion import names_of
@@ -25,7 +33,7 @@ from kohort.kube.client import Client
 from kohort.kube.options import ListScope
 from kohort.terminal.ages import age, duration
 
-LONGEST_TYPE: Final = 20
+MAX_TYPE: Final = 20
 STATUSES: Final = ("all", "pending", "quotareserved", "admitted", "finished")
 COLUMNS: Final = (
     "NAME",
@@ -42,14 +50,14 @@ COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which Workloads, beyond what the server selects."""
+    """Client-side filters of Workloads."""
 
     cluster_queue: str = ""
     local_queue: str = ""
     statuses: frozenset[str] = frozenset()
 
     def __call__(self, workload: Workload) -> bool:
-        """Whether a Workload is one of them."""
+        """Whether a Workload matches."""
         admission = workload.status.admission
         return (
             self.local_queue in ("", workload.spec.queue_name)
@@ -59,7 +67,7 @@ class Filters:
 
 
 def status_of(workload: Workload) -> str:
-    """How far a Workload has come (API-92), as the list shows it."""
+    """The status of a Workload (API-92) as shown in the list."""
     if is_finished(workload):
         return "FINISHED"
     if is_admitted(workload):
@@ -70,21 +78,26 @@ def status_of(workload: Workload) -> str:
 def _statuses(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> frozenset[str]:
     found = frozenset(each.lower() for each in given)
     if unknown := found - set(STATUSES):
-        raise click.BadParameter(f"{', '.join(sorted(unknown))}: one of {', '.join(STATUSES)}")
+        raise click.BadParameter(f"{', '.join(sorted(unknown))}: must be one of {', '.join(STATUSES)}")
     return found
 
 
-@click.command()
+@click.command(epilog=example("list workload --status pending -q team-a"))
 @click.option(
     "-c",
     "--clusterqueue",
     default="",
     metavar="NAME",
     shell_complete=names_of("cluster-queues"),
-    help="Only those admitted by it.",
+    help="Only Workloads admitted by this ClusterQueue.",
 )
 @click.option(
-    "-q", "--localqueue", default="", metavar="NAME", shell_complete=names_of("queues"), help="Only those of it."
+    "-q",
+    "--localqueue",
+    default="",
+    metavar="NAME",
+    shell_complete=names_of("queues"),
+    help="Only Workloads of this LocalQueue.",
 )
 @click.option(
     "--status",
@@ -92,9 +105,9 @@ def _statuses(_context: click.Context, _parameter: click.Parameter, given: tuple
     multiple=True,
     callback=_statuses,
     metavar="STATUS",
-    help=f"{', '.join(STATUSES)}; repeatable.",
+    help=f"Only Workloads with this status ({', '.join(STATUSES)}); repeatable.",
 )
-@click.option("--for", "whose", default="", metavar="TYPE[.GROUP]/NAME", help="Only those of this job.")
+@click.option("--for", "whose", default="", metavar="TYPE[.GROUP]/NAME", help="Only Workloads of this job.")
 @all_namespaces_option
 @selection_options
 @print_options
@@ -119,21 +132,21 @@ async def _list(
     filters: Filters, whose: TypedName | None, selection: Selection, printer: Printer, connection: ConnectionFlags
 ) -> None:
     access, limit = connection.access(), page_limit()
-    namespace = selection.place(access)
+    namespace = selection.namespace(access)
     async with connection.client(access) as client:
         everything = await _selected(client, Finder(client, access.namespace), namespace, whose, selection, limit)
         if everything is None:
-            say_nothing_found(namespace)
+            print_nothing_found(namespace)
             return
         found = [each for each in everything if filters(each)]
-        rows = [] if printer.is_asked_for else await _rows(client, found)
+        rows = [] if printer.has_format else await _rows(client, found)
     ListPrinter(Workload.info.resource, namespace, COLUMNS, printer, selection.is_everywhere).print(found, rows)
 
 
 async def _selected(
     client: Client, finder: Finder, namespace: str, whose: TypedName | None, selection: Selection, limit: int
 ) -> list[Workload] | None:
-    """Workloads as the server selects them; of a job by their label, else by their owners; None without the job."""
+    """Workloads selected by the server; those of a job by label, else by owner; None if the job does not exist."""
     if whose is None:
         return await all_of(client, Workload, selection.scope(namespace), limit)
     job = await finder.object(await whose.resource(client), whose.name)
@@ -183,7 +196,7 @@ def _unique(texts: Iterable[str]) -> list[str]:
 def _type(api_version: str, kind: str) -> str:
     group = api_version.rpartition("/")[0]
     text = f"{kind.lower()}.{group}" if group else kind.lower()
-    return text if len(text) <= LONGEST_TYPE else f"{text[:LONGEST_TYPE]}..."
+    return text if len(text) <= MAX_TYPE else f"{text[:MAX_TYPE]}..."
 
 
 def _ran(workload: Workload, now: datetime) -> str:
@@ -196,7 +209,7 @@ def _ran(workload: Workload, now: datetime) -> str:
 
 
 async def _cluster_queues(client: Client, found: Sequence[Workload]) -> dict[ObjectKey, str]:
-    """The ClusterQueues of LocalQueues in which something waits."""
+    """The ClusterQueues of LocalQueues with pending Workloads."""
     spaces = {each.metadata.namespace for each in found if each.status.admission is None}
     queues = [queue for space in sorted(spaces) for queue in await _local_queues(client, space)]
     return {ObjectKey(each.metadata.namespace, each.metadata.name): each.spec.cluster_queue or "" for each in queues}
@@ -207,7 +220,7 @@ async def _local_queues(client: Client, namespace: str) -> list[LocalQueue]:
 
 
 async def _positions(client: Client, found: Sequence[Workload]) -> dict[ObjectKey, int]:
-    """Positions of what waits, by the visibility API; none where that is not served."""
+    """Positions of pending Workloads; empty if the visibility API is not served."""
     waiting = {
         (each.metadata.namespace, each.spec.queue_name or "")
         for each in found

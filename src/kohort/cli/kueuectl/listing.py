@@ -1,4 +1,4 @@
-"""What lists have in common: their flags, pages of a hundred, tables as kubectl prints them, and words for nothing."""
+"""Shared parts of lists: flags, paging, tables as in kubectl, and the message for empty lists."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -23,21 +23,21 @@ R = TypeVar("R")
 K = TypeVar("K", bound=CustomObject)
 
 LIMIT_VARIABLE: Final = "KUEUECTL_LIST_REQUEST_LIMIT"
-USUAL_LIMIT: Final = 100
-_NO_EDGE: Final = Screen()
-"""Tables are never cut here: scripts read them."""
+DEFAULT_LIMIT: Final = 100
+_UNLIMITED: Final = Screen()
+"""Tables are never truncated: scripts read them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects, as the server selects them."""
+    """Server-side selection of objects."""
 
     labels: str = ""
     fields: str = ""
     is_everywhere: bool = False
 
-    def place(self, access: ClientConfig) -> str:
-        """The namespace to look in; empty for all."""
+    def namespace(self, access: ClientConfig) -> str:
+        """The namespace; empty for all."""
         return "" if self.is_everywhere else access.namespace
 
     def scope(self, namespace: str, more: ListScope = EVERYTHING) -> ListScope:
@@ -47,52 +47,48 @@ class Selection:
 
 
 def selection_options(command: Callable[..., R]) -> Callable[..., R]:
-    """-l and --field-selector, and -A where there is one, as the parameter `selection`."""
+    """-l and --field-selector, and -A if present, as the parameter `selection`."""
 
     @wraps(command)
     def called(*args: Any, selector: str, field_selector: str, **rest: Any) -> R:
         is_everywhere = rest.pop("all_namespaces", False)
         return command(*args, selection=Selection(selector, field_selector, is_everywhere), **rest)
 
-    decorated = click.option("--field-selector", default="", metavar="FIELD=VALUE,…", help="Only these, by fields.")(
-        called
-    )
-    return click.option("-l", "--selector", default="", metavar="LABEL=VALUE,…", help="Only these, by labels.")(
-        decorated
-    )
+    decorated = click.option("--field-selector", default="", metavar="FIELD=VALUE,…", help="Field selector.")(called)
+    return click.option("-l", "--selector", default="", metavar="LABEL=VALUE,…", help="Label selector.")(decorated)
 
 
 def page_limit() -> int:
-    """How many objects a request asks for (API-154)."""
+    """The page limit of list requests (API-154)."""
     text = os.environ.get(LIMIT_VARIABLE, "")
     try:
-        return int(text) if text else USUAL_LIMIT
+        return int(text) if text else DEFAULT_LIMIT
     except ValueError:
-        raise ApiError(f"{LIMIT_VARIABLE} is {text!r}: write a whole number") from None
+        raise ApiError(f"invalid {LIMIT_VARIABLE} {text!r}: must be an integer") from None
 
 
 async def all_of(client: Client, kind: type[K], scope: ListScope, limit: int) -> list[K]:
-    """All objects of a kind, so many at a time."""
+    """All objects of a kind, read in pages."""
     return [item async for page in client.of(kind).pages(scope, limit=limit) for item in page.items]
 
 
 @dataclass(frozen=True, slots=True)
 class ListPrinter:
-    """How a list shows."""
+    """Prints a list."""
 
     resource: Resource
     namespace: str
-    """Empty where it is of all namespaces, or of none."""
+    """Empty for all namespaces and for cluster-scoped kinds."""
     columns: Sequence[str]
     printer: Printer
     is_everywhere: bool = False
 
     def print(self, found: Sequence[CustomObject], rows: Iterable[Sequence[str]]) -> None:
-        """The objects in the form asked for, else as a table."""
-        if self.printer.is_asked_for:
+        """Print the objects in the requested format, else as a table."""
+        if self.printer.has_format:
             self.printer.echo(listed(self.resource, [to_json(each) for each in found]))
         elif not found:
-            say_nothing_found(self.namespace)
+            print_nothing_found(self.namespace)
         else:
             spaces = [each.metadata.namespace for each in found]
             print_table(self.columns, rows, spaces if self.is_everywhere else None)
@@ -104,15 +100,15 @@ def listed(resource: Resource, items: list[Any]) -> dict[str, Any]:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], namespaces: Sequence[str] | None) -> None:
-    """A table; with namespaces, they come first."""
+    """Print a table; namespaces, if given, are the first column."""
     cells = [list(row) for row in rows]
     if namespaces is not None:
         columns = ("NAMESPACE", *columns)
         cells = [[space, *row] for space, row in zip(namespaces, cells, strict=True)]
-    for line in table([Column(name) for name in columns], cells, _NO_EDGE):
+    for line in table([Column(name) for name in columns], cells, _UNLIMITED):
         click.echo(line)
 
 
-def say_nothing_found(namespace: str) -> None:
-    """What stands in place of an empty table (API-154)."""
+def print_nothing_found(namespace: str) -> None:
+    """Print the message for an empty list (API-154)."""
     click.echo(f"No resources found in {namespace} namespace." if namespace else "No resources found", err=True)

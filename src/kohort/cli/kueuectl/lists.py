@@ -1,4 +1,4 @@
-"""`list clusterqueue|localqueue|resourceflavor|pods`; `list workload` has a module of its own."""
+"""`list clusterqueue|localqueue|resourceflavor|pods`; `list workload` is in `list_workloads`."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor
 from kohort.api.meta import ObjectMeta
 from kohort.cli.kueuectl.connection import ConnectionFlags, connection_options
-from kohort.cli.kueuectl.groups import verb
+from kohort.cli.kueuectl.groups import example, verb
 from kohort.cli.kueuectl.list_workloads import workload
 from kohort.cli.kueuectl.listing import (
     ListPrinter,
@@ -18,8 +18,8 @@ from kohort.cli.kueuectl.listing import (
     all_of,
     listed,
     page_limit,
+    print_nothing_found,
     print_table,
-    say_nothing_found,
     selection_options,
 )
 from kohort.cli.kueuectl.printing import Printer, print_options
@@ -40,13 +40,13 @@ from kohort.terminal.ages import age
 AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
-list_ = verb("list", "List queues, flavors, workloads and their pods.")
+list_ = verb("list", "List queues, flavors, workloads and pods")
 list_.add_command(workload)
 
 
-@list_.command()
+@list_.command(epilog=example("list clusterqueue --active true"))
 @click.option(
-    "--active", multiple=True, type=click.BOOL, metavar="true|false", help="Only those that do, or do not, admit."
+    "--active", multiple=True, type=click.BOOL, metavar="true|false", help="Only active (or inactive) ClusterQueues."
 )
 @selection_options
 @print_options
@@ -56,7 +56,7 @@ def clusterqueue(
 ) -> None:
     """List ClusterQueues."""
     if len(active) > 1:
-        raise click.UsageError("give --active once")
+        raise click.UsageError("--active can be used only once")
     running(_cluster_queues(active, selection, printer, connection))
 
 
@@ -85,7 +85,7 @@ def _is_active(queue: ClusterQueue) -> bool:
     return is_true(queue.status.conditions, "Active")
 
 
-@list_.command()
+@list_.command(epilog=example("list localqueue -c team-a -A"))
 @click.option(
     "-c",
     "--clusterqueue",
@@ -93,7 +93,7 @@ def _is_active(queue: ClusterQueue) -> bool:
     default="",
     metavar="NAME",
     shell_complete=names_of("cluster-queues"),
-    help="Only of this one.",
+    help="Only LocalQueues of this ClusterQueue.",
 )
 @all_namespaces_option
 @selection_options
@@ -107,7 +107,7 @@ def localqueue(*, queue: str, selection: Selection, printer: Printer, connection
 async def _local_queues(queue: str, selection: Selection, printer: Printer, connection: ConnectionFlags) -> None:
     columns = ("NAME", "CLUSTERQUEUE", "PENDING WORKLOADS", "ADMITTED WORKLOADS", "AGE")
     access, limit = connection.access(), page_limit()
-    namespace = selection.place(access)
+    namespace = selection.namespace(access)
     async with connection.client(access) as client:
         everything = await all_of(client, LocalQueue, selection.scope(namespace), limit)
     found = [each for each in everything if queue in ("", each.spec.cluster_queue)]
@@ -124,7 +124,7 @@ async def _local_queues(queue: str, selection: Selection, printer: Printer, conn
     ListPrinter(LocalQueue.info.resource, namespace, columns, printer, selection.is_everywhere).print(found, rows)
 
 
-@list_.command()
+@list_.command(epilog=example("list resourceflavor"))
 @selection_options
 @print_options
 @connection_options
@@ -150,29 +150,29 @@ def _age(metadata: ObjectMeta) -> str:
     return age(metadata.creation_timestamp, now)
 
 
-@list_.command()
-@click.option("--for", "whose", required=True, metavar="TYPE[.GROUP]/NAME", help="The job whose pods are listed.")
+@list_.command(epilog=example("list pods --for job/train"))
+@click.option("--for", "whose", required=True, metavar="TYPE[.GROUP]/NAME", help="Only pods of this job.")
 @all_namespaces_option
 @selection_options
 @print_options
 @connection_options
 def pods(*, whose: str, selection: Selection, printer: Printer, connection: ConnectionFlags) -> None:
-    """List the pods of a job, or of the group that a pod belongs to."""
+    """List the pods of a job or of a pod group."""
     running(_pods(TypedName.parse(whose), selection, printer, connection))
 
 
 async def _pods(whose: TypedName, selection: Selection, printer: Printer, connection: ConnectionFlags) -> None:
     access, is_wide = connection.access(), printer.output == "wide"
     page_limit()
-    namespace = selection.place(access)
+    namespace = selection.namespace(access)
     async with connection.client(access) as client:
         resource = await whose.resource(client)
         job = await Finder(client, access.namespace).object(resource, whose.name)
         if job is None:
-            say_nothing_found(namespace)
+            print_nothing_found(namespace)
             return
         scope = selection.scope(namespace, _selected(TargetObject(resource, job)))
-        if printer.is_asked_for and not is_wide:
+        if printer.has_format and not is_wide:
             found = (await client.of(Pod.resource).list(scope)).items
             printer.echo(listed(Pod.resource, list(found)))
             return
@@ -181,18 +181,18 @@ async def _pods(whose: TypedName, selection: Selection, printer: Printer, connec
 
 
 def _selected(job: TargetObject) -> ListScope:
-    """The pods of a job; of a pod that belongs to a group, the whole group."""
+    """The scope of a job's pods; of a pod group for one of its pods."""
     group = labels(job.obj).get(POD_GROUP_NAME)
     if job.resource == Pod.resource and group:
         return ListScope(labels=f"{POD_GROUP_NAME}={group}")
     try:
         return pods_of(CommandTarget((job,), ()))
     except LogError:
-        raise LogError(f"unsupported kind: {job.resource.kind} does not say which pods are its own") from None
+        raise LogError(f"unsupported kind: {job.resource.kind} has no pod selector") from None
 
 
 async def _table(client: Client, scope: ListScope) -> JsonObject:
-    """Pods as the server's own table."""
+    """The server-side table of pods."""
     path = Pod.resource.path(scope.namespace)
     body = await client.call(Request("GET", path, scope.query(), {"Accept": f"{AS_TABLE},application/json"}))
     found: JsonObject = decode_json(body)
@@ -202,7 +202,7 @@ async def _table(client: Client, scope: ListScope) -> JsonObject:
 def _print_pods(answer: JsonObject, namespace: str, *, is_wide: bool) -> None:
     rows = answer.get("rows") or []
     if not rows:
-        say_nothing_found(namespace)
+        print_nothing_found(namespace)
         return
     definitions = answer["columnDefinitions"]
     shown = [index for index, each in enumerate(definitions) if is_wide or not each.get("priority")]

@@ -1,6 +1,6 @@
-"""`kubectl-kueue`: Kueue's own plugin by its commands (docs/spec/api-config-metrics.md §14).
+"""`kubectl-kueue`: the commands of Kueue's kubectl plugin (docs/spec/api-config-metrics.md §14).
 
-It speaks v1beta2 to any server that does, whether Kohort or Kueue manages its queues.
+It uses v1beta2, and works with Kohort and Kueue.
 """
 
 import sys
@@ -13,7 +13,7 @@ from kohort.api.core.apps import Deployment
 from kohort.cli.completion import SHELLS, script
 from kohort.cli.kueuectl.connection import ConnectionFlags, connection_options
 from kohort.cli.kueuectl.creating import create
-from kohort.cli.kueuectl.groups import KindGroup
+from kohort.cli.kueuectl.groups import KindGroup, example
 from kohort.cli.kueuectl.kubectl_passthrough import verbs
 from kohort.cli.kueuectl.lists import list_
 from kohort.cli.kueuectl.stopping import resume, stop
@@ -27,10 +27,14 @@ MANAGER = ("kueue-system", "kueue-controller-manager")
 CONTAINER = "manager"
 
 
-@click.group(cls=KindGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=KindGroup,
+    short_help="Manage Kueue's queues and workloads",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @connection_options
 def kueuectl(*, connection: ConnectionFlags) -> None:
-    """Work with Kueue's queues and workloads."""
+    """Manage Kueue's queues and workloads."""
     del connection
 
 
@@ -38,10 +42,10 @@ for _group in (create, list_, stop, resume, *verbs()):
     kueuectl.add_command(_group)
 
 
-@kueuectl.command()
+@kueuectl.command(epilog=example("version"))
 @connection_options
 def version(*, connection: ConnectionFlags) -> None:
-    """Print the version of this client, and the image of the manager, if there is one."""
+    """Print the version of this client and the image of the manager."""
     click.echo(f"Client Version: v{__version__}")
     running(_manager_image(connection))
 
@@ -60,18 +64,18 @@ async def _manager_image(connection: ConnectionFlags) -> None:
             click.echo(f"Kueue Controller Manager Image: {container.image}")
 
 
-@kueuectl.command()
+@kueuectl.command(epilog=example("completion bash"))
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 def completion(*, shell: str) -> None:
-    """Print what a shell needs to complete commands."""
+    """Print a completion script for bash, zsh or fish."""
     click.echo(script(shell, "kubectl-kueue"))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and leave the process with its exit code."""
+    """Run one command and exit with its exit code."""
     sys.exit(exit_code(kueuectl, arguments, NAME))
 
 
 def complete() -> None:
-    """Answer kubectl's question how a line may go on."""
+    """Print completions for kubectl."""
     print_completions(kueuectl, sys.argv[1:])

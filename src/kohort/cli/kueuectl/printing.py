@@ -23,11 +23,11 @@ _FORMS: Final = "json, yaml, name, jsonpath=TEMPLATE, jsonpath-as-json=TEMPLATE,
 
 
 class OutputError(ApiError):
-    """An output format that there is not."""
+    """An unsupported output format."""
 
 
 class DryRun(Enum):
-    """Whether anything is done: all of it, nothing, or a rehearsal on the server."""
+    """Values of --dry-run."""
 
     NONE = "none"
     CLIENT = "client"
@@ -35,25 +35,25 @@ class DryRun(Enum):
 
     @property
     def suffix(self) -> str:
-        """What stands behind the line of an object."""
+        """The suffix of the line of an object."""
         return "" if self is DryRun.NONE else f" ({self.value} dry run)"
 
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """Prints objects as the flags say."""
+    """Prints objects in the format of the flags."""
 
     output: str = ""
     template: str = ""
     shows_managed_fields: bool = False
 
     @property
-    def is_asked_for(self) -> bool:
-        """Whether another form than the usual one is wanted."""
+    def has_format(self) -> bool:
+        """Whether an output format was requested."""
         return bool(self.output)
 
     def text(self, document: Json) -> str:
-        """An object, or a List of them, in the form asked for."""
+        """An object or a List in the requested format."""
         cleaned = document if self.shows_managed_fields else _without_managed_fields(document)
         form, _, argument = self.output.partition("=")
         if form in (OutputFormat.JSON, OutputFormat.YAML):
@@ -64,12 +64,12 @@ class Printer:
 
     def _templated(self, form: str, template: str, document: Json) -> str:
         if form in GO_TEMPLATES:
-            raise OutputError(f"-o {form} is Go's language, which is not spoken here: write -o jsonpath=TEMPLATE")
+            raise OutputError(f"-o {form} is not supported: use -o jsonpath=TEMPLATE")
         if form not in ("jsonpath", "jsonpath-as-json", "jsonpath-file"):
-            raise OutputError(f"no output format {form!r}: there is {_FORMS}")
+            raise OutputError(f"unknown output format {form!r}: available: {_FORMS}")
         if not template:
-            raise OutputError(f"-o {form} needs a template: write -o {form}=… or --template")
-        # With it come the kinds of the embedded server, which nobody else here needs.
+            raise OutputError(f"-o {form} requires a template: use -o {form}=… or --template")
+        # Imported on demand, because it imports the kinds of the embedded API server.
         from kohort.cli.kueuectl.jsonpath_text import JsonPathText
 
         made = JsonPathText(Path(template).read_text(encoding="utf-8") if form == "jsonpath-file" else template)
@@ -78,16 +78,16 @@ class Printer:
         return made(document)
 
     def echo(self, document: Json) -> None:
-        """Print an object, or a List of them; templates say themselves where lines end."""
+        """Print an object or a List; templates define line ends themselves."""
         click.echo(self.text(document), nl=not self.output.startswith(("jsonpath=", "jsonpath-file=")))
 
     def print(self, resource: Resource, obj: JsonObject, done: str, dry_run: DryRun) -> None:
-        """An object in the form asked for, else a line that says what was done with it."""
-        if self.is_asked_for:
+        """Print an object in the requested format, else a line with the operation."""
+        if self.has_format:
             self.echo(obj)
             return
-        said = f" {done}" if done else ""
-        click.echo(f"{shown(resource, obj['metadata']['name'])}{said}{dry_run.suffix}")
+        operation = f" {done}" if done else ""
+        click.echo(f"{shown(resource, obj['metadata']['name'])}{operation}{dry_run.suffix}")
 
 
 def _without_managed_fields(document: Json) -> Json:
@@ -111,7 +111,7 @@ def print_options(command: Callable[..., R]) -> Callable[..., R]:
         return command(*args, printer=Printer(output, template, show_managed_fields), **rest)
 
     options = (
-        click.option("-o", "--output", default="", metavar="FORM", help=f"Another form: {_FORMS}."),
+        click.option("-o", "--output", default="", metavar="FORMAT", help=f"Output format: {_FORMS}."),
         click.option("--template", default="", metavar="TEMPLATE", help="Template for -o jsonpath."),
         click.option("--show-managed-fields", is_flag=True, help="Show managedFields in JSON and YAML."),
         click.option("--allow-missing-template-keys", is_flag=True, default=True, expose_value=False, hidden=True),
@@ -129,5 +129,5 @@ def dry_run_option(command: Callable[..., R]) -> Callable[..., R]:
         type=click.Choice([each.value for each in DryRun]),
         default=DryRun.NONE.value,
         callback=lambda _context, _parameter, value: DryRun(value),
-        help="client only prints, server rehearses; none does it.",
+        help="One of none, client or server (default: none).",
     )(command)

@@ -1,4 +1,4 @@
-"""Quotas of the command line, `flavor:cpu=9;memory=36Gi`, as resource groups: pure (§14, `create clusterqueue`)."""
+"""Parses quotas `flavor:cpu=9;memory=36Gi` into resource groups. Pure (§14, `create clusterqueue`)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -6,17 +6,17 @@ from kohort.api.codec import JsonObject
 from kohort.api.errors import ApiError
 from kohort.api.quantity import Quantity, QuantityError
 
-Amounts = dict[str, str]
+_Amounts = dict[str, str]
 
 FIELDS = {"--nominal-quota": "nominalQuota", "--borrowing-limit": "borrowingLimit", "--lending-limit": "lendingLimit"}
 
 
 class QuotaError(ApiError):
-    """Quotas that can't be read, or do not go together."""
+    """Invalid or inconsistent quotas."""
 
 
 def resource_groups(given: Mapping[str, Iterable[str]]) -> list[JsonObject]:
-    """The groups that the three flags make together: flavors with the same resources share one."""
+    """The resource groups of the three flags: flavors with the same resources share one."""
     flavors = dict[str, dict[str, JsonObject]]()
     for option, texts in given.items():
         for flavor, amounts in _parsed(option, texts):
@@ -24,17 +24,17 @@ def resource_groups(given: Mapping[str, Iterable[str]]) -> list[JsonObject]:
     return _grouped(flavors)
 
 
-def _parsed(option: str, texts: Iterable[str]) -> Iterator[tuple[str, Amounts]]:
+def _parsed(option: str, texts: Iterable[str]) -> Iterator[tuple[str, _Amounts]]:
     for text in (part for whole in texts for part in whole.split(",")):
         flavor, colon, rest = text.strip().partition(":")
         amounts = dict[str, str]()
         for pair in filter(None, rest.split(";")):
             name, equals, amount = pair.strip().partition("=")
             if not name or not equals or not _is_quantity(amount):
-                raise QuotaError(f"{option} {text!r}: {pair!r} is no quota: write resource=amount, e.g. cpu=9")
+                raise QuotaError(f"{option} {text!r}: invalid quota {pair!r}: use resource=amount, e.g. cpu=9")
             amounts[name] = amount
         if not flavor or not colon or not amounts:
-            raise QuotaError(f"{option} {text!r}: write flavor:resource=amount;…, e.g. default:cpu=9;memory=36Gi")
+            raise QuotaError(f"{option} {text!r}: use flavor:resource=amount;…, e.g. default:cpu=9;memory=36Gi")
         yield flavor, amounts
 
 
@@ -46,11 +46,11 @@ def _is_quantity(text: str) -> bool:
     return True
 
 
-def _add(flavors: dict[str, dict[str, JsonObject]], flavor: str, option: str, amounts: Amounts) -> None:
+def _add(flavors: dict[str, dict[str, JsonObject]], flavor: str, option: str, amounts: _Amounts) -> None:
     known = flavors.setdefault(flavor, {name: {"name": name, "nominalQuota": "0"} for name in amounts})
     if known.keys() != amounts.keys():
         wanted = ", ".join(sorted(known))
-        raise QuotaError(f"{option}: flavor {flavor!r} has other resources here than elsewhere: list {wanted}")
+        raise QuotaError(f"{option}: inconsistent resources of flavor {flavor!r}: use {wanted}")
     for name, amount in amounts.items():
         known[name][FIELDS[option]] = amount
 
@@ -70,4 +70,6 @@ def _grouped(flavors: Mapping[str, Mapping[str, JsonObject]]) -> list[JsonObject
 def _refuse_contained(covered: frozenset[str], groups: Mapping[frozenset[str], JsonObject]) -> None:
     if any(covered <= other for other in groups):
         names = ", ".join(sorted(covered))
-        raise QuotaError(f"{names}: another flavor has these resources among others: give both flavors the same ones")
+        raise QuotaError(
+            f"resources {names} are a subset of another flavor's: specify the same resources for both flavors"
+        )

@@ -1,13 +1,13 @@
-"""`stop` and `resume`: queues by their stopPolicy, Workloads by their activity."""
+"""`stop` and `resume`: queues by `spec.stopPolicy`, Workloads by `spec.active`."""
 
 import click
 
 from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.resource import Resource
-from kohort.cli.hold_resume import StopPolicy
+from kohort.cli.hold_resume import QueueStopPolicy
 from kohort.cli.kueuectl.connection import ConnectionFlags, connection_options
-from kohort.cli.kueuectl.groups import verb
+from kohort.cli.kueuectl.groups import example, verb
 from kohort.cli.kueuectl.printing import DryRun, Printer, dry_run_option, print_options
 from kohort.cli.name_completion import names_of
 from kohort.cli.options import running
@@ -20,68 +20,72 @@ LOCAL_QUEUES = LocalQueue.info.resource
 WORKLOADS = Workload.info.resource
 
 
-stop = verb("stop", "Stop queues and workloads.")
-resume = verb("resume", "Resume queues and workloads.")
+stop = verb("stop", "Stop queues and workloads")
+resume = verb("resume", "Resume queues and workloads")
 
 _keep = click.option(
     "--keep-already-running",
     "policy",
-    flag_value=StopPolicy.HOLD,
-    default=StopPolicy.DRAIN,
+    flag_value=QueueStopPolicy.HOLD,
+    default=QueueStopPolicy.DRAIN,
     type=click.UNPROCESSED,
-    help="Let what was admitted go on.",
+    help="Do not evict admitted workloads.",
 )
 
 
 def _queue_commands(resource: Resource, named: str) -> None:
-    """`stop` and `resume` for a kind of queue; `named` is how its names are completed."""
+    """Add `stop` and `resume` for a kind of queue; `named` selects the completion of its names."""
     kind = resource.kind
 
-    @stop.command(kind.lower(), help=f"Stop a {kind}: nothing more is admitted, and what was admitted is evicted.")
+    @stop.command(
+        kind.lower(),
+        help=f"Stop a {kind}: no new admissions, and admitted workloads are evicted",
+        epilog=example(f"stop {kind.lower()} team-a --keep-already-running"),
+    )
     @click.argument("name", shell_complete=names_of(named))
     @_keep
     @print_options
     @dry_run_option
     @connection_options
     def stop_queue(
-        *, name: str, policy: StopPolicy, printer: Printer, dry_run: DryRun, connection: ConnectionFlags
+        *, name: str, policy: QueueStopPolicy, printer: Printer, dry_run: DryRun, connection: ConnectionFlags
     ) -> None:
         running(_change(resource, name, _policy(policy), "", printer, dry_run, connection))
 
-    @resume.command(kind.lower(), help=f"Let a {kind} admit again.")
+    @resume.command(kind.lower(), help=f"Resume a {kind}", epilog=example(f"resume {kind.lower()} team-a"))
     @click.argument("name", shell_complete=names_of(named))
     @print_options
     @dry_run_option
     @connection_options
     def resume_queue(*, name: str, printer: Printer, dry_run: DryRun, connection: ConnectionFlags) -> None:
-        running(_change(resource, name, _policy(StopPolicy.RUN), "", printer, dry_run, connection))
+        running(_change(resource, name, _policy(QueueStopPolicy.RUN), "", printer, dry_run, connection))
 
 
 _queue_commands(CLUSTER_QUEUES, "cluster-queues")
 _queue_commands(LOCAL_QUEUES, "queues")
 
 
-@stop.command("workload")
+@stop.command("workload", epilog=example("stop workload job-train-1f2e3"))
 @click.argument("name", shell_complete=names_of("workloads"))
 @print_options
 @dry_run_option
 @connection_options
 def stop_workload(*, name: str, printer: Printer, dry_run: DryRun, connection: ConnectionFlags) -> None:
-    """Stop a Workload: it is evicted and waits until it is resumed."""
+    """Stop a Workload: it is evicted and stays inactive until resumed."""
     running(_change(WORKLOADS, name, {"active": False}, "stopped", printer, dry_run, connection))
 
 
-@resume.command("workload")
+@resume.command("workload", epilog=example("resume workload job-train-1f2e3"))
 @click.argument("name", shell_complete=names_of("workloads"))
 @print_options
 @dry_run_option
 @connection_options
 def resume_workload(*, name: str, printer: Printer, dry_run: DryRun, connection: ConnectionFlags) -> None:
-    """Let a Workload queue again."""
+    """Resume a Workload."""
     running(_change(WORKLOADS, name, {"active": True}, "resumed", printer, dry_run, connection))
 
 
-def _policy(policy: StopPolicy) -> JsonObject:
+def _policy(policy: QueueStopPolicy) -> JsonObject:
     return {"stopPolicy": policy.value}
 
 

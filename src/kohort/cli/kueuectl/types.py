@@ -1,4 +1,4 @@
-"""`TYPE[.GROUP]/NAME` as people write it, and the resource behind it: known ones at once, others by discovery."""
+"""Parses `TYPE[.GROUP]/NAME` and resolves the resource: known types directly, others by discovery."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from kohort.kube.client import Client
 
 
 class TypeNameError(ApiError):
-    """A text that names no object; says how to write one."""
+    """An invalid or unknown `TYPE[.GROUP]/NAME`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypedName:
-    """A type, perhaps with its group, and a name."""
+    """A type with optional group, and a name."""
 
     type: str
     group: str
@@ -24,15 +24,15 @@ class TypedName:
 
     @classmethod
     def parse(cls, text: str) -> "TypedName":
-        """Read `job/a` or `jobs.batch/a`; raises TypeNameError."""
+        """Parse `job/a` or `jobs.batch/a`; raises TypeNameError."""
         parts = text.split("/")
         if len(parts) != 2 or not all(parts):
-            raise TypeNameError(f"--for {text!r}: write TYPE[.GROUP]/NAME, e.g. job/train or jobs.batch/train")
+            raise TypeNameError(f"--for {text!r}: use TYPE[.GROUP]/NAME, e.g. job/train or jobs.batch/train")
         type_, _, group = parts[0].lower().partition(".")
         return cls(type_, group, parts[1])
 
     async def resource(self, client: Client) -> Resource:
-        """What the server has under that type; raises TypeNameError."""
+        """The resource of the type; raises TypeNameError."""
         known = KINDS.get(self.type)
         if known is not None and self.group in ("", known.group):
             return known
@@ -48,7 +48,7 @@ class TypedName:
 
 
 async def _served(client: Client, group: str) -> AsyncIterator[tuple[Resource, set[str]]]:
-    """Resources of the preferred version of a group, or of all groups, with the names they go by."""
+    """Resources of the preferred version of a group, or of all groups, with their names."""
     listed = (await client.get_json("/apis")).get("groups") or ()
     for each in listed:
         if group not in ("", each["name"]):

@@ -1,6 +1,6 @@
-"""A snapshot as the checks look at it: what many of them ask is worked out once.
+"""Indexes of a snapshot that are shared by checks, computed once.
 
-Every index costs one pass over the objects, so that 100,000 Workloads cost one sweep per question.
+Each index takes one pass over the objects.
 """
 
 from collections import defaultdict
@@ -37,82 +37,82 @@ from kohort.engine.settings import EngineSettings
 from kohort.insight.snapshot import Snapshot
 
 T = TypeVar("T")
-Place = tuple[str, str]
-"""Namespace and name."""
+NamespacedName = tuple[str, str]
+"""Namespace and name of an object."""
 
-_ELSEWHERE = (MULTIKUEUE_CONTROLLER, PROVISIONING_CONTROLLER)
-"""Controllers whose checks promise nodes that are not here, or not yet."""
+_PROVISIONING = (MULTIKUEUE_CONTROLLER, PROVISIONING_CONTROLLER)
+"""Controllers of checks that run pods on other clusters or on nodes that do not exist yet."""
 
 
 class NodeGroup(NamedTuple):
-    """Nodes that no flavor can tell apart."""
+    """Nodes with equal values of the labels that flavors use."""
 
     nodes: tuple[Node, ...]
     labels: Mapping[str, str]
-    """Those labels that any flavor asks for."""
+    """The labels that flavors use."""
     allocatable: Mapping[str, int]
-    """Of all of them together, in internal units."""
+    """The sum over the nodes, in internal units."""
 
 
 class PendingRequest(NamedTuple):
-    """A Workload that waits."""
+    """A pending Workload with its requests."""
 
     workload: Workload
     queue: str
-    """The ClusterQueue that it waits for."""
+    """Its ClusterQueue."""
     pod_sets: tuple[PodSetDemand, ...]
 
 
 @dataclass(frozen=True)
 class ClusterFacts:
-    """A cluster at one moment."""
+    """A snapshot with its indexes."""
 
     snapshot: Snapshot
 
     @property
     def now(self) -> datetime:
-        """When the cluster was looked at."""
+        """The time of the snapshot."""
         return self.snapshot.taken
 
     def all(self, kind: type[T]) -> Collection[T]:
-        """All objects of a kind that were read."""
+        """All listed objects of a kind."""
         return self.snapshot.of(kind).values()
 
     # By name
 
     @cached_property
     def cluster_queues(self) -> dict[str, ClusterQueue]:
-        """By name."""
+        """Objects by name."""
         return {each.metadata.name: each for each in self.all(ClusterQueue)}
 
     @cached_property
-    def local_queues(self) -> dict[Place, LocalQueue]:
-        """By namespace and name."""
+    def local_queues(self) -> dict[NamespacedName, LocalQueue]:
+        """LocalQueues by namespace and name."""
         return {(each.metadata.namespace, each.metadata.name): each for each in self.all(LocalQueue)}
 
     @cached_property
     def flavors(self) -> dict[str, ResourceFlavor]:
-        """By name."""
+        """Objects by name."""
         return {each.metadata.name: each for each in self.all(ResourceFlavor)}
 
     @cached_property
     def checks(self) -> dict[str, AdmissionCheck]:
-        """By name."""
+        """Objects by name."""
         return {each.metadata.name: each for each in self.all(AdmissionCheck)}
 
     @cached_property
     def cohorts(self) -> dict[str, Cohort]:
-        """Those that exist as objects, by name."""
+        """Cohort objects by name."""
         return {each.metadata.name: each for each in self.all(Cohort)}
 
     @cached_property
     def topologies(self) -> frozenset[str]:
-        """Their names."""
+        """The names of Topologies."""
         return frozenset(each.metadata.name for each in self.all(Topology))
 
     @cached_property
     def namespaces(self) -> dict[str, Namespace]:
-        """By name."""
+        """Objects by name."""
         return {each.metadata.name: each for each in self.all(Namespace)}
 
     # Queues
@@ -123,18 +123,18 @@ class ClusterFacts:
         return _grouped((each.metadata.namespace, each) for each in self.all(LocalQueue))
 
     @cached_property
-    def feeders(self) -> dict[str, list[LocalQueue]]:
-        """The LocalQueues that point to each ClusterQueue."""
+    def local_queues_of(self) -> dict[str, list[LocalQueue]]:
+        """The LocalQueues of each ClusterQueue."""
         return _grouped((each.spec.cluster_queue or "", each) for each in self.all(LocalQueue))
 
     def cluster_queue_of(self, workload: Workload) -> ClusterQueue | None:
-        """The ClusterQueue behind a Workload's LocalQueue."""
+        """The ClusterQueue of a Workload's LocalQueue."""
         local = self.local_queues.get((workload.metadata.namespace, workload.spec.queue_name or ""))
         return self.cluster_queues.get(local.spec.cluster_queue or "") if local else None
 
     @cached_property
     def forest(self) -> Hierarchy:
-        """The cohort trees with their sums, nobody using anything."""
+        """The cohort trees, without usage."""
         forest = Hierarchy()
         for cohort in self.all(Cohort):
             quotas = quotas_of(cohort.spec.resource_groups)
@@ -145,20 +145,20 @@ class ClusterFacts:
         return forest
 
     def most(self, queue: str, of: FlavorResource) -> int:
-        """The most that a ClusterQueue could ever have of a flavor-resource, borrowing included (SCH-412)."""
+        """The maximum that a ClusterQueue could use of a flavor-resource, including borrowing (SCH-412)."""
         return self.forest.queues[queue].cell(of).potential
 
     @cached_property
     def quota_owners(self) -> dict[str, list[ClusterQueue | Cohort]]:
-        """Who has quota in each flavor."""
+        """The ClusterQueues and Cohorts with quota in each flavor."""
         owners: list[ClusterQueue | Cohort] = [*self.all(ClusterQueue), *self.all(Cohort)]
         return _grouped(
             (flavor.name, owner) for owner in owners for group in owner.spec.resource_groups for flavor in group.flavors
         )
 
     def expects_nodes(self, queue: ClusterQueue) -> bool:
-        """Whether its pods run elsewhere, or on nodes that are made for them: what is here now says little."""
-        return any(self._controller(name) in _ELSEWHERE for name in check_names(queue))
+        """Whether its pods run on other clusters or on nodes that are provisioned for them."""
+        return any(self._controller(name) in _PROVISIONING for name in check_names(queue))
 
     def _controller(self, check: str) -> str:
         found = self.checks.get(check)
@@ -168,46 +168,46 @@ class ClusterFacts:
 
     @cached_property
     def node_groups(self) -> tuple[NodeGroup, ...]:
-        """Nodes in groups that no flavor's nodeLabels tell apart."""
-        asked = sorted({key for flavor in self.all(ResourceFlavor) for key in flavor.spec.node_labels})
+        """Nodes grouped by the labels that flavors use."""
+        keys = sorted({key for flavor in self.all(ResourceFlavor) for key in flavor.spec.node_labels})
         groups: dict[tuple[str | None, ...], list[Node]] = defaultdict(list)
         for node in self.all(Node):
-            groups[tuple(node.metadata.labels.get(key) for key in asked)].append(node)
+            groups[tuple(node.metadata.labels.get(key) for key in keys)].append(node)
         return tuple(
             NodeGroup(
                 tuple(nodes),
-                {key: value for key, value in zip(asked, values, strict=True) if value is not None},
+                {key: value for key, value in zip(keys, values, strict=True) if value is not None},
                 _sum(node.status.allocatable for node in nodes),
             )
             for values, nodes in groups.items()
         )
 
     def nodes_of(self, flavor: ResourceFlavor) -> tuple[NodeGroup, ...]:
-        """The groups of nodes that have a flavor's labels."""
-        return tuple(group for group in self.node_groups if stands_for(flavor, group))
+        """The node groups with a flavor's labels."""
+        return tuple(group for group in self.node_groups if matches_nodes(flavor, group))
 
     # Workloads
 
     @cached_property
     def unfinished(self) -> tuple[Workload, ...]:
-        """Workloads that have not come to their end."""
+        """Workloads that have not finished."""
         return tuple(each for each in self.all(Workload) if not is_true(each.status.conditions, FINISHED))
 
     @cached_property
     def waiting(self) -> tuple[Workload, ...]:
-        """Those without quota that nobody has deactivated."""
+        """Active Workloads without reserved quota."""
         return tuple(
             each for each in self.unfinished if each.spec.active and not is_true(each.status.conditions, QUOTA_RESERVED)
         )
 
     @cached_property
     def holding(self) -> tuple[Workload, ...]:
-        """Those with quota."""
+        """Workloads with reserved quota."""
         return tuple(each for each in self.unfinished if is_true(each.status.conditions, QUOTA_RESERVED))
 
     @cached_property
     def running(self) -> tuple[Workload, ...]:
-        """Those that were admitted and are not on their way out."""
+        """Admitted Workloads that are not evicted."""
         return tuple(
             each
             for each in self.holding
@@ -215,40 +215,40 @@ class ClusterFacts:
         )
 
     @cached_property
-    def waiting_in(self) -> dict[Place, list[Workload]]:
-        """Those that wait, by LocalQueue."""
+    def pending_in(self) -> dict[NamespacedName, list[Workload]]:
+        """Pending Workloads by LocalQueue."""
         return _grouped(((each.metadata.namespace, each.spec.queue_name or ""), each) for each in self.waiting)
 
     @cached_property
     def running_in(self) -> dict[str, list[Workload]]:
-        """Those that run, by ClusterQueue."""
+        """Running Workloads by ClusterQueue."""
         return _grouped((each.status.admission.cluster_queue, each) for each in self.running if each.status.admission)
 
     @cached_property
     def settings(self) -> EngineSettings:
-        """By which the manager decides; one and the same, so that what follows from it is remembered."""
+        """The settings of the engine; one object, because results are cached by it."""
         return self.snapshot.settings
 
     @cached_property
-    def asking(self) -> tuple[PendingRequest, ...]:
-        """Everybody who waits in a ClusterQueue that exists, and what is asked for."""
+    def pending_requests(self) -> tuple[PendingRequest, ...]:
+        """Pending Workloads of existing ClusterQueues, with their requests."""
         found = ((each, self.cluster_queue_of(each)) for each in self.waiting)
         return tuple(
-            PendingRequest(workload, queue.metadata.name, asked)
+            PendingRequest(workload, queue.metadata.name, requests)
             for workload, queue in found
-            if queue is not None and (asked := self._demand_of(workload))
+            if queue is not None and (requests := self._requests_of(workload))
         )
 
-    def _demand_of(self, workload: Workload) -> tuple[PodSetDemand, ...]:
-        """What its pod sets ask for, as the manager counts it; nothing where that makes no sense."""
-        surroundings = self._surroundings.of(workload.metadata.namespace)
+    def _requests_of(self, workload: Workload) -> tuple[PodSetDemand, ...]:
+        """The requests of its pod sets, as counted by the manager; empty if invalid."""
+        environment = self._environments.of(workload.metadata.namespace)
         try:
-            return demands(workload, self.settings.requests, surroundings, self.settings.gates)
+            return demands(workload, self.settings.requests, environment, self.settings.gates)
         except ApiError:
             return ()
 
     def usage_of(self, workload: Workload) -> dict[FlavorResource, int]:
-        """What it holds of each flavor-resource."""
+        """Usage of each flavor-resource."""
         usage: dict[FlavorResource, int] = {}
         for pod_set in admitted_usage(workload, self.settings.gates):
             for resource, amount in pod_set.amounts.items():
@@ -258,7 +258,7 @@ class ClusterFacts:
         return usage
 
     @cached_property
-    def _surroundings(self) -> EnvironmentCache:
+    def _environments(self) -> EnvironmentCache:
         found = EnvironmentCache()
         for limits in self.all(LimitRange):
             found.put_limit_range(limits)
@@ -267,19 +267,19 @@ class ClusterFacts:
         return found
 
     def since(self, workload: Workload, condition: str) -> timedelta:
-        """For how long a condition has been as it is; since the Workload was made, where it has none."""
+        """The time since the last transition of a condition; since creation if the condition is absent."""
         found = find(workload.status.conditions, condition)
         begin = found.last_transition_time if found else workload.metadata.creation_timestamp
         return self.now - begin if begin else timedelta()
 
     def age_of(self, thing: CustomObject) -> timedelta:
-        """How long ago it was made."""
-        made = thing.metadata.creation_timestamp
-        return self.now - made if made else timedelta()
+        """The time since creation."""
+        created = thing.metadata.creation_timestamp
+        return self.now - created if created else timedelta()
 
     @cached_property
     def live_jobs(self) -> tuple[Job, ...]:
-        """Jobs that have not come to their end."""
+        """Unfinished Jobs."""
         return tuple(
             each
             for each in self.all(Job)
@@ -287,13 +287,13 @@ class ClusterFacts:
         )
 
 
-def stands_for(flavor: ResourceFlavor, group: NodeGroup) -> bool:
-    """Whether nodes have all the labels that a flavor names."""
+def matches_nodes(flavor: ResourceFlavor, group: NodeGroup) -> bool:
+    """Whether nodes have all labels of a flavor."""
     return flavor.spec.node_labels.items() <= group.labels.items()
 
 
 def check_names(queue: ClusterQueue) -> tuple[str, ...]:
-    """The admission checks that a ClusterQueue names."""
+    """The admission checks of a ClusterQueue."""
     strategy = queue.spec.admission_checks_strategy
     return tuple(rule.name for rule in strategy.admission_checks) if strategy else ()
 
@@ -314,6 +314,6 @@ def _sum(lists: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def oldest(facts: ClusterFacts, workloads: Iterable[Workload]) -> timedelta:
-    """The age of the oldest of them."""
-    made = (each.metadata.creation_timestamp for each in workloads)
-    return max((facts.now - each for each in made if each), default=timedelta())
+    """The age of the oldest Workload."""
+    created = (each.metadata.creation_timestamp for each in workloads)
+    return max((facts.now - each for each in created if each), default=timedelta())

@@ -1,4 +1,4 @@
-"""Cohorts in which nothing is shared, and preemption that costs long runs."""
+"""Checks for cohorts without sharing, and for preemption of long-running or serving workloads."""
 
 from collections.abc import Collection, Iterable, Iterator
 from datetime import timedelta
@@ -11,17 +11,17 @@ from kohort.engine.lifecycle.conditions import ADMITTED
 from kohort.engine.quota import NO_QUOTA, FlavorResource, Quota
 from kohort.engine.record_builders import quotas_of
 from kohort.insight.doctor.cluster_facts import ClusterFacts
-from kohort.insight.doctor.model import AffectedObject, Check, CheckSeverity, Subject
+from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
 from kohort.insight.doctor.text import counted, lasting, listed
 
 LONG_RUN: Final = timedelta(hours=1)
-"""How long a job must have run for its eviction to hurt."""
+"""How long a job must have run to be reported."""
 _SERVING: Final = ("StatefulSet", "Deployment", "ReplicaSet", "LeaderWorkerSet", "RayCluster", "Notebook")
-"""Owners whose pods can't be put off without somebody noticing."""
+"""Owners of serving pods, whose preemption interrupts users."""
 
 
 def _never_borrowing(facts: ClusterFacts) -> Iterator[AffectedObject]:
-    """A queue joins a cohort to borrow or to lend; who can do neither might as well leave."""
+    """Queues of a cohort that cannot borrow anything."""
     for queue in facts.all(ClusterQueue):
         name, cohort = queue.metadata.name, queue.spec.cohort_name
         quotas = quotas_of(queue.spec.resource_groups)
@@ -30,16 +30,16 @@ def _never_borrowing(facts: ClusterFacts) -> Iterator[AffectedObject]:
         if _borrowable(facts, name):
             continue
         why, fix = _why_not(facts, name, cohort, quotas)
-        yield AffectedObject(Subject("ClusterQueue", name), f"can borrow nothing from cohort {cohort}: {why}", fix)
+        yield AffectedObject(Subject("ClusterQueue", name), f"cannot borrow from cohort {cohort}: {why}", fix)
 
 
 def _why_not(facts: ClusterFacts, name: str, cohort: str, quotas: dict[FlavorResource, Quota]) -> tuple[str, str]:
     if all(quota.borrowing_limit == 0 for quota in quotas.values()):
-        return "borrowingLimit is 0 everywhere", "raise borrowingLimit, if it is not meant to lend only"
+        return "borrowingLimit is 0 in all flavors", "raise borrowingLimit, unless it should only lend"
     node = facts.forest.queues[name]
     others = [each for each in _queues_around(node) if each.name != name]
     if not others:
-        return "it is alone there", f"set spec.cohortName: {cohort} in the other queues too, or leave it out here"
+        return "it is the only member", f"set spec.cohortName: {cohort} in the other queues too, or remove it here"
     alike = [each for each in others if each.quotas.keys() & quotas.keys()]
     if not alike:
         return (
@@ -48,7 +48,7 @@ def _why_not(facts: ClusterFacts, name: str, cohort: str, quotas: dict[FlavorRes
         )
     return (
         f"{listed(each.name for each in alike)} lends nothing (lendingLimit 0, or no quota)",
-        "raise their lendingLimit, or leave it out to lend everything",
+        "raise their lendingLimit, or remove it to lend everything",
     )
 
 
@@ -57,12 +57,12 @@ def _queues_around(node: ClusterQueueNode) -> Iterable[ClusterQueueNode]:
     return top.all_queues() if isinstance(top, CohortNode) else ()
 
 
-def _circles(facts: ClusterFacts) -> Iterator[AffectedObject]:
+def _cycles(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for cohort in facts.all(Cohort):
         node = facts.forest.cohorts.get(cohort.metadata.name)
         if node is not None and node.is_cyclic:
-            problem = f"following spec.parentName from {cohort.spec.parent_name} on never ends"
-            fix = "take spec.parentName out of the one that should be the root"
+            problem = f"spec.parentName: {cohort.spec.parent_name} is part of a cycle"
+            fix = "remove spec.parentName from the Cohort that should be the root"
             yield AffectedObject(Subject("Cohort", cohort.metadata.name), problem, fix)
 
 
@@ -72,17 +72,15 @@ def _without_members(facts: ClusterFacts) -> Iterator[AffectedObject]:
         if node is None or node.is_cyclic or not cohort.spec.resource_groups:
             continue
         if not any(True for _ in node.all_queues()) and node.parent is None:
-            fix = f"set spec.cohortName: {cohort.metadata.name} in the queues that should borrow it"
-            yield AffectedObject(
-                Subject("Cohort", cohort.metadata.name), "has quota, and no ClusterQueue below it", fix
-            )
+            fix = f"set spec.cohortName: {cohort.metadata.name} in the queues that should borrow from it"
+            yield AffectedObject(Subject("Cohort", cohort.metadata.name), "has quota, but no ClusterQueue", fix)
 
 
 # Preemption
 
 
 def _long_runs_at_risk(facts: ClusterFacts) -> Iterator[AffectedObject]:
-    """Who borrows gives way to any lender that reclaims; each queue is told of once, with the lenders."""
+    """Queues with long-running workloads on borrowed quota, and the queues that can reclaim it."""
     for queue in facts.all(ClusterQueue):
         name = queue.metadata.name
         long = [each for each in facts.running_in.get(name, ()) if facts.since(each, ADMITTED) >= LONG_RUN]
@@ -91,19 +89,19 @@ def _long_runs_at_risk(facts: ClusterFacts) -> Iterator[AffectedObject]:
         if takers:
             longest = max(facts.since(each, ADMITTED) for each in long)
             problem = (
-                f"uses borrowed quota, and {counted(len(long), 'of its workloads has', 'of its workloads have')} run "
-                f"for more than {lasting(LONG_RUN)} (the longest for {lasting(longest)}); {listed(takers)} may take "
-                f"it back at any time"
+                f"uses borrowed quota that {listed(takers)} can reclaim at any time; "
+                f"{counted(len(long), 'workload has', 'workloads have')} been running for more than "
+                f"{lasting(LONG_RUN)} (longest: {lasting(longest)})"
             )
             fix = (
-                "write checkpoints; or keep long runs within nominalQuota; or set preemption.reclaimWithinCohort: "
-                f"LowerPriority in {listed(takers)} and give long runs a higher priority class"
+                "use checkpoints; or keep long-running jobs within nominalQuota; or set "
+                f"preemption.reclaimWithinCohort: LowerPriority in {listed(takers)} and use a higher priority class"
             )
             yield AffectedObject(Subject("ClusterQueue", name), problem, fix)
 
 
 def _borrowed(facts: ClusterFacts, name: str) -> set[FlavorResource]:
-    """Of what its running workloads use more than is its own."""
+    """Flavor-resources of which its running workloads use more than the nominal quota."""
     used: dict[FlavorResource, int] = {}
     for workload in facts.running_in.get(name, ()):
         for of, amount in facts.usage_of(workload).items():
@@ -113,7 +111,7 @@ def _borrowed(facts: ClusterFacts, name: str) -> set[FlavorResource]:
 
 
 def _reclaimers(facts: ClusterFacts, name: str, borrowed: Collection[FlavorResource]) -> list[str]:
-    """Other queues of the tree that own such quota, and take it back from whoever borrowed it."""
+    """Other queues of the tree that have nominal quota of these and can reclaim it."""
     node = facts.forest.queues[name]
     if node.is_cyclic:
         return []
@@ -129,23 +127,24 @@ def _serving_at_risk(facts: ClusterFacts) -> Iterator[AffectedObject]:
         if not serving:
             continue
         takers = _reclaimers(facts, name, _borrowable(facts, name))
-        ways = [f"withinClusterQueue is {preemption.within_cluster_queue}"]
-        ways = ways if preemption.within_cluster_queue != "Never" else []
-        ways += [f"{listed(takers)} may reclaim what it borrows"] if takers else []
-        if ways:
-            told = f"{counted(len(serving), 'workload', 'workloads')} ({listed(map(_owner, serving))}) may be evicted"
+        causes = [f"withinClusterQueue is {preemption.within_cluster_queue}"]
+        causes = causes if preemption.within_cluster_queue != "Never" else []
+        causes += [f"{listed(takers)} can reclaim what it borrows"] if takers else []
+        if causes:
+            names = listed(map(_owner, serving))
+            problem = f"{counted(len(serving), 'workload', 'workloads')} ({names}) can be preempted"
             fix = "move them to a queue outside the cohort with preemption.withinClusterQueue: Never"
-            yield AffectedObject(Subject("ClusterQueue", name), f"{told}: {' and '.join(ways)}", fix)
+            yield AffectedObject(Subject("ClusterQueue", name), f"{problem}: {' and '.join(causes)}", fix)
 
 
 def _borrowable(facts: ClusterFacts, name: str) -> list[FlavorResource]:
-    """Of what it could use more than is its own."""
+    """Flavor-resources that it can borrow."""
     quotas = facts.forest.queues[name].quotas
     return [of for of, quota in quotas.items() if subtract(facts.most(name, of), quota.nominal) > 0]
 
 
 def _serves(workload: Workload) -> bool:
-    """Whether it is there to stay: by its owner or, for pods of a Deployment, by pods that are always restarted."""
+    """Whether it is a service: by its owner or, for pods of a Deployment, by restartPolicy Always."""
     owners = {owner.kind for owner in workload.metadata.owner_references}
     if owners & {*_SERVING}:
         return True
@@ -158,44 +157,44 @@ def _owner(workload: Workload) -> str:
 
 
 CHECKS = (
-    Check(
+    DoctorCheck(
         "never-borrows",
         CheckSeverity.WARNING,
-        "a ClusterQueue in a cohort that can never borrow",
-        "it waits beside quota that stands idle, though the cohort was made to share it",
+        "ClusterQueue of a cohort that can never borrow",
+        "it cannot use idle quota of its cohort",
         _never_borrowing,
         (ClusterQueue, Cohort),
     ),
-    Check(
+    DoctorCheck(
         "cohort-cycle",
         CheckSeverity.ERROR,
-        "cohorts that are each other's parents",
+        "cycle of cohorts",
         "nothing is admitted in the whole tree",
-        _circles,
+        _cycles,
         (ClusterQueue, Cohort),
     ),
-    Check(
+    DoctorCheck(
         "cohort-unused",
         CheckSeverity.HINT,
-        "a Cohort with quota and no queues",
-        "nobody can borrow the quota that it brings",
+        "Cohort with quota but without queues",
+        "its quota cannot be borrowed",
         _without_members,
         (ClusterQueue, Cohort),
     ),
-    Check(
+    DoctorCheck(
         "long-runs-preemptible",
         CheckSeverity.WARNING,
-        "long runs on borrowed quota that a lender may take back",
-        "an eviction ends all their pods at once; what was not saved since the last checkpoint is lost",
+        "long-running workloads on borrowed quota",
+        "preemption terminates all their pods; progress since the last checkpoint is lost",
         _long_runs_at_risk,
         (ClusterQueue, Cohort),
         whole=(Workload,),
     ),
-    Check(
+    DoctorCheck(
         "serving-preemptible",
         CheckSeverity.WARNING,
-        "notebooks or services in a queue that may evict them",
-        "they can't be paused and go on later: who works with them is thrown out",
+        "notebooks or services that can be preempted",
+        "users lose their session",
         _serving_at_risk,
         (ClusterQueue, Cohort, Workload),
     ),

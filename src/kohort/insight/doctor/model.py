@@ -1,4 +1,4 @@
-"""What a finding is. An id never changes its meaning, so that scripts can name it."""
+"""Checks and findings of `kohort doctor`. The id of a check is stable, so that scripts can use it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ from kohort.insight.listing import IncompleteKind
 
 
 class CheckSeverity(StrEnum):
-    """How bad it is; the worst comes first."""
+    """Severity of findings, worst first."""
 
     ERROR = "error"
-    """Something can't work as it stands."""
+    """Something cannot work."""
     WARNING = "warning"
-    """Something will not do what its author means, or may hurt."""
+    """Something does not work as intended, or is risky."""
     HINT = "hint"
-    """Something is of no use, or worth knowing."""
+    """Something is unused, or worth knowing."""
 
     @property
     def rank(self) -> int:
-        """0 for the worst."""
+        """The order of severities; 0 is the worst."""
         return list(CheckSeverity).index(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The object that a finding is about."""
+    """The object of a finding."""
 
     kind: str
     name: str
@@ -39,53 +39,53 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class AffectedObject:
-    """One object that something is wrong with."""
+    """One affected object, with problem and fix."""
 
     subject: Subject
     problem: str
-    """What is wrong, in numbers where there are any."""
+    """What is wrong, with numbers if there are any."""
     fix: str
-    """What to do about it: a command, or a field and its value."""
+    """A command, or a field and its value."""
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One question to a cluster."""
+class DoctorCheck:
+    """One check of a cluster."""
 
     id: str
     severity: CheckSeverity
     title: str
-    """What it finds, in a few words."""
-    hurts: str
-    """Why that matters."""
-    look: Callable[[ClusterFacts], Iterator[AffectedObject]]
+    """What it finds, as a noun phrase."""
+    consequence: str
+    """The consequence of a finding."""
+    run: Callable[[ClusterFacts], Iterator[AffectedObject]]
     needs: tuple[type[Any], ...]
-    """Kinds that it looks at; those of one namespace are enough to say something."""
+    """Kinds that it reads; objects of one namespace are sufficient."""
     whole: tuple[type[Any], ...] = ()
-    """Kinds of which everything must be known, for it would say something wrong otherwise."""
+    """Kinds that must be listed completely, because findings would be wrong otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What a check found at one object."""
+class DoctorFinding:
+    """A finding of a check at one object."""
 
-    check: Check
-    sighting: AffectedObject
+    check: DoctorCheck
+    affected: AffectedObject
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """The answers to all questions that were asked."""
+    """The findings of all checks."""
 
-    findings: tuple[Finding, ...]
-    """The worst first."""
-    asked: tuple[Check, ...]
-    left_out: tuple[Check, ...]
-    """Checks whose objects could not be looked at."""
+    findings: tuple[DoctorFinding, ...]
+    """Worst first."""
+    completed: tuple[DoctorCheck, ...]
+    skipped: tuple[DoctorCheck, ...]
+    """Checks whose kinds could not be listed."""
     unseen: tuple[IncompleteKind, ...]
 
     def count(self, severity: CheckSeverity) -> int:
-        """How many findings are of that severity."""
+        """The number of findings of this severity."""
         return sum(each.check.severity is severity for each in self.findings)
 
     def worst(self) -> CheckSeverity | None:

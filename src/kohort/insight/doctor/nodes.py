@@ -1,4 +1,4 @@
-"""Flavors beside the nodes they stand for: labels that match nothing, quota that nobody has, taints in the way."""
+"""Checks for flavors that do not match nodes: labels, capacity and taints."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,20 +11,20 @@ from kohort.api.meta import Taint
 from kohort.api.taints import untolerated
 from kohort.engine.quota import FlavorResource
 from kohort.engine.record_builders import quotas_of
-from kohort.insight.doctor.cluster_facts import ClusterFacts, NodeGroup, stands_for
-from kohort.insight.doctor.model import AffectedObject, Check, CheckSeverity, Subject
+from kohort.insight.doctor.cluster_facts import ClusterFacts, NodeGroup, matches_nodes
+from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
 from kohort.insight.doctor.text import counted, labels_text, listed, listed_names
 from kohort.terminal.nearest import nearest
 
 _NEEDS = (Node, ResourceFlavor, ClusterQueue, Cohort, AdmissionCheck)
 _TRANSIENT = "node.kubernetes.io/"
-"""Taints that come and go with the health of a node."""
+"""Prefix of taints for node conditions."""
 _CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
-"""Labels of nodes that are not there for jobs."""
+"""Labels of control plane nodes."""
 
 
-def _promising(facts: ClusterFacts, flavor: str) -> bool:
-    """Whether somebody has quota in the flavor and relies on the nodes that are here now."""
+def _needs_nodes(facts: ClusterFacts, flavor: str) -> bool:
+    """Whether there is quota in the flavor that relies on existing nodes."""
     owners = facts.quota_owners.get(flavor, ())
     return any(not (isinstance(each, ClusterQueue) and facts.expects_nodes(each)) for each in owners)
 
@@ -32,7 +32,7 @@ def _promising(facts: ClusterFacts, flavor: str) -> bool:
 def _without_nodes(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for flavor in facts.all(ResourceFlavor):
         name, labels = flavor.metadata.name, flavor.spec.node_labels
-        if labels and _promising(facts, name) and not facts.nodes_of(flavor):
+        if labels and _needs_nodes(facts, name) and not facts.nodes_of(flavor):
             wanted = labels_text(labels.items())
             problem = f"no node has the labels {wanted}{_instead(facts, flavor)}"
             fix = f"correct spec.nodeLabels, or: kubectl label --overwrite node NODE {wanted.replace(',', ' ')}"
@@ -40,7 +40,7 @@ def _without_nodes(facts: ClusterFacts) -> Iterator[AffectedObject]:
 
 
 def _instead(facts: ClusterFacts, flavor: ResourceFlavor) -> str:
-    """What nodes have that looks like it: another value of the key, or another spelling of it."""
+    """A similar label of nodes: another value of the key, or another spelling of it."""
     for key, value in sorted(flavor.spec.node_labels.items()):
         there = Counter(node.metadata.labels[key] for node in facts.all(Node) if key in node.metadata.labels)
         if there and value not in there:
@@ -53,21 +53,21 @@ def _instead(facts: ClusterFacts, flavor: ResourceFlavor) -> str:
 
 
 def _above_nodes(facts: ClusterFacts) -> Iterator[AffectedObject]:
-    """All quota of a flavor against its nodes; what nobody has a number for is left alone."""
+    """Flavors with more quota than their nodes provide; unlimited and transformed resources are ignored."""
     rules = facts.settings.requests.transformations.values()
-    made_up = {name for rule in rules for name in rule.factors}
-    for of, quota in sorted(_promised(facts).items()):
+    transformed = {name for rule in rules for name in rule.factors}
+    for of, quota in sorted(_nominal_quotas(facts).items()):
         flavor = facts.flavors.get(of.flavor)
         groups = facts.nodes_of(flavor) if flavor else ()
-        if not groups or of.resource in made_up:
+        if not groups or of.resource in transformed:
             continue
         there = _offered(groups, of.resource)
         if quota < UNLIMITED and quota > there:
             missing = format_amount(of.resource, subtract(quota, there))
             problem = (
-                f"{format_amount(of.resource, quota)} {of.resource} of quota, and its "
-                f"{counted(sum(len(each.nodes) for each in groups), 'node')} "
-                f"can give {format_amount(of.resource, there)} to pods: {missing} too much"
+                f"quota of {format_amount(of.resource, quota)} {of.resource} exceeds the allocatable "
+                f"{format_amount(of.resource, there)} of its "
+                f"{counted(sum(len(each.nodes) for each in groups), 'node')} by {missing}"
             )
             owners = listed_names(facts.quota_owners[of.flavor])
             yield AffectedObject(
@@ -75,8 +75,8 @@ def _above_nodes(facts: ClusterFacts) -> Iterator[AffectedObject]:
             )
 
 
-def _promised(facts: ClusterFacts) -> dict[FlavorResource, int]:
-    """Nominal quota of each flavor-resource, over all who rely on nodes that are here."""
+def _nominal_quotas(facts: ClusterFacts) -> dict[FlavorResource, int]:
+    """Nominal quota of each flavor-resource that relies on existing nodes."""
     owners: list[ClusterQueue | Cohort] = [*facts.all(Cohort)]
     owners += [each for each in facts.all(ClusterQueue) if not facts.expects_nodes(each)]
     total: dict[FlavorResource, int] = {}
@@ -96,20 +96,21 @@ def _offered(groups: tuple[NodeGroup, ...], resource: str) -> int:
 def _tainted(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for flavor in facts.all(ResourceFlavor):
         nodes = [node for group in facts.nodes_of(flavor) for node in group.nodes]
-        if not nodes or not _promising(facts, flavor.metadata.name):
+        if not nodes or not _needs_nodes(facts, flavor.metadata.name):
             continue
-        in_the_way = Counter(taint for node in nodes for taint in _in_the_way(node, flavor))
-        for taint, number in in_the_way.items():
-            problem = f"{number} of its {counted(len(nodes), 'node')} carry the taint {_taint_text(taint)}"
+        blocking = Counter(taint for node in nodes for taint in _untolerated(node, flavor))
+        for taint, number in blocking.items():
+            verb = "has" if number == 1 else "have"
+            problem = f"{number} of its {counted(len(nodes), 'node')} {verb} the taint {_taint_text(taint)}"
             fix = (
-                f"add to spec.tolerations: key {taint.key}, operator Exists, effect {taint.effect}; or, if only jobs "
-                f"that tolerate it themselves may come, to spec.nodeTaints"
+                f"add to spec.tolerations: key {taint.key}, operator Exists, effect {taint.effect}; or add it to "
+                f"spec.nodeTaints to require a toleration of the jobs"
             )
             yield AffectedObject(Subject("ResourceFlavor", flavor.metadata.name), problem, fix)
 
 
-def _in_the_way(node: Node, flavor: ResourceFlavor) -> tuple[Taint, ...]:
-    """Taints that neither the flavor's tolerations nor its own list of taints know of."""
+def _untolerated(node: Node, flavor: ResourceFlavor) -> tuple[Taint, ...]:
+    """Taints that are in neither the flavor's tolerations nor its nodeTaints."""
     known = {(each.key, each.effect) for each in flavor.spec.node_taints}
     lasting = [each for each in node.spec.taints if not each.key.startswith(_TRANSIENT)]
     return tuple(each for each in untolerated(lasting, flavor.spec.tolerations) if (each.key, each.effect) not in known)
@@ -120,17 +121,17 @@ def _taint_text(taint: Taint) -> str:
 
 
 def _sharing_nodes(facts: ClusterFacts) -> Iterator[AffectedObject]:
-    """Two flavors that count the same nodes, and together promise more than these have."""
-    promised = _promised(facts)
-    told = set()
+    """Flavors that match the same nodes, with more quota in total than these provide."""
+    promised = _nominal_quotas(facts)
+    reported = set()
     for group in facts.node_groups:
-        flavors = [each for each in facts.all(ResourceFlavor) if stands_for(each, group)]
-        names = sorted(each.metadata.name for each in flavors if _promising(facts, each.metadata.name))
+        flavors = [each for each in facts.all(ResourceFlavor) if matches_nodes(each, group)]
+        names = sorted(each.metadata.name for each in flavors if _needs_nodes(facts, each.metadata.name))
         for resource in sorted({of.resource for of in promised if of.flavor in names}):
             sharing = tuple(name for name in names if promised.get(FlavorResource(name, resource)))
-            if len(sharing) < 2 or (sharing, resource) in told:
+            if len(sharing) < 2 or (sharing, resource) in reported:
                 continue
-            told.add((sharing, resource))
+            reported.add((sharing, resource))
             if found := _shared(facts, sharing, resource, promised):
                 yield found
 
@@ -146,10 +147,10 @@ def _shared(
     if quota <= there or largest > there or quota >= UNLIMITED:
         return None
     problem = (
-        f"counts the same nodes as {listed(flavors[1:])}: together {format_amount(resource, quota)} {resource} of "
-        f"quota, on nodes with {format_amount(resource, there)}"
+        f"matches the same nodes as {listed(flavors[1:])}: total quota of {format_amount(resource, quota)} {resource} "
+        f"exceeds their allocatable {format_amount(resource, there)}"
     )
-    fix = "give each flavor nodeLabels that only its own nodes have, or lower the quota of one"
+    fix = "set nodeLabels that match separate nodes, or lower nominalQuota"
     return AffectedObject(Subject("ResourceFlavor", flavors[0]), problem, fix)
 
 
@@ -159,7 +160,7 @@ def _larger_than_nodes(facts: ClusterFacts) -> Iterator[AffectedObject]:
         for assigned in workload.status.admission.pod_set_assignments if workload.status.admission else ():
             if found := _too_large(facts, assigned, largest):
                 metadata = workload.metadata
-                fix = "ask for less in each pod (and more pods), or add larger nodes"
+                fix = "reduce the request per pod, or add larger nodes"
                 yield AffectedObject(Subject("Workload", metadata.name, metadata.namespace), found, fix)
 
 
@@ -175,79 +176,77 @@ def _too_large(facts: ClusterFacts, assigned: PodSetAssignment, largest: dict[Fl
         each = per_pod(to_amount(resource, assigned.resource_usage[resource]), assigned.count)
         if each > largest[of]:
             return (
-                f"each pod of {assigned.name} asks for {format_amount(resource, each)} {resource}, and the largest "
+                f"each pod of {assigned.name} requests {format_amount(resource, each)} {resource}, but the largest "
                 f"node of flavor {name} has {format_amount(resource, largest[of])}"
             )
     return ""
 
 
 def _of_no_flavor(facts: ClusterFacts) -> Iterator[AffectedObject]:
-    """Nodes that queued jobs never get to, told of together; a flavor without nodes is likely to mean them."""
+    """Nodes that match no flavor with quota; not if a flavor without nodes may be meant for them."""
     flavors = [each for each in facts.all(ResourceFlavor) if each.metadata.name in facts.quota_owners]
     if not flavors or not all(map(facts.nodes_of, flavors)):
         return
     idle = [
         node
         for group in facts.node_groups
-        if not any(stands_for(flavor, group) for flavor in flavors)
+        if not any(matches_nodes(flavor, group) for flavor in flavors)
         for node in group.nodes
         if not any(label in node.metadata.labels for label in _CONTROL_PLANE)
     ]
     if idle:
         first = idle[0].metadata.name
-        problem = (
-            f"{counted(len(idle), 'node has', 'nodes have')} the labels of no flavor with quota: {listed_names(idle)}"
-        )
-        fix = f"give a flavor the labels that kubectl get node {first} --show-labels tells, and quota in a ClusterQueue"
+        problem = f"{counted(len(idle), 'node matches', 'nodes match')} no flavor with quota: {listed_names(idle)}"
+        fix = f"create a flavor for its labels (kubectl get node {first} --show-labels) with quota in a ClusterQueue"
         yield AffectedObject(Subject("Node", first), problem, fix)
 
 
 CHECKS = (
-    Check(
+    DoctorCheck(
         "flavor-without-nodes",
         CheckSeverity.ERROR,
-        "a flavor whose nodeLabels match no node",
-        "jobs are admitted to it, get its labels as node selector, and their pods stay Pending while they hold quota",
+        "flavor whose nodeLabels match no node",
+        "jobs are admitted, but their pods stay Pending and hold quota",
         _without_nodes,
         _NEEDS,
     ),
-    Check(
+    DoctorCheck(
         "quota-above-nodes",
         CheckSeverity.WARNING,
-        "more quota in a flavor than its nodes can give",
-        "jobs are admitted that can't run: some of their pods stay Pending, holding what others could use",
+        "flavor with more quota than its nodes provide",
+        "jobs are admitted that cannot run: some of their pods stay Pending and hold quota",
         _above_nodes,
         _NEEDS,
     ),
-    Check(
+    DoctorCheck(
         "flavors-share-nodes",
         CheckSeverity.WARNING,
-        "flavors that count the same nodes, with more quota together than these have",
-        "each quota looks right by itself, and admitted jobs find the nodes full",
+        "flavors that match the same nodes, with more quota in total than these provide",
+        "jobs are admitted although the nodes are full",
         _sharing_nodes,
         _NEEDS,
     ),
-    Check(
+    DoctorCheck(
         "untolerated-taint",
         CheckSeverity.WARNING,
-        "nodes of a flavor with a taint that the flavor does not know of",
-        "jobs are admitted, and their pods may not go to these nodes unless they happen to tolerate the taint",
+        "nodes of a flavor with an untolerated taint",
+        "jobs are admitted, but their pods cannot run on these nodes unless they tolerate the taint",
         _tainted,
         _NEEDS,
     ),
-    Check(
+    DoctorCheck(
         "node-without-flavor",
         CheckSeverity.HINT,
-        "nodes that no flavor with quota stands for",
-        "queued jobs are never sent there: what these nodes have is used by nobody who queues",
+        "nodes that match no flavor with quota",
+        "queued jobs cannot use them",
         _of_no_flavor,
         _NEEDS,
     ),
-    Check(
+    DoctorCheck(
         "pod-larger-than-nodes",
         CheckSeverity.ERROR,
-        "an admitted job with a pod that fits on no node of its flavor",
-        "the quota suffices and no node does: the pod stays Pending for ever, and the job holds its quota",
+        "admitted workload with a pod that fits on no node of its flavor",
+        "the pod stays Pending, and the workload holds quota",
         _larger_than_nodes,
         (Node, ResourceFlavor, Workload),
     ),

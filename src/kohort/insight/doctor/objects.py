@@ -1,24 +1,24 @@
-"""Objects that do not have the shape of their kind."""
+"""Checks for objects that cannot be decoded."""
 
 from collections.abc import Iterator
 
 from kohort.insight.doctor.cluster_facts import ClusterFacts
-from kohort.insight.doctor.model import AffectedObject, Check, CheckSeverity, Subject
+from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
 
 
 def _unreadable(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for kind, bad in facts.snapshot.unreadable:
         key = bad.identity.key
         fix = f"kubectl edit {kind.lower()} {key.name}{f' -n {key.namespace}' if key.namespace else ''}"
-        yield AffectedObject(Subject(kind, key.name, key.namespace), f"can't be read: {bad.why}", fix)
+        yield AffectedObject(Subject(kind, key.name, key.namespace), f"cannot be decoded: {bad.why}", fix)
 
 
 CHECKS = (
-    Check(
+    DoctorCheck(
         "unreadable-object",
         CheckSeverity.ERROR,
-        "an object that does not have the shape of its kind",
-        "nothing here knows of it, and whatever refers to it looks as if it were missing",
+        "object does not match its schema",
+        "it is ignored, and references to it count as missing",
         _unreadable,
         (),
     ),

@@ -1,4 +1,4 @@
-"""Namespace quotas of Kubernetes beside the quotas of queues: the smaller one wins, and only one of them says so."""
+"""Checks for ResourceQuotas of namespaces that are lower than the quota of their queues."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -8,20 +8,20 @@ from kohort.api.core.namespaces import ResourceQuota
 from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, LocalQueue
 from kohort.api.markers import ResourceList
 from kohort.insight.doctor.cluster_facts import ClusterFacts
-from kohort.insight.doctor.model import AffectedObject, Check, CheckSeverity, Subject
+from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
 from kohort.insight.doctor.text import listed
 
 _REQUESTS: Final = "requests."
 _SHORT: Final = ("cpu", "memory", "ephemeral-storage")
-"""Resources whose requests a ResourceQuota may also name bare."""
+"""Resources that a ResourceQuota may also list without the prefix `requests.`."""
 
 
 class ReachableQuota(NamedTuple):
-    """What the queues of a namespace could give, over all their flavors."""
+    """Quota of the queues of a namespace, over all flavors."""
 
     nominal: int = 0
     most: int = 0
-    """With everything borrowed that could ever be borrowed."""
+    """Including everything that could be borrowed."""
     queues: tuple[str, ...] = ()
 
 
@@ -29,7 +29,7 @@ def _below_nominal(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for quota, resource, hard, reach in _limits(facts):
         if hard < reach.nominal < UNLIMITED:
             given = f"{format_amount(resource, reach.nominal)} of nominalQuota"
-            yield _sighting(quota, resource, hard, f"{given} in {listed(reach.queues)}")
+            yield _affected(quota, resource, hard, f"{given} in {listed(reach.queues)}")
 
 
 def _below_borrowing(facts: ClusterFacts) -> Iterator[AffectedObject]:
@@ -37,23 +37,23 @@ def _below_borrowing(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for quota, resource, hard, reach in _limits(facts):
         if reach.nominal <= hard < reach.most < UNLIMITED:
             given = f"up to {format_amount(resource, reach.most)}, borrowing included,"
-            yield _sighting(quota, resource, hard, f"{given} in {listed(reach.queues)}")
+            yield _affected(quota, resource, hard, f"{given} in {listed(reach.queues)}")
 
 
-def _sighting(quota: ResourceQuota, resource: str, hard: int, queues: str) -> AffectedObject:
+def _affected(quota: ResourceQuota, resource: str, hard: int, queues: str) -> AffectedObject:
     metadata = quota.metadata
     problem = (
-        f"lets pods request {format_amount(resource, hard)} {resource}, and the queues of the namespace have {queues}"
+        f"limits requests to {format_amount(resource, hard)} {resource}, but the queues of the namespace have {queues}"
     )
     fix = (
-        f"leave {resource} to the queues: take it out of spec.hard, or raise it: "
+        f"remove {resource} from spec.hard, or raise it: "
         f"kubectl edit resourcequota {metadata.name} -n {metadata.namespace}"
     )
     return AffectedObject(Subject("ResourceQuota", metadata.name, metadata.namespace), problem, fix)
 
 
 def _limits(facts: ClusterFacts) -> Iterator[tuple[ResourceQuota, str, int, ReachableQuota]]:
-    """Which resources the ResourceQuotas of namespaces with queues limit, at how much, and what the queues have."""
+    """Limits of ResourceQuotas in namespaces with queues, and the quota of these queues."""
     reaches: dict[str, dict[str, ReachableQuota]] = {}
     for quota in facts.all(ResourceQuota):
         namespace = quota.metadata.namespace
@@ -66,7 +66,7 @@ def _limits(facts: ClusterFacts) -> Iterator[tuple[ResourceQuota, str, int, Reac
 
 
 def _reach(facts: ClusterFacts, namespace: str) -> dict[str, ReachableQuota]:
-    """By resource; a ClusterQueue counts once, however many LocalQueues lead to it."""
+    """Reachable quota by resource; a ClusterQueue counts once."""
     found: dict[str, ReachableQuota] = {}
     for name in sorted({each.spec.cluster_queue or "" for each in facts.queues_of_namespace[namespace]}):
         node = facts.forest.queues.get(name)
@@ -78,7 +78,7 @@ def _reach(facts: ClusterFacts, namespace: str) -> dict[str, ReachableQuota]:
 
 
 def _requested(hard: ResourceList) -> dict[str, int]:
-    """Limits on what pods request, by resource; of two for one resource, the lower."""
+    """Limits of requests by resource; the lower one of two for the same resource."""
     found: dict[str, int] = {}
     for key, quantity in hard.items():
         resource = key.removeprefix(_REQUESTS) if key.startswith(_REQUESTS) else key if key in _SHORT else ""
@@ -89,19 +89,19 @@ def _requested(hard: ResourceList) -> dict[str, int]:
 
 
 CHECKS = (
-    Check(
+    DoctorCheck(
         "resource-quota-below-queue",
         CheckSeverity.WARNING,
-        "a namespace ResourceQuota below the quota of its queues",
-        "jobs are admitted, and then the API server refuses their pods: they hold quota and do not run",
+        "ResourceQuota below the nominal quota of the namespace's queues",
+        "jobs are admitted, but the API server rejects their pods: they hold quota and do not run",
         _below_nominal,
         (ResourceQuota, LocalQueue, ClusterQueue, Cohort),
     ),
-    Check(
+    DoctorCheck(
         "resource-quota-below-borrowing",
         CheckSeverity.HINT,
-        "a namespace ResourceQuota below what its queues may borrow",
-        "as long as a job borrows beyond it, the API server refuses some of its pods",
+        "ResourceQuota below what the namespace's queues can borrow",
+        "the API server rejects pods of jobs that borrow more than it allows",
         _below_borrowing,
         (ResourceQuota, LocalQueue, ClusterQueue, Cohort),
     ),

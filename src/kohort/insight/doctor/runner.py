@@ -1,4 +1,4 @@
-"""All checks, and a cluster put to them: each check once, the worst findings first."""
+"""Runs the checks on a snapshot."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -10,12 +10,12 @@ from kohort.api.kueue.v1beta2 import WorkloadPriorityClass
 from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
 from kohort.insight.doctor import cohorts, jobs, nodes, objects, queues, quotas, unsupported, workloads
 from kohort.insight.doctor.cluster_facts import ClusterFacts
-from kohort.insight.doctor.model import Check, DoctorReport, Finding
+from kohort.insight.doctor.model import DoctorCheck, DoctorFinding, DoctorReport
 from kohort.insight.listing import served
 from kohort.insight.snapshot import Snapshot, take_snapshot
 from kohort.kube.client import Client
 
-CHECKS: Final[tuple[Check, ...]] = tuple(
+CHECKS: Final[tuple[DoctorCheck, ...]] = tuple(
     sorted(
         (
             *queues.CHECKS,
@@ -30,40 +30,40 @@ CHECKS: Final[tuple[Check, ...]] = tuple(
         key=lambda check: check.severity.rank,
     )
 )
-"""The worst first, and those about one thing together."""
+"""All checks, worst first, then by subject."""
 
-_MAY_NOT: Final = 403
+_FORBIDDEN: Final = 403
 
-LOOKED_AT: Final[tuple[type[Any], ...]] = (Node, ResourceQuota, Job, WorkloadPriorityClass)
-"""Kinds that checks look at besides those that decisions depend on."""
+EXTRA_KINDS: Final[tuple[type[Any], ...]] = (Node, ResourceQuota, Job, WorkloadPriorityClass)
+"""Kinds of checks besides those that decisions depend on."""
 
 
-async def look_at(client: Client, home: str = "") -> Snapshot:
-    """A cluster with every kind that checks look at: of unsupported frameworks, those whose API group is served."""
+async def take_doctor_snapshot(client: Client, home: str = "") -> Snapshot:
+    """A snapshot with the kinds of all checks; of unsupported frameworks, those whose API group is served."""
     foreign = await served(client, UNSUPPORTED_FRAMEWORKS.values())
-    return await take_snapshot(client, (*LOOKED_AT, *foreign), home)
+    return await take_snapshot(client, (*EXTRA_KINDS, *foreign), home)
 
 
-def run_checks(snapshot: Snapshot, checks: Iterable[Check] = CHECKS) -> DoctorReport:
-    """Put a cluster to some checks; those that can't be answered from what one may see are told."""
+def run_checks(snapshot: Snapshot, checks: Iterable[DoctorCheck] = CHECKS) -> DoctorReport:
+    """Run checks on a snapshot; checks without sufficient permissions are skipped and reported."""
     facts = ClusterFacts(snapshot)
-    asked, left_out = [], []
-    findings: list[Finding] = []
+    completed, skipped = [], []
+    findings: list[DoctorFinding] = []
     for check in checks:
-        if not _can_answer(snapshot, check):
-            left_out.append(check)
+        if not _can_run(snapshot, check):
+            skipped.append(check)
             continue
-        asked.append(check)
-        findings += [Finding(check, sighting) for sighting in check.look(facts)]
+        completed.append(check)
+        findings += [DoctorFinding(check, affected) for affected in check.run(facts)]
     findings.sort(key=lambda finding: finding.check.severity.rank)
-    refused = tuple(each for each in snapshot.unseen if each.code == _MAY_NOT and each.kind != "Configuration")
-    return DoctorReport(tuple(findings), tuple(asked), tuple(left_out), refused)
+    forbidden = tuple(each for each in snapshot.unseen if each.code == _FORBIDDEN and each.kind != "Configuration")
+    return DoctorReport(tuple(findings), tuple(completed), tuple(skipped), forbidden)
 
 
-def _can_answer(snapshot: Snapshot, check: Check) -> bool:
-    """A kind that the server does not have has no objects; that is all there is to know of it."""
+def _can_run(snapshot: Snapshot, check: DoctorCheck) -> bool:
+    """Whether the kinds of a check could be listed; kinds that are not served have no objects."""
     parts, wholes = (
-        [unseen for kind in kinds if (unseen := snapshot.found[kind].unseen) and unseen.code == _MAY_NOT]
+        [unseen for kind in kinds if (unseen := snapshot.found[kind].unseen) and unseen.code == _FORBIDDEN]
         for kinds in (check.needs, check.whole)
     )
     return all(each.seen_in for each in parts) and not wholes

@@ -1,4 +1,4 @@
-"""How findings count and list things."""
+"""Text helpers of findings: counts, lists and durations."""
 
 from collections.abc import Collection, Iterable
 from datetime import timedelta
@@ -6,7 +6,7 @@ from typing import Protocol
 
 from kohort.api.meta import ObjectMeta
 
-MOST_NAMES = 3
+MAX_NAMES = 3
 
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
@@ -17,10 +17,10 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """The first of some names in order, and how many more there are."""
+    """The first names in order, and the number of further ones."""
     there = sorted(set(names))
-    more = f" and {len(there) - MOST_NAMES} more" if len(there) > MOST_NAMES else ""
-    return ", ".join(there[:MOST_NAMES]) + more
+    more = f" and {len(there) - MAX_NAMES} more" if len(there) > MAX_NAMES else ""
+    return ", ".join(there[:MAX_NAMES]) + more
 
 
 class NamedObject(Protocol):
@@ -28,22 +28,22 @@ class NamedObject(Protocol):
 
     @property
     def metadata(self) -> ObjectMeta:
-        """What it is called, among other things."""
+        """Metadata of the object."""
         ...
 
 
 def listed_names(things: Iterable[NamedObject]) -> str:
-    """The same for the names of objects."""
+    """The names of the first objects, and the number of further ones."""
     return listed(each.metadata.name for each in things)
 
 
 def is_or_are(things: Collection[object]) -> str:
-    """The verb for so many."""
+    """`is` or `are`."""
     return "is" if len(things) == 1 else "are"
 
 
 def lasting(length: timedelta) -> str:
-    """A length of time in its largest unit."""
+    """A duration in its largest unit."""
     seconds = max(int(length.total_seconds()), 0)
     return next((f"{seconds // size}{unit}" for unit, size in _UNITS if seconds >= size), "0s")
 

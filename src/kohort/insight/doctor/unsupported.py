@@ -13,18 +13,18 @@ from kohort.api.kueue.v1beta2 import ResourceFlavor, Topology, Workload
 from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS, Notice, holding_message, job_message, notices, queue_field
 from kohort.engine.lifecycle.conditions import QUOTA_RESERVED
 from kohort.insight.doctor.cluster_facts import ClusterFacts
-from kohort.insight.doctor.model import AffectedObject, Check, CheckSeverity, Subject
+from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
 from kohort.insight.doctor.text import counted, listed, listed_names
 from kohort.insight.doctor.workloads import by_queue, queue_subject
 from kohort.insight.manager_settings import NAME, NAMESPACE
 
 _WITHOUT_PLACEMENT = (
-    "use the annotation kueue.x-k8s.io/podset-preferred-topology or none, or have Kueue manage the queue"
+    "use the annotation kueue.x-k8s.io/podset-preferred-topology or none, or use Kueue to manage the queue"
 )
 
 
 def _unqueued_jobs(facts: ClusterFacts) -> Iterator[AffectedObject]:
-    """Jobs without a Workload, by kind and namespace; where Workloads can't be seen, nothing is known of them."""
+    """Jobs without a Workload, by kind and namespace; only where Workloads can be listed."""
     managed = {owner.uid for workload in facts.all(Workload) for owner in workload.metadata.owner_references}
     unseen = facts.snapshot.found[Workload].unseen
     for resource in UNSUPPORTED_FRAMEWORKS.values():
@@ -36,9 +36,9 @@ def _unqueued_jobs(facts: ClusterFacts) -> Iterator[AffectedObject]:
             if is_seen and queue_field(job) is not None and not _is_followed(job, managed):
                 names[key.namespace].append(key.name)
         for namespace, found in sorted(names.items()):
-            number = counted(len(found), f"{resource.kind} names", f"{resource.kind}s name")
+            number = counted(len(found), f"{resource.kind} references", f"{resource.kind}s reference")
             problem = f"{number} a queue: {listed(found)}; {job_message(resource.kind)}"
-            fix = f"have Kueue manage this namespace, or take the queue's name off each {resource.kind}"
+            fix = f"use Kueue to manage this namespace, or remove the queue name from each {resource.kind}"
             yield AffectedObject(Subject("Namespace", namespace), problem, fix)
 
 
@@ -67,7 +67,7 @@ def _placed_anywhere(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for (namespace, queue), found in by_queue(facts, _lacks_placement):
         number = counted(len(found), "admitted workload requests", "admitted workloads request")
         problem = f"{number} a topology: {listed_names(found)}; their pods may be on any nodes of the flavor"
-        fix = "take the topology out of the pod templates, or have Kueue manage the queue"
+        fix = "remove the topology annotation from the pod templates, or use Kueue to manage the queue"
         yield AffectedObject(queue_subject(namespace, queue), problem, fix)
 
 
@@ -98,40 +98,40 @@ def _ineffective(facts: ClusterFacts) -> Iterator[AffectedObject]:
 
 def _noticed(subject: Subject, found: Iterable[Notice]) -> Iterator[AffectedObject]:
     for notice in found:
-        remedy = f"take {notice.path.text} out" if notice.path.text else "delete it"
-        yield AffectedObject(subject, str(notice), f"{remedy}, or have Kueue manage the cluster")
+        remedy = f"remove {notice.path.text}" if notice.path.text else "delete it"
+        yield AffectedObject(subject, str(notice), f"{remedy}, or use Kueue to manage the cluster")
 
 
 CHECKS = (
-    Check(
+    DoctorCheck(
         "framework-unsupported",
         CheckSeverity.ERROR,
-        "jobs of a framework that is not supported yet, with a queue",
+        "queued jobs of an unsupported framework",
         "no Workload is created for them: they start without quota, or never if they are suspended",
         _unqueued_jobs,
         (Workload,),
     ),
-    Check(
+    DoctorCheck(
         "topology-held",
         CheckSeverity.ERROR,
-        "waiting workloads that require a topology",
-        "topology-aware scheduling is not supported yet, so that they are never admitted",
+        "pending workloads that require a topology",
+        "topology-aware scheduling is not supported yet, so they are never admitted",
         _held,
         (Workload,),
     ),
-    Check(
+    DoctorCheck(
         "topology-ignored",
         CheckSeverity.WARNING,
-        "admitted workloads that request a topology and have no placement",
-        "topology-aware scheduling is not supported yet: pods that exchange much data may be far from each other",
+        "admitted workloads with a topology request but without placement",
+        "topology-aware scheduling is not supported yet: their pods may be far from each other",
         _placed_anywhere,
         (Workload,),
     ),
-    Check(
+    DoctorCheck(
         "feature-unsupported",
         CheckSeverity.WARNING,
-        "objects and settings of features that are not supported yet",
-        "Kohort accepts them, so that manifests and files of Kueue can be used, and they have no effect",
+        "objects and settings of unsupported features",
+        "they are accepted for compatibility with Kueue, but have no effect",
         _ineffective,
         (ResourceFlavor, Topology),
     ),

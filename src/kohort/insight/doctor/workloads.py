@@ -1,4 +1,4 @@
-"""Workloads that stand still: put to rest and forgotten, stuck before their start, admitted and not running."""
+"""Checks for Workloads without progress: inactive, waiting for admission checks, admitted and not running."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -9,16 +9,16 @@ from kohort.api.conditions import is_true
 from kohort.api.core.batch import Job
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.conditions import ADMITTED, EVICTED, QUOTA_RESERVED
-from kohort.insight.doctor.cluster_facts import ClusterFacts, Place
-from kohort.insight.doctor.model import AffectedObject, Check, CheckSeverity, Subject
+from kohort.insight.doctor.cluster_facts import ClusterFacts, NamespacedName
+from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
 from kohort.insight.doctor.text import counted, lasting, listed, listed_names
 
 FORGOTTEN: Final = timedelta(days=1)
-"""How long a workload must have been inactive to count as forgotten."""
+"""How long a workload must have been inactive."""
 STUCK: Final = timedelta(hours=1)
-"""How long admission checks may take before somebody should look."""
+"""How long admission checks may take."""
 SLOW: Final = timedelta(minutes=10)
-"""How long pods may take to run once a job was admitted."""
+"""How long pods may take to become ready after admission."""
 
 
 def _forgotten(facts: ClusterFacts) -> Iterator[AffectedObject]:
@@ -27,7 +27,7 @@ def _forgotten(facts: ClusterFacts) -> Iterator[AffectedObject]:
 
     for (namespace, queue), found in by_queue(facts, is_forgotten):
         longest = max(facts.since(each, EVICTED) for each in found)
-        problem = f"{_count(found)} inactive for more than {lasting(FORGOTTEN)}, the longest for {lasting(longest)}"
+        problem = f"{_count(found)} inactive for more than {lasting(FORGOTTEN)} (longest: {lasting(longest)})"
         first = found[0].metadata.name
         fix = (
             f"delete the job, or: kubectl patch workload {first} -n {namespace} --type merge "
@@ -46,11 +46,9 @@ def _stuck(facts: ClusterFacts) -> Iterator[AffectedObject]:
         waiting = {each.name for one in found for each in one.status.admission_checks if each.state != "Ready"}
         what = f"for {listed(waiting)}" if waiting else "for admission"
         problem = (
-            f"{_count(found)} holding quota and waiting {what} for more than {lasting(STUCK)}: {listed_names(found)}"
+            f"{_count(found)} waiting {what} with reserved quota for more than {lasting(STUCK)}: {listed_names(found)}"
         )
-        fix = (
-            f"kubectl describe workload {found[0].metadata.name} -n {namespace}, and the logs of the check's controller"
-        )
+        fix = f"kubectl describe workload {found[0].metadata.name} -n {namespace}; check the logs of the controller"
         yield AffectedObject(queue_subject(namespace, queue), problem, fix)
 
 
@@ -62,18 +60,20 @@ def _not_running(facts: ClusterFacts) -> Iterator[AffectedObject]:
         if job is None or admitted < SLOW or job.status.ready or job.status.succeeded:
             continue
         metadata = job.metadata
-        made = f"{counted(job.status.active, 'pod')}, none of them ready" if job.status.active else "no pods at all"
-        problem = f"was admitted {lasting(admitted)} ago, holds its quota, and has {made}"
+        pods = f"{counted(job.status.active, 'pod')}, none ready" if job.status.active else "no pods"
+        problem = f"admitted {lasting(admitted)} ago, has {pods}"
         fix = (
-            f"kubectl get events -n {metadata.namespace}: look for FailedCreate (a ResourceQuota?) and "
-            f"FailedScheduling (labels, taints, no room?)"
+            f"kubectl get events -n {metadata.namespace}: FailedCreate indicates a ResourceQuota, "
+            f"FailedScheduling labels, taints or full nodes"
         )
         yield AffectedObject(Subject("Job", metadata.name, metadata.namespace), problem, fix)
 
 
-def by_queue(facts: ClusterFacts, wanted: Callable[[Workload], bool]) -> Iterator[tuple[Place, list[Workload]]]:
-    """Some of the unfinished, by LocalQueue."""
-    found: dict[Place, list[Workload]] = defaultdict(list)
+def by_queue(
+    facts: ClusterFacts, wanted: Callable[[Workload], bool]
+) -> Iterator[tuple[NamespacedName, list[Workload]]]:
+    """The selected unfinished Workloads, by LocalQueue."""
+    found: dict[NamespacedName, list[Workload]] = defaultdict(list)
     for workload in facts.unfinished:
         if wanted(workload):
             found[workload.metadata.namespace, workload.spec.queue_name or ""].append(workload)
@@ -81,7 +81,7 @@ def by_queue(facts: ClusterFacts, wanted: Callable[[Workload], bool]) -> Iterato
 
 
 def queue_subject(namespace: str, queue: str) -> Subject:
-    """The LocalQueue of that name; the namespace where there is no name."""
+    """The LocalQueue; the namespace if the name is empty."""
     return Subject("LocalQueue", queue, namespace) if queue else Subject("Namespace", namespace)
 
 
@@ -90,27 +90,27 @@ def _count(found: list[Workload]) -> str:
 
 
 CHECKS = (
-    Check(
+    DoctorCheck(
         "workload-inactive",
         CheckSeverity.WARNING,
-        "workloads that have been inactive for more than a day",
-        "somebody, or a limit, put them to rest, and they do not come back by themselves",
+        "workloads inactive for more than a day",
+        "deactivated by a user or a limit; they are not requeued automatically",
         _forgotten,
         (Workload,),
     ),
-    Check(
+    DoctorCheck(
         "check-stuck",
         CheckSeverity.WARNING,
-        "workloads with quota that wait for an admission check for more than an hour",
-        "they hold quota that nobody else can use, and do not run",
+        "workloads waiting for an admission check for more than an hour",
+        "they hold quota that no other workload can use, and do not run",
         _stuck,
         (Workload,),
     ),
-    Check(
+    DoctorCheck(
         "admitted-not-running",
         CheckSeverity.WARNING,
-        "Jobs that were admitted more than ten minutes ago and of which nothing runs",
-        "the queue counts them as running, and the nodes or a ResourceQuota refuse their pods",
+        "Jobs admitted more than ten minutes ago without ready pods",
+        "they hold quota, but their pods do not fit on nodes or are rejected by a ResourceQuota",
         _not_running,
         (Workload, Job),
     ),

@@ -1,1 +1,1 @@
-"""Whether jobs that were never submitted would start now: manifests to Workloads, judged one after the other."""
+"""Checks whether unsubmitted jobs would be admitted now."""

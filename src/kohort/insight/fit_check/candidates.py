@@ -1,6 +1,6 @@
-"""From manifests to the Workloads that would stand for them, made by the functions that make them on a cluster.
+"""Builds Workloads from manifests, with the functions of the job frameworks.
 
-A kind without a Workload of its own is opened: a CronJob to its next Job, a Deployment to its pods, one by one.
+Kinds without a Workload are expanded: a CronJob to its next Job, a Deployment to its pods.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,26 +33,26 @@ from kohort.jobs.workload_builder import build_workload
 
 WORKLOAD: Final = (GROUP, "Workload")
 POD: Final = ("", "Pod")
-POD_BY_POD: Final = frozenset({("apps", "Deployment"), ("apps", "ReplicaSet")})
-AS_A_WHOLE: Final = ("apps", "StatefulSet")
+PER_POD_KINDS: Final = frozenset({("apps", "Deployment"), ("apps", "ReplicaSet")})
+STATEFUL_SET: Final = ("apps", "StatefulSet")
 CRON_JOB: Final = ("batch", "CronJob")
-MOST_PODS: Final = 1000
-"""Replicas of a Deployment that are judged one by one."""
+MAX_PODS: Final = 1000
+"""Maximum number of evaluated replicas of a Deployment."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitCandidate:
-    """A manifest and the Workloads that it would become."""
+    """A manifest with its Workloads."""
 
     subject: str
     """`job/train`."""
     place: str
     """`train.yaml:12`."""
     queue: ObjectKey
-    """The LocalQueue, of which the name is empty where none is named."""
+    """The LocalQueue; its name is empty if none is specified."""
     workloads: tuple[Workload, ...] = ()
     problem: str = ""
-    """Why there is none."""
+    """Why it has no Workloads."""
 
 
 class CandidateReader:
@@ -62,16 +62,16 @@ class CandidateReader:
         self._snapshot = snapshot
         self._namespace = namespace
         self._queue = queue
-        """Named on the command line, in place of those in manifests; empty where none was."""
+        """LocalQueue of the command line, which overrides manifests; empty if not set."""
         self._frameworks = {_kind(each): each for each in (*built_in_frameworks(), *plugins())}
 
     def is_queued(self, document: Document) -> bool:
-        """Whether it is of a kind that is queued, or asks for a queue."""
+        """Whether its kind is supported, or it has a queue label."""
         obj, _ = placed_object(document, self._namespace)
         return _kind_of(obj) in self._frameworks or _kind_of(obj) == WORKLOAD or bool(queue_name(obj))
 
     def candidates(self, documents: Sequence[Document]) -> list[FitCandidate]:
-        """What is to be judged, in the order of the documents; pods of a group once, where its first one stands."""
+        """The candidates in the order of the documents; a pod group once, at its first pod."""
         placed = [placed_object(document, self._namespace) for document in documents]
         pods = [obj for obj, _ in placed if _kind_of(obj) == POD]
         alone = SnapshotReader(self._snapshot, ())
@@ -105,22 +105,22 @@ class CandidateReader:
             yield self._own(obj)
         elif (group, kind) == CRON_JOB:
             yield from self._workloads(_next_job(obj), reads)
-        elif (group, kind) in POD_BY_POD:
+        elif (group, kind) in PER_POD_KINDS:
             yield from self._pods_of(obj, reads)
-        elif (group, kind) == AS_A_WHOLE:
+        elif (group, kind) == STATEFUL_SET:
             job = self._defaulted(obj, reads)
-            yield self._built(self._frameworks[AS_A_WHOLE], job, [_replicas(job)], reads)
+            yield self._built(self._frameworks[STATEFUL_SET], job, [_replicas(job)], reads)
         elif (framework := self._frameworks.get((group, kind))) is not None:
             yield self._of(framework, self._defaulted(obj, reads), reads)
         else:
             known = ", ".join(sorted(kind for _, kind in self._frameworks))
-            raise ApiError(f"Kohort does not queue {obj.get('apiVersion')} {kind}: it knows {known}, and Workload")
+            raise ApiError(f"unsupported kind {obj.get('apiVersion')} {kind}: available: {known}, Workload")
 
     def _own(self, obj: JsonObject) -> Workload:
         try:
             found = from_json(convert(obj, V1BETA2), Workload)
         except DecodeError as error:
-            raise ApiError(f"not a Workload: {error}") from None
+            raise ApiError(f"invalid Workload: {error}") from None
         spec = structs.replace(found.spec, queue_name=self._queue) if self._queue else found.spec
         return structs.replace(found, spec=spec)
 
@@ -145,14 +145,14 @@ class CandidateReader:
         parent = self._defaulted(obj, reads)
         template = (parent.get("spec") or {}).get("template") or {}
         pods = self._frameworks[POD]
-        for number in range(min(_replica_count(parent), MOST_PODS)):
+        for number in range(min(_replica_count(parent), MAX_PODS)):
             name = f"{metadata(parent).get('name', '')}-{number}"
             head = {**(template.get("metadata") or {}), "name": name, "namespace": metadata(parent)["namespace"]}
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": deepcopy(template.get("spec") or {})}
             yield self._of(pods, pod, reads)
 
     def _defaulted(self, obj: JsonObject, reads: SnapshotReader) -> JsonObject:
-        """The object as the webhook would leave it, in the queue that was asked for."""
+        """The object after defaulting by the webhook, in the requested queue."""
         framework = self._frameworks[_kind_of(obj)]
         if self._queue:
             obj = deepcopy(obj)
@@ -168,11 +168,11 @@ class CandidateReader:
 
 
 def placed_object(document: Document, namespace: str) -> tuple[JsonObject, str]:
-    """A document as an object in a namespace, and where it stands; raises ApiError for what is no object."""
+    """The object of a document with its namespace, and its position; raises ApiError for an invalid object."""
     place = f"{document.file}:{document.line}"
     value = document.value
     if not isinstance(value, Mapping) or not isinstance(value.get("metadata") or {}, Mapping) or not value.get("kind"):
-        raise ApiError(f"{place}: no Kubernetes object: give it apiVersion, kind and metadata")
+        raise ApiError(f"{place}: not a Kubernetes object: apiVersion, kind and metadata are required")
     head = {**(value.get("metadata") or {})}
     head["namespace"] = head.get("namespace") or namespace
     return {**value, "metadata": head}, place
@@ -187,7 +187,7 @@ def _kind_of(obj: JsonObject) -> tuple[str, str]:
 
 
 def _next_job(obj: JsonObject) -> JsonObject:
-    """The Job that a CronJob makes next, with the queue that it hands down."""
+    """The next Job of a CronJob, with its queue label."""
     template = (obj.get("spec") or {}).get("jobTemplate") or {}
     own = metadata(template)
     labels = {**(own.get("labels") or {}), **(metadata(obj).get("labels") or {})}

@@ -1,6 +1,6 @@
-"""Would it start now: candidates come to a copy of the cluster in their order, and its engine takes a turn for each.
+"""Evaluates candidates in order: each is added to the engine of a snapshot, followed by a scheduling run.
 
-So the answer is a decision and no estimate: whoever waits there already, behind whom, and who goes first is all in it.
+So the result is a decision of the engine that considers pending workloads and their order, not an estimate.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,41 +19,41 @@ from kohort.insight.checks import checks_after
 from kohort.insight.fit_check.candidates import FitCandidate
 from kohort.insight.snapshot import Snapshot
 from kohort.insight.workload_report.builder import uncountable, without_queue
-from kohort.insight.workload_report.holders import holdings_of
+from kohort.insight.workload_report.holders import resource_holders
 from kohort.insight.workload_report.model import ResourceHolders
 
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """What would become of a candidate."""
+    """The result for a candidate."""
 
     candidate: FitCandidate
     explanation: Explanation | None = None
-    """Of its first Workload that would not start, else of its last; None where nothing can be said."""
+    """Of its first Workload that would not be admitted, else of its last; None if it cannot be evaluated."""
     started: int = 0
-    """How many of its Workloads would start now."""
-    holdings: tuple[ResourceHolders, ...] = ()
+    """Number of its Workloads that would be admitted now."""
+    holders: tuple[ResourceHolders, ...] = ()
     hints: tuple[str, ...] = ()
-    """What to do about a queue that is not there."""
+    """Remedies for a missing queue."""
     problem: str = ""
-    """Why nothing can be said."""
+    """Why it cannot be evaluated."""
     checks: tuple[str, ...] = ()
-    """Admission checks for which it would wait, with quota and before it starts."""
+    """Admission checks that it would wait for after the reservation."""
 
     @property
     def starts(self) -> bool:
-        """Whether all of it would start now."""
+        """Whether all its Workloads would be admitted now."""
         return self.explanation is not None and self.started == len(self.candidate.workloads)
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What became of one Workload."""
+    """The result for one Workload."""
 
     explanation: Explanation
     admission: Admission | None = None
     checks: tuple[str, ...] = ()
-    holdings: tuple[ResourceHolders, ...] = ()
+    holders: tuple[ResourceHolders, ...] = ()
 
     @property
     def starts(self) -> bool:
@@ -61,68 +61,68 @@ class _Outcome:
 
 
 def evaluate_fit(snapshot: Snapshot, candidates: Iterable[FitCandidate]) -> Iterator[FitResult]:
-    """One verdict each, in order."""
+    """The results, in order."""
     numbers = iter(range(1_000_000))
-    if snapshot.can_judge:
-        # Whatever the cluster's manager is about to decide comes first.
+    if snapshot.can_evaluate:
+        # Decisions that the cluster's manager is about to make come first.
         snapshot.engine.schedule(snapshot.taken)
     for candidate in candidates:
         problem = candidate.problem or _unqueued(candidate)
-        yield FitResult(candidate, problem=problem) if problem else _judged(snapshot, candidate, numbers)
+        yield FitResult(candidate, problem=problem) if problem else _evaluated(snapshot, candidate, numbers)
 
 
 def _unqueued(candidate: FitCandidate) -> str:
     if not candidate.workloads:
-        return "It has no pods"
-    return "" if candidate.queue.name else "It names no queue, so nothing would hold it back and no quota count for it"
+        return "No pods"
+    return "" if candidate.queue.name else "No queue specified: it would start immediately and bypass quota"
 
 
-def _judged(snapshot: Snapshot, candidate: FitCandidate, numbers: Iterator[int]) -> FitResult:
+def _evaluated(snapshot: Snapshot, candidate: FitCandidate, numbers: Iterator[int]) -> FitResult:
     found = [_outcome(snapshot, candidate, each, next(numbers)) for each in candidate.workloads]
-    told = next((each for each in found if not each.starts), found[-1])
-    is_lost = told.explanation.cluster_queue not in snapshot.engine.read.cluster_queues
+    shown = next((each for each in found if not each.starts), found[-1])
+    is_lost = shown.explanation.cluster_queue not in snapshot.engine.read.cluster_queues
     return FitResult(
         candidate,
-        told.explanation,
+        shown.explanation,
         sum(each.starts for each in found),
-        told.holdings,
-        tuple(without_queue(snapshot, told.explanation)) if is_lost else (),
-        checks=told.checks,
+        shown.holders,
+        tuple(without_queue(snapshot, shown.explanation)) if is_lost else (),
+        checks=shown.checks,
     )
 
 
 def _outcome(snapshot: Snapshot, candidate: FitCandidate, given: Workload, number: int) -> _Outcome:
-    """Let one Workload come, after all others, and take a turn."""
+    """Add one Workload after all others, and run the scheduler."""
     engine, now = snapshot.engine, snapshot.taken
     workload = _submitted(given, candidate, now + timedelta(microseconds=number))
     try:
         devices = snapshot.claims.devices_of(workload)
     except UncountableError as error:
         return _Outcome(replace(uncountable(snapshot, workload, str(error)), state=WorkloadPhase.NOT_SUBMITTED))
-    foreseen = would_fit(engine, workload, candidate.queue, now, devices)
-    holdings = holdings_of(engine, foreseen)
+    expected = would_fit(engine, workload, candidate.queue, now, devices)
+    holders = resource_holders(engine, expected)
     named = _named(workload, candidate, number)
     key = ObjectKey(named.metadata.namespace, named.metadata.name)
-    snapshot.claims.tell(engine, named, now)
+    snapshot.claims.apply(engine, named, now)
     decided = engine.schedule(now)
     admission = next((each.admission for each in decided if isinstance(each, Reserve) and each.workload == key), None)
-    if admission is None and _says_yes(foreseen):
+    if admission is None and _is_admitted(expected):
         after = engine.explain(key, now)
-        foreseen = replace(after, workload=foreseen.workload, state=WorkloadPhase.NOT_SUBMITTED)
-    return _Outcome(foreseen, admission, checks_after(snapshot, admission), holdings)
+        expected = replace(after, workload=expected.workload, state=WorkloadPhase.NOT_SUBMITTED)
+    return _Outcome(expected, admission, checks_after(snapshot, admission), holders)
 
 
-def _says_yes(explanation: Explanation) -> bool:
+def _is_admitted(explanation: Explanation) -> bool:
     return explanation.evaluation is not None and explanation.evaluation.is_admitted
 
 
 def _submitted(workload: Workload, candidate: FitCandidate, time: datetime) -> Workload:
-    """A Workload that comes after those before it, with nothing decided about it."""
+    """The Workload with this creation time and an empty status."""
     head = structs.replace(workload.metadata, creation_timestamp=time, namespace=candidate.queue.namespace)
     return structs.replace(workload, metadata=head, status=WorkloadStatus())
 
 
 def _named(workload: Workload, candidate: FitCandidate, number: int) -> Workload:
-    """A Workload that is in nobody's way: with a name and a life of its own."""
+    """The Workload with a unique name and UID."""
     name = f"{workload.metadata.name or candidate.subject} (new {number})"
     return structs.replace(workload, metadata=structs.replace(workload.metadata, name=name, uid=f"new-{number}"))

@@ -1,4 +1,4 @@
-"""Manifests that say how a cluster is, or how it might be: taken into a snapshot in place of what it has, or alone."""
+"""Snapshots from manifests, or with manifests applied to a snapshot."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -15,34 +15,34 @@ from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.api.resource import Resource
 from kohort.controllers.devices.claims import TEMPLATES
 from kohort.insight.fit_check.reads import ALSO_READ
-from kohort.insight.listing import Asked, KindListing, kind_of, resource_asked
+from kohort.insight.listing import KindListing, ListedKind, kind_of, listed_resource
 from kohort.insight.snapshot import DECIDING, NAME_LABEL, Snapshot
 from kohort.jobs.registry import group_kind
 
-_KINDS: Final[tuple[Asked, ...]] = (*DECIDING, *ALSO_READ, TEMPLATES)
-KNOWN: Final[Mapping[tuple[str, str], Asked]] = {
-    (resource_asked(kind).group, resource_asked(kind).kind): kind for kind in _KINDS
+_KINDS: Final[tuple[ListedKind, ...]] = (*DECIDING, *ALSO_READ, TEMPLATES)
+KNOWN: Final[Mapping[tuple[str, str], ListedKind]] = {
+    (listed_resource(kind).group, listed_resource(kind).kind): kind for kind in _KINDS
 }
-"""Kinds that a cluster consists of, as far as decisions go."""
+"""Kinds that decisions depend on."""
 
 
 def split(documents: Iterable[Document]) -> tuple[list[Document], list[Document]]:
-    """What describes the cluster, and what is to be judged; of Lists, what is in them."""
+    """Documents that describe the cluster, and those to be evaluated; Lists are expanded."""
     flat = [each for document in documents for each in _unpacked(document)]
-    about = [each for each in flat if _kind_in(each) not in (None, Workload)]
-    return about, [each for each in flat if _kind_in(each) in (None, Workload)]
+    cluster = [each for each in flat if _kind_in(each) not in (None, Workload)]
+    return cluster, [each for each in flat if _kind_in(each) in (None, Workload)]
 
 
 def offline(documents: Sequence[Document], now: datetime) -> Snapshot:
-    """A cluster that consists of manifests only, Workloads included."""
+    """A snapshot that consists of manifests only, including Workloads."""
     empty = Snapshot(now, {kind: KindListing() for kind in (*DECIDING, *ALSO_READ)})
     flat = [each for document in documents for each in _unpacked(document)]
     return with_manifests(empty, [each for each in flat if _kind_in(each) is not None])
 
 
 def with_manifests(snapshot: Snapshot, documents: Iterable[Document]) -> Snapshot:
-    """The cluster as it would be with these objects; what has the same name is replaced."""
-    found: dict[Asked, KindListing] = dict(snapshot.found)
+    """The snapshot with these objects applied."""
+    found: dict[ListedKind, KindListing] = dict(snapshot.found)
     for document in documents:
         kind, obj = _object(document)
         key, known = kind_of(kind).identity(obj).key, found.get(kind, KindListing())
@@ -51,8 +51,8 @@ def with_manifests(snapshot: Snapshot, documents: Iterable[Document]) -> Snapsho
     return Snapshot(snapshot.taken, found, snapshot.rules)
 
 
-def _with_namespaces(found: Mapping[Asked, KindListing]) -> KindListing:
-    """Namespaces that are named and described by nobody exist all the same."""
+def _with_namespaces(found: Mapping[ListedKind, KindListing]) -> KindListing:
+    """Namespaces, including those that are referenced without a manifest."""
     read = found[Namespace]
     named = {key.namespace for kind in (LocalQueue, Workload) for key in found[kind].objects}
     missing = {name for name in named if name and ObjectKey("", name) not in read.objects}
@@ -69,27 +69,29 @@ def _unpacked(document: Document) -> list[Document]:
     return [document]
 
 
-def _kind_in(document: Document) -> Asked | None:
+def _kind_in(document: Document) -> ListedKind | None:
     value = document.value
     if not isinstance(value, dict):
         return None
     return KNOWN.get(group_kind(str(value.get("apiVersion", "")), str(value.get("kind", ""))))
 
 
-def _object(document: Document) -> tuple[Asked, Any]:
+def _object(document: Document) -> tuple[ListedKind, Any]:
     kind, value = _kind_in(document), document.value
     if kind is None:
-        raise ApiError(f"{document.file}:{document.line}: {value.get('kind')} says nothing of a cluster")
+        raise ApiError(
+            f"{document.file}:{document.line}: unsupported kind {value.get('kind')} in the description of a cluster"
+        )
     try:
         placed = _placed(value, kind)
         return kind, placed if isinstance(kind, Resource) else from_json(placed, kind)
     except DecodeError as error:
-        raise ApiError(f"{document.file}:{document.line}: not a {resource_asked(kind).kind}: {error}") from None
+        raise ApiError(f"{document.file}:{document.line}: invalid {listed_resource(kind).kind}: {error}") from None
 
 
-def _placed(value: Json, kind: Asked) -> Json:
-    """In the version that is read, and in a namespace where it needs one."""
-    resource = resource_asked(kind)
+def _placed(value: Json, kind: ListedKind) -> Json:
+    """The object in version v1beta2, with the default namespace if it has none."""
+    resource = listed_resource(kind)
     current = convert(value, V1BETA2) if resource.group == GROUP else value
     head = dict(current.get("metadata") or {})
     if resource.namespaced:

@@ -1,4 +1,4 @@
-"""What frameworks read of a cluster, from a snapshot and the manifests at hand."""
+"""The cluster reader of job frameworks, on a snapshot and the given manifests."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -15,11 +15,11 @@ from kohort.insight.snapshot import Snapshot
 from kohort.jobs.frameworks.pods.loading import group_values
 
 ALSO_READ: Final[tuple[type[Any], ...]] = (WorkloadPriorityClass, PriorityClass)
-"""What a job's priority depends on, beyond what decisions do."""
+"""Kinds that the priority of a job depends on."""
 
 
 class SnapshotReader:
-    """The cluster as it was, and pods that are about to be submitted."""
+    """Reads a snapshot, and the pods of the manifests."""
 
     def __init__(self, snapshot: Snapshot, pods: Sequence[JsonObject]) -> None:
         self._snapshot = snapshot
@@ -32,20 +32,20 @@ class SnapshotReader:
 
     @property
     def gates(self) -> FeatureGates:
-        """Which behaviours are on."""
+        """The feature gates of the manager."""
         return self._snapshot.rules.gates
 
     @property
     def now(self) -> datetime:
-        """When the look was taken."""
+        """The time of the snapshot."""
         return self._snapshot.taken
 
     def get(self, resource: Resource, key: ObjectKey) -> JsonObject | None:
-        """Nothing that is there already is asked about."""
+        """None: existing objects are not considered."""
         return None
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[JsonObject]:
-        """The pods of a group, among those at hand."""
+        """The given pods of a group."""
         return [pod for pod in self._pods if value in group_values(pod)]
 
     def workload(self, key: ObjectKey) -> Workload | None:
@@ -62,7 +62,7 @@ class SnapshotReader:
         return found.spec.controller_name if found is not None and found.spec is not None else ""
 
     def is_settled(self, expectation: str) -> bool:
-        """Nothing was written, so nothing is awaited."""
+        """True: nothing was written."""
         return True
 
     # Priority classes
@@ -76,5 +76,5 @@ class SnapshotReader:
         return self._snapshot.of(PriorityClass).get(ObjectKey("", name))
 
     def default_priority_classes(self) -> Iterable[PriorityClass]:
-        """The PriorityClasses that are meant for pods that name none."""
+        """The default PriorityClasses."""
         return [each for each in self._snapshot.of(PriorityClass).values() if each.global_default]

@@ -1,1 +1,1 @@
-"""The story of one Workload: why it waits, who holds what it needs, who may take its place, what happened to it."""
+"""The report of one Workload: why it is pending, quota holders, potential preemptors and history."""

@@ -1,4 +1,4 @@
-"""From a snapshot and a Workload to its story; without the rights that takes, from what its manager wrote down."""
+"""Builds the report of a Workload from a snapshot; with limited permissions from its conditions."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,19 +12,19 @@ from kohort.engine.explain import Explanation, WorkloadPhase
 from kohort.engine.lifecycle.conditions import is_admitted, is_finished, is_reserved
 from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE
 from kohort.engine.lifecycle.reasons import MISCONFIGURED, PENDING_EVALUATION
-from kohort.insight.checks import admission_foreseen, checks_after
+from kohort.insight.checks import checks_after, expected_admission
 from kohort.insight.snapshot import Snapshot
 from kohort.insight.workload_report.history import evictions_of, history_of
-from kohort.insight.workload_report.holders import holdings_of
+from kohort.insight.workload_report.holders import resource_holders
 from kohort.insight.workload_report.model import WorkloadReport
 from kohort.insight.workload_report.potential_preemptors import potential_preemptors
 from kohort.terminal.nearest import did_you_mean
 
 
 def build_report(snapshot: Snapshot, workload: Workload, subject: str) -> WorkloadReport:
-    """All that can be told of a Workload."""
+    """Build the report of a Workload."""
     now, key = snapshot.taken, ObjectKey(workload.metadata.namespace, workload.metadata.name)
-    if not snapshot.can_judge:
+    if not snapshot.can_evaluate:
         return _as_written(snapshot, workload, subject)
     if problem := snapshot.claims.problem_of(workload):
         return _outside(snapshot, workload, subject, problem)
@@ -35,7 +35,7 @@ def build_report(snapshot: Snapshot, workload: Workload, subject: str) -> Worklo
         subject,
         explanation,
         workload.metadata.creation_timestamp,
-        holdings_of(engine, explanation),
+        resource_holders(engine, explanation),
         potential_preemptors(engine, record, now) if holds and record is not None else (),
         history_of(workload, now),
         tuple(_notes(snapshot, explanation, workload)),
@@ -44,15 +44,15 @@ def build_report(snapshot: Snapshot, workload: Workload, subject: str) -> Worklo
 
 
 def _explained(snapshot: Snapshot, key: ObjectKey) -> tuple[Engine, Explanation]:
-    """What is said of a Workload, and by which engine: whoever fits is only said to go next if a turn lets it in."""
+    """The explanation and its engine: a Workload that fits is next only if a scheduling run admits it."""
     explanation = snapshot.engine.explain(key, snapshot.taken)
     evaluation = explanation.evaluation
     is_open = explanation.state in (WorkloadPhase.QUEUED, WorkloadPhase.INADMISSIBLE)
     if not is_open or evaluation is None or evaluation.mode is not FitMode.FIT:
         return snapshot.engine, explanation
-    turn = snapshot.next_turn
-    if key not in turn.admitted:
-        return turn.engine, turn.engine.explain(key, snapshot.taken)
+    run = snapshot.next_run
+    if key not in run.admitted:
+        return run.engine, run.engine.explain(key, snapshot.taken)
     admitted = replace(evaluation, reason="", message="", rivals=())
     return snapshot.engine, replace(
         explanation, reason=PENDING_EVALUATION, message=PENDING_MESSAGE, evaluation=admitted
@@ -60,7 +60,7 @@ def _explained(snapshot: Snapshot, key: ObjectKey) -> tuple[Engine, Explanation]
 
 
 def _outside(snapshot: Snapshot, workload: Workload, subject: str, problem: str) -> WorkloadReport:
-    """Of a Workload that no engine knows, since what it claims of devices can't be counted."""
+    """The report of a Workload with uncountable device claims, which is not in the engine."""
     return WorkloadReport(
         subject,
         uncountable(snapshot, workload, problem),
@@ -70,27 +70,27 @@ def _outside(snapshot: Snapshot, workload: Workload, subject: str, problem: str)
 
 
 def uncountable(snapshot: Snapshot, workload: Workload, problem: str) -> Explanation:
-    """Why a Workload stays out of its queue (API-124)."""
+    """The explanation of a Workload with uncountable device claims (API-124)."""
     local = ObjectKey(workload.metadata.namespace, workload.spec.queue_name or "")
     return Explanation(
         ObjectKey(workload.metadata.namespace, workload.metadata.name),
         WorkloadPhase.MISCONFIGURED,
         local,
-        _behind(snapshot, local),
+        _cluster_queue(snapshot, local),
         workload.spec.priority or 0,
         MISCONFIGURED,
         problem,
     )
 
 
-def _behind(snapshot: Snapshot, local: ObjectKey) -> str:
-    """The ClusterQueue to which a LocalQueue leads."""
+def _cluster_queue(snapshot: Snapshot, local: ObjectKey) -> str:
+    """The ClusterQueue of a LocalQueue."""
     found = snapshot.of(LocalQueue).get(ObjectKey(*local))
     return (found.spec.cluster_queue or "") if found is not None else ""
 
 
 def _as_written(snapshot: Snapshot, workload: Workload, subject: str) -> WorkloadReport:
-    """What the conditions say, where the ClusterQueue can't be seen."""
+    """The report from conditions, if ClusterQueues or Workloads cannot be listed."""
     local = ObjectKey(workload.metadata.namespace, workload.spec.queue_name or "")
     written = find(workload.status.conditions, "QuotaReserved")
     admission = workload.status.admission
@@ -98,13 +98,13 @@ def _as_written(snapshot: Snapshot, workload: Workload, subject: str) -> Workloa
         ObjectKey(workload.metadata.namespace, workload.metadata.name),
         _written_state(workload),
         local,
-        admission.cluster_queue if admission is not None else _behind(snapshot, local),
+        admission.cluster_queue if admission is not None else _cluster_queue(snapshot, local),
         workload.spec.priority or 0,
         written.reason if written is not None else "",
-        written.message if written is not None else "nobody has looked at it yet",
+        written.message if written is not None else "not evaluated yet",
     )
     unseen = next(each for each in snapshot.unseen if each.kind in ("ClusterQueue", "Workload"))
-    note = f"This is what its manager wrote down; more is told to those who may see every {unseen.kind}"
+    note = f"From its conditions only: a full explanation requires permission to list all {unseen.kind} objects"
     return WorkloadReport(
         subject,
         explanation,
@@ -128,15 +128,15 @@ def _notes(snapshot: Snapshot, explanation: Explanation, workload: Workload) -> 
         yield evicted
     if explanation.state is WorkloadPhase.STOPPED and (why := _why_inactive(snapshot, explanation.cluster_queue)):
         yield f"ClusterQueue {explanation.cluster_queue}: {why}"
-    if checks := checks_after(snapshot, admission_foreseen(explanation)):
-        yield f"With quota it will wait for its admission checks before it starts: {', '.join(checks)}"
+    if checks := checks_after(snapshot, expected_admission(explanation)):
+        yield f"After quota reservation it will wait for admission checks: {', '.join(checks)}"
     if explanation.state is WorkloadPhase.RESERVED and (missing := _missing_checks(workload)):
         yield f"Admission checks that are not ready: {missing}"
-    if unseen := snapshot.claims.unseen_by(workload):
-        yield f"What it claims of devices is not counted here, as its claim templates can't be seen: {unseen}"
+    if unseen := snapshot.claims.templates_unavailable(workload):
+        yield f"Device claims are not counted, because claim templates cannot be listed: {unseen}"
     for each in snapshot.unseen:
         if each.kind == "Configuration":
-            yield f"The manager's Configuration could not be read, and its defaults are assumed: {each.why}"
+            yield f"Cannot read the manager's Configuration, assuming defaults: {each.why}"
 
 
 def _missing_checks(workload: Workload) -> str:
@@ -151,31 +151,31 @@ def _why_inactive(snapshot: Snapshot, name: str) -> str:
 
 
 def _hints(snapshot: Snapshot, explanation: Explanation) -> Iterator[str]:
-    """What to do about states that no remedy of the engine's ends."""
+    """Commands for states without a remedy of the engine."""
     name, queue = explanation.workload.name, explanation.local_queue
     match explanation.state:
         case WorkloadPhase.DEACTIVATED:
-            yield f"let it go on: kohort resume workload/{name} -n {queue.namespace}"
+            yield f"resume it: kohort resume workload/{name} -n {queue.namespace}"
         case WorkloadPhase.NO_QUEUE:
             yield from without_queue(snapshot, explanation)
         case WorkloadPhase.STOPPED if _is_stopped(snapshot, queue):
-            yield f"let its queue go on: kohort resume queue/{queue.name} -n {queue.namespace}"
+            yield f"resume its queue: kohort resume queue/{queue.name} -n {queue.namespace}"
         case WorkloadPhase.STOPPED:
-            yield f"see what its ClusterQueue lacks: kubectl describe clusterqueue {explanation.cluster_queue}"
+            yield f"check its ClusterQueue: kubectl describe clusterqueue {explanation.cluster_queue}"
 
 
 def without_queue(snapshot: Snapshot, explanation: Explanation) -> Iterator[str]:
-    """What to do about a LocalQueue, or a ClusterQueue behind it, that is not there."""
+    """Remedies for a missing LocalQueue or ClusterQueue."""
     queue = explanation.local_queue
     there = [name for namespace, name in snapshot.of(LocalQueue) if namespace == queue.namespace]
     if queue.name in there:
         known = [name for _, name in snapshot.of(ClusterQueue)]
-        yield f"make ClusterQueue {explanation.cluster_queue}: {did_you_mean(explanation.cluster_queue, known)}"
+        yield f"create ClusterQueue {explanation.cluster_queue}: {did_you_mean(explanation.cluster_queue, known)}"
         return
-    yield f"make LocalQueue {queue.name} in namespace {queue.namespace}, or move it to one that is there"
+    yield f"create LocalQueue {queue.name} in namespace {queue.namespace}, or move the job to an existing one"
     yield f"LocalQueues in namespace {queue.namespace}: {did_you_mean(queue.name, there)}"
 
 
 def _is_stopped(snapshot: Snapshot, queue: ObjectKey) -> bool:
-    found = snapshot.engine.read.local_queues.get(queue) if snapshot.can_judge else None
+    found = snapshot.engine.read.local_queues.get(queue) if snapshot.can_evaluate else None
     return found is not None and found.is_stopped

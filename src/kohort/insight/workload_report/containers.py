@@ -5,8 +5,8 @@ from typing import Final
 
 from kohort.api.core.pods import ContainerStatus, Pod
 
-MOST_CAUSES: Final = 3
-"""How many different causes are shown; the pods of a job mostly share one."""
+MAX_CAUSES: Final = 3
+"""Number of different causes shown; the pods of a job mostly share one."""
 _NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun"})
 """Reasons of a terminated container that never ran."""
 _NOT_CREATED: Final = frozenset(
@@ -20,18 +20,18 @@ _NOT_CREATED: Final = frozenset(
         "RunContainerError",
     }
 )
-"""Reasons of a waiting container that will not run as things are."""
+"""Reasons of a waiting container that cannot start."""
 
 
 def start_failures(pods: Iterable[Pod]) -> tuple[str, ...]:
-    """A sentence for each cause for which containers could not be started, with one of the pods as its example."""
+    """A sentence for each cause of container start failures, with one of the pods as an example."""
     causes: dict[tuple[str, str], tuple[str, list[str]]] = {}
     for pod in pods:
         for container, reason, message in _failures(pod):
             causes.setdefault((reason, message), (container, []))[1].append(pod.metadata.name)
     return tuple(
-        f"Container {container} of pod {failed[0]}{_others(failed)} could not be started ({reason}): {message}"
-        for (reason, message), (container, failed) in list(causes.items())[:MOST_CAUSES]
+        f"Container {container} of pod {failed[0]}{_others(failed)} failed to start ({reason}): {message}"
+        for (reason, message), (container, failed) in list(causes.items())[:MAX_CAUSES]
     )
 
 
@@ -47,7 +47,7 @@ def _failures(pod: Pod) -> Iterator[tuple[str, str, str]]:
 
 
 def _cause(status: ContainerStatus) -> tuple[str, str] | None:
-    """Reason and message; of a container that waits to be restarted, those of its last end."""
+    """Reason and message; of a container that is about to be restarted, those of its last termination."""
     waiting = status.state.waiting
     if waiting is not None and waiting.reason in _NOT_CREATED:
         return waiting.reason, waiting.message

@@ -1,4 +1,4 @@
-"""A story as JSON: stable keys in camelCase, amounts as Kubernetes writes quantities. See docs/how-to/explain.md."""
+"""A report as JSON: stable keys in camelCase, amounts as Kubernetes quantities. See docs/how-to/explain.md."""
 
 from datetime import datetime
 
@@ -30,22 +30,22 @@ from kohort.engine.shortage import Shortage, WithheldQuota
 from kohort.insight.workload_report.model import Holder, PotentialPreemptor, ResourceHolders, WorkloadReport
 
 
-def report_data(story: WorkloadReport) -> Json:
-    """The whole story."""
+def report_data(report: WorkloadReport) -> Json:
+    """The whole report."""
     return {
-        "subject": story.subject,
-        **explanation_data(story.explanation),
-        "submitted": _time(story.submitted),
-        "holders": [_holding(each) for each in story.holdings],
-        "threats": [_threat(each) for each in story.threats],
-        "history": [{"time": _time(each.time), "text": each.text} for each in story.history],
-        "notes": list(story.notes),
-        "hints": list(story.hints),
+        "subject": report.subject,
+        **explanation_data(report.explanation),
+        "submitted": _time(report.submitted),
+        "holders": [_resource_holders(each) for each in report.holders],
+        "threats": [_preemptor(each) for each in report.preemptors],
+        "history": [{"time": _time(each.time), "text": each.text} for each in report.history],
+        "notes": list(report.notes),
+        "hints": list(report.hints),
     }
 
 
 def explanation_data(explanation: Explanation) -> Json:
-    """What the engine has to say."""
+    """The explanation of the engine."""
     evaluation, standing = explanation.evaluation, explanation.standing
     return {
         "workload": _key(explanation.workload),
@@ -187,14 +187,14 @@ def _more_quota(remedy: MoreQuota) -> Json:
     }
 
 
-def _holding(holding: ResourceHolders) -> Json:
-    resource = holding.fr.resource
+def _resource_holders(usage: ResourceHolders) -> Json:
+    resource = usage.fr.resource
     return {
-        "at": {"kind": holding.place.kind, "name": holding.place.name},
-        "flavor": holding.fr.flavor,
+        "at": {"kind": usage.place.kind, "name": usage.place.name},
+        "flavor": usage.fr.flavor,
         "resource": resource,
-        "workloads": [_holder(each, resource) for each in holding.holders],
-        "others": {"count": holding.others, "amount": format_amount(resource, holding.amount_of_others)},
+        "workloads": [_holder(each, resource) for each in usage.holders],
+        "others": {"count": usage.others, "amount": format_amount(resource, usage.amount_of_others)},
     }
 
 
@@ -209,6 +209,6 @@ def _holder(holder: Holder, resource: str) -> Json:
     }
 
 
-def _threat(threat: PotentialPreemptor) -> Json:
+def _preemptor(threat: PotentialPreemptor) -> Json:
     waiting = None if threat.waiting is None else _key(threat.waiting)
     return {"clusterQueue": threat.queue, "why": threat.why, "waiting": waiting}

@@ -1,4 +1,4 @@
-"""What happened to a Workload, from its conditions: each tells of the last time it changed."""
+"""The history of a Workload, from the last transitions of its conditions."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,47 +9,47 @@ from kohort.api.meta import Condition
 from kohort.insight.workload_report.model import HistoryEntry
 
 _TEXTS: Final = {
-    "QuotaReserved": "got its quota",
-    "Admitted": "was admitted",
-    "PodsReady": "had all its pods ready",
-    "Evicted": "was evicted",
-    "Preempted": "was preempted",
+    "QuotaReserved": "quota reserved",
+    "Admitted": "admitted",
+    "PodsReady": "all pods ready",
+    "Evicted": "evicted",
+    "Preempted": "preempted",
     "Finished": "finished",
-    "Requeued": "was put back into its queue",
-    "DeactivationTarget": "was to be deactivated",
+    "Requeued": "requeued",
+    "DeactivationTarget": "deactivation requested",
 }
-_SPOKEN: Final = frozenset({"Evicted", "Preempted", "Finished", "DeactivationTarget"})
-"""Conditions whose message says more than the condition."""
+_WITH_MESSAGE: Final = frozenset({"Evicted", "Preempted", "Finished", "DeactivationTarget"})
+"""Conditions whose message is shown."""
 
 
 def history_of(workload: Workload, now: datetime) -> tuple[HistoryEntry, ...]:
-    """What happened, the oldest first; and what is known to come."""
-    return tuple(sorted(_happenings(workload, now), key=lambda each: each.time))
+    """Past events, oldest first, and the next requeuing."""
+    return tuple(sorted(_entries(workload, now), key=lambda each: each.time))
 
 
-def _happenings(workload: Workload, now: datetime) -> Iterator[HistoryEntry]:
+def _entries(workload: Workload, now: datetime) -> Iterator[HistoryEntry]:
     if workload.metadata.creation_timestamp is not None:
-        yield HistoryEntry(workload.metadata.creation_timestamp, "was submitted")
+        yield HistoryEntry(workload.metadata.creation_timestamp, "submitted")
     for condition in workload.status.conditions:
         if condition.status == "True" and condition.type in _TEXTS:
             yield HistoryEntry(condition.last_transition_time, _text(condition))
     requeue = workload.status.requeue_state
     if requeue is not None and requeue.requeue_at is not None and requeue.requeue_at > now:
-        tries = f" (try {requeue.count + 1})" if requeue.count else ""
-        yield HistoryEntry(requeue.requeue_at, f"will be looked at again{tries}")
+        attempt = f" (attempt {requeue.count + 1})" if requeue.count else ""
+        yield HistoryEntry(requeue.requeue_at, f"will be requeued{attempt}")
 
 
 def _text(condition: Condition) -> str:
-    told = f": {condition.message}" if condition.type in _SPOKEN and condition.message else ""
+    message = f": {condition.message}" if condition.type in _WITH_MESSAGE and condition.message else ""
     reason = f" ({condition.reason})" if condition.type == "Evicted" else ""
-    return f"{_TEXTS[condition.type]}{reason}{told}"
+    return f"{_TEXTS[condition.type]}{reason}{message}"
 
 
 def evictions_of(workload: Workload) -> str:
-    """How often it was evicted and why, where that happened more than once."""
+    """Number and causes of evictions, if more than one."""
     stats = workload.status.scheduling_stats
     counts = stats.evictions if stats is not None else ()
     if sum(each.count for each in counts) < 2:
         return ""
-    told = ", ".join(f"{each.count} times for {each.underlying_cause or each.reason}" for each in counts)
-    return f"It was evicted {told}"
+    causes = ", ".join(f"{each.underlying_cause or each.reason} ({each.count})" for each in counts)
+    return f"Evictions: {causes}"

@@ -1,4 +1,4 @@
-"""Who holds what somebody needs: below the node of the tree whose limit is too tight."""
+"""Workloads that hold missing quota, below the tree node with the binding limit."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -12,20 +12,20 @@ from kohort.engine.records import WorkloadInfo
 from kohort.engine.shortage import BindingLimit, QuotaNodeRef, Shortage
 from kohort.insight.workload_report.model import Holder, ResourceHolders
 
-NAMED: Final = 5
-"""How many holders are told by name."""
-MOST_HOLDINGS: Final = 4
+MAX_NAMED: Final = 5
+"""Number of holders listed by name."""
+MAX_LISTS: Final = 4
 
 
-def holdings_of(engine: Engine, explanation: Explanation) -> tuple[ResourceHolders, ...]:
-    """Holders of everything that is short, once per node and flavor-resource."""
+def resource_holders(engine: Engine, explanation: Explanation) -> tuple[ResourceHolders, ...]:
+    """Holders of missing quota, once per tree node and flavor-resource."""
     wanted = dict.fromkeys((each.place, each.fr) for each in _tightest(explanation))
-    found = (_holding(engine, place, fr) for place, fr in wanted)
-    return tuple(each for each in found if each is not None)[:MOST_HOLDINGS]
+    found = (_holders(engine, ref, fr) for ref, fr in wanted)
+    return tuple(each for each in found if each is not None)[:MAX_LISTS]
 
 
 def _tightest(explanation: Explanation) -> Iterator[Shortage]:
-    """Of each flavor and resource the tightest limit, where others are in the way at all."""
+    """The first binding limit of each flavor-resource, except limits that requests exceed on their own."""
     evaluation = explanation.evaluation
     for pod_set in evaluation.pod_sets if evaluation is not None and evaluation.mode is not FitMode.FIT else ():
         for trial in (trial for group in pod_set.short for trial in group):
@@ -36,35 +36,35 @@ def _tightest(explanation: Explanation) -> Iterator[Shortage]:
                 seen.add(shortage.fr)
 
 
-def _holding(engine: Engine, place: QuotaNodeRef, fr: FlavorResource) -> ResourceHolders | None:
-    node = node_at(engine, place)
+def _holders(engine: Engine, ref: QuotaNodeRef, fr: FlavorResource) -> ResourceHolders | None:
+    node = node_at(engine, ref)
     using = sorted(_using(engine, node, fr), key=lambda each: (-each.usage[fr], each.key)) if node is not None else []
     if not using:
         return None
-    rest = using[NAMED:]
+    rest = using[MAX_NAMED:]
     return ResourceHolders(
-        place,
+        ref,
         fr,
-        tuple(_holder(each, fr) for each in using[:NAMED]),
+        tuple(_holder(each, fr) for each in using[:MAX_NAMED]),
         len(rest),
         sum(each.usage[fr] for each in rest),
     )
 
 
-def node_at(engine: Engine, place: QuotaNodeRef) -> HierarchyNode | None:
-    """The node of the forest that a place names."""
-    if place.kind == "cohort":
-        return engine.read.cohorts.get(place.name)
-    return engine.read.cluster_queue_nodes.get(place.name)
+def node_at(engine: Engine, ref: QuotaNodeRef) -> HierarchyNode | None:
+    """The tree node of a reference."""
+    if ref.kind == "cohort":
+        return engine.read.cohorts.get(ref.name)
+    return engine.read.cluster_queue_nodes.get(ref.name)
 
 
 def queues_below(node: HierarchyNode) -> Iterable[str]:
-    """Names of the ClusterQueues below a node, or of itself."""
+    """Names of the ClusterQueues below a tree node, or of itself."""
     return [each.name for each in node.all_queues()] if isinstance(node, CohortNode) else [node.name]
 
 
 def _using(engine: Engine, node: HierarchyNode, fr: FlavorResource) -> Iterator[WorkloadInfo]:
-    """Those below the node whose end would make room at it."""
+    """Workloads below the tree node whose termination would release quota at it."""
     for name in queues_below(node):
         queue = engine.read.cluster_queues.get(name)
         if queue is not None and _counts_at(node, queue.node, fr):
@@ -72,7 +72,7 @@ def _using(engine: Engine, node: HierarchyNode, fr: FlavorResource) -> Iterator[
 
 
 def _counts_at(node: HierarchyNode, leaf: HierarchyNode, fr: FlavorResource) -> bool:
-    """Whether what a queue uses counts at a node above: not where only quota is used that is never lent (SCH-421)."""
+    """Whether usage of a queue counts at a tree node above it: not within quota that is never lent (SCH-421)."""
     below: HierarchyNode | None = leaf
     while below is not None and below is not node:
         cell = below.cells.get(fr)

@@ -1,4 +1,4 @@
-"""What can be told of a Workload beyond the engine's explanation, as frozen data."""
+"""The report of a Workload as frozen data."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,11 +11,11 @@ from kohort.engine.shortage import QuotaNodeRef
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A Workload that uses what is needed."""
+    """A Workload that holds missing quota."""
 
     workload: ObjectKey
     job: str
-    """`job/etl`; empty where nobody owns it."""
+    """`job/etl`; empty without owner."""
     queue: str
     amount: int
     """In internal units."""
@@ -25,29 +25,29 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class ResourceHolders:
-    """Who uses one flavor-resource below one node of the tree, those who use most first."""
+    """Workloads that use one flavor-resource below one tree node, largest usage first."""
 
     place: QuotaNodeRef
     fr: FlavorResource
     holders: tuple[Holder, ...]
     others: int
-    """How many more there are."""
+    """Number of further holders."""
     amount_of_others: int
 
 
 @dataclass(frozen=True, slots=True)
 class PotentialPreemptor:
-    """Somebody who may take a Workload's place."""
+    """A ClusterQueue or Workload that could preempt the Workload."""
 
     queue: str
     why: str
     waiting: ObjectKey | None = None
-    """The Workload that would do so at its next turn; None where only the policies allow it."""
+    """The pending Workload that would preempt in the next cycle; None if only policies allow it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """Something that happened to a Workload, or will."""
+    """A past or scheduled event of a Workload."""
 
     time: datetime
     text: str
@@ -55,16 +55,16 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadReport:
-    """All of it."""
+    """The report of a Workload."""
 
     subject: str
-    """What was asked about: `job/etl`."""
+    """The subject of the report: `job/etl`."""
     explanation: Explanation
     submitted: datetime | None = None
-    holdings: tuple[ResourceHolders, ...] = ()
-    threats: tuple[PotentialPreemptor, ...] = ()
+    holders: tuple[ResourceHolders, ...] = ()
+    preemptors: tuple[PotentialPreemptor, ...] = ()
     history: tuple[HistoryEntry, ...] = ()
     notes: tuple[str, ...] = ()
-    """What else the reader should know, such as where the look was not complete."""
+    """Further information, such as missing permissions."""
     hints: tuple[str, ...] = ()
-    """What the reader can do where the engine's remedies only name a state."""
+    """Commands for states without a remedy of the engine."""

@@ -1,4 +1,4 @@
-"""A story in words: the answer first, then what stands behind it, section by section."""
+"""A report as text: the answer first, then the details by section."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -22,27 +22,27 @@ from kohort.insight.workload_report.model import ResourceHolders, WorkloadReport
 from kohort.terminal.ages import age, duration
 from kohort.terminal.sections import Section
 
-NAMED: Final = 3
-"""How many of those who go first are named."""
+MAX_NAMED: Final = 3
+"""Number of workloads listed by name."""
 
 
-def render_report(story: WorkloadReport, now: datetime) -> list[Section]:
-    """The story, section by section."""
-    explanation = story.explanation
+def render_report(report: WorkloadReport, now: datetime) -> list[Section]:
+    """The sections of the report."""
+    explanation = report.explanation
     answer, *details = explanation_lines(explanation)
     sections = [
-        Section(story.subject, (_where(story, now),)),
-        Section("", (_about_it(answer, explanation), *details, *story.notes)),
-        *(_holding(each, now) for each in story.holdings),
-        Section("What would let it in", tuple(_remedies(story))),
-        Section("Who may take its place", tuple(_threats(story))),
-        Section("What happened", tuple(f"{_when(each.time, now)}  it {each.text}" for each in story.history)),
+        Section(report.subject, (_where(report, now),)),
+        Section("", (_about_it(answer, explanation), *details, *report.notes)),
+        *(_holding(each, now) for each in report.holders),
+        Section("What would admit it", tuple(_remedies(report))),
+        Section("Workloads that could preempt it", tuple(_preemptors(report))),
+        Section("History", tuple(f"{_when(each.time, now)}  {each.text}" for each in report.history)),
     ]
     return [each for each in sections if each.lines]
 
 
-def _where(story: WorkloadReport, now: datetime) -> str:
-    explanation = story.explanation
+def _where(report: WorkloadReport, now: datetime) -> str:
+    explanation = report.explanation
     key, local = explanation.workload, explanation.local_queue
     parts = [
         f"Workload {key}" if key.name else "not submitted",
@@ -50,23 +50,23 @@ def _where(story: WorkloadReport, now: datetime) -> str:
         f"ClusterQueue {explanation.cluster_queue}" if explanation.cluster_queue else "no ClusterQueue",
         f"priority {explanation.priority}",
     ]
-    if story.submitted is not None:
-        parts.append(f"submitted {age(story.submitted, now)} ago")
+    if report.submitted is not None:
+        parts.append(f"submitted {age(report.submitted, now)} ago")
     return ", ".join(parts)
 
 
 def _about_it(answer: str, explanation: Explanation) -> str:
-    """The engine's sentence with the subject that the heading has already named."""
+    """The first sentence with a pronoun for the subject of the heading."""
     text = answer.removeprefix(f"{explanation.workload} ").removeprefix("This ")
     return f"It {text}"
 
 
 def _when(time: datetime, now: datetime) -> str:
-    told = f"{age(time, now)} ago" if time <= now else f"in {duration(time - now)}"
-    return f"{told:>10}"
+    text = f"{age(time, now)} ago" if time <= now else f"in {duration(time - now)}"
+    return f"{text:>10}"
 
 
-# Who holds what is needed
+# Holders of missing quota
 
 
 def _holding(holding: ResourceHolders, now: datetime) -> Section:
@@ -79,88 +79,88 @@ def _holding(holding: ResourceHolders, now: datetime) -> Section:
     ]
     if holding.others:
         rows.append(f"{format_amount(resource, holding.amount_of_others):>6}  {holding.others} more")
-    return Section(f"Who holds {resource} of {holding.fr.flavor} in {holding.place}", tuple(rows))
+    return Section(f"Usage of {resource} in flavor {holding.fr.flavor} at {holding.place}", tuple(rows))
 
 
-# What would let it in
+# What would admit it
 
 
-def _remedies(story: WorkloadReport) -> Iterator[str]:
-    yield from story.hints
-    found = remedies(story.explanation)
+def _remedies(report: WorkloadReport) -> Iterator[str]:
+    yield from report.hints
+    found = remedies(report.explanation)
     needs = {(each.pod_set, each.resources) for each in found if isinstance(each, MoreQuota)}
     for remedy in found:
         if isinstance(remedy, MoreQuota):
-            yield _quota(remedy, story, len(needs))
+            yield _quota(remedy, report, len(needs))
         else:
-            yield from _remedy(remedy, story)
+            yield from _remedy(remedy, report)
     if len(needs) > 1:
-        yield "of the lines with flavors it takes one for each pod set and its resources"
+        yield "one flavor is needed for each pod set and its resources"
 
 
-def _remedy(remedy: Remedy, story: WorkloadReport) -> Iterator[str]:
+def _remedy(remedy: Remedy, report: WorkloadReport) -> Iterator[str]:
     match remedy:
         case AwaitPreemption(victims):
-            yield f"its turn, at which it preempts {', '.join(str(each.workload) for each in victims)}"
+            yield f"next scheduling cycle, in which it preempts {', '.join(str(each.workload) for each in victims)}"
         case AwaitVictims(victims):
-            yield f"the end of {', '.join(str(each.workload) for each in victims)}, preempted already"
+            yield f"termination of preempted {', '.join(str(each.workload) for each in victims)}"
         case AwaitTurn(ahead):
-            yield _turn(ahead, story.explanation)
+            yield _pending_order(ahead, report.explanation)
         case AwaitOtherHeads(rivals):
-            names = ", ".join(map(str, rivals[:NAMED])) + (" …" if len(rivals) > NAMED else "")
-            yield f"the start or the end of {names}, first in other queues: until then what it needs is kept for them"
+            names = ", ".join(map(str, rivals[:MAX_NAMED])) + (" …" if len(rivals) > MAX_NAMED else "")
+            yield f"start or termination of {names}, heads of other queues that the quota is reserved for"
         case AwaitBackoff(None):
-            yield "the event that ends its backoff"
+            yield "an event that ends its backoff"
         case AwaitBackoff(until) if until is not None:
             yield f"the end of its backoff at {until:%Y-%m-%d %H:%M:%S %Z}"
-        case AwaitChange(_, message) if not story.hints and message:
-            yield f"a change of what its condition says: {message}"
+        case AwaitChange(_, message) if not report.hints and message:
+            yield f"a change of its condition: {message}"
 
 
-def _turn(ahead: int, explanation: Explanation) -> str:
+def _pending_order(ahead: int, explanation: Explanation) -> str:
     evaluation = explanation.evaluation
     if evaluation is not None and not evaluation.is_admitted:
-        return f"first its turn, as nobody passes the {ahead} ahead of it in a strict queue; and then"
+        return f"admission of the {ahead} ahead of it first (StrictFIFO); then"
     if explanation.state is WorkloadPhase.INADMISSIBLE:
-        return "another look, which it gets once something changes in its queue or cohort"
-    return f"its turn, after {ahead} ahead of it" if ahead else "its turn, which is next"
+        return "a change in its queue or cohort triggers the next attempt"
+    return f"its scheduling cycle, after {ahead} ahead of it" if ahead else "next scheduling cycle"
 
 
-def _quota(remedy: MoreQuota, story: WorkloadReport, needs: int) -> str:
-    """Room in one flavor: at every limit that is too tight."""
-    evaluation, queue = story.explanation.evaluation, story.explanation.cluster_queue
+def _quota(remedy: MoreQuota, report: WorkloadReport, needs: int) -> str:
+    """The quota that is needed in one flavor, at every binding limit."""
+    evaluation, queue = report.explanation.evaluation, report.explanation.cluster_queue
     has_several = evaluation is not None and len(evaluation.pod_sets) > 1
     what = f" for {' and '.join(remedy.resources)}" if needs > 1 else ""
     whose = f" {'of' if what else 'for'} pod set {remedy.pod_set}" if has_several else ""
-    needed = "; and ".join(dict.fromkeys(_room(each, queue) for each in remedy.shortages))
-    then = "; then it would wait for others to give back what they use" if remedy.then_waits else ""
+    needed = "; and ".join(dict.fromkeys(_needed(each, queue) for each in remedy.shortages))
+    then = "; then it would wait for others to release quota" if remedy.then_waits else ""
     return f"in flavor {remedy.flavor}{what}{whose}: {needed}{then}"
 
 
-def _room(shortage: Shortage, queue: str) -> str:
+def _needed(shortage: Shortage, queue: str) -> str:
     amount, resource = shortage.shown(shortage.missing), shortage.fr.resource
     place = f"{'Cohort' if shortage.place.kind == 'cohort' else 'ClusterQueue'} {shortage.place.name}"
     match shortage.limit:
         case BindingLimit.MAXIMUM:
-            more = f"as much more nominalQuota in ClusterQueue {queue}"
-            return f"{amount} {resource} less asked for, or {more}{shortage.keeping}"
+            more = f"nominalQuota of ClusterQueue {queue} increased by {amount}"
+            return f"{amount} {resource} less requested, or {more}{shortage.keeping}"
         case BindingLimit.BORROWING_LIMIT:
-            return f"{amount} {resource} given back in {place}, or its borrowingLimit raised by as much"
+            return f"{amount} {resource} released in {place}, or borrowingLimit increased by {amount}"
         case BindingLimit.LENDING_LIMIT if lent := lenders(shortage):
             more = " and ".join(f"{shortage.shown(by)} more lent by {lender}" for lender, by in lent)
-            return f"{amount} {resource} given back in {place}, or {more}"
+            return f"{amount} {resource} released in {place}, or {more}"
         case BindingLimit.NOMINAL:
-            return f"{amount} {resource} given back in {place}, or its nominalQuota raised by as much"
+            return f"{amount} {resource} released in {place}, or nominalQuota increased by {amount}"
         case _:
-            return f"{amount} {resource} given back in {place}, or as much more nominalQuota in it"
+            return f"{amount} {resource} released in {place}, or nominalQuota in it increased by {amount}"
 
 
-# Who may take its place
+# What could preempt it
 
 
-def _threats(story: WorkloadReport) -> Iterator[str]:
-    if story.explanation.state not in (WorkloadPhase.ADMITTED, WorkloadPhase.RESERVED):
+def _preemptors(report: WorkloadReport) -> Iterator[str]:
+    if report.explanation.state not in (WorkloadPhase.ADMITTED, WorkloadPhase.RESERVED):
         return
-    yield from (each.why for each in story.threats)
-    if not story.threats and not story.notes:
-        yield "nobody, as policies and use are now"
+    yield from (each.why for each in report.preemptors)
+    if not report.preemptors and not report.notes:
+        yield "none under current policies and usage"

@@ -1,1 +1,1 @@
-"""The demonstration: two teams share quota on a cluster that exists only for it."""
+"""`kohort demo`: two teams share quota on a temporary cluster."""

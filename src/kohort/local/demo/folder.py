@@ -1,7 +1,7 @@
-"""The folder of one demonstration: its cluster, its temporary files, and the files for which its jobs wait.
+"""The folder of one demo: its cluster, its temporary files, and the files that release its jobs.
 
-A demo holds a lock on its folder from before the folder has its name. So a folder whose lock is free belongs to a demo
-that was killed, and the next one ends the pods in it and removes it.
+A demo locks its folder before the folder gets its final name. So a folder without a lock belongs to a demo that was
+killed, and the next demo terminates its pods and removes it.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class DemoFolder:
-    """Where everything of a demonstration is."""
+    """The folder of a demo."""
 
     def __init__(self, top: Path) -> None:
         self.cluster = top / "cluster"
@@ -32,7 +32,7 @@ class DemoFolder:
         self._released.mkdir()
 
     def released(self, team: str) -> Path:
-        """The file for which the jobs of a team wait."""
+        """The file that releases the jobs of a team."""
         return self._released / team
 
     def release(self, team: str) -> None:
@@ -42,7 +42,7 @@ class DemoFolder:
 
 @contextmanager
 def demo_folder() -> Iterator[DemoFolder]:
-    """A new folder, which is removed at the end; temporary files are made in it."""
+    """A new folder, also for temporary files, until the context exits."""
     unnamed = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
     lock = os.open(unnamed, _OPEN)
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -59,13 +59,13 @@ def demo_folder() -> Iterator[DemoFolder]:
 
 
 async def remove_killed_demos() -> None:
-    """End the pods of demos of this user that were killed, and remove their folders."""
+    """Terminate the pods of this user's killed demos, and remove their folders."""
     for top in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         lock = await asyncio.to_thread(_lock_of_killed, top)
         if lock is None:
             continue
         try:
-            log.info("removing %s of a demo that was killed", top)
+            log.info("removing folder of a killed demo: %s", top)
             await end_pods(top / "cluster" / "runtime")
             await asyncio.to_thread(shutil.rmtree, top, ignore_errors=True)
         finally:
@@ -73,7 +73,7 @@ async def remove_killed_demos() -> None:
 
 
 def _lock_of_killed(top: Path) -> int | None:
-    """The lock on a folder of this user that no demo holds."""
+    """The lock of a folder of this user, if no demo holds it."""
     try:
         lock = os.open(top, _OPEN)
     except OSError:

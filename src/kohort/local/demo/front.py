@@ -1,4 +1,4 @@
-"""What a person sees of the demonstration: a live view below the text of the current step; lines without a terminal."""
+"""The output of `kohort demo`: a live view below the text of the current step; lines without a terminal."""
 
 import asyncio
 import os
@@ -31,37 +31,37 @@ from kohort.terminal.style import Role, can_draw
 _EVERY: Final = 0.5
 """Seconds between two drawings."""
 _WIDTH: Final = 100
-_FOOTER: Final = "Ctrl-C or q ends the demo; nothing of it stays on this machine"
-_WORDS: Final = {
-    "queued": "waits in the queue of its team",
-    "admitted": "starts",
-    "evicted": "stops, gives its quota back and waits again",
-    "finished": "is finished",
+_FOOTER: Final = "press q or Ctrl-C to quit; the demo leaves nothing on this machine"
+_EVENT_TEXTS: Final = {
+    "queued": "queued",
+    "admitted": "admitted, starting",
+    "evicted": "preempted, back in the queue",
+    "finished": "finished",
     "failed": "failed",
-    "deleted": "was deleted",
+    "deleted": "deleted",
 }
 
 
 async def show_demo(cluster: LocalCluster, folder: DemoFolder, stopped: asyncio.Event) -> None:
-    """Play the demonstration and show it; `q` in the view sets `stopped`."""
-    assert cluster.manager is not None  # noqa: S101 - the demo asks for queues
-    world = cluster.manager.context
-    assert world is not None  # noqa: S101 - a cluster that is ready has one
-    stage = Stage(Lines() if not can_draw(sys.stdout, os.environ) else None)
-    world.workloads.subscribe(stage.scene.see)
-    stage.scene.follow()
-    script = Script(cluster.plane.client(USER), world, stage.narrate, folder)
-    if stage.lines is not None:
+    """Run the demo and show it; `q` in the view sets `stopped`."""
+    assert cluster.manager is not None  # noqa: S101 - the demo has a manager
+    context = cluster.manager.context
+    assert context is not None  # noqa: S101 - set once the cluster is ready
+    state = DemoState(Lines() if not can_draw(sys.stdout, os.environ) else None)
+    context.workloads.subscribe(state.activity.observe)
+    state.activity.follow()
+    script = Script(cluster.plane.client(USER), context, state.narrate, folder)
+    if state.lines is not None:
         await script.play()
         return
-    facts = ClusterInfo("kohort demo", f"a cluster of this process at {cluster.url}", _FOOTER)
+    cluster_info = ClusterInfo("kohort demo", f"a cluster of this process at {cluster.url}", _FOOTER)
 
     def picture(screen: Screen) -> Sequence[str]:
-        known = sorted(world.cluster_queues.cache, key=lambda each: each.metadata.name)
-        queues = [with_current_usage(each, stage.scene) for each in known]
-        text = [*narration(stage.text, screen), ""]
+        known = sorted(context.cluster_queues.cache, key=lambda each: each.metadata.name)
+        queues = [with_current_usage(each, state.activity) for each in known]
+        text = [*narration(state.text, screen), ""]
         rest = replace(screen, height=(screen.height or 24) - len(text))
-        return [*text, *draw(stage.scene, queues, facts, datetime.now(UTC), rest)]
+        return [*text, *draw(state.activity, queues, cluster_info, datetime.now(UTC), rest)]
 
     playing = asyncio.create_task(script.play())
     try:
@@ -72,49 +72,49 @@ async def show_demo(cluster: LocalCluster, folder: DemoFolder, stopped: asyncio.
                     await asyncio.wait_for(asyncio.shield(playing), _EVERY)
     finally:
         playing.cancel()
-        # What was shown is gone with the view.
-        for line in stage.told:
+        # The view has erased the texts.
+        for line in state.printed:
             click.echo(line)
     with suppress(asyncio.CancelledError):
         await playing
 
 
 class Lines:
-    """What happens, one line each, with the seconds since the start."""
+    """Prints events, one line each, with the seconds since the start."""
 
     def __init__(self, echo: Callable[[str], None] = click.echo) -> None:
         self._began = time.monotonic()
         self._echo = echo
 
     def narrate(self, text: str) -> None:
-        """Print a step."""
+        """Print the text of a step."""
         self._echo("")
         for line in textwrap.wrap(text, _WIDTH):
             self._echo(line)
 
-    def tell(self, happening: ActivityEvent) -> None:
-        """Print what happened to a job."""
+    def report(self, event: ActivityEvent) -> None:
+        """Print an event of a job."""
         seconds = time.monotonic() - self._began
-        what = _WORDS.get(happening.what, happening.what)
-        self._echo(f"  {seconds:5.1f}s  {happening.job:<18} {what}")
+        what = _EVENT_TEXTS.get(event.what, event.what)
+        self._echo(f"  {seconds:5.1f}s  {event.job:<18} {what}")
 
 
-class Stage:
-    """What the demonstration has shown so far."""
+class DemoState:
+    """Text and activity shown so far."""
 
     def __init__(self, lines: Lines | None) -> None:
         self.lines = lines
-        self.scene = QueueActivity(lines.tell if lines is not None else _ignore)
+        self.activity = QueueActivity(lines.report if lines is not None else _ignore)
         self.text = ""
-        self.told: list[str] = []
+        self.printed: list[str] = []
 
     def narrate(self, text: str) -> None:
-        """Begin the next step."""
+        """Start the next step."""
         self.text = text
         if self.lines is not None:
             self.lines.narrate(text)
         else:
-            self.told += textwrap.wrap(text, _WIDTH, initial_indent="- ", subsequent_indent="  ")
+            self.printed += textwrap.wrap(text, _WIDTH, initial_indent="- ", subsequent_indent="  ")
 
 
 def narration(text: str, screen: Screen) -> list[str]:
@@ -123,10 +123,10 @@ def narration(text: str, screen: Screen) -> list[str]:
     return [screen.style.paint(line, Role.ACCENT) for line in textwrap.wrap(text, max(width, 20))]
 
 
-def with_current_usage(queue: ClusterQueue, scene: QueueActivity) -> ClusterQueue:
-    """The queue with the figures of this moment; those of its status are written a little later."""
+def with_current_usage(queue: ClusterQueue, activity: QueueActivity) -> ClusterQueue:
+    """The queue with current usage; its status is written a little later."""
     name = queue.metadata.name
-    admissions = [each.status.admission for each in scene.running.values() if each.status.admission is not None]
+    admissions = [each.status.admission for each in activity.running.values() if each.status.admission is not None]
     cpus = sum(
         to_amount("cpu", str(assignment.resource_usage.get("cpu", 0)))
         for admission in admissions
@@ -138,7 +138,7 @@ def with_current_usage(queue: ClusterQueue, scene: QueueActivity) -> ClusterQueu
         queue.status,
         flavors_reservation=(FlavorUsage(FLAVOR, resources),),
         admitted_workloads=sum(each.cluster_queue == name for each in admissions),
-        pending_workloads=sum(each.namespace == name for each in scene.pending),
+        pending_workloads=sum(each.namespace == name for each in activity.pending),
     )
     return msgspec.structs.replace(queue, status=status)
 

@@ -1,4 +1,4 @@
-"""What the demonstration creates: two teams with a queue each in one cohort, and their jobs."""
+"""The objects of the demo: two teams with a queue each in one cohort, and their jobs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _WAIT: Final = 'while [ -d "${0%/*}" ] && ! [ -e "$0" ]; do sleep 0.2; done'
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """A team with the jobs it queues: each asks for one CPU and runs until the demo lets it finish."""
+    """A team with its jobs: each requests one CPU and runs until the demo releases it."""
 
     name: str
     jobs: tuple[str, ...]
@@ -34,7 +34,7 @@ TEAMS: Final = (RESEARCH, PRODUCT)
 
 
 def queues(teams: tuple[Team, ...] = TEAMS) -> Iterator[tuple[Resource, JsonObject]]:
-    """A namespace and queues for each team, in the order in which they are created."""
+    """A namespace and queues for each team, in order of creation."""
     yield ResourceFlavor.info.resource, {"metadata": {"name": FLAVOR}, "spec": {}}
     for team in teams:
         yield NAMESPACES, {"metadata": {"name": team.name}}
@@ -54,7 +54,7 @@ def _cluster_queue() -> JsonObject:
 
 
 def jobs(team: Team, released: Path) -> Iterator[tuple[Resource, JsonObject]]:
-    """The jobs of a team; each finishes when there is a file at `released`, or its directory is gone."""
+    """The jobs of a team; each finishes when the file `released` exists, or its directory is removed."""
     requests = {"cpu": "1"}
     container = {
         "name": "main",

@@ -1,6 +1,6 @@
-"""The steps of the demonstration: each says what happens and why, and ends when the cluster got there.
+"""The steps of the demo: each has a text, creates objects and waits for a state of the cluster.
 
-Jobs run until a step releases them: what is shown does not depend on how fast the machine is.
+Jobs run until a step releases them, so that the output does not depend on the speed of the machine.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ from kohort.local.demo.folder import DemoFolder
 from kohort.local.demo.objects import PRODUCT, QUOTA, RESEARCH, TEAMS, Team, jobs, queues
 
 STEP_SECONDS: Final = 120.0
-"""How long a step may take on a busy machine."""
+"""Timeout of a step."""
 LOOK_SECONDS: Final = 4.0
-"""How long a step stays on the screen before the next one changes the picture."""
+"""How long a step is shown before the next one."""
 LAST_LOOK_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 0.1
 _ATTEMPTS: Final = 5
@@ -32,52 +32,52 @@ Narrate = Callable[[str], None]
 
 SHARING: Final = (
     f"Two teams, research and product, share a machine with {2 * QUOTA} CPUs. Each team has a quota of {QUOTA} CPUs. "
-    "Their queues are in one cohort, so a team may borrow quota that the other one does not use."
+    "Their queues are in one cohort, so a team can borrow quota that the other one does not use."
 )
 BORROWING: Final = (
-    "research queues five jobs of 1 CPU each. Two of them fit its own quota. product uses nothing at the moment, so "
-    "research borrows its 2 CPUs: four jobs run, and the fifth waits."
+    "research submits five jobs of 1 CPU each. Two of them fit into its nominal quota. product is idle, so research "
+    "borrows its 2 CPUs: four jobs run, and the fifth is pending."
 )
 RECLAIMING: Final = (
-    "product queues two jobs. Their quota is borrowed, so Kohort reclaims it: two jobs of research stop and wait in "
-    "their queue again, and the jobs of product start."
+    "product submits two jobs. Its quota is borrowed, so Kohort reclaims it: two jobs of research are preempted and "
+    "requeued, and the jobs of product start."
 )
 BORROWING_AGAIN: Final = (
-    "The jobs of product finish. Their quota is idle again, so research borrows it once more, and its jobs that were "
-    "stopped run again from the start."
+    "The jobs of product finish. Their quota is idle again, so research borrows it once more, and its preempted jobs "
+    "start over."
 )
-FINISHED: Final = "All seven jobs are finished."
+FINISHED: Final = "All seven jobs have finished."
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The demonstration on a cluster."""
+    """The steps of the demo on a cluster."""
 
     client: Client
-    world: ControllerContext
+    context: ControllerContext
     narrate: Narrate
     folder: DemoFolder
 
     async def play(self) -> None:
-        """Play it to its end; raises an ApiError if the cluster does not get there."""
+        """Run all steps; raises an ApiError if a step fails or times out."""
         self.narrate(SHARING)
         await self._create(queues(TEAMS))
-        await self._until("the queues are ready", self._are_queues_active)
+        await self._until("queues to become active", self._are_queues_active)
         await asyncio.sleep(LOOK_SECONDS)
         self.narrate(BORROWING)
         await self._create(self._jobs(RESEARCH))
-        await self._until("four jobs run and the fifth waits", self._has_borrowed)
+        await self._until("four running jobs and a pending one", self._has_borrowed)
         await asyncio.sleep(LOOK_SECONDS)
         self.narrate(RECLAIMING)
         await self._create(self._jobs(PRODUCT))
-        await self._until("product has its quota back", lambda: len(self._running(PRODUCT)) == QUOTA)
+        await self._until("product to reclaim its quota", lambda: len(self._running(PRODUCT)) == QUOTA)
         await asyncio.sleep(LOOK_SECONDS)
         self.narrate(BORROWING_AGAIN)
         self.folder.release(PRODUCT.name)
-        await self._until("four jobs run again", self._has_borrowed)
+        await self._until("four running jobs again", self._has_borrowed)
         await asyncio.sleep(LOOK_SECONDS)
         self.folder.release(RESEARCH.name)
-        await self._until("all jobs are finished", self._are_finished)
+        await self._until("all jobs to finish", self._are_finished)
         self.narrate(FINISHED)
         await asyncio.sleep(LAST_LOOK_SECONDS)
 
@@ -94,11 +94,11 @@ class Script:
                     await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
             raise ApiError(
-                f"the demo waited {STEP_SECONDS:.0f} s in vain until {what}: try again when the machine is less busy"
+                f"the demo timed out after {STEP_SECONDS:.0f} s waiting for {what}: try again on a less busy machine"
             ) from None
 
     def _are_queues_active(self) -> bool:
-        known = [each for each in self.world.cluster_queues.cache if is_true(each.status.conditions, "Active")]
+        known = [each for each in self.context.cluster_queues.cache if is_true(each.status.conditions, "Active")]
         return len(known) == len(TEAMS)
 
     def _jobs(self, team: Team) -> Iterator[tuple[Resource, JsonObject]]:
@@ -117,7 +117,7 @@ class Script:
         return [each for each in self._of(team) if _is_over(each)]
 
     def _of(self, team: Team) -> list[Workload]:
-        return [each for each in self.world.workloads.cache if each.metadata.namespace == team.name]
+        return [each for each in self.context.workloads.cache if each.metadata.namespace == team.name]
 
     def _refuse_failures(self) -> None:
         for team in TEAMS:
@@ -128,7 +128,7 @@ class Script:
 
 
 async def create_after_stalls(client: Client, resource: Resource, wanted: JsonObject) -> None:
-    """Create an object; repeats a create that timed out in a webhook or the server, which run in this process too."""
+    """Create an object; retries after timeouts of a webhook or the server, which run in the same process."""
     for _ in range(_ATTEMPTS - 1):
         try:
             await client.of(resource).create(wanted)
