@@ -97,7 +97,7 @@ def test_kubectl_is_told_how_a_line_may_go_on(capsys: pytest.CaptureFixture[str]
     plugin.print_completions(plugin.plugin, ["ho"])
     assert capsys.readouterr().out == "hold\tHold jobs or queues\n:4\n"
     plugin.print_completions(kueuectl, ["list", "cl"])
-    assert capsys.readouterr().out == "clusterqueue\tList ClusterQueues.\n:4\n"
+    assert capsys.readouterr().out == "clusterqueue\tList ClusterQueues\n:4\n"
     plugin.print_completions(plugin.plugin, [])
     assert "submit\tSubmit a command as a Job\n" in capsys.readouterr().out
 

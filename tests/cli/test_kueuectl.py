@@ -325,7 +325,7 @@ def test_a_cluster_and_a_user_may_be_named_one_by_one(queues: Cluster) -> None:
     config = yaml.safe_load(queues.kubeconfig.read_text())
     cluster, user = config["clusters"][0]["name"], config["users"][0]["name"]
     assert "team-a" in kueuectl(queues, "list", "lq", "--cluster", cluster, "--user", user).out
-    assert "names user 'x'" in kueuectl(queues, "list", "lq", "--user", "x").err
+    assert "user 'x' of context" in kueuectl(queues, "list", "lq", "--user", "x").err
 
 
 @pytest.mark.parametrize(
