@@ -84,9 +84,7 @@ def test_the_namespace_is_the_contexts_unless_one_is_given(home: Path) -> None:
 
 
 def test_without_any_kubeconfig_the_way_to_a_cluster_is_told(home: Path) -> None:
-    with pytest.raises(
-        ApiError, match=r"no kubeconfig found at .* or start a local cluster with `kohort up`"
-    ):
+    with pytest.raises(ApiError, match=r"no kubeconfig found at .* or start a local cluster with `kohort up`"):
         ClusterOptions().access()
 
 
@@ -119,7 +117,8 @@ def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
     monkeypatch.setattr("kohort.local.directories.kubeconfig_of_running", lambda: home / "my data" / "kubeconfig")
     monkeypatch.setenv("KUBECONFIG", str(home / "missing"))
     with pytest.raises(
-        ApiError, match=r"no kubeconfig found at .*missing: .* to use the running local cluster: export KUBECONFIG='.*/my data/"
+        ApiError,
+        match=r"no kubeconfig found at .*missing: .* to use the running local cluster: export KUBECONFIG='.*/my data/",
     ):
         ClusterOptions().access()
 

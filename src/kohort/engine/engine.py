@@ -19,7 +19,7 @@ from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.read_model import EngineReadModel
 from kohort.engine.scheduling_run import CycleRunner, MergedDecisions, SchedulingCycle
 from kohort.engine.settings import EngineSettings
-from kohort.engine.state.event_handler import EventHandler
+from kohort.engine.state.event_handler import EngineEventHandler
 from kohort.engine.state.pending_tracking import PendingTracker
 from kohort.engine.state.queues import QueueTracker
 from kohort.engine.state.quota_accounting import QuotaTracker
@@ -43,7 +43,7 @@ class Engine:
         quota = QuotaTracker(store, unblocking, pending)
         self.workload_tracker = WorkloadTracker(store, unblocking, self._history, pending, quota)
         queues = QueueTracker(store, unblocking, self._history, pending, quota)
-        self._events = EventHandler(store, self.workload_tracker, queues)
+        self._events = EngineEventHandler(store, self.workload_tracker, queues)
         self.context = self.CONTEXT(store, quota)
         self._runner = CycleRunner(store, unblocking, self._history, pending, self.context)
 

@@ -20,7 +20,7 @@ from kohort.insight.list_views import LeanLocalQueue, LeanWorkload, VisibilityPo
 from kohort.insight.reasons import short_reason
 from kohort.insight.simple_pods import simple_request
 
-ResourceAmounts = Mapping[str, str]
+ResourceQuantities = Mapping[str, str]
 CACHE_SIZE: Final = 1024
 """Cached sums."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -63,7 +63,7 @@ class WorkloadRow(msgspec.Struct, frozen=True):
     cluster_queue: str
     state: WorkloadState
     priority: int
-    amounts: ResourceAmounts
+    amounts: ResourceQuantities
     """Requested or reserved amounts; empty if not counted yet."""
     flavors: tuple[str, ...]
     since: datetime | None
@@ -218,14 +218,14 @@ def _flavors(workload: LeanWorkload) -> tuple[str, ...]:
     return tuple(dict.fromkeys(flavor for each in sets for flavor in each.flavors.values()))
 
 
-def _reserved(workload: LeanWorkload) -> ResourceAmounts:
+def _reserved(workload: LeanWorkload) -> ResourceQuantities:
     admission = workload.status.admission
     if admission is None:
         return {}
     return _sum(tuple(tuple(each.resource_usage.items()) for each in admission.pod_set_assignments))
 
 
-def _requested(workload: LeanWorkload) -> ResourceAmounts:
+def _requested(workload: LeanWorkload) -> ResourceQuantities:
     counted = workload.status.resource_requests
     if counted:
         return _sum(tuple(tuple(each.resources.items()) for each in counted))
@@ -233,7 +233,7 @@ def _requested(workload: LeanWorkload) -> ResourceAmounts:
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _counted(pod_sets: tuple[tuple[bytes, int], ...]) -> ResourceAmounts:
+def _counted(pod_sets: tuple[tuple[bytes, int], ...]) -> ResourceQuantities:
     """Requests that the manager has not counted, as of held Workloads, without a queue, or bypassed in a cycle."""
     simple = [simple_request(*each) for each in pod_sets]
     if None not in simple:
@@ -244,7 +244,7 @@ def _counted(pod_sets: tuple[tuple[bytes, int], ...]) -> ResourceAmounts:
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _sum(parts: tuple[tuple[tuple[str, str | int | float], ...], ...]) -> ResourceAmounts:
+def _sum(parts: tuple[tuple[tuple[str, str | int | float], ...], ...]) -> ResourceQuantities:
     """The sum; cached, because most Workloads of a queue have equal requests."""
     total: dict[str, int] = {}
     try:

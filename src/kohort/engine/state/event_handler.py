@@ -22,7 +22,7 @@ from kohort.engine.state.store import EngineStore
 from kohort.engine.state.workloads import WorkloadTracker
 
 
-class EventHandler:
+class EngineEventHandler:
     """Applies events to the store."""
 
     def __init__(self, store: EngineStore, workloads: WorkloadTracker, queues: QueueTracker) -> None:
