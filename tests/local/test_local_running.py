@@ -123,7 +123,7 @@ async def test_the_manifests_of_an_installation_apply_cleanly_except_for_a_secon
             except StatusError as error:
                 refused[each["kind"]] = error.message
         assert list(refused) == ["Deployment"]
-        assert "this cluster has its manager built in" in refused["Deployment"]
+        assert "this cluster has a built-in manager" in refused["Deployment"]
         await client.of(Job.resource).create(job("fits"))
         while await finished(client) != ["fits"]:
             await asyncio.sleep(0.02)

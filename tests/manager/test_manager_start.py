@@ -104,7 +104,7 @@ async def test_an_administrator_has_every_right() -> None:
 async def test_times_of_a_lease_that_make_no_sense_are_told_by_field() -> None:
     async with running_cluster() as cluster:
         odd = msgspec.structs.replace(QUICK_ELECTION, renew_deadline="1h")
-        with pytest.raises(StartError, match="leaderElection: a lease needs duration > renew deadline"):
+        with pytest.raises(StartError, match="leaderElection: lease times must satisfy duration > renew deadline"):
             Leadership(client_of(cluster), odd, "kueue-system", "me")
 
 
