@@ -11,7 +11,7 @@ from kohort.insight.list_views import VisibilityPosition
 from kohort.insight.order import VISIBILITY, positions_in
 from kohort.kube.client import Client
 from kohort.kube.errors import ErrorSubject, StatusError, forbidden, not_found
-from kohort.kube.retries import NO_RETRIES
+from kohort.kube.retries import RetryPolicy
 from kohort.kube.transport import Request
 from kube.fake_api import Answer
 
@@ -37,7 +37,7 @@ class Manager:
 
     @property
     def client(self) -> Client:
-        return Client(self, retries=NO_RETRIES)
+        return Client(self, retries=RetryPolicy(attempts=1))
 
 
 def item(name: str, in_cluster_queue: int, in_local_queue: int) -> dict[str, Any]:

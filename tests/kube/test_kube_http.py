@@ -22,7 +22,7 @@ from kohort.kube.http import HttpSettings, HttpTransport
 from kohort.kube.informer import Informer
 from kohort.kube.reflector import WatchSettings
 from kohort.kube.resource_types import typed_resource
-from kohort.kube.retries import NO_RETRIES
+from kohort.kube.retries import RetryPolicy
 from kohort.kube.sync_status import SyncState
 from kohort.kube.transport import Request
 from kube.chains import Chains
@@ -59,7 +59,7 @@ class Net:
         access = ClientConfig(self.server.address, credentials, trust, impersonation=impersonation, origin="test")
         transport = HttpTransport(access, SETTINGS)
         self.transports.append(transport)
-        return Client(transport, retries=NO_RETRIES, random=Random(1))  # noqa: S311
+        return Client(transport, retries=RetryPolicy(attempts=1), random=Random(1))  # noqa: S311
 
     async def stop(self) -> None:
         for transport in self.transports:

@@ -36,11 +36,6 @@ def is_true(conditions: Iterable[AnyCondition], type_: str) -> bool:
     return found is not None and found.status == "True"
 
 
-def find_in_json(obj: JsonMapping, type_: str) -> JsonMapping | None:
-    """The condition of this type in the status of a JSON object, if present."""
-    return next((each for each in _of_json(obj) if each.get("type") == type_), None)
-
-
 def is_true_in_json(obj: JsonMapping, type_: str) -> bool:
     """Whether the status of a JSON object has the condition with status True."""
     return any(each.get("type") == type_ and each.get("status") == "True" for each in _of_json(obj))

@@ -76,6 +76,5 @@ async def _names(where: ClusterOptions, kinds: tuple[str, ...]) -> list[str]:
 
 complete_queues = names_of("queues")
 complete_priorities = names_of("priorities")
-complete_jobs = names_of("jobs")
 complete_workloads = names_of("jobs", "workloads")
 complete_pods = names_of("jobs", "workloads", "pods")

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from kohort.api.core.bodies import DeleteOptions, Preconditions
-from kohort.api.core.foreign import new_object
+from kohort.api.core.objects import encode_view
 from kohort.kube.transport import Query
 
 
@@ -85,7 +85,7 @@ class DeletionOptions:
 
     def body(self) -> bytes:
         """The body of the request; empty without options."""
-        return b"" if self == DEFAULT_DELETION else new_object(self.options()).raw
+        return b"" if self == DEFAULT_DELETION else encode_view(self.options())
 
 
 DEFAULT_DELETION = DeletionOptions()

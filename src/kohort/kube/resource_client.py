@@ -24,7 +24,7 @@ from kohort.kube.options import (
     WriteOptions,
     query,
 )
-from kohort.kube.patches import ApplyPatch, MergePatch, Patch
+from kohort.kube.patches import ApplyPatch, Patch
 from kohort.kube.resource_types import ListPage, ResourceType, UndecodableObject, body_of_struct
 from kohort.kube.transport import Query, Request
 from kohort.kube.watch import Watch
@@ -139,13 +139,6 @@ class ResourceClient(Generic[T]):
     async def scale(self, key: AnyKey) -> Scale:
         """The current and desired number of replicas."""
         return decode(await self.client.call(Request("GET", self._path(key, "scale"))), Scale)
-
-    async def rescale(self, key: AnyKey, replicas: int) -> Scale:
-        """Set the desired number of replicas."""
-        patch = MergePatch({"spec": {"replicas": replicas}})
-        headers = {"Content-Type": patch.media_type}
-        request = Request("PATCH", self._path(key, "scale"), (), headers, patch.body())
-        return decode(await self.client.call(request, idempotent=True), Scale)
 
     async def evict(self, key: AnyKey, how: DeletionOptions = DEFAULT_DELETION) -> None:
         """Evict a pod, subject to PodDisruptionBudgets."""

@@ -12,8 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 import msgspec
 
 from kohort.api.codec import Json, decode, decode_json, encode
-from kohort.api.core.foreign import RawObject, new_object
-from kohort.api.core.objects import KindView, ObjectView
+from kohort.api.core.objects import KindView, ObjectView, encode_view
 from kohort.api.errors import ApiError, DecodeError
 from kohort.api.kinds import CustomObject
 from kohort.api.meta import ListMeta, ObjectKey, ObjectList, ObjectMeta
@@ -179,37 +178,9 @@ class UnstructuredResource(ResourceType[dict[str, Json]]):
         return {"apiVersion": self.resource.api_version, "kind": self.resource.kind, **self.read(data)}
 
 
-@dataclass(frozen=True)
-class RawResource(ResourceType[RawObject[V]]):
-    """Objects as received bytes with a view: for objects that are read in part and written back completely."""
-
-    view: type[V]
-
-    def read(self, data: Data) -> RawObject[V]:
-        """Keep the bytes, and validate them with the view."""
-        found = RawObject(bytes(data), self.view)
-        _ = found.view
-        return found
-
-    def identity(self, obj: RawObject[V]) -> ObjectIdentity:
-        """From the view's metadata."""
-        return identity_of(obj.view.metadata)
-
-    def body(self, obj: RawObject[V]) -> bytes:
-        """The bytes."""
-        return obj.raw
-
-    def _item(self, data: msgspec.Raw) -> RawObject[V]:
-        found = self.read(data)
-        if found.view.kind:
-            return found
-        head = f'{{"kind":"{self.resource.kind}","apiVersion":"{self.resource.api_version}",'
-        return self.read(head.encode() + found.raw[1:])
-
-
 def body_of_struct(obj: CustomObject | KindView) -> bytes:
     """Encode a struct."""
-    return encode(obj) if isinstance(obj, CustomObject) else new_object(obj).raw
+    return encode(obj) if isinstance(obj, CustomObject) else encode_view(obj)
 
 
 def typed_resource(struct: type[S]) -> TypedResource[S]:
@@ -220,11 +191,6 @@ def typed_resource(struct: type[S]) -> TypedResource[S]:
 def unstructured_resource(resource: Resource) -> UnstructuredResource:
     """The resource type of any resource, as plain JSON."""
     return UnstructuredResource(resource)
-
-
-def raw_resource(view: type[V]) -> RawResource[V]:
-    """The resource type of a view, as bytes."""
-    return RawResource(view.resource, view)
 
 
 def resource_of(struct: type[Any]) -> Resource:

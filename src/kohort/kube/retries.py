@@ -33,7 +33,6 @@ class RetryPolicy:
 
 
 DEFAULT_RETRIES = RetryPolicy()
-NO_RETRIES = RetryPolicy(attempts=1)
 
 
 def _may_repeat(error: KubeError, *, idempotent: bool) -> bool:

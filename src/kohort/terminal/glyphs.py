@@ -18,7 +18,6 @@ class Glyphs:
     cross: str
     dot: str
     arrow: str
-    minus: str
     branch: str
     last: str
     trunk: str
@@ -28,13 +27,13 @@ class Glyphs:
         return text if self is UNICODE else "".join(map(_plain, text))
 
 
-UNICODE = Glyphs("█", "▓", "░", "│", "…", "✓", "✗", "·", "→", "−", "├─ ", "└─ ", "│  ")
-ASCII = Glyphs("#", "+", ".", "|", "...", "ok", "no", "-", "->", "-", "|- ", "`- ", "|  ")
+UNICODE = Glyphs("█", "▓", "░", "│", "…", "✓", "✗", "·", "→", "├─ ", "└─ ", "│  ")
+ASCII = Glyphs("#", "+", ".", "|", "...", "ok", "no", "-", "->", "|- ", "`- ", "|  ")
 
 _BARE_LOCALES = ("C", "POSIX")
 _STAND_INS = {
     getattr(UNICODE, name).strip(): getattr(ASCII, name).strip()
-    for name in ("ellipsis", "tick", "cross", "dot", "arrow", "minus", "full", "half", "empty", "mark")
+    for name in ("ellipsis", "tick", "cross", "dot", "arrow", "full", "half", "empty", "mark")
 }
 
 

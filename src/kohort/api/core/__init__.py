@@ -1,6 +1,6 @@
 """Views of the Kubernetes kinds that Kohort reads or writes, one module per topic.
 
-A view is partial: the JSON as received is kept (`foreign`), so that fields outside the view are never lost.
+A view is partial: changes are sent as patches, so that fields outside the view are never lost.
 """
 
 import importlib

@@ -27,27 +27,6 @@ class EventSeries(View):
     last_observed_time: MicroTime | None = None
 
 
-class CoreEvent(ObjectView):
-    """An event of the core group, as `kubectl describe` lists it."""
-
-    resource: ClassVar = Resource("", "v1", "Event", "events", namespaced=True)
-
-    involved_object: ObjectReference = ObjectReference()
-    related: ObjectReference | None = None
-    type: str = ""
-    reason: str = ""
-    action: str = ""
-    message: str = ""
-    count: int = 0
-    first_timestamp: Time | None = None
-    last_timestamp: Time | None = None
-    event_time: MicroTime | None = None
-    series: EventSeries | None = None
-    source: EventSource = EventSource()
-    reporting_component: str = ""
-    reporting_instance: str = ""
-
-
 class Event(ObjectView):
     """An event of group events.k8s.io."""
 

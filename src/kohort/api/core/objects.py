@@ -5,6 +5,7 @@ A view declares its kind by its `resource`.
 
 from typing import Annotated, Any, ClassVar
 
+from kohort.api.codec import encode, to_json
 from kohort.api.markers import Format
 from kohort.api.meta import ObjectMeta, Time
 from kohort.api.resource import Resource
@@ -36,6 +37,11 @@ class ObjectView(KindView):
     """A view of an object with metadata."""
 
     metadata: ObjectMeta = ObjectMeta()
+
+
+def encode_view(view: KindView) -> bytes:
+    """A view as JSON with the `apiVersion` and `kind` of its resource."""
+    return encode({"apiVersion": view.API_VERSION, "kind": view.KIND, **to_json(view)})
 
 
 class StatusCondition(View):

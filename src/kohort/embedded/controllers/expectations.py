@@ -63,10 +63,6 @@ class PodExpectations:
         if writes and shown:
             writes.created.pop(shown.metadata.uid, None)
 
-    def outstanding(self, owner: str) -> bool:
-        """Whether writes for an owner have not been observed yet."""
-        return bool(self._owners.get(owner))
-
     def overlay(self, owner: str, cached: Iterable[ControllerPod]) -> list[ControllerPod]:
         """The owner's pods as the cache will show them after observing all writes."""
         writes = self._owners.get(owner)

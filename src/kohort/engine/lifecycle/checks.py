@@ -23,7 +23,6 @@ from kohort.engine.lifecycle.events import WorkloadChange, warning
 from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.requeueing import delay_return
 
-CheckStates = tuple[AdmissionCheckState, ...]
 CheckAnswer = Literal["Pending", "Ready", "Retry", "Rejected"]
 
 

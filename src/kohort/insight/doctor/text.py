@@ -1,6 +1,6 @@
 """Text helpers of findings: counts, lists and durations."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Protocol
 
@@ -35,11 +35,6 @@ class NamedObject(Protocol):
 def listed_names(things: Iterable[NamedObject]) -> str:
     """The names of the first objects, and the number of further ones."""
     return listed(each.metadata.name for each in things)
-
-
-def is_or_are(things: Collection[object]) -> str:
-    """`is` or `are`."""
-    return "is" if len(things) == 1 else "are"
 
 
 def lasting(length: timedelta) -> str:

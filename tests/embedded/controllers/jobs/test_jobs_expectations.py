@@ -23,7 +23,7 @@ def test_a_pod_that_was_made_is_there_before_the_cache_shows_it() -> None:
     assert expected.overlay("owner", []) == [pod()]
     assert expected.overlay("another", []) == []
     assert expected.overlay("owner", [pod(phase="Succeeded")]) == [pod(phase="Succeeded")]
-    assert not expected.outstanding("owner")
+    assert expected.overlay("owner", ()) == []
 
 
 def test_a_pod_that_was_shown_and_has_gone_is_not_brought_back() -> None:
@@ -48,7 +48,7 @@ def test_a_deleted_pod_is_leaving_before_the_cache_says_so() -> None:
     (shown,) = expected.overlay("owner", [pod()])
     assert shown.is_terminating
     assert expected.overlay("owner", [shown]) == [shown]
-    assert not expected.outstanding("owner")
+    assert expected.overlay("owner", ()) == []
 
 
 def test_a_deleted_pod_that_nobody_runs_is_gone_at_once() -> None:
@@ -64,7 +64,7 @@ def test_a_finalizer_that_was_taken_off_stays_off() -> None:
     expected.released("owner", pod(), FINALIZER)
     assert expected.overlay("owner", [pod()]) == [pod(held=False)]
     assert expected.overlay("owner", [pod(held=False)]) == [pod(held=False)]
-    assert not expected.outstanding("owner")
+    assert expected.overlay("owner", ()) == []
 
 
 def test_the_writes_of_an_owner_that_is_gone_are_forgotten() -> None:
