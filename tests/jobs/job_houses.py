@@ -36,9 +36,11 @@ class Wire:
     """The way of one manager to the server; dead after so many writes, as a process that was killed."""
 
     def __init__(self, inner: Transport, clock: Clock) -> None:
-        self._inner = FaultyTransport(inner, clock)
+        self.inner = FaultyTransport(inner, clock)
         self.faults: Iterator[Fault | Refusal] = repeat(Fault.NONE)
         """What happens to the next writes."""
+        self.fails_at = ""
+        """Part of the path of the writes to which it happens; others succeed."""
         self.writes: list[Request] = []
         """Writes that reached the server, events apart."""
         self.last: float = float("inf")
@@ -52,11 +54,11 @@ class Wire:
             await asyncio.Event().wait()
         if counts:
             self.writes.append(request)
-            self._inner.next(next(self.faults))
-        return await self._inner.send(request, timeout)
+            self.inner.next(next(self.faults) if self.fails_at in request.path else Fault.NONE)
+        return await self.inner.send(request, timeout)
 
     async def close(self) -> None:
-        await self._inner.close()
+        await self.inner.close()
 
 
 @dataclass

@@ -114,3 +114,20 @@ def pod_of(job: Object, **metadata: Any) -> Job:
     reference = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": head["name"], "uid": head["uid"]}
     labels = {f"{K}queue-name": "q", **job["spec"]["selector"]["matchLabels"]}
     return sent_pod("a", **{"labels": labels, "ownerReferences": [{**reference, "controller": True}], **metadata})
+
+
+def stateful_set(replicas: int = 2) -> Job:
+    """StatefulSet `db` as a user sends it."""
+    container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}}
+    head = {"name": "db", "namespace": "default", "labels": {f"{K}queue-name": "q"}}
+    spec = {"replicas": replicas, "serviceName": "db", "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": head, "spec": spec}
+
+
+def set_pod(index: int, uid: str) -> Job:
+    """A pod as the controller of the StatefulSet of that UID creates it."""
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": uid, "controller": True}
+    labels = {"a": "b", "apps.kubernetes.io/pod-index": str(index), f"{K}queue-name": None}
+    notes = {f"{K}pod-suspending-parent": "statefulset"}
+    return sent_pod(f"db-{index}", ownerReferences=[owner], labels=labels, annotations=notes)

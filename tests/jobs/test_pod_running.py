@@ -1,8 +1,7 @@
 """A whole manager leads pods, groups and StatefulSets through their lives on an API server in memory."""
 
 from jobs.job_houses import conditions
-from jobs.pod_houses import K, delete, free, pod_house, pods, report, sent_member, sent_pod
-from kohort.api.codec import JsonObject
+from jobs.pod_houses import delete, free, pod_house, pods, report, sent_member, sent_pod, set_pod, stateful_set
 
 
 async def test_a_pod_waits_at_its_gate_until_there_is_quota() -> None:
@@ -108,21 +107,6 @@ async def test_a_group_costs_no_write_once_all_is_said() -> None:
 # StatefulSets
 
 
-def stateful_set(replicas: int = 2) -> JsonObject:
-    container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}}
-    head = {"name": "db", "namespace": "default", "labels": {f"{K}queue-name": "q"}}
-    spec = {"replicas": replicas, "serviceName": "db", "selector": {"matchLabels": {"a": "b"}}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": head, "spec": spec}
-
-
-async def set_pod(index: int, uid: str) -> JsonObject:
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": uid, "controller": True}
-    labels = {"a": "b", "apps.kubernetes.io/pod-index": str(index), f"{K}queue-name": None}
-    notes = {f"{K}pod-suspending-parent": "statefulset"}
-    return sent_pod(f"db-{index}", ownerReferences=[owner], labels=labels, annotations=notes)
-
-
 async def test_the_pods_of_a_stateful_set_start_with_one_workload_as_they_come() -> None:
     async with pod_house("2") as (house, door):
         await door.send(stateful_set())
@@ -132,7 +116,7 @@ async def test_the_pods_of_a_stateful_set_start_with_one_workload_as_they_come()
         assert conditions(workload)["Admitted"] == ("True", "Admitted")
         found = await house.cluster.get("/apis/apps/v1/namespaces/default/statefulsets/db")
         for index in range(2):
-            await door.send(await set_pod(index, found["metadata"]["uid"]))
+            await door.send(set_pod(index, found["metadata"]["uid"]))
             await house.calm()
             assert await free(house) == [f"db-{each}" for each in range(index + 1)]
         assert len(await house.workloads()) == 1
@@ -196,7 +180,7 @@ async def test_whatever_write_a_manager_dies_after_a_stateful_set_goes_to_zero_a
         await door.send(stateful_set())
         await house.calm()
         found = await house.cluster.get("/apis/apps/v1/namespaces/default/statefulsets/db")
-        await door.send(await set_pod(0, found["metadata"]["uid"]))
+        await door.send(set_pod(0, found["metadata"]["uid"]))
         await house.calm()
         assert await free(house) == ["db-0"]
         assert not await door.change("StatefulSet", "db", {"spec": {"replicas": 0}})

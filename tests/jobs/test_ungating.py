@@ -1,5 +1,6 @@
 """Pods of an elastic job are placed as far as an admitted slice has room (JOB-84)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given
@@ -10,7 +11,9 @@ from jobs.acting import ELASTIC, a_job, a_stage, admit, newest, rest
 from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, PodSetUpdate
-from kohort.jobs.ungating import chain_of, is_gated, serving_slice, ungate
+from kohort.jobs.effects import PatchObject
+from kohort.jobs.ungating.chains import chain_of, serving_slice
+from kohort.jobs.ungating.elastic_pods import ElasticGatePolicy, is_gated
 
 GATE = {"name": "kueue.x-k8s.io/elastic-job"}
 
@@ -26,6 +29,10 @@ async def a_slice(pods: int = 3) -> Workload:
     stage.put(a_job(annotations=ELASTIC, parallelism=pods))
     await rest(stage)
     return admit(stage, newest(stage))
+
+
+def ungate(workload: Workload, pods: Sequence[JsonObject]) -> list[PatchObject]:
+    return [each for each in ElasticGatePolicy().ungate(workload, pods) if isinstance(each, PatchObject)]
 
 
 def opened(workload: Workload, *pods: JsonObject) -> list[str]:

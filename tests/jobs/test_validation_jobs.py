@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from jobs.pod_builders import K, facts, gated, member, of_kind, owned, pod, running, stage
+from jobs.pod_flows import FRAMEWORKS
 from kohort.api.codec import JsonObject
 from kohort.api.fields import ROOT
 from kohort.api.merge import merge
@@ -196,6 +197,8 @@ def template_paths(**notes: str) -> list[str]:
         ({"podset_slice_required_topology": "rack"}, ["slice-size]"]),
         ({"podset_slice_required_topology": "rack", "podset_slice_size": "4"}, []),
         ({"podset_slice_required_topology": "rack", "podset_slice_size": "5"}, ["slice-size]"]),
+        ({"podset_slice_required_topology": "rack", "podset_slice_size": "3"}, ["slice-size]"]),
+        ({"podset_slice_required_topology": "rack", "podset_slice_size": "2"}, []),
         ({"podset_slice_required_topology": "rack", "podset_slice_size": "-1"}, ["slice-size]"]),
         ({"podset_group_name": "g", "podset_required_topology": "rack"}, []),
         ({"podset_group_name": "7", "podset_required_topology": "rack"}, ["group-name]"]),
@@ -212,6 +215,7 @@ def test_topology_annotations_of_a_template(notes: dict[str, str], wrong: list[s
         ('[{"topology":"rack","size":4},{"topology":"host","size":3}]', ["[1].size"]),
         ('[{"topology":"rack","size":4},{"topology":"rack","size":2}]', ["[1].topology"]),
         ('[{"topology":"rack","size":8}]', [""]),
+        ('[{"topology":"rack","size":3}]', [""]),
         ('[{"topology":"rack","size":0}]', ["[0].size"]),
         ("[]", [""]),
         ("rack", [""]),
@@ -221,6 +225,40 @@ def test_topology_annotations_of_a_template(notes: dict[str, str], wrong: list[s
 def test_layers_of_slices(layers: str, wrong: list[str]) -> None:
     found = template_paths(podset_slice_required_topology_constraints=layers)
     assert found == [f"slice-required-topology-constraints]{place}" for place in wrong]
+
+
+SLICES_OF_TWO = {"podset_slice_required_topology": "rack", "podset_slice_size": "2"}
+
+
+def test_slices_of_a_pod_group_may_be_larger_than_one_pod() -> None:
+    """The pod sets of a group are known only when all its pods exist (TAS-13)."""
+    assert paths(PODS, merge(member("a"), {"metadata": noted(**SLICES_OF_TWO)})) == []
+    replica = pod(metadata=noted(pod_suspending_parent="statefulset", **SLICES_OF_TWO))
+    assert paths(PODS, replica) == []
+    assert paths(PODS, pod(metadata=noted(**SLICES_OF_TWO))) == [f"{NOTE}[{K}podset-slice-size]"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "replicas", "accepted"),
+    [("statefulset", 4, True), ("statefulset", 3, False), ("statefulset", 0, True), ("deployment", 4, False)],
+)
+def test_slices_of_serving_kinds(kind: str, replicas: int, accepted: bool) -> None:
+    """A StatefulSet is placed as a whole, a Deployment pod by pod (TAS-13)."""
+    framework = FRAMEWORKS[kind]
+    template = {"metadata": noted(**SLICES_OF_TWO)}
+    found = of_kind(framework.resource.kind, "s", spec={"replicas": replicas, "template": template})
+    path = f"spec.template.metadata.annotations[{K}podset-slice-size]"
+    assert paths(framework, found) == ([] if accepted else [path])
+
+
+def test_an_update_of_a_serving_kind_is_not_rejected_for_what_was_there_before() -> None:
+    wrong = {"template": {"metadata": noted(podset_required_topology="not a label")}}
+    old = of_kind("Deployment", "d", spec=wrong)
+    path = f"spec.template.metadata.annotations[{K}podset-required-topology]"
+    assert paths(FRAMEWORKS["deployment"], old) == [path]
+    assert paths(FRAMEWORKS["deployment"], merge(old, {"spec": {"replicas": 5}}), old) == []
+    unmanaged = merge(old, {"metadata": {"labels": None}})
+    assert paths(FRAMEWORKS["deployment"], unmanaged) == []
 
 
 def place(name: str, count: int, **notes: str) -> LocatedTemplate:

@@ -72,6 +72,7 @@ RETRIABLE_IN_GROUP_ANNOTATION = f"{_GROUP}/retriable-in-group"
 SUSPENDING_PARENT_ANNOTATION = f"{_GROUP}/pod-suspending-parent"
 POD_INDEX_LABEL_ANNOTATION = f"{_GROUP}/pod-group-pod-index-label"
 POD_INDEX_LABEL = f"{_GROUP}/pod-group-pod-index"
+POD_INDEX_OFFSET_ANNOTATION = f"{_GROUP}/pod-index-offset"
 
 MULTIKUEUE_CONTROLLER = f"{_GROUP}/multikueue"
 """Controller name of MultiKueue's admission checks, and value of managedBy on a manager."""

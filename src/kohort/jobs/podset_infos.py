@@ -7,7 +7,7 @@ from kohort.api.codec import JsonObject, decode_json, to_json
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload
 from kohort.api.kueue.v1beta2.workload import PodSet as StoredPodSet
-from kohort.api.kueue.v1beta2.workload import PodSetAssignment, PodSetUpdate
+from kohort.api.kueue.v1beta2.workload import PodSetAssignment, PodSetUpdate, TopologyRequest
 from kohort.api.names import check_label
 from kohort.jobs.errors import RetryError
 from kohort.jobs.keys import (
@@ -16,8 +16,6 @@ from kohort.jobs.keys import (
     LOCAL_QUEUE_LABEL,
     MULTIKUEUE_ORIGIN_LABEL,
     PODSET_LABEL,
-    PREFERRED_TOPOLOGY_ANNOTATION,
-    REQUIRED_TOPOLOGY_ANNOTATION,
     SLICE_NAME_ANNOTATION,
     TOPOLOGY_GATE,
     UNCONSTRAINED_TOPOLOGY_ANNOTATION,
@@ -55,14 +53,15 @@ def _info(
     workload: Workload, assigned: PodSetAssignment, requested: StoredPodSet, flavors: Flavors, gates: FeatureGates
 ) -> PodSetInfo:
     found = _flavors(assigned.flavors, flavors)
+    is_placed = assigned.topology_assignment is not None and gates.enabled(Gate.TopologyAwareScheduling)
     return PodSetInfo(
         name=assigned.name,
         count=requested.count if assigned.count is None else assigned.count,
         labels=_labels(workload, assigned.name, gates),
-        annotations=_annotations(workload, assigned, requested, gates),
+        annotations=_annotations(workload, gates) | (_topology_annotations(requested) if is_placed else {}),
         node_selector={key: value for each in found for key, value in each.spec.node_labels.items()},
         tolerations=tuple(to_json(toleration) for each in found for toleration in each.spec.tolerations),
-        scheduling_gates=(TOPOLOGY_GATE,) if assigned.topology_assignment is not None else (),
+        scheduling_gates=(TOPOLOGY_GATE,) if is_placed else (),
     )
 
 
@@ -91,25 +90,21 @@ def _labels(workload: Workload, name: str, gates: FeatureGates) -> dict[str, str
     return labels
 
 
-def _annotations(
-    workload: Workload, assigned: PodSetAssignment, requested: StoredPodSet, gates: FeatureGates
-) -> dict[str, str]:
+def _annotations(workload: Workload, gates: FeatureGates) -> dict[str, str]:
     annotations: dict[str, str] = {}
     if gates.enabled(Gate.TopologyAwareScheduling):
         annotations[WORKLOAD_ANNOTATION] = workload.metadata.name
     if workload.metadata.annotations.get(ELASTIC_JOB_ANNOTATION) == "true":
         own = workload.metadata.annotations
         annotations[SLICE_NAME_ANNOTATION] = own.get(SLICE_NAME_ANNOTATION) or workload.metadata.name
-    if assigned.topology_assignment is not None and not _has_mode(requested):
-        annotations[UNCONSTRAINED_TOPOLOGY_ANNOTATION] = "true"
     return annotations
 
 
-def _has_mode(requested: StoredPodSet) -> bool:
-    """Whether the template has a topology annotation."""
-    annotations = requested.pod_template.metadata.annotations
-    modes = (REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION, UNCONSTRAINED_TOPOLOGY_ANNOTATION)
-    return any(mode in annotations for mode in modes)
+def _topology_annotations(requested: StoredPodSet) -> dict[str, str]:
+    """What marks pods without a topology annotation of their own as placed by topology (TAS-91)."""
+    request = requested.topology_request or TopologyRequest()
+    modes = (request.required, request.preferred, request.unconstrained)
+    return {UNCONSTRAINED_TOPOLOGY_ANNOTATION: "true"} if modes == (None, None, None) else {}
 
 
 def _with_updates(info: PodSetInfo, workload: Workload) -> PodSetInfo:

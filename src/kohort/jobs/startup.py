@@ -15,7 +15,10 @@ from kohort.jobs.failure_recovery import running_failure_recovery
 from kohort.jobs.planners import Planner, PlannerReconciler
 from kohort.jobs.reconciler import JobReconciler
 from kohort.jobs.registry import FrameworkRegistry
-from kohort.jobs.ungater import Ungater
+from kohort.jobs.ungating.controller import PodUngater
+from kohort.jobs.ungating.elastic_pods import ElasticGatePolicy
+from kohort.jobs.ungating.started_pods import StartedPods
+from kohort.jobs.ungating.topology_pods import TopologyGatePolicy
 from kohort.kube.backoff import Backoff
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError
@@ -45,8 +48,10 @@ class _JobReconcilers:
         self._registry = registry
         self._expectations = UidExpectations()
         self._reads = CacheReader(context, self._expectations)
-        self._ungater = Ungater(context)
-        self._ungater.start()
+        pods = StartedPods(context)
+        self._ungaters = [PodUngater(context, pods, policy) for policy in (ElasticGatePolicy(), TopologyGatePolicy())]
+        for ungater in self._ungaters:
+            ungater.start()
         self._working: list[JobReconciler] = []
         found = [each for framework in registry.active() for each in (framework, *framework.planners)]
         wanted = (each for each in found if each.is_reconciled or isinstance(each, Planner))
@@ -57,7 +62,7 @@ class _JobReconcilers:
         for task in self._waiting:
             task.cancel()
         await asyncio.gather(*self._waiting, return_exceptions=True)
-        await asyncio.gather(self._ungater.stop(), *(each.stop() for each in self._working))
+        await asyncio.gather(*(each.stop() for each in self._ungaters), *(each.stop() for each in self._working))
 
     async def _start_when_served(self, framework: Framework) -> None:
         failures = 0

@@ -38,7 +38,7 @@ def topology_request(
     annotations = (template.get("metadata") or {}).get("annotations") or {}
     request = TopologyRequest(
         **_mode(annotations),
-        **_layers(annotations),
+        **_layers(annotations, gates),
         pod_index_label=pod_index_label,
         sub_group_index_label=sub_group_index_label,
         sub_group_count=sub_group_count,
@@ -57,9 +57,9 @@ def _mode(annotations: Mapping[str, str]) -> dict[str, Any]:
     return {}
 
 
-def _layers(annotations: Mapping[str, str]) -> dict[str, Any]:
-    """Slices: one layer as a pair of annotations, or several as JSON; half a pair is ignored."""
-    if SLICE_CONSTRAINTS_ANNOTATION in annotations:
+def _layers(annotations: Mapping[str, str], gates: FeatureGates) -> dict[str, Any]:
+    """Slices: one layer as a pair of annotations, or several as JSON; half a pair is ignored (TAS-12)."""
+    if SLICE_CONSTRAINTS_ANNOTATION in annotations and gates.enabled(Gate.TASMultiLayerTopology):
         return {"slice_constraints": _constraints(annotations[SLICE_CONSTRAINTS_ANNOTATION])}
     level, size = (
         annotations.get(SLICE_REQUIRED_TOPOLOGY_ANNOTATION),

@@ -75,5 +75,8 @@ def _serving_errors(
     """Errors of kinds without Workloads of their own: of the labels that their pods get (JOB-73)."""
     yield from labels.label_errors(new, old, labels.OF_SERVING, context.gates)
     yield from labels.elastic_errors(framework, new, context.gates)
+    if isinstance(framework, PodParent) and should_manage(new, context):
+        present = list(template_errors(framework, old, context.reads)) if old is not None else []
+        yield from (error for error in template_errors(framework, new, context.reads) if error not in present)
     if old is not None and isinstance(framework, PodParent):
         yield from changes.serving_change_errors(framework, new, old, context)

@@ -10,6 +10,10 @@ from kohort.api.core.templates import pod_templates
 from kohort.api.fields import FieldError
 from kohort.jobs.contract import ClusterReader, Framework
 from kohort.jobs.errors import JobError
+from kohort.jobs.frameworks.pods.members import group_name
+from kohort.jobs.frameworks.pods.parents import PodParent
+from kohort.jobs.keys import SUSPENDING_PARENT_ANNOTATION
+from kohort.jobs.objects import annotations
 from kohort.jobs.validation.topology import LocatedTemplate, grouping_errors, topology_errors
 
 
@@ -35,7 +39,11 @@ def _located_templates(framework: Framework, obj: JsonObject, reads: ClusterRead
 
 
 def _counts(framework: Framework, obj: JsonObject, reads: ClusterReader) -> list[int | None]:
-    """Counts of the pod sets; none if the job depends on something that does not exist yet."""
+    """Counts of the pod sets; none for a part of a job, or if it depends on something that does not exist yet."""
+    if isinstance(framework, PodParent):
+        return [framework.pods_per_workload(obj)]
+    if framework.is_top_level and (group_name(obj) or SUSPENDING_PARENT_ANNOTATION in annotations(obj)):
+        return []
     try:
         return [pod_set.count for pod_set in framework.pod_sets(obj, reads)]
     except JobError:

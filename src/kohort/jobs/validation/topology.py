@@ -108,8 +108,16 @@ def _size_errors(text: str, count: int | None, path: Path) -> Iterator[FieldErro
         yield invalid(path, text, "must be a whole number", RULE)
     elif size < 1:
         yield invalid(path, text, "must be at least 1", RULE)
-    elif count is not None and size > count:
-        yield invalid(path, text, f"may be at most the number of pods, {count}", RULE)
+    elif count is not None:
+        yield from _division_errors(size, count, path)
+
+
+def _division_errors(size: int, count: int, path: Path) -> Iterator[FieldError]:
+    """Only whole slices are placed, so that every pod must be in one (TAS-13)."""
+    if size > count:
+        yield invalid(path, size, f"may be at most the number of pods, {count}", RULE)
+    elif count % size:
+        yield invalid(path, size, f"must divide the number of pods, {count}, so that every pod is in a slice", RULE)
 
 
 def _constraint_errors(template: LocatedTemplate, gates: FeatureGates) -> Iterator[FieldError]:
@@ -140,8 +148,8 @@ def _layer_errors(text: str, count: int | None, path: Path) -> Iterator[FieldErr
         return
     yield from _single_layer_errors(layers, path)
     yield from _nesting_errors(layers, path)
-    if count is not None and layers[0].size > count:
-        yield invalid(path, layers[0].size, f"may be at most the number of pods, {count}", RULE)
+    if count is not None and layers[0].size >= 1:
+        yield from _division_errors(layers[0].size, count, path)
 
 
 def _single_layer_errors(layers: Sequence[_Layer], path: Path) -> Iterator[FieldError]:

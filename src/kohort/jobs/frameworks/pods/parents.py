@@ -27,6 +27,10 @@ class PodParent(WebhookOnly):
         """Whether no replica is ready (JOB-174)."""
         return not (obj.get("status") or {}).get("readyReplicas")
 
+    def pods_per_workload(self, obj: JsonObject) -> int | None:
+        """The number of pods that are placed together; None if it is not known."""
+        return 1
+
     def suspend(self, obj: JsonObject) -> None:
         """Mark the template, so that its pods are gated and queued individually (JOB-173)."""
         template = pod_template(obj)

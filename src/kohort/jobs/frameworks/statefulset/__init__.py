@@ -10,7 +10,7 @@ from kohort.jobs.defaulting.job_context import set_annotation
 from kohort.jobs.frameworks.pods.parents import PodParent, pod_template
 from kohort.jobs.frameworks.statefulset.changes import change_errors
 from kohort.jobs.frameworks.statefulset.members import MemberPlanner
-from kohort.jobs.frameworks.statefulset.sets import FRAMEWORK, STATEFULSETS
+from kohort.jobs.frameworks.statefulset.sets import FRAMEWORK, STATEFULSETS, replicas_of
 from kohort.jobs.frameworks.statefulset.workloads import SetPlanner
 from kohort.jobs.keys import SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.planners import Planner
@@ -27,6 +27,10 @@ class StatefulSetFramework(PodParent):
     def suspend(self, obj: JsonObject) -> None:
         """Mark the template; pods get the rest when they exist (JOB-175, JOB-177)."""
         set_annotation(pod_template(obj), SUSPENDING_PARENT_ANNOTATION, self.name)
+
+    def pods_per_workload(self, obj: JsonObject) -> int | None:
+        """All replicas; without any, the number that the set is scaled to is not known."""
+        return replicas_of(obj) or None
 
     def validate_update(self, old: JsonObject, new: JsonObject, reads: ClusterReader) -> list[FieldError]:
         """JOB-178, JOB-180, DEV-5."""

@@ -1,0 +1,88 @@
+"""The pods that Workloads started, watched from the first Workload on that needs it: most clusters need no watch.
+
+Only pods with the label of a pod set are watched. Every ungater sees the writes of the others.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kohort.api.codec import JsonObject
+from kohort.api.core.pods import Pod
+from kohort.api.meta import ObjectKey
+from kohort.controllers.context import ControllerContext
+from kohort.jobs.assume_cache import CachedObject, ObjectAssumeCache
+from kohort.jobs.keys import PODSET_LABEL
+from kohort.jobs.objects import gates, metadata
+from kohort.jobs.ungating.chains import workload_named_by
+from kohort.kube.options import ListScope
+
+BY_WORKLOAD: Final = "workload of pod"
+STARTED: Final = ListScope(labels=PODSET_LABEL)
+NO_GATES: Final[frozenset[str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PodChange:
+    """A pod of a Workload was created, changed or deleted."""
+
+    workload: ObjectKey
+    """The Workload, or the chain of slices, that the pod names."""
+    uid: str
+    gates: frozenset[str]
+    """The gates it has; none after its deletion."""
+
+
+def named_workloads(pod: JsonObject) -> Iterable[tuple[str, str]]:
+    """The chain or Workload that a pod was started for, with its namespace."""
+    named = workload_named_by(pod)
+    return ((metadata(pod).get("namespace", ""), named),) if named else ()
+
+
+class StartedPods:
+    """A cache of these pods with own writes."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._handlers: list[Callable[[PodChange], None]] = []
+        self._cache: ObjectAssumeCache | None = None
+
+    def watch(self) -> None:
+        """Start watching, unless it has been started."""
+        if self._cache is None:
+            self._cache = ObjectAssumeCache(self._context.informers, Pod.resource, STARTED)
+            self._cache.index(BY_WORKLOAD, named_workloads)
+            self._cache.informer.subscribe(self._changed)
+
+    @property
+    def synced(self) -> bool:
+        """Whether the cache is complete."""
+        return self._cache is not None and self._cache.informer.synced
+
+    def subscribe(self, handler: Callable[[PodChange], None]) -> None:
+        """Call a function for each change of a pod from now on."""
+        self._handlers.append(handler)
+
+    def get(self, key: ObjectKey) -> JsonObject | None:
+        """The newest known state of a pod."""
+        return self._cache.get(key) if self._cache is not None else None
+
+    def find(self, workload: ObjectKey) -> Sequence[JsonObject]:
+        """Pods that name a Workload or chain, oldest first."""
+        return self._cache.find(BY_WORKLOAD, tuple(workload)) if self._cache is not None else ()
+
+    def assume(self, written: JsonObject) -> None:
+        """Use the response to an own write until the watch shows it."""
+        if self._cache is not None:
+            self._cache.assume(written)
+
+    def _changed(self, old: CachedObject | None, new: CachedObject | None) -> None:
+        if old is not None and (new is None or new.identity.uid != old.identity.uid):
+            self._notify(old, NO_GATES)
+        if new is not None:
+            self._notify(new, frozenset(gates(new.json())))
+
+    def _notify(self, shown: CachedObject, left: frozenset[str]) -> None:
+        for namespace, name in named_workloads(shown.json()):
+            for handler in self._handlers:
+                handler(PodChange(ObjectKey(namespace, name), shown.identity.uid, left))

@@ -1,0 +1,227 @@
+"""Pods of Workloads with topology assignments are ungated on a whole server, whatever goes wrong (TAS-93, TAS-94)."""
+
+from itertools import chain, cycle, repeat
+
+import pytest
+
+from embedded.server.clusters import Object
+from jobs.job_houses import JobHouse
+from jobs.topology_builders import HOST, K
+from jobs.topology_clusters import PODS, assign, placed, pod, pod_patches, pods_per_host, topology_cluster, workload
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.controllers.context import ManagerSettings
+from kohort.kube.errors import LostResponseError
+from kohort.kube.transport import Request, Response, Transport
+from kube.faults import Fault, Refusal
+
+WITHOUT = ManagerSettings(gates=FeatureGates(DEFAULT_GATES.on - {Gate.TopologyAwareScheduling}))
+
+
+async def change(cluster: JobHouse, name: str, patch: Object, subresource: str = "") -> None:
+    reply = await cluster.cluster.merge(f"{PODS}/{name}{subresource}", patch)
+    assert reply.status == 200, reply
+
+
+async def delete(cluster: JobHouse, name: str) -> None:
+    reply = await cluster.cluster.ask("DELETE", f"{PODS}/{name}")
+    assert reply.status == 200, reply
+
+
+async def test_pods_that_exist_when_the_workload_is_admitted_are_ungated_at_once() -> None:
+    async with topology_cluster() as cluster:
+        await cluster.create(workload("other"), workload(), *(pod(f"p{index}", index) for index in range(4)))
+        await assign(cluster, "other", h3=4)
+        await cluster.calm()
+        assert await placed(cluster) == {}
+        await assign(cluster, "wl", h1=2, h2=2)
+        await cluster.later(0.5)
+        assert await placed(cluster) == {"p0": "h1", "p1": "h1", "p2": "h2", "p3": "h2"}
+
+
+async def test_pods_that_are_created_later_are_ungated_together_after_a_second() -> None:
+    async with topology_cluster() as cluster:
+        await cluster.create(workload(count=40))
+        await assign(cluster, "wl", h1=20, h2=20)
+        await cluster.calm()
+        await cluster.create(*(pod(f"p{index}", index) for index in range(40)))
+        await cluster.later(0.8)
+        assert await placed(cluster) == {}
+        await cluster.later(0.5)
+        assert await pods_per_host(cluster) == {"h1": 20, "h2": 20}
+        await cluster.calm()
+        assert sorted(pod_patches(cluster)) == sorted(f"p{index}" for index in range(40)), "one patch per pod"
+
+
+async def test_a_recreated_pod_gets_the_domain_of_the_former() -> None:
+    async with topology_cluster() as cluster:
+        await cluster.create(workload(), *(pod(f"p{index}", index) for index in range(4)))
+        await assign(cluster, "wl", h1=2, h2=2)
+        await cluster.calm()
+        await delete(cluster, "p1")
+        await cluster.create(pod("p1", 1), pod("q", None))
+        await cluster.calm()
+        assert (await placed(cluster))["p1"] == "h1"
+        assert "q" not in await placed(cluster), "its Workload has no place for a fifth pod"
+        await change(cluster, "p3", {"status": {"phase": "Failed"}}, "/status")
+        await cluster.calm()
+        assert (await placed(cluster))["q"] == "h2"
+
+
+async def test_pods_without_ranks_fill_the_domains() -> None:
+    async with topology_cluster() as cluster:
+        await cluster.create(workload(), pod("a", 3), pod("b", 3), pod("c"), pod("d", 7), pod("e"))
+        await assign(cluster, "wl", h1=1, h2=3)
+        await cluster.calm()
+        assert await pods_per_host(cluster) == {"h1": 1, "h2": 3}
+
+
+async def test_an_invalid_offset_is_retried_until_it_is_corrected() -> None:
+    offset = f"{K}pod-index-offset"
+    async with topology_cluster() as cluster:
+        await cluster.create(workload(), pod("a", 1, **{offset: "one"}))
+        await assign(cluster, "wl", h1=2, h2=2)
+        await cluster.calm()
+        assert await placed(cluster) == {}
+        await change(cluster, "a", {"metadata": {"annotations": {offset: "1"}}})
+        await cluster.calm()
+        assert await placed(cluster) == {"a": "h1"}
+
+
+async def test_nothing_is_ungated_once_the_workload_is_evicted() -> None:
+    async with topology_cluster() as cluster:
+        await cluster.create(workload())
+        await assign(cluster, "wl", h1=4)
+        await cluster.calm()
+        await cluster.merge("Workload", "wl", {"spec": {"active": False}})
+        await cluster.calm()
+        await cluster.create(pod("a", 0))
+        await cluster.calm()
+        assert await placed(cluster) == {}
+
+
+async def test_a_pod_on_an_unhealthy_node_waits_for_its_replacement() -> None:
+    async with topology_cluster() as cluster:
+        await cluster.create(workload(count=2))
+        await assign(cluster, "wl", h1=1, h2=1)
+        await cluster.merge("Workload", "wl", {"status": {"unhealthyNodes": [{"name": "h1"}]}}, "status")
+        await cluster.create(pod("a", 0), pod("b", 1))
+        await cluster.later(2)
+        assert (await placed(cluster)).get("a") is None
+
+
+async def test_without_the_feature_gate_pods_stay_gated() -> None:
+    async with topology_cluster(WITHOUT) as cluster:
+        await cluster.create(workload(), pod("a", 0))
+        await assign(cluster, "wl", h1=4)
+        await cluster.calm()
+        assert await placed(cluster) == {}
+
+
+FAULTS = (
+    Refusal(409),
+    Fault.LOST_ANSWER,
+    Refusal(500),
+    Fault.UNREACHABLE,
+    Refusal(429, retry_after=1),
+    Fault.LOST_ANSWER,
+    Refusal(503),
+)
+
+
+@pytest.mark.parametrize("first", range(0, len(FAULTS), 2))
+async def test_every_second_patch_may_fail(first: int) -> None:
+    turned = FAULTS[first:] + FAULTS[:first]
+    async with topology_cluster() as cluster:
+        await cluster.create(workload(count=12), *(pod(f"p{index}") for index in range(12)))
+        await cluster.calm()
+        cluster.manager.wire.fails_at = "/pods/"
+        cluster.manager.wire.faults = cycle(chain.from_iterable((fault, Fault.NONE) for fault in turned))
+        await assign(cluster, "wl", h1=5, h2=7)
+        await cluster.calm()
+        assert await pods_per_host(cluster) == {"h1": 5, "h2": 7}
+
+
+class SlowNetwork:
+    """A transport that keeps patches of one pod, to be delivered after their time."""
+
+    def __init__(self, inner: Transport, path: str) -> None:
+        self.inner = inner
+        self.path = path
+        self.kept: list[Request] = []
+
+    async def send(self, request: Request, timeout: float) -> Response:
+        if request.method == "PATCH" and request.path == self.path:
+            self.kept.append(request)
+            raise LostResponseError(f"no response to PATCH {request.path}")
+        return await self.inner.send(request, timeout)
+
+    async def deliver(self) -> None:
+        """Deliver the first patch, and the next ones at once."""
+        self.path = ""
+        await self.inner.send(self.kept[0], 10)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+async def test_a_patch_that_is_applied_late_leaves_its_domain_to_its_pod() -> None:
+    async with topology_cluster() as cluster:
+        await cluster.create(workload("other"))
+        await assign(cluster, "other", h3=4)
+        await cluster.calm()
+        await cluster.later(1 - cluster.clock.wall().microsecond / 1_000_000)
+        await cluster.create(workload(count=2), pod("b"))
+        faulty = cluster.manager.wire.inner
+        network = faulty.inner = SlowNetwork(faulty.inner, f"{PODS}/b")
+        await assign(cluster, "wl", h1=1, h2=1)
+        await cluster.later(0.2)
+        await cluster.create(pod("a"))
+        await cluster.later(30)
+        assert len(network.kept) > 1
+        assert await placed(cluster) == {}, "a would come first by name, but h1 may be taken"
+        await network.deliver()
+        await cluster.calm()
+        assert await placed(cluster) == {"b": "h1", "a": "h2"}
+
+
+async def test_a_pod_that_the_server_rejects_does_not_hold_up_the_others() -> None:
+    async with topology_cluster() as cluster:
+        await cluster.create(workload(count=40), *(pod(f"p{index:02}", index) for index in range(40)))
+        await cluster.calm()
+        cluster.manager.wire.fails_at = "/pods/p00"
+        cluster.manager.wire.faults = chain(repeat(Refusal(422), 8), repeat(Fault.NONE))
+        await assign(cluster, "wl", h1=20, h2=20)
+        await cluster.later(1.2)
+        assert len(await placed(cluster)) == 39
+        await cluster.calm()
+        assert await pods_per_host(cluster) == {"h1": 20, "h2": 20}
+
+
+async def test_a_manager_that_dies_after_each_write_leaves_the_rest_to_its_successor() -> None:
+    async with topology_cluster() as cluster:
+        await cluster.create(workload(count=5), *(pod(f"p{index}", index) for index in range(3)), pod("x"), pod("y"))
+        await assign(cluster, "wl", h1=2, h2=3)
+        cluster.fragile = True
+        await cluster.calm()
+        assert await pods_per_host(cluster) == {"h1": 2, "h2": 3}
+        assert len(cluster.lives) >= 5
+
+
+async def test_the_time_until_a_pod_is_ungated_is_measured() -> None:
+    async with topology_cluster() as cluster:
+        await cluster.create(workload(), pod("a", 0))
+        await assign(cluster, "wl", h1=4)
+        await cluster.calm()
+        metric = cluster.manager.world.metrics.pod_scheduling_gate_removal_seconds
+        assert metric.count(name=f"{K}topology", cluster_queue="cq", is_group="false") == 1
+
+
+async def test_a_pod_in_conflict_with_its_domain_gets_an_event() -> None:
+    async with topology_cluster() as cluster:
+        stuck = pod("a", 0)
+        stuck["spec"]["nodeSelector"] = {HOST: "h9"}
+        await cluster.create(workload(), stuck, pod("b", 1))
+        await assign(cluster, "wl", h1=4)
+        await cluster.calm()
+        assert await placed(cluster) == {"b": "h1"}
+        assert "TopologyDomainConflict" in [reason for reason, _ in await cluster.events()]

@@ -1,0 +1,249 @@
+"""What a start adds to pods with a topology assignment, and that a stop removes exactly that (TAS-91, TAS-92)."""
+
+from contextlib import AbstractAsyncContextManager
+from copy import deepcopy
+
+import pytest
+from msgspec.structs import replace
+
+from embedded.server.clusters import Object
+from jobs.acting import OBJECT, a_job, a_stage, admit, newest, preempt, rest
+from jobs.job_houses import JobHouse, batch_job
+from jobs.pod_flows import FRAMEWORKS
+from jobs.pod_houses import SETTINGS, Door, report, sent_member, sent_pod, set_pod, stateful_set
+from jobs.stage import Stage
+from jobs.topology_builders import GATE, HOST, INDEX, K, hosts
+from jobs.topology_clusters import PODS, admit_anywhere, assign, placed, topology_cluster
+from kohort.api.codec import JsonObject
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.merge import merge
+from kohort.jobs.declarative import declared_framework
+
+ADMISSION = {"name": f"{K}admission"}
+UNCONSTRAINED = f"{K}podset-unconstrained-topology"
+WITHOUT = FeatureGates(DEFAULT_GATES.on - {Gate.TopologyAwareScheduling})
+SLICES = {f"{K}podset-slice-required-topology": "cloud/rack", f"{K}podset-slice-size": "1"}
+
+
+def place(stage: Stage) -> Workload:
+    """The scheduler admits the newest Workload with a domain for each pod set."""
+    admitted = admit(stage, newest(stage))
+    admission = admitted.status.admission
+    assert admission is not None
+    assigned = tuple(
+        replace(each, topology_assignment=hosts(h1=each.count or 1)) for each in admission.pod_set_assignments
+    )
+    status = replace(admitted.status, admission=replace(admission, pod_set_assignments=assigned))
+    stage.put_workload(replace(admitted, status=status))
+    return newest(stage)
+
+
+async def started(stage: Stage, job: JsonObject) -> JsonObject:
+    stage.put(job)
+    await rest(stage)
+    place(stage)
+    await rest(stage)
+    spec: JsonObject = stage.objects["Job", OBJECT]["spec"]
+    return spec
+
+
+@pytest.mark.parametrize(
+    ("notes", "added"),
+    [
+        ({}, True),
+        (SLICES, True),
+        ({f"{K}podset-required-topology": "cloud/rack"}, False),
+        ({f"{K}podset-preferred-topology": "cloud/rack"}, False),
+        ({UNCONSTRAINED: "true"}, False),
+        ({UNCONSTRAINED: "false"}, False),
+    ],
+)
+async def test_the_template_of_a_job_gets_gate_marks_and_selectors(notes: dict[str, str], added: bool) -> None:
+    job = a_job(template={"metadata": {"annotations": notes}, "spec": {"containers": [{"name": "c"}]}})
+    stage = a_stage()
+    spec = await started(stage, job)
+    found = spec["template"]
+    assert spec["suspend"] is False
+    assert found["spec"]["schedulingGates"] == [GATE]
+    assert found["spec"]["nodeSelector"] == {"tier": "a"}
+    assert found["spec"]["tolerations"] == [{"key": "spot", "operator": "Exists"}]
+    assert found["metadata"]["labels"][f"{K}podset"] == "main"
+    marks = {f"{K}workload": newest(stage).metadata.name, **({UNCONSTRAINED: "true"} if added else {})}
+    assert found["metadata"]["annotations"] == {**notes, **marks}
+
+
+async def test_without_the_feature_gate_an_assignment_adds_nothing() -> None:
+    found = (await started(a_stage(gates=WITHOUT), a_job()))["template"]
+    assert "schedulingGates" not in found["spec"]
+    assert "annotations" not in found["metadata"]
+
+
+TEMPLATES: list[JsonObject] = [
+    {"spec": {"containers": [{"name": "c"}]}},
+    {"metadata": {"annotations": SLICES, "labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}},
+    {
+        "metadata": {"annotations": {"mine": "1"}},
+        "spec": {
+            "schedulingGates": [{"name": "mine"}],
+            "nodeSelector": {"tier": "a", "mine": "1"},
+            "tolerations": [{"key": "mine", "operator": "Exists"}],
+            "containers": [{"name": "c"}],
+        },
+    },
+]
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+async def test_a_stop_restores_the_template_of_a_job(template: JsonObject) -> None:
+    stage = a_stage()
+    await started(stage, a_job(template=deepcopy(template)))
+    preempt(stage, newest(stage))
+    await rest(stage)
+    restored = stage.objects["Job", OBJECT]["spec"]["template"]
+    assert restored == {"metadata": {}, **template} or restored == template
+
+
+DECLARED = declared_framework(
+    """
+name: example.com/gang
+gvk: example.com/v1/Gang
+suspend: spec.suspend
+podsets:
+- {name: leader, template: spec.leader}
+- {name: workers, template: spec.workers, count: spec.size}
+tas: {pod_index_label: example.com/index}
+"""
+)
+
+
+async def test_the_templates_of_a_declared_kind_are_started_and_restored() -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}}
+    spec = {"suspend": True, "size": 3, "leader": template, "workers": deepcopy(template)}
+    head = {"name": "etl", "namespace": "ns", "uid": "uid-1", "labels": {f"{K}queue-name": "q"}}
+    stage = a_stage(DECLARED)
+    stage.put({"apiVersion": "example.com/v1", "kind": "Gang", "metadata": head, "spec": deepcopy(spec)})
+    await rest(stage, DECLARED)
+    requests = [each.topology_request for each in newest(stage).spec.pod_sets]
+    assert [each.pod_index_label if each else None for each in requests] == ["example.com/index"] * 2
+    place(stage)
+    await rest(stage, DECLARED)
+    running = stage.objects["Gang", OBJECT]["spec"]
+    for name in ("leader", "workers"):
+        assert running[name]["spec"]["schedulingGates"] == [GATE]
+        assert running[name]["metadata"]["labels"] == {
+            "a": "b",
+            f"{K}podset": name,
+            f"{K}local-queue-name": "q",
+            f"{K}cluster-queue-name": "cq",
+        }
+    preempt(stage, newest(stage))
+    await rest(stage, DECLARED)
+    assert stage.objects["Gang", OBJECT]["spec"] == spec
+
+
+# On a whole server
+
+
+async def test_a_job_is_placed_and_restored_on_a_server() -> None:
+    async with topology_cluster() as cluster:
+        await cluster.create(batch_job(parallelism=3, completions=3, completionMode="Indexed"))
+        await cluster.calm()
+        before = (await cluster.job())["spec"]["template"]
+        (found,) = await cluster.workloads()
+        assert found["spec"]["podSets"][0]["topologyRequest"] == {"podIndexLabel": INDEX}
+        await assign(cluster, found["metadata"]["name"], h1=1, h2=2)
+        await cluster.calm()
+        running = await cluster.job()
+        for index in range(3):
+            template = deepcopy(running["spec"]["template"])
+            head = {"name": f"p{index}", "namespace": "default"}
+            labels = {**template["metadata"]["labels"], INDEX: str(index)}
+            metadata = {**template["metadata"], **head, "labels": labels}
+            await cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+        await cluster.calm()
+        assert await placed(cluster) == {"p0": "h1", "p1": "h2", "p2": "h2"}
+        await cluster.merge("Workload", found["metadata"]["name"], {"spec": {"active": False}})
+        await cluster.calm()
+        stopped = await cluster.job()
+        assert stopped["spec"]["suspend"] is True
+        assert stopped["spec"]["template"] == before
+
+
+def pod_cluster() -> AbstractAsyncContextManager[JobHouse]:
+    return topology_cluster(SETTINGS, *FRAMEWORKS.values())
+
+
+async def all_gates(cluster: JobHouse) -> dict[str, list[Object]]:
+    listed = (await cluster.cluster.get(PODS))["items"]
+    return {each["metadata"]["name"]: each["spec"].get("schedulingGates", []) for each in listed}
+
+
+async def queued(cluster: JobHouse, *pods: JsonObject) -> str:
+    """Create pods that make up one Workload; its name."""
+    for each in pods:
+        await Door(cluster).send(each)
+    await cluster.calm()
+    (found,) = await cluster.workloads()
+    return str(found["metadata"]["name"])
+
+
+PARENT = {f"{K}pod-suspending-parent": "deployment"}
+
+
+@pytest.mark.parametrize("annotations", [{}, PARENT])
+async def test_a_single_pod_keeps_the_topology_gate_until_it_has_a_domain(annotations: dict[str, str]) -> None:
+    async with pod_cluster() as cluster:
+        name = await queued(cluster, sent_pod("a", annotations=annotations))
+        assert await all_gates(cluster) == {"a": [ADMISSION, GATE]}
+        await assign(cluster, name, h2=1)
+        await cluster.calm()
+        assert await placed(cluster) == {"a": "h2"}
+        found = await cluster.cluster.get(f"{PODS}/a")
+        assert found["metadata"]["labels"][f"{K}podset"] == "main"
+        assert found["metadata"]["annotations"][UNCONSTRAINED] == "true"
+        assert found["spec"]["nodeSelector"] == {"tier": "a", HOST: "h2"}
+
+
+async def test_a_plain_pod_that_requires_a_topology_gets_no_other_mode() -> None:
+    async with pod_cluster() as cluster:
+        name = await queued(cluster, sent_pod("a", annotations={f"{K}podset-required-topology": HOST}))
+        await assign(cluster, name, h2=1)
+        await cluster.calm()
+        assert await placed(cluster) == {"a": "h2"}
+        assert UNCONSTRAINED not in (await cluster.cluster.get(f"{PODS}/a"))["metadata"]["annotations"]
+
+
+async def test_a_plain_pod_without_a_domain_loses_both_gates() -> None:
+    async with pod_cluster() as cluster:
+        name = await queued(cluster, sent_pod("a"))
+        await admit_anywhere(cluster, name)
+        await cluster.calm()
+        assert await all_gates(cluster) == {"a": []}
+
+
+async def test_a_pod_group_is_placed_by_its_index_label() -> None:
+    async with pod_cluster() as cluster:
+        notes = {f"{K}pod-group-pod-index-label": "index"}
+        members = [
+            merge(sent_member(f"m{number}", 3), {"metadata": {"annotations": notes, "labels": {"index": str(number)}}})
+            for number in (2, 0, 1)
+        ]
+        name = await queued(cluster, *members)
+        await assign(cluster, name, h1=1, h2=2)
+        await cluster.calm()
+        assert await placed(cluster) == {"m0": "h1", "m1": "h2", "m2": "h2"}
+        await report(cluster, "m0", "Failed")
+        await Door(cluster).send(sent_member("m3", 3))
+        await cluster.calm()
+        assert (await placed(cluster))["m3"] == "h1", "the replacement takes the free place"
+
+
+async def test_the_pods_of_a_stateful_set_are_placed_by_their_ordinals() -> None:
+    async with pod_cluster() as cluster:
+        await Door(cluster).send(stateful_set(3))
+        created = await cluster.cluster.get("/apis/apps/v1/namespaces/default/statefulsets/db")
+        name = await queued(cluster, *(set_pod(number, created["metadata"]["uid"]) for number in (2, 1, 0)))
+        await assign(cluster, name, h1=2, h2=1)
+        await cluster.calm()
+        assert await placed(cluster) == {"db-0": "h1", "db-1": "h1", "db-2": "h2"}

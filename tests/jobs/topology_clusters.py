@@ -1,0 +1,118 @@
+"""A cluster with hosts h1 to h3 and a manager, in which tests assign domains themselves.
+
+Queue `q` has no quota, so that the scheduler admits nothing.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from itertools import repeat
+from typing import Any
+
+from controllers.houses import topology
+from embedded.server.clusters import Object
+from jobs.job_houses import USUAL, JobHouse, a_queue, job_house
+from jobs.topology_builders import GATE, HOST, INDEX, K, hosts
+from kohort.api.codec import to_json
+from kohort.api.times import format_time
+from kohort.controllers.context import ManagerSettings
+from kohort.jobs.contract import Framework
+
+PODS = "/api/v1/namespaces/default/pods"
+LEVELS = {"levels": [{"nodeLabel": HOST}]}
+
+
+def node(name: str) -> Object:
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {HOST: name, "tier": "a"}},
+        "status": {"allocatable": {"cpu": "8", "pods": "110"}, "conditions": [ready]},
+    }
+
+
+@asynccontextmanager
+async def topology_cluster(settings: ManagerSettings = USUAL, *frameworks: Framework) -> AsyncIterator[JobHouse]:
+    """A cluster with flavor `f` of Topology `default`."""
+    async with job_house(settings, *frameworks) as cluster:
+        flavor, *queues = a_queue("0", nodeLabels={"tier": "a"}, tolerations=[{"key": "spot", "operator": "Exists"}])
+        flavor["spec"]["topologyName"] = "default"
+        await cluster.create({**topology("default"), "spec": LEVELS}, flavor, *queues)
+        await cluster.create(*map(node, ("h1", "h2", "h3")))
+        await cluster.calm()
+        yield cluster
+
+
+async def assign(cluster: JobHouse, name: str, **counts: int) -> None:
+    """Admit a Workload of one pod set with so many pods on each host."""
+    await _admit(cluster, name, [sum(counts.values())], [to_json(hosts(**counts))])
+
+
+async def admit_anywhere(cluster: JobHouse, name: str) -> None:
+    """Admit a Workload without domains."""
+    found = await cluster.get("Workload", name)
+    await _admit(cluster, name, [each["count"] for each in found["spec"]["podSets"]], repeat(None))
+
+
+async def _admit(cluster: JobHouse, name: str, counts: Iterable[int], domains: Iterable[Object | None]) -> None:
+    pod_sets = (await cluster.get("Workload", name))["spec"]["podSets"]
+    assigned = [
+        {
+            "name": pod_set["name"],
+            "count": count,
+            "flavors": {"cpu": "f"},
+            "resourceUsage": {"cpu": str(count)},
+            **({} if placement is None else {"topologyAssignment": placement}),
+        }
+        for pod_set, count, placement in zip(pod_sets, counts, domains, strict=False)
+    ]
+    now = format_time(cluster.clock.wall())
+    conditions = [
+        {"type": type_, "status": "True", "reason": type_, "message": "", "lastTransitionTime": now}
+        for type_ in ("QuotaReserved", "Admitted")
+    ]
+    status = {"admission": {"clusterQueue": "cq", "podSetAssignments": assigned}, "conditions": conditions}
+    await cluster.merge("Workload", name, {"status": status}, "status")
+
+
+def workload(name: str = "wl", count: int = 4, **request: Any) -> Object:
+    """A Workload of queue q without a job; its pods have ranks."""
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    wanted = {"unconstrained": True, "podIndexLabel": INDEX, **request}
+    pods = {"name": "main", "count": count, "template": template, "topologyRequest": wanted}
+    head = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
+    metadata = {"name": name, "namespace": "default"}
+    return {**head, "metadata": metadata, "spec": {"queueName": "q", "podSets": [pods]}}
+
+
+def pod(name: str, index: int | None = None, of: str = "wl", **annotations: str) -> Object:
+    """A pod as a started job creates it."""
+    labels = {f"{K}podset": "main", **({} if index is None else {INDEX: str(index)})}
+    container = {"name": "c", "image": "i"}
+    notes = {f"{K}workload": of, f"{K}podset-unconstrained-topology": "true", **annotations}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "labels": labels, "annotations": notes},
+        "spec": {"schedulingGates": [GATE], "containers": [container]},
+    }
+
+
+async def placed(cluster: JobHouse) -> dict[str, str]:
+    """The pods without gates, and their hosts."""
+    listed = (await cluster.cluster.get(PODS))["items"]
+    free = [each for each in listed if not each["spec"].get("schedulingGates")]
+    return {each["metadata"]["name"]: each["spec"]["nodeSelector"][HOST] for each in free}
+
+
+async def pods_per_host(cluster: JobHouse) -> dict[str, int]:
+    """The number of placed pods by host."""
+    return dict(Counter((await placed(cluster)).values()))
+
+
+def pod_patches(cluster: JobHouse) -> list[str]:
+    """The names of pods in patches of this manager, in order."""
+    writes = cluster.manager.wire.writes
+    return [each.path.rpartition("/")[2] for each in writes if each.method == "PATCH" and "/pods/" in each.path]
