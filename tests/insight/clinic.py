@@ -104,8 +104,8 @@ def checked_by(*names: str) -> Object:
     return {"admissionChecks": [{"name": name} for name in names]}
 
 
-def topology(name: str) -> Object:
-    return _kueue("Topology", name, spec={"levels": [{"nodeLabel": "rack"}]})
+def topology(name: str, *levels: str) -> Object:
+    return _kueue("Topology", name, spec={"levels": [{"nodeLabel": level} for level in levels or ("rack",)]})
 
 
 def priority_class(name: str = "high") -> Object:

@@ -74,6 +74,9 @@ def test_what_rests_on_kinds_that_one_may_not_see_is_left_out() -> None:
         "untolerated-taint",
         "pod-larger-than-nodes",
         "node-without-flavor",
+        "node-without-level-label",
+        "topology-level-ambiguous",
+        "hostname-differs",
     }
     assert [each.kind for each in report.unseen] == ["Node"]
 

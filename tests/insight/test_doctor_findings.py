@@ -10,11 +10,12 @@ from insight.doctor_cases.nodes import NODES
 from insight.doctor_cases.objects import OBJECTS
 from insight.doctor_cases.queues import QUEUES
 from insight.doctor_cases.quotas import QUOTAS
+from insight.doctor_cases.topologies import TOPOLOGIES
 from insight.doctor_cases.unsupported import UNSUPPORTED_REQUESTS
 from insight.doctor_cases.workloads import WORKLOADS
 from kohort.insight.doctor.runner import CHECKS
 
-CASES = (*NODES, *QUEUES, *QUOTAS, *COHORTS, *JOBS, *WORKLOADS, *OBJECTS, *UNSUPPORTED_REQUESTS)
+CASES = (*NODES, *TOPOLOGIES, *QUEUES, *QUOTAS, *COHORTS, *JOBS, *WORKLOADS, *OBJECTS, *UNSUPPORTED_REQUESTS)
 
 
 @pytest.mark.parametrize("case", [each for each in CASES if each.about], ids=lambda case: f"{case.id}: {case.story}")

@@ -8,7 +8,7 @@ from kohort.api.core.namespaces import ResourceQuota
 from kohort.api.core.nodes import Node
 from kohort.api.kueue.v1beta2 import WorkloadPriorityClass
 from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
-from kohort.insight.doctor import cohorts, jobs, nodes, objects, queues, quotas, unsupported, workloads
+from kohort.insight.doctor import cohorts, jobs, nodes, objects, queues, quotas, topologies, unsupported, workloads
 from kohort.insight.doctor.cluster_facts import ClusterFacts
 from kohort.insight.doctor.model import DoctorCheck, DoctorFinding, DoctorReport
 from kohort.insight.listing import served
@@ -20,6 +20,7 @@ CHECKS: Final[tuple[DoctorCheck, ...]] = tuple(
         (
             *queues.CHECKS,
             *nodes.CHECKS,
+            *topologies.CHECKS,
             *quotas.CHECKS,
             *cohorts.CHECKS,
             *jobs.CHECKS,
