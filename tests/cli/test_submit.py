@@ -346,7 +346,7 @@ def test_a_job_that_runs_too_long_is_given_up(queues: Cluster, fresh: str) -> No
             "1000",
         )
     )
-    assert answer.code == 1
+    assert answer.code == 1, answer
     assert answer.err.splitlines()[-1].endswith(
         f"deactivated: MaximumExecutionTimeExceeded (resume it with `kohort resume {fresh}`)"
     )

@@ -8,9 +8,10 @@ import pytest
 
 from kohort.api.codec import from_json, to_json
 from kohort.api.core.batch import Job
+from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.cli.job_progress import JobPhase, JobProgress, progress_of
-from kohort.cli.job_watcher import watching_job
+from kohort.cli.job_watcher import exit_code, watching_job
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
@@ -90,7 +91,7 @@ RUNNING = workload(admission="lab", QuotaReserved=RESERVED, Admitted=ADMITTED)
             job(),
             workload(active=False, Evicted=("True", "DeactivatedDueToMaximumExecutionTimeExceeded", "")),
             None,
-            JobPhase.FAILED,
+            JobPhase.DEACTIVATED,
             "deactivated: MaximumExecutionTimeExceeded (resume it with `kohort resume train`)",
         ),
         (job(condition="Complete", succeeded=3), RUNNING, None, JobPhase.SUCCEEDED, "succeeded: 3 pods"),
@@ -104,9 +105,9 @@ def test_a_line_for_each_state(
     assert (now.phase, now.text) == (phase, text)
 
 
-def test_only_three_states_are_the_end() -> None:
+def test_only_four_states_are_the_end() -> None:
     ends = {phase for phase in JobPhase if JobProgress(phase, "").is_end}
-    assert ends == {JobPhase.SUCCEEDED, JobPhase.FAILED, JobPhase.GONE}
+    assert ends == {JobPhase.SUCCEEDED, JobPhase.FAILED, JobPhase.DEACTIVATED, JobPhase.GONE}
 
 
 # What of it is told
@@ -169,3 +170,45 @@ async def test_whoever_may_not_look_is_told_and_does_not_wait() -> None:
     async with asyncio.timeout(60), watching_job(client, made, lambda _: None) as waiter:
         with pytest.raises(StatusError, match="none of your business"):
             await waiter.wait()
+
+
+# The exit code
+
+
+DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+DISRUPTED = {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}]}
+
+
+def pod(code: int, metadata: Object | None = None, status: Object | None = None) -> Object:
+    ended = {"name": "main", "state": {"terminated": {"exitCode": code}}}
+    ours = {"namespace": "default", "labels": {"batch.kubernetes.io/job-name": "train"}}
+    return {
+        "metadata": {**ours, **(metadata or {})},
+        "spec": {"containers": []},
+        "status": {"phase": "Failed", "containerStatuses": [ended], **(status or {})},
+    }
+
+
+async def code_of(phase: JobPhase, *pods: Object) -> int:
+    client = Client(FakeApi())
+    for number, each in enumerate(pods):
+        named = {"name": f"train-{number}", **each["metadata"]}
+        await client.of(Pod.resource).create({**each, "metadata": named})
+    ended = {"metadata": {"name": "train", "namespace": "default"}}
+    return await exit_code(client, ended, JobProgress(phase, ""))
+
+
+@pytest.mark.parametrize("phase", [JobPhase.DEACTIVATED, JobPhase.GONE])
+async def test_a_job_that_was_stopped_exits_with_1_whatever_the_signal_made_of_its_containers(phase: JobPhase) -> None:
+    assert await code_of(phase, pod(143), pod(143, DELETED), pod(7)) == 1
+
+
+@pytest.mark.parametrize("stopped", [pod(143, DELETED), pod(137, status=DISRUPTED)])
+async def test_containers_of_deleted_and_disrupted_pods_have_no_say_in_the_exit_code(stopped: Object) -> None:
+    assert await code_of(JobPhase.FAILED, stopped, pod(7)) == 7
+    assert await code_of(JobPhase.FAILED, stopped) == 1
+
+
+async def test_a_job_that_succeeded_exits_with_0_and_one_without_a_failed_container_with_1() -> None:
+    assert await code_of(JobPhase.SUCCEEDED, pod(7)) == 0
+    assert await code_of(JobPhase.FAILED, pod(0)) == 1

@@ -28,10 +28,11 @@ class JobPhase(Enum):
     HELD = "held"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    DEACTIVATED = "deactivated"
     GONE = "gone"
 
 
-ENDED: Final = frozenset({JobPhase.SUCCEEDED, JobPhase.FAILED, JobPhase.GONE})
+ENDED: Final = frozenset({JobPhase.SUCCEEDED, JobPhase.FAILED, JobPhase.DEACTIVATED, JobPhase.GONE})
 ROLES: Final = {
     JobPhase.UNSEEN: Role.DIM,
     JobPhase.ADMITTED: Role.ACCENT,
@@ -40,6 +41,7 @@ ROLES: Final = {
     JobPhase.HELD: Role.WARN,
     JobPhase.SUCCEEDED: Role.GOOD,
     JobPhase.FAILED: Role.BAD,
+    JobPhase.DEACTIVATED: Role.BAD,
     JobPhase.GONE: Role.BAD,
 }
 
@@ -106,7 +108,7 @@ def _held(job: JsonObject, workload: Workload) -> JobProgress:
     condition = find(workload.status.conditions, conditions.EVICTED)
     if condition is not None and condition.reason.startswith(DEACTIVATED_BY_KOHORT):
         cause = condition.reason.removeprefix(DEACTIVATED_BY_KOHORT)
-        return JobProgress(JobPhase.FAILED, f"deactivated: {cause} (resume it with `kohort resume {name}`)")
+        return JobProgress(JobPhase.DEACTIVATED, f"deactivated: {cause} (resume it with `kohort resume {name}`)")
     return JobProgress(JobPhase.HELD, f"held: resume it with `kohort resume {name}`")
 
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from kohort.api.codec import JsonObject
+from kohort.api.conditions import find
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import Workload
@@ -27,7 +28,7 @@ UNSEEN_SECONDS: Final = 10.0
 NO_TIMEOUT: Final = 1e9
 NOT_QUEUED: Final = JobProgress(JobPhase.UNSEEN, "not queued yet: is the manager running? (check with `kohort doctor`)")
 FAILED: Final = 1
-"""Exit code of a failed job without an exit code of a container."""
+"""Exit code of a job that was stopped, or that failed without an exit code of a container."""
 
 ReportProgress = Callable[[JobProgress], None]
 
@@ -129,20 +130,29 @@ async def check_access(informer: Informer[Any]) -> None:
 
 
 async def exit_code(client: Client, job: JsonObject, end: JobProgress) -> int:
-    """0 for a job that succeeded, else the exit code of a failed container, if known."""
+    """0 for a job that succeeded; that of a failed container if the Job failed; otherwise 1."""
     if end.phase is JobPhase.SUCCEEDED:
         return 0
+    if end.phase is not JobPhase.FAILED:
+        return FAILED
     metadata = job["metadata"]
     pods = await client.of(Pod).list(
         ListScope(metadata["namespace"], labels=f"batch.kubernetes.io/job-name={metadata['name']}")
     )
-    codes = [
-        status.state.terminated.exit_code
-        for pod in pods.items
-        for status in pod.status.container_statuses
-        if status.state.terminated is not None
-    ]
-    return next((code for code in codes if 0 < code < 256), FAILED)
+    return next((code for pod in pods.items if not _is_stopped(pod) for code in _failures(pod)), FAILED)
+
+
+def _is_stopped(pod: Pod) -> bool:
+    """Whether its containers ended because it was deleted or disrupted: their exit code is that of a signal."""
+    disruption = find(pod.status.conditions, "DisruptionTarget")
+    is_disrupted = disruption is not None and disruption.status == "True"
+    return is_disrupted or pod.metadata.deletion_timestamp is not None
+
+
+def _failures(pod: Pod) -> list[int]:
+    """The exit codes of its failed containers."""
+    ended = [status.state.terminated for status in pod.status.container_statuses]
+    return [end.exit_code for end in ended if end is not None and 0 < end.exit_code < 256]
 
 
 def _name(workload: Workload) -> str:
