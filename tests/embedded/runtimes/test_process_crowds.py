@@ -29,6 +29,7 @@ from embedded.runtimes.worlds import (
     work_file,
 )
 from embedded.server.clusters import running_cluster
+from kohort.embedded.nodes.runtime import ContainerWaiting
 from kohort.embedded.runtimes.process.shim.processes import all_processes
 
 LIMIT = 100
@@ -204,13 +205,57 @@ async def test_the_sentry_leaves_with_the_last_agent_and_pod(tmp_path: Path) -> 
     await until(lambda: not is_alive(task_monitor))
 
 
-async def test_a_sentry_that_was_killed_is_replaced_when_the_next_container_starts(bare: World) -> None:
-    await bare.run(pod(container(command=["sleep", "1000"]))).started()
+async def test_a_sentry_that_was_killed_is_replaced_at_once_and_watches_what_runs(bare: World) -> None:
+    run = bare.run(pod(python(AT_A_SIGN, "at a sign")))
+    await run.started()
     first = sentry_of(bare.data)
     os.kill(first, signal.SIGKILL)
-    await until(lambda: not is_alive(first))
+    await until(lambda: sentry_of(bare.data) != first)
+    work_file(bare.data, run.pod, "go").touch()
+    assert (await run.end()).reason == "PIDLimitExceeded"
     assert (await bare.run(pod(python(EVER_MORE, "second"))).end()).reason == "PIDLimitExceeded"
-    assert sentry_of(bare.data) != first
+
+
+NO_SENTRY = "starting the task limit monitor failed, which enforces process limits of root: "
+
+
+@pytest.mark.parametrize("taken", ["sentry", "sentry.err"])
+async def test_no_container_starts_before_its_sentry_does(bare: World, taken: str) -> None:
+    in_the_way = bare.data / taken
+    in_the_way.mkdir()
+    run = bare.run(pod(container(command=["true"])))
+    await run.until(lambda: run.told.messages("Failed"))
+    waiting = run.status().state
+    assert isinstance(waiting, ContainerWaiting)
+    assert (waiting.reason, waiting.message.startswith(NO_SENTRY)) == ("CreateContainerError", True), waiting
+    assert "Is a directory" in waiting.message
+    assert run.told.messages("Failed") == [f"Error: {waiting.message}"]
+    in_the_way.rmdir()
+    assert (await run.end()).exit_code == 0
+
+
+async def test_an_agent_tries_again_until_recovered_pods_have_a_sentry(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = {"processes": LIMIT, "cgroup": NO_GROUP}
+    async with running_cluster() as cluster:
+        first = process_runtime(cluster, tmp_path, settings)
+        await first.start()
+        told = Told()
+        found = pod(python(AT_A_SIGN, "recovered"))
+        await Run(found, told, first.run(found, told)).started()
+        await first.stop()
+        (tmp_path / "sentry.err").unlink()
+        (tmp_path / "sentry.err").mkdir()
+        async with at_work(cluster, tmp_path, process_runtime(cluster, tmp_path, settings)) as world:
+            run = world.run(found)
+            await until(
+                lambda: f"process limits of running root containers are not enforced: {NO_SENTRY}" in caplog.text
+            )
+            (tmp_path / "sentry.err").rmdir()
+            await until((tmp_path / "sentry.err").is_file)
+            work_file(tmp_path, found, "go").touch()
+            assert (await run.end()).reason == "PIDLimitExceeded"
 
 
 async def test_containers_of_other_users_need_no_sentry() -> None:

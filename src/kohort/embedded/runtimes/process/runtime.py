@@ -69,7 +69,7 @@ class ProcessRuntime:
     def __init__(self, client: Client, settings: ProcessSettings) -> None:
         self._client = client
         self._settings = settings
-        task_monitor = TaskMonitorClient(settings.data, settings.processes)
+        task_monitor = TaskMonitorClient(settings.data, settings.processes, client.clock)
         self._context = ProcessRuntimeContext(
             client, settings, HostCapabilities(), Devices(settings.devices), task_monitor
         )
@@ -99,7 +99,7 @@ class ProcessRuntime:
         for name in sorted(os.listdir(self._settings.data / "pods")):
             self._found[name] = await self._find(PodDirectories(self._settings.data, name))
         if any(is_watched(found.shim_state) for found in self._found.values()):
-            await self._context.task_monitor.wake()
+            self._context.task_monitor.resume()
         self._sweeper = asyncio.create_task(self._sweep())
 
     async def stop(self) -> None:
@@ -118,7 +118,7 @@ class ProcessRuntime:
         for found in self._found.values():
             if found.shim_client is not None:
                 await found.shim_client.close()
-        self._context.task_monitor.close()
+        await self._context.task_monitor.close()
         if self._context.capabilities.groups is not None:
             self._context.capabilities.groups.close()
         if self._lock >= 0:

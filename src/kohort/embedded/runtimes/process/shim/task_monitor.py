@@ -17,6 +17,8 @@ from kohort.embedded.runtimes.process.shim.state import DIRECTORY_VARIABLE, Shim
 
 AGENT = 0
 """File descriptor on which the agent announces starts; its end shows that the agent is gone."""
+READY = b"1"
+"""What the monitor sends to the agent once it runs."""
 GLANCE = 0.1
 AGAIN = 30.0
 """Seconds until a recount regardless of growth: other processes may have exited as fast as a container grew."""
@@ -169,4 +171,5 @@ def watch() -> None:
     _raise_priority()
     with open(f"{directory}/{NEWEST}", "w") as file:
         file.write(str(os.getpid()))
+    os.write(AGENT, READY)
     TaskLimitMonitor(directory, AGENT).run()
