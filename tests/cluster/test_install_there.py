@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from install.chart_cases import CASES, CHART, objects, printed
+from kohort.controllers.context import ManagerSettings
 from kohort.install.manifests import manager_endpoint, registrations
 from kohort.install.options import Options
 from kohort.install.workload import ACCOUNT
@@ -113,7 +114,8 @@ def test_the_manager_may_do_what_it_needs(installed: Installed) -> None:
     """API-151."""
     configuration = OPTIONS.configuration
     kinds = resources_of(registry_of(configuration, all_frameworks()))
-    asked = (startup_permissions(configuration, NAMESPACE), watch_permissions(kinds), patch_permissions(kinds))
+    own = startup_permissions(ManagerSettings(configuration, namespace=NAMESPACE))
+    asked = (own, watch_permissions(kinds), patch_permissions(kinds))
     rights = [right for group in asked for right in group]
     answers = installed.may(MANAGER, GROUPS, rights)
     assert [str(right) for right, allowed in zip(rights, answers, strict=True) if not allowed] == []

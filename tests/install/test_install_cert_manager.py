@@ -18,6 +18,7 @@ from embedded.server.clusters import Cluster
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES
 from kohort.cli.main import cli
+from kohort.controllers.context import ManagerSettings
 from kohort.install.manifests import manager_endpoint, manifests, registrations
 from kohort.install.options import Issuer, OptionalManifest, Options, OptionsError, default_document, parse_issuer
 from kohort.jobs.registry import registry_of
@@ -145,7 +146,11 @@ def grants(role: Json, right: RequiredPermission) -> bool:
 def test_the_manager_has_the_rights_that_it_asks_for() -> None:
     settings = OPTIONS.configuration
     kinds = resources_of(registry_of(settings, all_frameworks()))
-    asked = [*startup_permissions(settings, HOME), *watch_permissions(kinds), *patch_permissions(kinds)]
+    asked = [
+        *startup_permissions(ManagerSettings(settings, namespace=HOME)),
+        *watch_permissions(kinds),
+        *patch_permissions(kinds),
+    ]
     assert missing(OPTIONS, asked) == []
 
 

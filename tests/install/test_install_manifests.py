@@ -14,6 +14,7 @@ from kohort.api.config.parsing import ParsingContext, parse_configuration
 from kohort.api.gates import COMPAT
 from kohort.api.meta import ObjectKey
 from kohort.cli.main import cli
+from kohort.controllers.context import ManagerSettings
 from kohort.install.manifests import manifests
 from kohort.install.options import OptionalManifest, Options, OptionsError, default_document, peers
 from kohort.install.permissions import IN_OWN_NAMESPACE, MANAGER, Permission
@@ -160,7 +161,7 @@ def test_the_managers_roles_have_everything_that_it_asks_for_at_its_start() -> N
     configuration = Options().configuration
     kinds = resources_of(registry_of(configuration, all_frameworks()))
     wanted = [
-        *startup_permissions(configuration, "kueue-system"),
+        *startup_permissions(ManagerSettings(configuration)),
         *watch_permissions(kinds),
         *patch_permissions(kinds),
     ]

@@ -6,6 +6,7 @@ import pytest
 from kohort.api.config.common import Integrations
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.loading import default_configuration
+from kohort.controllers.context import ManagerSettings
 from kohort.install.permissions import IN_OWN_NAMESPACE, MANAGER, Permission
 from kohort.jobs.registry import registry_of
 from kohort.manager.frameworks import all_frameworks, resources_of
@@ -18,7 +19,11 @@ def asked() -> list[RequiredPermission]:
     every = Integrations(frameworks=tuple(BUILT_IN_FRAMEWORKS))
     configuration = msgspec.structs.replace(default_configuration(), integrations=every)
     kinds = resources_of(registry_of(configuration, all_frameworks()))
-    return [*startup_permissions(configuration, HOME), *watch_permissions(kinds), *patch_permissions(kinds)]
+    return [
+        *startup_permissions(ManagerSettings(configuration, namespace=HOME)),
+        *watch_permissions(kinds),
+        *patch_permissions(kinds),
+    ]
 
 
 def grants(permission: Permission, right: RequiredPermission) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from embedded.server.clusters import ADMIN, Cluster, running_cluster
 from kohort.api.config.loading import default_configuration
 from kohort.api.crds import WebhookService, definitions
+from kohort.controllers.context import ManagerSettings
 from kohort.embedded.auth.users import AUTHENTICATED, User
 from kohort.kube.client import Client
 from kohort.manager.crds import REQUIRED_KINDS, WhenMissing, ensure_crds, missing_definitions
@@ -88,7 +89,7 @@ async def test_missing_rights_are_told_by_verb_and_resource() -> None:
         with pytest.raises(
             StartError, match=r"missing permissions: list admissionchecks.kueue.x-k8s.io, .* and \d+ more: grant"
         ) as told:
-            await check_permissions(bob, startup_permissions(default_configuration(), "kueue-system"))
+            await check_permissions(bob, startup_permissions(ManagerSettings(default_configuration())))
         assert "\n" not in str(told.value)
         with pytest.raises(StartError, match=r"^missing permissions: patch workloads/status.kueue.x-k8s.io: "):
             await check_permissions(bob, [RequiredPermission("patch", "kueue.x-k8s.io", "workloads", "status")])
@@ -98,7 +99,7 @@ async def test_missing_rights_are_told_by_verb_and_resource() -> None:
 
 async def test_an_administrator_has_every_right() -> None:
     async with running_cluster() as cluster:
-        await check_permissions(client_of(cluster), startup_permissions(default_configuration(), "kueue-system"))
+        await check_permissions(client_of(cluster), startup_permissions(ManagerSettings(default_configuration())))
 
 
 async def test_times_of_a_lease_that_make_no_sense_are_told_by_field() -> None:

@@ -27,6 +27,7 @@ from kohort.api.kueue.v1beta2 import (
 from kohort.controllers.engine_feed import EngineFeed
 from kohort.controllers.leader_transport import LeaderOnlyTransport
 from kohort.controllers.server_load import ServerLoad
+from kohort.controllers.topology.feed import TopologyFeed
 from kohort.controllers.workloads.assume_cache import WorkloadAssumeCache
 from kohort.engine.engine import Engine
 from kohort.engine.settings import EngineSettings
@@ -80,6 +81,7 @@ class ControllerContext:
         self.engine = Engine(EngineSettings.of(settings.configuration, settings.gates))
         self.workload_cache = WorkloadAssumeCache(self.workloads)
         self.feed = EngineFeed(self.engine, self.informers, self.workload_cache, self.clock)
+        self.topology_feed = TopologyFeed(self.feed, self.informers, self.clock, settings.gates)
         self._leading_callbacks: list[Callable[[], None]] = []
         self._recorders: dict[str, EventRecorder] = {}
         self._recorder_tasks: list[asyncio.Task[None]] = []
@@ -123,6 +125,7 @@ class ControllerContext:
 
     async def stop(self) -> None:
         """Stop the informers and flush buffered events."""
+        await self.topology_feed.stop()
         await self.informers.stop()
         for task in self._recorder_tasks:
             task.cancel()

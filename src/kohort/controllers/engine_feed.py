@@ -25,7 +25,7 @@ from kohort.engine.engine import Engine
 from kohort.engine.events import EngineEvent, EngineObject, ObjectDeleted, ObjectUpserted
 from kohort.engine.lifecycle.conditions import is_finished
 from kohort.kube.clock import Clock
-from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.notifying_store import EventHandler
 
 FED_KINDS: tuple[type[Any], ...] = (
@@ -53,10 +53,14 @@ class EngineFeed:
         self._listeners: list[Callable[[], None]] = []
         self._local_queues = informers.of(LocalQueue)
         self._cluster_queues = informers.of(ClusterQueue)
-        self._informers = [informers.of(Workload), *(informers.of(kind) for kind in FED_KINDS)]
+        self._informers: list[Informer[Any]] = [informers.of(Workload), *(informers.of(kind) for kind in FED_KINDS)]
         for kind in FED_KINDS:
             informers.of(kind).subscribe(self._handler(kind.__name__))
         known.follow(self._apply_workload)
+
+    def add_source(self, informer: Informer[Any]) -> None:
+        """Decide nothing from now on unless this informer is synced too."""
+        self._informers.append(informer)
 
     @property
     def is_synced(self) -> bool:
@@ -66,7 +70,7 @@ class EngineFeed:
     async def wait_synced(self) -> None:
         """Return when all informers are synced at the same time."""
         while not self.is_synced:
-            for informer in self._informers:
+            for informer in tuple(self._informers):
                 await informer.wait_for_sync()
 
     def subscribe_changes(self, listener: Callable[[], None]) -> None:

@@ -15,6 +15,7 @@ from kohort.controllers.queues.priorities import PriorityClassController
 from kohort.controllers.queues.protection import check_protection, flavor_protection, topology_protection
 from kohort.controllers.queues.reconciler import QueueReconciler
 from kohort.controllers.scheduling.scheduler import running_scheduler
+from kohort.controllers.topology.node_controller import running_node_failure_controller
 from kohort.controllers.workloads.controller import running_workload_controller
 
 
@@ -54,6 +55,7 @@ async def running_leader_controllers(context: ControllerContext) -> AsyncIterato
         running_claim_controller(context),
         running_scheduler(context),
         running_workload_controller(context),
+        running_node_failure_controller(context),
         _running_reconcilers(supporting_controllers(context)),
     ):
         yield

@@ -1,9 +1,10 @@
 """Events that are applied to the engine: objects that were created, changed or deleted, and failed writes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kohort.api.core.namespaces import LimitRange, Namespace
-from kohort.api.core.nodes import RuntimeClass
+from kohort.api.core.nodes import Node, RuntimeClass
 from kohort.api.kueue.v1beta2 import (
     AdmissionCheck,
     ClusterQueue,
@@ -23,6 +24,7 @@ EngineObject = (
     | LimitRange
     | LocalQueue
     | Namespace
+    | Node
     | ResourceFlavor
     | RuntimeClass
     | Topology
@@ -68,4 +70,15 @@ class DeviceClaimsCounted:
     devices: tuple[PodSetDevices, ...]
 
 
-EngineEvent = ObjectUpserted | ObjectDeleted | DeviceClaimsCounted | ReservationFailed | EvictionFailed
+@dataclass(frozen=True, slots=True)
+class NodeUsageChanged:
+    """What pods that topology-aware scheduling did not place use of a node (TAS-27)."""
+
+    node: str
+    amounts: Mapping[str, int]
+    """All of them together, in internal units, with the number of pods; empty where there are none."""
+
+
+EngineEvent = (
+    ObjectUpserted | ObjectDeleted | DeviceClaimsCounted | NodeUsageChanged | ReservationFailed | EvictionFailed
+)

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kohort.api.codec import decode_json, encode
-from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.config_objects import Secret
 from kohort.api.core.events import Event
 from kohort.api.core.leases import Lease
 from kohort.api.core.namespaces import LimitRange, Namespace
-from kohort.api.core.nodes import PriorityClass, RuntimeClass
+from kohort.api.core.nodes import Node, PriorityClass, RuntimeClass
+from kohort.api.core.pods import Pod
+from kohort.api.gates import Gate
 from kohort.api.kinds import CustomObject
 from kohort.api.kueue.v1beta2 import (
     AdmissionCheck,
@@ -27,6 +28,7 @@ from kohort.api.kueue.v1beta2 import (
     WorkloadPriorityClass,
 )
 from kohort.api.resource import Resource
+from kohort.controllers.context import ManagerSettings
 from kohort.kube.client import Client
 from kohort.kube.transport import Request
 from kohort.manager.errors import StartError
@@ -121,12 +123,21 @@ def election_permissions(namespace: str) -> Iterator[RequiredPermission]:
     return (RequiredPermission.on(Lease.resource, verb, namespace=namespace) for verb in ("get", "create", "patch"))
 
 
-def startup_permissions(configuration: Configuration, namespace: str) -> Iterator[RequiredPermission]:
+def topology_permissions() -> Iterator[RequiredPermission]:
+    """Permissions for topology-aware scheduling: to watch nodes and pods, and to fail stuck pods (TAS-106)."""
+    yield from watch_permissions(view.resource for view in (Node, Pod))
+    yield RequiredPermission.on(Pod.resource, "patch", "status")
+
+
+def startup_permissions(settings: ManagerSettings) -> Iterator[RequiredPermission]:
     """All permissions of a manager, except those on resources of job frameworks."""
+    configuration, namespace = settings.configuration, settings.namespace
     yield from watch_permissions(kind.info.resource for kind in KUEUE_KINDS)
     yield from watch_permissions(view.resource for view in (Namespace, LimitRange, RuntimeClass, PriorityClass))
     yield from queue_permissions()
     yield from replica_permissions()
+    if settings.gates.enabled(Gate.TopologyAwareScheduling):
+        yield from topology_permissions()
     if configuration.internal_cert_management.enable:
         yield from certificate_permissions(namespace)
     election = configuration.leader_election

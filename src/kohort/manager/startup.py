@@ -94,7 +94,7 @@ class _Start:
         service = self._configuration.internal_cert_management.webhook_service_name
         await ensure_crds(self._client, self._settings.namespace, service, self._options.when_missing)
         kinds = resources_of(self._frameworks)
-        permissions = startup_permissions(self._configuration, self._settings.namespace)
+        permissions = startup_permissions(self._settings)
         await check_permissions(self._client, (*permissions, *watch_permissions(kinds), *patch_permissions(kinds)))
 
     async def serve_webhooks(self) -> None:

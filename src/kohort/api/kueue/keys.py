@@ -15,3 +15,8 @@ PREFERRED_TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-preferred-topology"
 UNCONSTRAINED_TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-unconstrained-topology"
 SLICE_REQUIRED_TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-slice-required-topology"
 SLICE_CONSTRAINTS_ANNOTATION = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
+
+WORKLOAD_ANNOTATION = "kueue.x-k8s.io/workload"
+SLICE_NAME_ANNOTATION = "kueue.x-k8s.io/workload-slice-name"
+TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
+"""Scheduling gate of pods until their domain is known (TAS-91)."""

@@ -1,0 +1,1 @@
+"""Controllers for topology-aware scheduling: nodes and pods for the engine, and detection of failed nodes."""
