@@ -1,4 +1,4 @@
-"""The journeys of `journeys/` on Kubernetes' own control plane, with nodes of ours and the manager beside it."""
+"""The scenarios of `tests/e2e` on Kubernetes' own control plane, with nodes of ours and the manager beside it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -9,8 +9,8 @@ import pytest
 
 from cluster.control_plane import ControlPlane
 from cluster.nodes import simulated_nodes
-from journeys import three_roles, three_teams
-from journeys.houses import House, gpu_nodes
+from e2e import three_roles, three_teams
+from e2e.environment import Environment, gpu_nodes
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
 from kohort.kube.client import Client
@@ -36,7 +36,7 @@ def config() -> Configuration:
 
 
 @asynccontextmanager
-async def a_house(plane: ControlPlane, config: Configuration, folder: Path) -> AsyncIterator[House]:
+async def running_environment(plane: ControlPlane, config: Configuration, folder: Path) -> AsyncIterator[Environment]:
     options = ManagerOptions(f"https://{LOCAL}:{config.webhook.port}", when_missing=WhenMissing.INSTALL)
     async with AsyncExitStack() as stack:
 
@@ -51,14 +51,14 @@ async def a_house(plane: ControlPlane, config: Configuration, folder: Path) -> A
         manager = await stack.enter_async_context(running_manager(admin, settings, options))
         async with asyncio.timeout(LONG):
             await manager.leading.wait()
-        yield House(admin, lambda name: a_client(plane.user(name).write(folder / name)))
+        yield Environment(admin, lambda name: a_client(plane.user(name).write(folder / name)))
 
 
 async def test_three_teams_share_48_gpus(plane: ControlPlane, config: Configuration, tmp_path: Path) -> None:
-    async with a_house(plane, config, tmp_path) as house:
-        await three_teams.play(house)
+    async with running_environment(plane, config, tmp_path) as environment:
+        await three_teams.run_three_teams(environment)
 
 
 async def test_three_roles_work_together(plane: ControlPlane, config: Configuration, tmp_path: Path) -> None:
-    async with a_house(plane, config, tmp_path) as house:
-        await three_roles.play(house)
+    async with running_environment(plane, config, tmp_path) as environment:
+        await three_roles.run_three_roles(environment)

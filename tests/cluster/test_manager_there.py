@@ -15,6 +15,7 @@ import pytest_asyncio
 from cluster.client import Client
 from cluster.control_plane import ControlPlane, WithoutScheduler
 from cluster.kubectl import Kubectl
+from kit.virtual_time import eventually
 from kohort.api.config.common import Health, LeaderElection, Webhook
 from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration, Metrics, VisibilityServer
@@ -26,7 +27,7 @@ from kohort.manager.crds import WhenMissing
 from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
-from manager.managers import LOCAL, NAMESPACE, eventually, is_true
+from manager.managers import LOCAL, NAMESPACE, is_true
 from reserved_ports import reserved_port
 from web.engines import cluster_queue, flavor, local_queue, workload
 

@@ -15,8 +15,9 @@ import pytest
 from cluster.control_plane import ControlPlane
 from cluster.nodes import simulated, simulated_nodes
 from controllers.houses import cluster_queue, flavor, local_queue
+from e2e.environment import Environment, Object, UserClient, condition, running
 from jobs.job_houses import batch_job
-from journeys.houses import House, Object, Person, comes_true, condition, running
+from kit.virtual_time import eventually
 from kohort.controllers.context import ManagerSettings
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
@@ -67,7 +68,7 @@ def plane() -> Iterator[ControlPlane]:
 
 
 @asynccontextmanager
-async def a_house(plane: ControlPlane) -> AsyncIterator[tuple[House, Watched]]:
+async def a_house(plane: ControlPlane) -> AsyncIterator[tuple[Environment, Watched]]:
     config = configuration()
     options = ManagerOptions(f"https://{LOCAL}:{config.webhook.port}", when_missing=WhenMissing.INSTALL)
     access = load_client_config(ConfigOverrides(kubeconfig=plane.kubeconfig))
@@ -82,7 +83,7 @@ async def a_house(plane: ControlPlane) -> AsyncIterator[tuple[House, Watched]]:
         manager = await stack.enter_async_context(running_manager(client, settings, options))
         async with asyncio.timeout(LONG):
             await manager.leading.wait()
-        yield House(admin, lambda _: admin), watched
+        yield Environment(admin, lambda _: admin), watched
 
 
 def a_job(name: str) -> Object:
@@ -98,13 +99,13 @@ def selector(job: Object) -> Any:
     return job["spec"]["template"]["spec"].get("nodeSelector")
 
 
-async def runs(user: Person, name: str) -> Object:
+async def runs(user: UserClient, name: str) -> Object:
     """The Job, once its pod runs."""
-    await comes_true(lambda: user.pods_of(name, HOME), lambda pods: running(pods) == 1, f"a pod of {name} runs")
+    await eventually(lambda: user.pods_of(name, HOME), lambda pods: running(pods) == 1, f"a pod of {name} runs")
     return await user.job(name, HOME)
 
 
-async def set_active(user: Person, name: str, *, active: bool) -> None:
+async def set_active(user: UserClient, name: str, *, active: bool) -> None:
     workload = await user.workload_of(name, HOME)
     assert workload is not None
     await user.patch(V1BETA2, "Workload", workload["metadata"]["name"], HOME, {"spec": {"active": active}})
@@ -112,7 +113,7 @@ async def set_active(user: Person, name: str, *, active: bool) -> None:
 
 async def test_a_stopped_job_is_restored_once_and_runs_in_another_flavor(plane: ControlPlane) -> None:
     async with a_house(plane) as (house, watched):
-        user = house.at()
+        user = house.user()
         tiers = [flavor(name, nodeLabels={"tier": name}, tolerations=[TOLERATION]) for name in "ab"]
         await user.create(a_job("first"))
         submitted = (await user.job("first", HOME))["spec"]["template"]
@@ -120,7 +121,7 @@ async def test_a_stopped_job_is_restored_once_and_runs_in_another_flavor(plane: 
         assert selector(await runs(user, "first")) == {"tier": "a"}
 
         await set_active(user, "first", active=False)
-        await comes_true(
+        await eventually(
             lambda: user.workload_of("first", HOME),
             lambda found: condition(found, "QuotaReserved")[0] == "False",
             "the quota is free",

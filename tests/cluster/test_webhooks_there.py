@@ -17,6 +17,7 @@ from cryptography import x509
 from cluster.client import Client
 from cluster.control_plane import ControlPlane, WithoutScheduler
 from cluster.kubectl import Kubectl
+from kit.virtual_time import eventually
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kinds import kind_of
@@ -29,7 +30,7 @@ from kohort.kube.http import HttpTransport
 from kohort.webhooks.certificates import TRUST_DELAY, new_certificates, to_secret
 from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.startup import own_username, running_certificates, running_webhook_server
-from webhooks.planes import DEFINITIONS, MUTATING, NAMESPACE, VALIDATING, configured, outside, until
+from webhooks.planes import DEFINITIONS, MUTATING, NAMESPACE, VALIDATING, configured, outside
 from webhooks.replaying import WRITES, Door, expected, outcome
 
 Json = Any
@@ -77,7 +78,7 @@ async def served(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
             ) as certificates,
             running_webhook_server(configuration, certificates, door.guarding(kueue_handlers(DEFAULT_GATES))),
         ):
-            await until(lambda: _is_heard(found))
+            await eventually(lambda: _is_heard(found))
             yield found
     finally:
         client.close()
@@ -228,6 +229,6 @@ async def test_no_write_is_refused_while_authority_and_certificate_are_replaced(
         assert code == 201, said
         return await issuer() != before
 
-    await until(is_replaced)
+    await eventually(is_replaced)
     codes = [(await served.ask("POST", FLAVORS, FLAVOR, {"dryRun": "All"}))[0] for _ in range(20)]
     assert set(codes) == {201}

@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 from embedded.collector.worlds import Meddler
-from embedded.controllers.workshops import time_passing
 from embedded.server.clusters import ADMIN, Cluster, Object, Reply
+from kit.virtual_time import running_virtual_time
 from kohort.api.codec import Json
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.errors import DecodeError
@@ -211,7 +211,7 @@ async def house(
         try:
             yield House(cluster, world, meddler)
         finally:
-            async with time_passing(cluster.clock):
+            async with running_virtual_time(cluster.clock):
                 await stack.aclose()
 
 

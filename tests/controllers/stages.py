@@ -9,8 +9,8 @@ from typing import Any
 
 from controllers.houses import House, kueue_cluster
 from embedded.collector.worlds import Meddler
-from embedded.controllers.workshops import time_passing
 from embedded.server.clusters import ADMIN, Cluster, Object
+from kit.virtual_time import running_virtual_time
 from kohort.api.codec import decode_json, from_json, to_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.merge import difference
@@ -104,7 +104,7 @@ class Stage(House):
 
     async def stop(self, manager: Manager) -> None:
         self.managers.remove(manager)
-        async with time_passing(self.clock):
+        async with running_virtual_time(self.clock):
             await manager.stack.aclose()
 
     async def open(self, *found: Object) -> None:

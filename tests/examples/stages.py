@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from journeys.houses import House
+from e2e.environment import Environment
 from kohort.api.config.common import Integrations
 from kohort.api.documents import read_documents
 from kohort.embedded.auth.users import AUTHENTICATED, User
@@ -50,11 +50,11 @@ def simulated(client: Client) -> Runtime:
 @asynccontextmanager
 async def a_stage(
     nodes: Sequence[DeclaredNode], runtime: Callable[[Client], Runtime] = simulated
-) -> AsyncIterator[House]:
+) -> AsyncIterator[Environment]:
     """A cluster of such nodes, with queues for all that `kohort install` enables."""
     crew = LocalNodes(NodeRegistration(tuple(nodes)), runtime, AgentSettings())
     usual = configuration(integrations=Integrations(frameworks=FRAMEWORKS))
     async with running_control_plane(ServerSettings(), crew) as plane, a_manager(plane, usual):
-        yield House(
+        yield Environment(
             plane.client("admin"), lambda name: Client(plane.server.core.transport(User(name, (AUTHENTICATED,))))
         )

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from e2e.environment import GPU, Environment, UserClient, condition, gpu_nodes, message, running
 from examples.stages import EXAMPLES, a_stage, files_of, folders, objects_in
-from journeys.houses import GPU, House, Person, comes_true, condition, gpu_nodes, message, running
+from kit.virtual_time import eventually
 from kohort.api.core.pods import Pod
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.manifests import Checker, FindingSeverity
@@ -38,32 +39,32 @@ def test_an_example_is_without_errors_and_has_its_page(folder: Path) -> None:
     assert f"({folder.name}/" in (EXAMPLES / "README.md").read_text("utf-8"), "the list of examples leads there"
 
 
-async def apply(person: Person, example: str, *files: str) -> None:
+async def apply(user: UserClient, example: str, *files: str) -> None:
     """`kubectl apply -f`, one file after the other; all of the folder unless some are named."""
     for file in files_of(example):
         if not files or file.name in files:
-            await person.create(*objects_in(file))
+            await user.create(*objects_in(file))
 
 
-async def starts(person: Person, job: str, namespace: str, pods: int) -> None:
-    await comes_true(lambda: person.pods_of(job, namespace), lambda found: running(found) == pods, f"{job} runs whole")
+async def starts(user: UserClient, job: str, namespace: str, pods: int) -> None:
+    await eventually(lambda: user.pods_of(job, namespace), lambda found: running(found) == pods, f"{job} runs whole")
 
 
-async def finishes(person: Person, job: str, namespace: str) -> None:
-    await comes_true(
-        lambda: person.workload_of(job, namespace), lambda found: says(found, "Finished") == "True", f"{job} finishes"
+async def finishes(user: UserClient, job: str, namespace: str) -> None:
+    await eventually(
+        lambda: user.workload_of(job, namespace), lambda found: says(found, "Finished") == "True", f"{job} finishes"
     )
 
 
-async def waits(person: Person, job: str, namespace: str, why: str) -> None:
-    await comes_true(
-        lambda: person.workload_of(job, namespace), lambda found: why in message(found, "QuotaReserved"), f"{job} waits"
+async def waits(user: UserClient, job: str, namespace: str, why: str) -> None:
+    await eventually(
+        lambda: user.workload_of(job, namespace), lambda found: why in message(found, "QuotaReserved"), f"{job} waits"
     )
 
 
-async def diagnosis(house: House, example: str) -> set[str]:
+async def diagnosis(environment: Environment, example: str) -> set[str]:
     """What the doctor finds, hints apart; whatever that is, the example's page must tell of it."""
-    report = run_checks(await take_snapshot(house.admin, EXTRA_KINDS))
+    report = run_checks(await take_snapshot(environment.admin, EXTRA_KINDS))
     found = {each.check.id for each in report.findings if each.check.severity is not DoctorSeverity.HINT}
     page = (EXAMPLES / example / "README.md").read_text("utf-8")
     assert {each for each in found if f"`{each}`" not in page} == set(), [each.affected for each in report.findings]
@@ -81,8 +82,8 @@ async def test_the_mock_training_runs_and_says_so(tmp_path: Path) -> None:
     """As processes of this machine, with the epochs made shorter."""
     offered = {"cpu": "4", "memory": "8Gi", "pods": "110"}
     choice = RuntimeChoice(RuntimeName.PROCESS, tmp_path, offered, at_stop=AtStop.END)
-    async with a_stage([DeclaredNode("workstation", offered)], choice.make) as house:
-        admin = house.at()
+    async with a_stage([DeclaredNode("workstation", offered)], choice.make) as environment:
+        admin = environment.user()
         await apply(admin, "mock-training", "1-queues.yaml")
         training = EXAMPLES / "mock-training" / "2-training.yaml"
         await admin.create(*objects_in(training, lambda text: re.sub(r"sleep \d+", "sleep 0.1", text)))
@@ -92,7 +93,7 @@ async def test_the_mock_training_runs_and_says_so(tmp_path: Path) -> None:
         pods = await admin.pods_of("mock-training", "training")
         logs = [await log_of(admin, each) for each in pods]
         assert [each.splitlines()[-1] for each in logs] == [LAST_WORDS] * 3
-        assert await diagnosis(house, "mock-training") == {"quota-above-nodes", "never-borrows"}
+        assert await diagnosis(environment, "mock-training") == {"quota-above-nodes", "never-borrows"}
 
 
 def this_machine(tmp_path: Path) -> tuple[list[DeclaredNode], RuntimeChoice]:
@@ -108,33 +109,33 @@ def quick(text: str) -> str:
 
 async def test_every_kind_runs_as_processes(tmp_path: Path) -> None:
     nodes, choice = this_machine(tmp_path)
-    async with a_stage(nodes, choice.make) as house:
-        admin = house.at()
+    async with a_stage(nodes, choice.make) as environment:
+        admin = environment.user()
         for file in files_of("every-kind"):
             await admin.create(*objects_in(file, quick))
         await finishes(admin, "a-job", "default")
         await finishes(admin, "a-pod", "default")
         assert condition(await admin.job("a-job", "default"), "Complete")[0] == "True"
-        await comes_true(lambda: of_app(admin, "a-deployment"), lambda found: running(found) == 2, "both replicas run")
-        await comes_true(lambda: of_app(admin, "a-statefulset"), lambda found: running(found) == 2, "both members run")
+        await eventually(lambda: of_app(admin, "a-deployment"), lambda found: running(found) == 2, "both replicas run")
+        await eventually(lambda: of_app(admin, "a-statefulset"), lambda found: running(found) == 2, "both members run")
 
 
 async def test_a_lab_works_with_processes(tmp_path: Path) -> None:
     nodes, choice = this_machine(tmp_path)
-    async with a_stage(nodes, choice.make) as house:
-        admin = house.at()
+    async with a_stage(nodes, choice.make) as environment:
+        admin = environment.user()
         await admin.create(*user_roles())
         for file in files_of("lab-roles"):
             await admin.create(*objects_in(file, quick))
         await finishes(admin, "evaluate", "lab")
         (pod,) = await admin.pods_of("evaluate", "lab")
         assert await log_of(admin, pod) == "evaluating\ndone\n"
-        await comes_true(lambda: of_app(admin, "notebook", "lab"), lambda found: running(found) == 1, "it runs")
+        await eventually(lambda: of_app(admin, "notebook", "lab"), lambda found: running(found) == 1, "it runs")
 
 
-async def log_of(person: Person, pod: Object) -> str:
+async def log_of(user: UserClient, pod: Object) -> str:
     key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
-    return (await person.client.of(Pod).log(key)).decode()
+    return (await user.client.of(Pod).log(key)).decode()
 
 
 async def test_three_teams_share_48_gpus_as_the_example_tells() -> None:
@@ -144,13 +145,13 @@ async def test_three_teams_share_48_gpus_as_the_example_tells() -> None:
             "  template:\n", '  template:\n    metadata: {annotations: {kohort.dev/run-seconds: "3600"}}\n'
         )
 
-    async with a_stage(gpu_nodes()) as house:
-        admin = house.at()
+    async with a_stage(gpu_nodes()) as environment:
+        admin = environment.user()
         queues, first, second, lenders = files_of("three-teams")
         await admin.create(*objects_in(queues))
         await admin.create(*objects_in(first, lasting))
         await starts(admin, "train-llm", "team-research", 16)
-        await comes_true(
+        await eventually(
             lambda: held_for(admin, "train-llm", "team-research"), lambda seconds: seconds >= 1, "a second"
         )
         await admin.create(*objects_in(second, lasting))
@@ -161,15 +162,15 @@ async def test_three_teams_share_48_gpus_as_the_example_tells() -> None:
         evicted = await admin.workload_of("fine-tune", "team-research")
         assert condition(evicted, "Preempted") == ("True", "InCohortReclamation")
         assert running(await admin.pods_of("train-llm", "team-research")) == 16
-        assert await diagnosis(house, "three-teams") == set()
+        assert await diagnosis(environment, "three-teams") == set()
 
 
-async def held_for(person: Person, job: str, namespace: str) -> float:
+async def held_for(user: UserClient, job: str, namespace: str) -> float:
     """How long it has had quota; of two who got it in the same second, neither is the newer one who has to go."""
-    found = await person.workload_of(job, namespace)
+    found = await user.workload_of(job, namespace)
     conditions = (found or {})["status"]["conditions"]
     since = next(each["lastTransitionTime"] for each in conditions if each["type"] == "QuotaReserved")
-    return (person.client.clock.wall() - parse_time(since)).total_seconds()
+    return (user.client.clock.wall() - parse_time(since)).total_seconds()
 
 
 async def test_ml_teams_lend_a_quarter_and_put_training_first() -> None:
@@ -178,11 +179,11 @@ async def test_ml_teams_lend_a_quarter_and_put_training_first() -> None:
         DeclaredNode(f"h100-{n}", {"pods": "110", GPU: "8"}, labels={"accelerator": "h100-sxm"}, taints=taints)
         for n in range(8)
     ]
-    async with a_stage(nodes) as house:
-        admin = house.at()
+    async with a_stage(nodes) as environment:
+        admin = environment.user()
         await apply(admin, "ml-teams", "1-flavors.yaml", "2-queues.yaml", "3-preprocessing.yaml")
         await starts(admin, "preprocessing", "ml-training", 5)
-        queue = await comes_true(
+        queue = await eventually(
             lambda: admin.get(KUEUE, "ClusterQueue", "ml-training"), lambda found: usage(found)[0] == "40", "40 in use"
         )
         assert usage(queue) == ("40", "8"), "its own 32, and a quarter of the other's"
@@ -190,32 +191,32 @@ async def test_ml_teams_lend_a_quarter_and_put_training_first() -> None:
         await starts(admin, "foundation-model", "ml-training", 4)
         evicted = await admin.workload_of("preprocessing", "ml-training")
         assert condition(evicted, "Preempted") == ("True", "InClusterQueue")
-        assert await diagnosis(house, "ml-teams") == {"flavor-without-nodes"}
+        assert await diagnosis(environment, "ml-teams") == {"flavor-without-nodes"}
 
 
-def usage(queue: Object) -> tuple[str, str]:
-    used = (queue.get("status", {}).get("flavorsUsage") or [{"resources": [{}]}])[0]["resources"][0]
+def usage(queue: Object | None) -> tuple[str, str]:
+    used = ((queue or {}).get("status", {}).get("flavorsUsage") or [{"resources": [{}]}])[0]["resources"][0]
     return str(used.get("total", "")), str(used.get("borrowed", ""))
 
 
 async def test_a_lab_has_a_default_queue_and_notebooks_that_stay() -> None:
     nodes = [DeclaredNode("big", {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "200Gi", "pods": "110"})]
-    async with a_stage(nodes) as house:
-        admin, mia = house.at(), house.at(house.as_user("mia"))
+    async with a_stage(nodes) as environment:
+        admin, mia = environment.user(), environment.user(environment.as_user("mia"))
         await admin.create(*user_roles())
         await apply(admin, "lab-roles", "1-queues.yaml", "2-people.yaml")
         job, notebook = objects_in(files_of("lab-roles")[2])
         await mia.create(job)
         await admin.create(notebook)
         await finishes(mia, "evaluate", "lab")
-        await comes_true(lambda: of_app(admin, "notebook", "lab"), lambda found: running(found) == 1, "it runs")
-        assert await diagnosis(house, "lab-roles") == set()
+        await eventually(lambda: of_app(admin, "notebook", "lab"), lambda found: running(found) == 1, "it runs")
+        assert await diagnosis(environment, "lab-roles") == set()
         with pytest.raises(StatusError, match="forbidden"):
             await mia.create(next(iter(objects_in(files_of("lab-roles")[0]))))
 
 
-async def of_app(person: Person, app: str, namespace: str = "default") -> list[Object]:
-    return await person.all_of("v1", "Pod", namespace, f"app={app}")
+async def of_app(user: UserClient, app: str, namespace: str = "default") -> list[Object]:
+    return await user.all_of("v1", "Pod", namespace, f"app={app}")
 
 
 async def test_spot_nodes_take_who_tolerates_them() -> None:
@@ -228,34 +229,34 @@ async def test_spot_nodes_take_who_tolerates_them() -> None:
             taints=parse_taints("spot=true:NoSchedule"),
         ),
     ]
-    async with a_stage(nodes) as house:
-        admin = house.at()
+    async with a_stage(nodes) as environment:
+        admin = environment.user()
         await apply(admin, "node-types")
         await starts(admin, "steady", "default", 8)
         await starts(admin, "sweep", "default", 8)
         assert {each["spec"]["nodeName"] for each in await admin.pods_of("sweep", "default")} == {"spot"}
         await waits(admin, "patient", "default", "insufficient unused quota for cpu in flavor on-demand, 8 more needed")
-        assert await diagnosis(house, "node-types") == set()
+        assert await diagnosis(environment, "node-types") == set()
 
 
 async def test_every_kind_is_queued() -> None:
-    async with a_stage([DeclaredNode("node", {"cpu": "32", "pods": "110"})]) as house:
-        admin = house.at()
+    async with a_stage([DeclaredNode("node", {"cpu": "32", "pods": "110"})]) as environment:
+        admin = environment.user()
         await apply(admin, "every-kind")
         await finishes(admin, "a-job", "default")
         await finishes(admin, "a-pod", "default")
-        await comes_true(
+        await eventually(
             lambda: admin.get(KUEUE, "Workload", "a-group", "default"),
             lambda found: says(found, "Finished") == "True",
             "the group runs to its end",
         )
-        await comes_true(lambda: of_app(admin, "a-deployment"), lambda found: running(found) == 2, "both replicas run")
-        await comes_true(lambda: of_app(admin, "a-statefulset"), lambda found: running(found) == 2, "both members run")
-        await _everybody_was_admitted(house)
-        assert await diagnosis(house, "every-kind") == set()
+        await eventually(lambda: of_app(admin, "a-deployment"), lambda found: running(found) == 2, "both replicas run")
+        await eventually(lambda: of_app(admin, "a-statefulset"), lambda found: running(found) == 2, "both members run")
+        await _everybody_was_admitted(environment)
+        assert await diagnosis(environment, "every-kind") == set()
 
 
-async def _everybody_was_admitted(house: House) -> None:
-    found = await house.at().all_of(KUEUE, "Workload", "default")
+async def _everybody_was_admitted(environment: Environment) -> None:
+    found = await environment.user().all_of(KUEUE, "Workload", "default")
     assert len(found) >= 6, "a Job, a pod, a group, two pods of a Deployment, a StatefulSet"
     assert {says(each, "QuotaReserved") or "True" for each in found if not says(each, "Finished")} == {"True"}

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from controllers.houses import House, cluster_queue, flavor, kueue_cluster, local_queue
 from embedded.collector.worlds import Meddler
-from embedded.controllers.workshops import time_passing
 from embedded.server.clusters import ADMIN, Cluster, Object
+from kit.virtual_time import running_virtual_time
 from kohort.controllers.context import ControllerContext, ManagerSettings, always_leads, running_context
 from kohort.controllers.startup import running_core_controllers
 from kohort.jobs.contract import Framework
@@ -97,7 +97,7 @@ class JobHouse(House):
     async def end(self) -> None:
         """The manager is gone; what it had not sent is lost."""
         self.manager.wire.is_dead = True
-        async with time_passing(self.clock):
+        async with running_virtual_time(self.clock):
             await self.manager.stack.aclose()
 
     async def calm(self) -> None:

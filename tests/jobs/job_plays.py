@@ -11,9 +11,9 @@ from typing import Any
 
 from controllers.houses import kueue_cluster
 from controllers.matching import differences
-from embedded.controllers.workshops import time_passing
 from embedded.server.clusters import ADMIN, Object, Reply
 from jobs.job_houses import STEP, JobHouse, built
+from kit.virtual_time import running_virtual_time
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.api.merge import merge
 from kohort.api.times import format_time, parse_time
@@ -269,7 +269,7 @@ async def farm(settings: ManagerSettings) -> AsyncIterator[Farm]:
             yield home
         finally:
             await home.end()
-            async with time_passing(cluster.clock):
+            async with running_virtual_time(cluster.clock):
                 await controller.stop()
                 await stack.aclose()
             await informers.stop()

@@ -2,13 +2,14 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import aiohttp
 import msgspec
 
+from kit.virtual_time import eventually
 from kohort.api.config.common import Health, LeaderElection, Webhook
 from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration, Metrics, VisibilityServer
@@ -83,19 +84,6 @@ async def registered(plane: ControlPlane) -> bool:
     client = plane.client("looker")
     found = [await client.of(resource).list() for resource in CONFIGURATIONS.values()]
     return all(each.items for each in found)
-
-
-async def eventually(look: Callable[[], Awaitable[T]], until: Callable[[T], object]) -> T:
-    """What is found as soon as it is as it should be; fails with what was found last."""
-    found = await look()
-    try:
-        async with asyncio.timeout(LONG):
-            while not until(found):
-                await asyncio.sleep(0.05)
-                found = await look()
-    except TimeoutError:
-        raise AssertionError(f"still {found}") from None
-    return found
 
 
 KUEUE = "kueue.x-k8s.io"

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kit.virtual_time import eventually
 from kohort.api.core.leases import Lease
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
@@ -24,7 +25,6 @@ from manager.managers import (
     admitted,
     configuration,
     create,
-    eventually,
     fetch,
     roles,
     webhook_url,

@@ -5,32 +5,32 @@ In the server's whole history nothing is admitted twice, no quota is exceeded, a
 
 import pytest
 
-from journeys.mishaps import dying
+from e2e.faults import crashing_after
 from kohort.controllers import context
-from manager.rivals import HeldUpFirst, all_goes_well, rivals
+from manager.failover_harness import PausedBeforeLeaderCheck, assert_no_workload_lost, running_failover_harness
 
 
 async def test_leaders_that_die_again_and_again() -> None:
-    async with rivals() as load:
-        load.here.next_life = dying(97)
-        load.start("one", dying(19))
-        load.start("two", dying(47))
-        await all_goes_well(load)
+    async with running_failover_harness() as load:
+        load.here.next_life = crashing_after(97)
+        load.start("one", crashing_after(19))
+        load.start("two", crashing_after(47))
+        await assert_no_workload_lost(load)
         assert len(load.here.lives) > 4
 
 
 async def test_a_leader_whose_process_stands_still_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context, "LeaderOnlyTransport", HeldUpFirst)
-    async with rivals() as load:
+    monkeypatch.setattr(context, "LeaderOnlyTransport", PausedBeforeLeaderCheck)
+    async with running_failover_harness() as load:
         load.start("one", load.holding_at(45))
         load.start("two", load.holding_at(2))
-        await all_goes_well(load)
-        assert [each.wire.mishaps for each in load.here.lives] == [1, 1]
+        await assert_no_workload_lost(load)
+        assert [each.wire.fault_count for each in load.here.lives] == [1, 1]
 
 
 async def test_a_leader_whose_writes_are_held_up_on_the_way() -> None:
-    async with rivals() as load:
+    async with running_failover_harness() as load:
         load.start("one", load.holding_at(45))
         load.start("two", load.holding_at(2))
-        await all_goes_well(load)
-        assert [each.wire.mishaps for each in load.here.lives] == [1, 1]
+        await assert_no_workload_lost(load)
+        assert [each.wire.fault_count for each in load.here.lives] == [1, 1]

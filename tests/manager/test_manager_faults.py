@@ -5,40 +5,40 @@ from itertools import cycle
 import pytest
 
 from controllers.houses import cluster_queue, flavor, local_queue, workload
-from journeys.mishaps import CUTS, FAULTS, failing, nothing, spoiling
-from journeys.virtual import says, site
-from journeys.wires import Wire
+from e2e.faults import FAULTS, STREAM_FAULTS, failing_requests, interrupting_watches, no_fault
+from e2e.faulty_connection import Wire
+from e2e.virtual_cluster import condition_status, site
 from kohort.kube.transport import Request, Response
 from kohort.manager.fencing import FencedTransport
 from kube.faults import Cut
-from manager.rivals import BACKLOG, Rivals, all_goes_well, rivals
+from manager.failover_harness import BACKLOG, FailoverHarness, assert_no_workload_lost, running_failover_harness
 
 MOST = 3000
 """Requests of one manager."""
 
 
 async def test_every_ninth_request_fails_in_another_way() -> None:
-    faults = failing(dict(zip(range(0, MOST, 9), cycle(FAULTS.values()), strict=False)))
-    async with rivals() as load:
+    faults = failing_requests(dict(zip(range(0, MOST, 9), cycle(FAULTS.values()), strict=False)))
+    async with running_failover_harness() as load:
         load.start("one", faults)
         load.start("two", faults)
-        await all_goes_well(load)
-        assert sum(each.wire.mishaps for each in load.here.lives) > 20
+        await assert_no_workload_lost(load)
+        assert sum(each.wire.fault_count for each in load.here.lives) > 20
 
 
 async def test_watches_break_off_all_the_time() -> None:
-    cuts = spoiling(dict(zip(range(60, MOST, 151), cycle(CUTS.values()), strict=False)))
-    async with rivals() as load:
+    cuts = interrupting_watches(dict(zip(range(60, MOST, 151), cycle(STREAM_FAULTS.values()), strict=False)))
+    async with running_failover_harness() as load:
         load.start("one", cuts)
         load.start("two", cuts)
-        await all_goes_well(load)
-        assert sum(each.wire.mishaps for each in load.here.lives) > 20
+        await assert_no_workload_lost(load)
+        assert sum(each.wire.fault_count for each in load.here.lives) > 20
 
 
 class Hesitant:
     """A user who takes Workloads back at the very moment at which they are admitted, and gives them again later."""
 
-    def __init__(self, load: Rivals) -> None:
+    def __init__(self, load: FailoverHarness) -> None:
         self._load = load
         self.taken: dict[str, float] = {}
 
@@ -61,19 +61,19 @@ class Hesitant:
 
 
 async def test_users_change_their_mind_right_before_an_admission() -> None:
-    async with rivals() as load:
+    async with running_failover_harness() as load:
         user = Hesitant(load)
         load.others.append(user.give)
         load.start("one", user.prepare)
         load.start("two", user.prepare)
-        await all_goes_well(load)
+        await assert_no_workload_lost(load)
         assert len(user.taken) == BACKLOG // 10
 
 
 async def test_nothing_is_decided_by_what_may_be_outdated() -> None:
     async with site({"q": 4}) as here:
         await here.create(flavor(), cluster_queue("q", "4"), local_queue("q", "q"))
-        replica = here.start("one", nothing)
+        replica = here.start("one", no_fault)
         await here.calm()
         replica.wire.blind = {"clusterqueues"}
         replica.wire.spoil(Cut.RESET, "clusterqueues")
@@ -81,10 +81,10 @@ async def test_nothing_is_decided_by_what_may_be_outdated() -> None:
         await here.create(workload("w", "q", "2"))
         for _ in range(80):
             await here.tick()
-        assert not says(here.workload("w"), "QuotaReserved")
+        assert not condition_status(here.workload("w"), "QuotaReserved")
         replica.wire.blind = set()
         await here.calm()
-        assert says(here.workload("w"), "QuotaReserved") == "False"
+        assert condition_status(here.workload("w"), "QuotaReserved") == "False"
 
 
 class Asked:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kit.virtual_time import eventually
 from kohort.api.config.common import Integrations
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.core.batch import Job
@@ -12,7 +13,7 @@ from kohort.api.meta import ObjectKey
 from kohort.embedded.control_plane import ControlPlane
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from manager.managers import RESOURCES, a_manager, a_plane, configuration, create, eventually, is_true
+from manager.managers import RESOURCES, a_manager, a_plane, configuration, create, is_true
 from web.engines import cluster_queue, flavor, local_queue
 
 QUEUE = "kueue.x-k8s.io/queue-name"

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from kit.virtual_time import eventually
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
 from kohort.embedded.control_plane import ControlPlane
@@ -15,19 +16,7 @@ from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
 from kube.faults import FaultyTransport
-from manager.managers import (
-    LOCAL,
-    LONG,
-    NAMESPACE,
-    SHORT_LEASE,
-    a_plane,
-    admitted,
-    configuration,
-    create,
-    eventually,
-    fetch,
-    roles,
-)
+from manager.managers import LOCAL, LONG, NAMESPACE, SHORT_LEASE, a_plane, admitted, configuration, create, fetch, roles
 from web.engines import cluster_queue, flavor, local_queue, workload
 
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import msgspec
 
+from kit.virtual_time import eventually
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.control_plane import ControlPlane
 from kohort.kube.transport import Request
-from manager.managers import LOCAL, NAMESPACE, a_manager, a_plane, admitted, create, eventually, fetch
+from manager.managers import LOCAL, NAMESPACE, a_manager, a_plane, admitted, create, fetch
 from web.engines import cluster_queue, flavor, local_queue, workload
 
 Object = dict[str, Any]

@@ -4,12 +4,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from kit.virtual_time import eventually
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.insight.doctor.runner import run_checks, take_doctor_snapshot
 from kohort.kube.client import Client
 from kohort.kube.options import PLAIN, WriteOptions
-from manager.managers import RESOURCES, create, eventually
+from manager.managers import RESOURCES, create
 from web.engines import cluster_queue, flavor, local_queue
 
 Object = dict[str, Any]

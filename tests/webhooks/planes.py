@@ -1,7 +1,6 @@
 """An embedded API server with our definitions, and our webhooks beside it, on 127.0.0.1."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from embedded.server.clusters import ADMIN, Cluster, namespace, running_cluster
+from kit.virtual_time import eventually
 from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.crds import WebhookService, definitions
@@ -45,13 +45,6 @@ def configured() -> Configuration:
 def outside(configuration: Configuration, user: str = "") -> WebhookWiring:
     """A manager outside the cluster."""
     return WebhookWiring(ManagerEndpoint(AtUrl(f"https://{HOST}:{configuration.webhook.port}"), NAMESPACE, user), KUEUE)
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Return as soon as it holds."""
-    async with asyncio.timeout(WAIT):
-        while not await condition():
-            await asyncio.sleep(0)
 
 
 @asynccontextmanager
@@ -98,7 +91,7 @@ async def webhooks_on(cluster: Cluster, clock: Clock | None = None, user: str = 
         running_certificates(client_of(cluster, clock), configuration, outside(configuration, user)) as certificates,
         running_webhook_server(configuration, certificates, door.guarding(kueue_handlers(DEFAULT_GATES))) as server,
     ):
-        await until(lambda: is_wired(cluster))
+        await eventually(lambda: is_wired(cluster))
         yield Webhooked(cluster, certificates, server, door)
 
 

@@ -5,7 +5,7 @@ import json
 import ssl
 import threading
 import tracemalloc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kit.virtual_time import eventually_true
 from kohort.api.config.common import Tls
 from kohort.api.gates import DEFAULT_GATES
 from kohort.kube.certificates import CertificateAuthority
@@ -107,12 +108,6 @@ async def serving(
             served.hang_up()
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(BOUND):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 async def test_a_body_that_no_api_server_sends_is_refused_before_it_is_read() -> None:
     async with serving() as served:
         status, answer = await answer_of(await served.begin(60 * 2**20, b"", "/convert"))
@@ -125,7 +120,7 @@ async def test_a_body_without_a_length_is_cut_off() -> None:
         head = f"POST {VALIDATE} HTTP/1.1\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n"
         writer.write(head.encode() + b"800\r\n" + b"x" * 0x800 + b"\r\n")
         assert (await answer_of(reader))[0] == 413
-        await until(lambda: served.server.buffered == 0)
+        await eventually_true(lambda: served.server.buffered == 0)
 
 
 async def test_a_body_that_pauses_is_given_up() -> None:
@@ -154,11 +149,11 @@ async def test_the_largest_unfinished_body_makes_way_when_too_much_is_buffered()
     limits = replace(PATIENT, buffered=300_000)
     async with serving(limits) as served:
         hog = await served.begin(2_000_000, b"x" * 290_000)
-        await until(lambda: served.server.buffered == 290_000)
+        await eventually_true(lambda: served.server.buffered == 290_000)
         assert (await served.post(review(50_000)))[0] == 200
         status, answer = await answer_of(hog)
         assert (status, answer["reason"]) == (429, "TooManyRequests")
-        await until(lambda: served.server.buffered == 0)
+        await eventually_true(lambda: served.server.buffered == 0)
 
 
 async def test_no_more_reviews_are_processed_at_once_than_there_are_slots() -> None:
@@ -175,7 +170,7 @@ async def test_no_more_reviews_are_processed_at_once_than_there_are_slots() -> N
     async with serving(replace(PATIENT, large_at_once=2, small_at_once=3), slow=judge) as served:
         small = [await served.begin(len(review()), review(), "/slow") for _ in range(5)]
         large = [await served.begin(len(review(LARGE)), review(LARGE), "/slow") for _ in range(4)]
-        await until(lambda: running == 5 and served.server.buffered > 4 * LARGE)
+        await eventually_true(lambda: running == 5 and served.server.buffered > 4 * LARGE)
         gate.set()
         assert [(await answer_of(each))[0] for each in (*small, *large)] == [200] * 9
         assert peak == 5
@@ -186,7 +181,7 @@ async def test_idle_connections_make_way_for_new_ones() -> None:
         for _ in range(10):
             await served.connect()
         assert (await served.post(review()))[0] == 200
-        await until(lambda: served.server.connections <= 4)
+        await eventually_true(lambda: served.server.connections <= 4)
 
 
 async def test_a_connection_that_waits_for_its_answer_is_kept() -> None:
@@ -198,7 +193,7 @@ async def test_a_connection_that_waits_for_its_answer_is_kept() -> None:
 
     async with serving(replace(PATIENT, connections=2), slow=judge) as served:
         first = await served.begin(len(review()), review(), "/slow")
-        await until(lambda: served.server.buffered > 0)
+        await eventually_true(lambda: served.server.buffered > 0)
         for _ in range(5):
             await served.connect()
         gate.set()

@@ -13,6 +13,7 @@ from cryptography import x509
 from msgspec.structs import replace
 
 from embedded.server.clusters import Cluster, version, widget_definition
+from kit.virtual_time import eventually
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.resource import Resource
@@ -41,7 +42,6 @@ from webhooks.planes import (
     configured,
     kueue_cluster,
     outside,
-    until,
     webhooked,
     webhooks_on,
 )
@@ -133,7 +133,7 @@ async def test_whatever_names_our_services_gets_our_bundle() -> None:
                 told = set().union(*map(bundles, hooks)) | {each.get("caBundle") for each in configs}
                 return told == {bundle}
 
-            await until(is_logged)
+            await eventually(is_logged)
 
 
 async def test_what_belongs_to_others_is_left_alone() -> None:
@@ -156,7 +156,7 @@ async def test_what_belongs_to_others_is_left_alone() -> None:
                 found = await cluster.get(f"{DEFINITIONS}/clusterqueues.kueue.x-k8s.io")
                 return "caBundle" in found["spec"]["conversion"]["webhook"]["clientConfig"]
 
-            await until(is_logged)
+            await eventually(is_logged)
             assert await cluster.get(f"{VALIDATING}/theirs") == before
             kept = await cluster.get(f"{DEFINITIONS}/widgets.example.com")
             assert "caBundle" not in kept["spec"]["conversion"]["webhook"]["clientConfig"]
@@ -174,7 +174,7 @@ async def test_a_configuration_that_is_applied_anew_is_told_again() -> None:
         async with inside(cluster):
             for _ in range(2):
                 await cluster.create(wanted)
-                await until(lambda: _is_trusted(cluster, VALIDATING, name))
+                await eventually(lambda: _is_trusted(cluster, VALIDATING, name))
                 await cluster.ask("DELETE", f"{VALIDATING}/{name}")
 
 
@@ -184,7 +184,7 @@ async def test_an_api_that_is_not_to_be_verified_stays_so() -> None:
         ours = configuration(WebhookType.MUTATE, KUEUE, INSIDE.manager)
         await cluster.create(ours)
         async with inside(cluster):
-            await until(lambda: _is_trusted(cluster, MUTATING, ours["metadata"]["name"]))
+            await eventually(lambda: _is_trusted(cluster, MUTATING, ours["metadata"]["name"]))
         served = await cluster.get(API_SERVICE)
         assert "caBundle" not in served["spec"]
 
@@ -208,7 +208,7 @@ async def test_a_manager_outside_registers_itself_and_mends_what_others_break() 
         async def is_back() -> bool:
             return len((await found.cluster.get(f"{VALIDATING}/{name}"))["webhooks"]) == 4
 
-        await until(is_back)
+        await eventually(is_back)
 
 
 async def test_writes_fail_while_nobody_answers() -> None:
@@ -262,7 +262,7 @@ async def test_managers_with_different_urls_overwrite_each_other_within_limits(
         async def is_logged() -> bool:
             return "another client keeps changing it: use one webhook URL for all managers" in caplog.text
 
-        await until(is_logged)
+        await eventually(is_logged)
         assert (await cluster.get(f"{MUTATING}/{name}"))["metadata"]["generation"] < 100
 
 
@@ -280,7 +280,7 @@ async def test_a_replica_shows_what_another_one_has_renewed() -> None:
                 async def is_shared() -> bool:
                     return found.bundle == renewed.bundle
 
-                await until(is_shared)
+                await eventually(is_shared)
                 assert await handshake(server.port, b64encode(renewed.bundle).decode()) != before
 
 

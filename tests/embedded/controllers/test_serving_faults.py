@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embedded.collector.worlds import Meddler
-from embedded.controllers.workshops import Workshop, time_passing
+from embedded.controllers.workshops import Workshop
 from embedded.server.clusters import ADMIN, Cluster, Object, deployment, running_cluster
+from kit.virtual_time import running_virtual_time
 from kohort.embedded.controllers.deployments.controller import DeploymentController
 from kohort.embedded.controllers.replicasets.controller import ReplicaSetController
 from kohort.embedded.controllers.startup import BuiltinControllers
@@ -37,7 +38,7 @@ async def at_work(cluster: Cluster) -> AsyncIterator[Workshop]:
         await controllers.wait_started()
         yield Workshop(cluster, meddler)
     finally:
-        async with time_passing(cluster.clock):
+        async with running_virtual_time(cluster.clock):
             await controllers.stop()
 
 

@@ -1,16 +1,15 @@
 """A server with some built-in controllers at work on it, in virtual time, and hands that play kubelet."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from embedded.collector.worlds import Meddler
 from embedded.server.clusters import ADMIN, Cluster, Object, Reply, running_cluster
+from kit.virtual_time import running_virtual_time
 from kohort.api.times import format_time
 from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.kube.client import Client
-from kohort.kube.clock import VirtualClock
 from kohort.kube.informer import SharedInformerFactory
 
 ROUNDS = 400
@@ -123,22 +122,6 @@ class Workshop:
 
 
 @asynccontextmanager
-async def time_passing(clock: VirtualClock) -> AsyncIterator[None]:
-    """Time that passes by itself: whoever stops may have to wait for an answer to come before he can."""
-
-    async def passing() -> None:
-        while True:
-            await clock.advance(1.0)
-
-    task = asyncio.create_task(passing())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-@asynccontextmanager
 async def workshop(*makes: Make) -> AsyncIterator[Workshop]:
     """A fresh cluster with these controllers."""
     async with running_cluster() as cluster:
@@ -153,7 +136,7 @@ async def workshop(*makes: Make) -> AsyncIterator[Workshop]:
         try:
             yield Workshop(cluster, meddler)
         finally:
-            async with time_passing(cluster.clock):
+            async with running_virtual_time(cluster.clock):
                 for controller in controllers:
                     await controller.stop()
             await informers.stop()

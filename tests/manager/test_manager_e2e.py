@@ -1,12 +1,12 @@
-"""The journeys of `journeys/` on the embedded control plane; `tests/cluster` puts the real one to them."""
+"""The scenarios of `tests/e2e` on the embedded control plane; `tests/cluster` runs them on a real one."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
-from journeys import three_roles, three_teams
-from journeys.houses import House, gpu_nodes
+from e2e import three_roles, three_teams
+from e2e.environment import Environment, gpu_nodes
 from kohort.embedded.auth.users import AUTHENTICATED, User
 from kohort.embedded.control_plane import LocalNodes, running_control_plane
 from kohort.embedded.nodes.registration import NodeRegistration
@@ -20,19 +20,19 @@ pytestmark = pytest.mark.waits
 
 
 @asynccontextmanager
-async def a_house() -> AsyncIterator[House]:
-    crew = LocalNodes(NodeRegistration(gpu_nodes()), lambda client: SimulatedRuntime(client.clock), AgentSettings())
-    async with running_control_plane(ServerSettings(), crew) as plane, a_manager(plane):
-        yield House(
+async def running_environment() -> AsyncIterator[Environment]:
+    nodes = LocalNodes(NodeRegistration(gpu_nodes()), lambda client: SimulatedRuntime(client.clock), AgentSettings())
+    async with running_control_plane(ServerSettings(), nodes) as plane, a_manager(plane):
+        yield Environment(
             plane.client("admin"), lambda name: Client(plane.server.core.transport(User(name, (AUTHENTICATED,))))
         )
 
 
 async def test_three_teams_share_48_gpus() -> None:
-    async with a_house() as house:
-        await three_teams.play(house)
+    async with running_environment() as environment:
+        await three_teams.run_three_teams(environment)
 
 
 async def test_three_roles_work_together() -> None:
-    async with a_house() as house:
-        await three_roles.play(house)
+    async with running_environment() as environment:
+        await three_roles.run_three_roles(environment)

@@ -63,7 +63,7 @@ class Wire(FaultyTransport):
         self.last = float("inf")
         """So many writes are let through; then the manager is dead."""
         self.is_dead = False
-        self.mishaps = 0
+        self.fault_count = 0
         """How often something went wrong as it should."""
         self.under_way = 0
         """Requests that wait for their answer, watches apart."""
@@ -96,11 +96,11 @@ class Wire(FaultyTransport):
         """One more write, and what is to happen with it."""
         if self.writes >= self.last:
             self.is_dead = True
-            self.mishaps += 1
+            self.fault_count += 1
             return
         if self.writes in self.when_written:
             self.when_written.pop(self.writes)()
-            self.mishaps += 1
+            self.fault_count += 1
         self.writes += 1
 
     async def _until_thawed(self, timeout: float) -> None:
@@ -118,7 +118,7 @@ class Wire(FaultyTransport):
     async def _ask(self, number: int, request: Request, timeout: float) -> Response:
         if number in self.faults:
             self.next(self.faults.pop(number))
-            self.mishaps += 1
+            self.fault_count += 1
         self.under_way += 1
         try:
             response = await super().send(request, timeout)
@@ -134,7 +134,7 @@ class Wire(FaultyTransport):
         """End the open watches of a resource, or all, or let them be silent for ever."""
         for watch in [each for each in self.watches if not plural or each.plural == plural]:
             watch.spoil(how)
-            self.mishaps += 1
+            self.fault_count += 1
 
     @property
     def has_stalled(self) -> bool:
@@ -176,7 +176,7 @@ class Bent:
         async for chunk in self._inner.chunks():
             if bends.late.get(self.plural):
                 await self._wire.clock.sleep(bends.late[self.plural])
-                self._wire.mishaps += 1
+                self._wire.fault_count += 1
             await self._wire.unless_dead()
             await self._wire.thawed.wait()
             for _ in range(bends.copies):

@@ -1,11 +1,12 @@
-"""Who does what on a shared cluster: one installs, a batch administrator runs the queues, an engineer submits."""
+"""Users of a shared cluster: one installs, a batch administrator runs the queues, an engineer submits."""
 
 from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 
-from journeys.houses import QUEUE_NAME, House, Person, comes_true, condition, message
+from e2e.environment import QUEUE_NAME, Environment, UserClient, condition, message
+from kit.virtual_time import eventually
 from kohort.install.roles import user_roles
 from kohort.kube.errors import StatusError
 
@@ -17,7 +18,7 @@ Object = dict[str, Any]
 
 
 def binding(kind: str, role: str, user: str, namespace: str = "") -> Object:
-    """A user gets a ClusterRole, everywhere or in a namespace."""
+    """Binds a ClusterRole to a user, cluster-wide or in a namespace."""
     metadata = {"name": f"{user}-{role}", **({"namespace": namespace} if namespace else {})}
     subject = {"kind": "User", "apiGroup": RBAC, "name": user}
     reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": role}
@@ -25,7 +26,7 @@ def binding(kind: str, role: str, user: str, namespace: str = "") -> Object:
 
 
 def cluster_queue(*resources: str) -> Object:
-    """A queue of four of everything that it covers."""
+    """A queue with a quota of four for each resource."""
     quotas = [{"name": name, "nominalQuota": "4" if name == "cpu" else "4Gi"} for name in resources]
     group = {"coveredResources": list(resources), "flavors": [{"name": "nodes", "resources": quotas}]}
     spec = {"namespaceSelector": {}, "resourceGroups": [group]}
@@ -48,18 +49,22 @@ def job(name: str, namespace: str = LAB, queue: str = "", **requests: str) -> Ob
     }
 
 
-async def play(house: House) -> None:
-    """All three, one after the other."""
-    admin, bea, mia = house.at(), house.at(house.as_user("bea")), house.at(house.as_user("mia"))
+async def run_three_roles(environment: Environment) -> None:
+    """The three users, one after the other."""
+    admin, bea, mia = (
+        environment.user(),
+        environment.user(environment.as_user("bea")),
+        environment.user(environment.as_user("mia")),
+    )
     await _the_administrator_installs(admin)
     await _the_batch_administrator_opens_queues(bea)
     await _the_engineer_submits(mia)
-    await _what_no_queue_knows_bypasses_it(admin)
-    await _what_is_not_covered_waits_and_says_so(mia, bea)
-    await _a_queue_is_held_and_let_go(mia, bea)
+    await _a_job_without_a_queue_bypasses_quota(admin)
+    await _a_job_with_an_uncovered_resource_stays_pending(mia, bea)
+    await _a_queue_is_held_and_resumed(mia, bea)
 
 
-async def _the_administrator_installs(admin: Person) -> None:
+async def _the_administrator_installs(admin: UserClient) -> None:
     await admin.create(
         *user_roles(),
         *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in (LAB, ELSEWHERE)),
@@ -69,7 +74,7 @@ async def _the_administrator_installs(admin: Person) -> None:
     )
 
 
-async def _the_batch_administrator_opens_queues(bea: Person) -> None:
+async def _the_batch_administrator_opens_queues(bea: UserClient) -> None:
     default = {
         "apiVersion": KUEUE,
         "kind": "LocalQueue",
@@ -79,65 +84,68 @@ async def _the_batch_administrator_opens_queues(bea: Person) -> None:
     await _once_allowed(bea.create, cluster_queue("cpu"))
     await bea.create(default)
     await _is_refused(bea.get("v1", "Secret", "any", LAB))
-    found = await comes_true(
+    found = await eventually(
         lambda: bea.get(KUEUE, "LocalQueue", "default", LAB),
         lambda queue: condition(queue, "Active") == ("True", "Ready"),
-        "the LocalQueue is open",
+        "the LocalQueue is active",
     )
+    assert found is not None
     assert found["status"]["pendingWorkloads"] == 0
 
 
-async def _the_engineer_submits(mia: Person) -> None:
-    """Without a label, as a namespace with a default queue allows."""
+async def _the_engineer_submits(mia: UserClient) -> None:
+    """Without a label: the namespace has a default queue."""
     await _once_allowed(mia.create, job("first", cpu="1"))
     assert (await mia.job("first", LAB))["metadata"]["labels"][QUEUE_NAME] == "default"
-    await comes_true(
+    await eventually(
         lambda: mia.workload_of("first", LAB),
         lambda found: condition(found, "Finished") == ("True", "Succeeded"),
-        "the job ran to its end",
+        "the job finishes",
     )
     await _is_refused(mia.create(cluster_queue("cpu", "memory")))
     await _is_refused(mia.create(job("abroad", ELSEWHERE, cpu="1")))
     await _is_refused(mia.patch(KUEUE, "LocalQueue", "default", LAB, {"spec": {"stopPolicy": "Hold"}}))
 
 
-async def _what_no_queue_knows_bypasses_it(admin: Person) -> None:
-    """No label, and no default queue in its namespace: nobody holds the job."""
+async def _a_job_without_a_queue_bypasses_quota(admin: UserClient) -> None:
+    """No label, and no default queue in its namespace: the job is not suspended."""
     await admin.create(job("free", ELSEWHERE, cpu="1"))
     made = await admin.job("free", ELSEWHERE)
     assert not made["spec"].get("suspend")
     assert await admin.workload_of("free", ELSEWHERE) is None
 
 
-async def _what_is_not_covered_waits_and_says_so(mia: Person, bea: Person) -> None:
+async def _a_job_with_an_uncovered_resource_stays_pending(mia: UserClient, bea: UserClient) -> None:
     await mia.create(job("hungry", cpu="1", memory="1Gi"))
-    waiting = await comes_true(
-        lambda: mia.workload_of("hungry", LAB), lambda found: message(found, "QuotaReserved"), "it is told why it waits"
+    waiting = await eventually(
+        lambda: mia.workload_of("hungry", LAB),
+        lambda found: message(found, "QuotaReserved"),
+        "the condition has a message",
     )
     assert condition(waiting, "QuotaReserved")[0] == "False"
     assert "resource memory unavailable in ClusterQueue" in message(waiting, "QuotaReserved")
     assert (await mia.job("hungry", LAB))["spec"]["suspend"] is True
     await bea.patch(KUEUE, "ClusterQueue", "lab", "", {"spec": cluster_queue("cpu", "memory")["spec"]})
-    await comes_true(
+    await eventually(
         lambda: mia.workload_of("hungry", LAB),
         lambda found: condition(found, "Finished") == ("True", "Succeeded"),
         "covered, it runs",
     )
 
 
-async def _a_queue_is_held_and_let_go(mia: Person, bea: Person) -> None:
+async def _a_queue_is_held_and_resumed(mia: UserClient, bea: UserClient) -> None:
     await bea.patch(KUEUE, "LocalQueue", "default", LAB, {"spec": {"stopPolicy": "Hold"}})
     await mia.create(job("patient", cpu="1"))
-    await comes_true(
+    await eventually(
         lambda: mia.workload_of("patient", LAB),
         lambda found: condition(found, "QuotaReserved") == ("False", "Suspended"),
-        "a held queue holds it",
+        "it stays pending in a held queue",
     )
     await bea.patch(KUEUE, "LocalQueue", "default", LAB, {"spec": {"stopPolicy": "None"}})
-    await comes_true(
+    await eventually(
         lambda: mia.workload_of("patient", LAB),
         lambda found: condition(found, "Finished") == ("True", "Succeeded"),
-        "let go, it runs",
+        "it runs in a resumed queue",
     )
 
 
@@ -148,7 +156,7 @@ async def _is_refused(attempt: Awaitable[object]) -> None:
 
 
 async def _once_allowed(create: Any, *objects: Object) -> None:
-    """A real API server takes a moment to know of new roles."""
+    """A real API server takes a moment to apply new roles."""
 
     async def attempt() -> bool:
         try:
@@ -159,4 +167,4 @@ async def _once_allowed(create: Any, *objects: Object) -> None:
             return False
         return True
 
-    await comes_true(attempt, bool, "the role is in force")
+    await eventually(attempt, bool, "the role is in force")

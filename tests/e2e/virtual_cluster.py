@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 
 from controllers.houses import House, kueue_cluster
+from e2e.faulty_connection import Wire
 from embedded.collector.worlds import Meddler
-from embedded.controllers.workshops import time_passing
 from embedded.server.clusters import ADMIN, Cluster, Object, Watching
-from journeys.wires import Wire
+from kit.virtual_time import running_virtual_time
 from kohort.api.config.common import LeaderElection
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.times import format_time
@@ -36,15 +36,15 @@ from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import MetricsRegistry
 
 STEP = 0.25
-PATIENCE = 900.0
+TIMEOUT = 900.0
 """Seconds in which everything must come about, whatever failed on the way: a silent watch is noticed after 150."""
-QUIET = 12.0
+SETTLED_SECONDS = 12.0
 """Seconds without a write, while nothing is under way, after which everybody is done: longer than any pause is."""
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
-LONG = 600.0
+REAL_TIMEOUT = 600.0
 """Seconds of real time in which a test is over."""
-ALONE = LeaderElection(leader_elect=False)
+NO_ELECTION = LeaderElection(leader_elect=False)
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Replica:
         return not world.informers.not_synced()
 
 
-class Chronicle:
+class WorkloadHistoryChecker:
     """Every Workload in every revision, and what was wrong with any of them."""
 
     def __init__(self, quotas: dict[str, int]) -> None:
@@ -84,39 +84,39 @@ class Chronicle:
 
     def see(self, kind: str, found: Object) -> None:
         name = found["metadata"]["name"]
-        before, after = _held(self.now.get(name, {})), _held(found)
+        before, after = _admission_of(self.now.get(name, {})), _admission_of(found)
         self.revisions += 1
         if after is not None and before is None:
-            self.admissions[owner(found)] += 1
+            self.admissions[owner_name(found)] += 1
         if before is not None and after is not None and before != after:
-            self.wrong.append(f"{owner(found)}: {before} became {after} without a release")
+            self.wrong.append(f"{owner_name(found)}: {before} became {after} without a release")
         if kind == "DELETED":
             self.now.pop(name, None)
         else:
             self.now[name] = found
         if after is not None and self.used() > sum(self._quotas.values()):
-            self.wrong.append(f"{self.used()} CPUs are held after {owner(found)}")
+            self.wrong.append(f"{self.used()} CPUs are held after {owner_name(found)}")
 
     def used(self) -> int:
         """CPUs that hold quota now."""
-        held = [_held(each) for each in self.now.values()]
+        held = [_admission_of(each) for each in self.now.values()]
         parts = [part for each in held if each is not None for part in each["podSetAssignments"]]
         return sum(int(part["resourceUsage"]["cpu"]) for part in parts)
 
 
-def _held(workload: Object) -> Any:
+def _admission_of(workload: Object) -> Any:
     """The admission of a Workload that holds quota."""
     status = workload.get("status", {})
-    return None if says(workload, "Finished") == "True" else status.get("admission")
+    return None if condition_status(workload, "Finished") == "True" else status.get("admission")
 
 
-def says(found: Object, condition: str) -> str:
+def condition_status(found: Object, condition: str) -> str:
     """The status of a condition; empty where there is none."""
     conditions = found.get("status", {}).get("conditions", ())
     return next((str(each["status"]) for each in conditions if each["type"] == condition), "")
 
 
-def owner(workload: Object) -> str:
+def owner_name(workload: Object) -> str:
     """The name of the job that a Workload stands for; its own where there is none."""
     metadata = workload["metadata"]
     return str((metadata.get("ownerReferences") or [metadata])[0]["name"])
@@ -125,7 +125,7 @@ def owner(workload: Object) -> str:
 class Site(House):
     """A server, managers on it, and a Job controller that does what is told."""
 
-    chronicle: Chronicle
+    chronicle: WorkloadHistoryChecker
     following: asyncio.Task[None]
     replicas: list[Replica]
     """Those that live."""
@@ -139,10 +139,10 @@ class Site(House):
     worked: tuple[int, int] = (0, 0)
     """What there was when Jobs were looked at last."""
 
-    def start(self, name: str, mishap: Callable[[Wire], None]) -> Replica:
+    def start(self, name: str, set_up_faults: Callable[[Wire], None]) -> Replica:
         """A replica, or its next life, and what goes wrong in it."""
         wire = Wire(self.cluster.core.transport(ADMIN), self.clock)
-        mishap(wire)
+        set_up_faults(wire)
         client = Client(wire, self.clock, random=Random(1))  # noqa: S311 (jitter, the same each time)
         leadership = Leadership(client, self.settings.configuration.leader_election, self.settings.namespace, name)
         manager = Manager(self.settings, leadership)
@@ -166,7 +166,7 @@ class Site(House):
         replica.wire.is_dead = True
         self.replicas.remove(replica)
         replica.task.cancel()
-        async with time_passing(self.clock):
+        async with running_virtual_time(self.clock):
             await asyncio.gather(replica.task, return_exceptions=True)
 
     # Time
@@ -188,7 +188,7 @@ class Site(House):
 
     async def comes(self, holds: Callable[[], bool], what: str) -> None:
         """Wait for something that the chronicle shows."""
-        for _ in range(round(PATIENCE / STEP)):
+        for _ in range(round(TIMEOUT / STEP)):
             if holds():
                 return
             await self.tick()
@@ -197,35 +197,35 @@ class Site(House):
     async def calm(self) -> None:
         """Let everybody do all they want to do."""
         quiet, before = 0.0, (-1, 0)
-        for _ in range(round(PATIENCE / STEP)):
+        for _ in range(round(TIMEOUT / STEP)):
             await self.tick()
             found = (self.revision, len(self.lives))
             is_quiet = found == before and all(each.is_at_rest for each in self.replicas)
             quiet, before = quiet + STEP if is_quiet else 0.0, found
-            if quiet >= QUIET:
+            if quiet >= SETTLED_SECONDS:
                 return
         raise AssertionError(f"the cluster does not come to rest: {self.picture()}")
 
     def picture(self) -> Object:
         """How things stand, in short."""
         return {
-            owner(each): {one["type"]: one["status"] for one in each.get("status", {}).get("conditions", ())}
+            owner_name(each): {one["type"]: one["status"] for one in each.get("status", {}).get("conditions", ())}
             for each in self.chronicle.now.values()
         }
 
     def workload(self, job: str) -> Object:
         """The Workload of a job; nothing where there is none."""
-        return next((each for each in self.chronicle.now.values() if owner(each) == job), {})
+        return next((each for each in self.chronicle.now.values() if owner_name(each) == job), {})
 
     # Jobs
 
     async def _work(self, job: Object) -> None:
         """What the Job controller and kubelets make of a Job now."""
         name, status = job["metadata"]["name"], job.get("status", {})
-        if says(job, "Complete"):
+        if condition_status(job, "Complete"):
             return
         is_suspended, is_active = job["spec"]["suspend"], bool(status.get("active"))
-        if not is_suspended and _held(self.workload(name)) is None:
+        if not is_suspended and _admission_of(self.workload(name)) is None:
             self.chronicle.wrong.append(f"{name} runs without quota")
         if is_suspended and is_active:
             await self._set(name, active=0, ready=0, startTime=None)
@@ -246,16 +246,16 @@ class Site(House):
         assert reply.status == 200, reply
 
 
-async def _chronicled(cluster: Cluster, chronicle: Chronicle) -> None:
+async def _watch_workloads(cluster: Cluster, chronicle: WorkloadHistoryChecker) -> None:
     """Follow the server's own history."""
     whole = Request("GET", WORKLOADS, (("watch", "1"), ("timeoutSeconds", "1000000")))
-    events = Watching(await cluster.core.transport(ADMIN).send(whole, LONG))
+    events = Watching(await cluster.core.transport(ADMIN).send(whole, REAL_TIMEOUT))
     while True:
         chronicle.see(*await events.next())
 
 
 @asynccontextmanager
-async def site(quotas: dict[str, int], election: LeaderElection = ALONE) -> AsyncIterator[Site]:
+async def site(quotas: dict[str, int], election: LeaderElection = NO_ELECTION) -> AsyncIterator[Site]:
     """A fresh server without a manager."""
     configuration = msgspec.structs.replace(Configuration(), leader_election=election)
     settings = ManagerSettings(configuration)
@@ -263,8 +263,8 @@ async def site(quotas: dict[str, int], election: LeaderElection = ALONE) -> Asyn
         built = Site.__new__(Site)
         built.cluster, built.clock, built.settings = cluster, cluster.clock, settings
         built.meddler = Meddler(cluster.core.transport(ADMIN))
-        built.chronicle, built.replicas, built.lives, built.ends = Chronicle(quotas), [], [], set()
-        built.following = asyncio.create_task(_chronicled(cluster, built.chronicle), name="chronicle")
+        built.chronicle, built.replicas, built.lives, built.ends = WorkloadHistoryChecker(quotas), [], [], set()
+        built.following = asyncio.create_task(_watch_workloads(cluster, built.chronicle), name="chronicle")
         try:
             yield built
         finally:

@@ -1,10 +1,11 @@
-"""A Job that did not run is never Complete: it fails, and names the remedy; nobody else decides otherwise."""
+"""A Job that did not run is never Complete: it fails, and its events name the remedy."""
 
 from pathlib import Path
 from typing import Any
 
+from e2e.environment import UserClient, condition
 from examples.stages import a_stage
-from journeys.houses import Person, comes_true, condition
+from kit.virtual_time import eventually
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.runtimes.settings import AtStop
@@ -48,25 +49,24 @@ def job_without_command(name: str, queue: str, restart: str) -> Object:
     }
 
 
-async def fails(person: Person, name: str) -> Object:
-    found: Object = await comes_true(
-        lambda: person.job(name, "default"), lambda job: condition(job, "Failed")[0] == "True", f"{name} fails"
+async def fails(user: UserClient, name: str) -> Object:
+    return await eventually(
+        lambda: user.job(name, "default"), lambda job: condition(job, "Failed")[0] == "True", f"{name} fails"
     )
-    return found
 
 
-async def remedies_in_events(person: Person) -> set[str]:
+async def remedies_in_events(user: UserClient) -> set[str]:
     """The Jobs whose pods have an Event that names the remedy."""
-    told = await person.all_of("events.k8s.io/v1", "Event", "default")
-    named = [each for each in told if each["reason"] == "Failed" and REMEDY in each["note"]]
+    events = await user.all_of("events.k8s.io/v1", "Event", "default")
+    named = [each for each in events if each["reason"] == "Failed" and REMEDY in each["note"]]
     return {each["regarding"]["name"].rpartition("-")[0] for each in named}
 
 
 async def test_a_job_without_a_command_fails_on_the_process_runtime(tmp_path: Path) -> None:
     offered = {"cpu": "2", "memory": "4Gi", "pods": "110"}
     choice = RuntimeChoice(RuntimeName.PROCESS, tmp_path, offered, at_stop=AtStop.END)
-    async with a_stage([DeclaredNode("machine", offered)], choice.make) as house:
-        admin = house.at()
+    async with a_stage([DeclaredNode("machine", offered)], choice.make) as environment:
+        admin = environment.user()
         await admin.create(*queues())
         await admin.create(
             job_without_command("queued", "lq", "Never"),
@@ -82,10 +82,10 @@ async def test_a_job_without_a_command_fails_on_the_process_runtime(tmp_path: Pa
         ended = pod["status"]["containerStatuses"][0]["state"]["terminated"]
         assert (ended["reason"], ended["exitCode"]) == ("StartError", 128)
         assert ended["message"].endswith(REMEDY)
-        await comes_true(
+        await eventually(
             lambda: remedies_in_events(admin), lambda found: found == {"queued", "plain", "again"}, "an Event each"
         )
-        workload = await comes_true(
+        workload = await eventually(
             lambda: admin.workload_of("queued", "default"),
             lambda found: condition(found, "Finished")[0] == "True",
             "its Workload is finished",

@@ -1,6 +1,5 @@
-"""A control plane with nodes and the manager on it, and what a journey does and sees there; real time, but short."""
+"""A control plane with nodes and the manager, and clients of its users; real time, but short."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from kohort.kube.options import DeletionOptions, ListScope
 from kohort.kube.patches import MergePatch
 from kohort.kube.rest_mapper import RestMapper
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 GPU = "nvidia.com/gpu"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 
@@ -29,21 +28,21 @@ def gpu_nodes() -> tuple[DeclaredNode, ...]:
 
 
 @dataclass(frozen=True)
-class House:
-    """Where a journey takes place."""
+class Environment:
+    """A cluster that scenarios run on."""
 
     admin: Client
     as_user: Callable[[str], Client]
-    """A client of a user who may do what RBAC grants the name."""
+    """A client with the permissions that RBAC grants to the user of that name."""
 
-    def at(self, client: Client | None = None) -> "Person":
-        """Somebody at work; the administrator unless said otherwise."""
-        return Person(client or self.admin)
+    def user(self, client: Client | None = None) -> "UserClient":
+        """A user of the cluster; by default the administrator."""
+        return UserClient(client or self.admin)
 
 
 @dataclass(frozen=True)
-class Person:
-    """Somebody who creates, looks and waits."""
+class UserClient:
+    """Requests of one user."""
 
     client: Client
 
@@ -53,7 +52,7 @@ class Person:
             await self.client.of(await self._resource(each["apiVersion"], each["kind"])).create(each)
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
-        """An object; None where there is none."""
+        """An object; None if it does not exist."""
         try:
             return await self.client.of(await self._resource(api_version, kind)).get((namespace, name))
         except StatusError as error:
@@ -73,7 +72,7 @@ class Person:
         )
 
     async def delete(self, api_version: str, kind: str, name: str, namespace: str = "") -> None:
-        """Delete an object with all that it owns."""
+        """Delete an object and its dependents."""
         await self.client.of(await self._resource(api_version, kind)).delete(
             (namespace, name), DeletionOptions("Background")
         )
@@ -85,7 +84,7 @@ class Person:
         return found
 
     async def workload_of(self, job: str, namespace: str) -> Object | None:
-        """The Workload that stands for a Job."""
+        """The Workload of a Job."""
         made = await self.all_of("kueue.x-k8s.io/v1beta2", "Workload", namespace)
         return next((each for each in made if _owner(each) == job), None)
 
@@ -94,10 +93,10 @@ class Person:
         found = await self.all_of("v1", "Pod", namespace, f"batch.kubernetes.io/job-name={job}")
         return [each for each in found if "deletionTimestamp" not in each["metadata"]]
 
-    async def reasons_told_of(self, kind: str, name: str, namespace: str) -> list[str]:
+    async def event_reasons(self, kind: str, name: str, namespace: str) -> list[str]:
         """Reasons of the events about an object."""
-        told = await self.all_of("events.k8s.io/v1", "Event", namespace)
-        about = [each for each in told if (each["regarding"]["kind"], each["regarding"]["name"]) == (kind, name)]
+        events = await self.all_of("events.k8s.io/v1", "Event", namespace)
+        about = [each for each in events if (each["regarding"]["kind"], each["regarding"]["name"]) == (kind, name)]
         return [each["reason"] for each in about]
 
     async def _resource(self, api_version: str, kind: str) -> Resource:
@@ -110,28 +109,15 @@ def _owner(workload: Object) -> str:
 
 
 def condition(found: Object | None, type_: str) -> tuple[str, str]:
-    """Status and reason of a condition; empty where there is none."""
+    """Status and reason of a condition; empty if it is absent."""
     conditions = (found or {}).get("status", {}).get("conditions") or ()
     return next(((each["status"], each["reason"]) for each in conditions if each["type"] == type_), ("", ""))
 
 
 def message(found: Object | None, type_: str) -> str:
-    """What a condition says in words."""
+    """The message of a condition; empty if it is absent."""
     conditions = (found or {}).get("status", {}).get("conditions") or ()
     return next((str(each["message"]) for each in conditions if each["type"] == type_), "")
-
-
-async def comes_true(check: Callable[[], Awaitable[Any]], wanted: Callable[[Any], object], what: str) -> Any:
-    """What is found once it is as wanted; fails with what was found last."""
-    found = await check()
-    try:
-        async with asyncio.timeout(PATIENCE):
-            while not wanted(found):
-                await asyncio.sleep(0.1)
-                found = await check()
-    except TimeoutError:
-        raise AssertionError(f"{what}: still {found}") from None
-    return found
 
 
 def running(pods: Iterable[Object]) -> int:

@@ -1,22 +1,26 @@
-"""A journey with everything in it: two Jobs of one team, one of which borrows, and one of another that takes it back.
+"""Two Jobs of one team, the second of which borrows quota, and one of another team that reclaims it.
 
-Queued, admitted, started, preempted, stopped, released, admitted again, finished, and everything deleted in the end.
+They are queued, admitted, started, preempted, stopped, released, admitted again, finished, and deleted at the end.
 """
 
 import re
 from typing import Any
 
 from controllers.houses import cluster_queue, flavor, local_queue
+from e2e.virtual_cluster import JOBS, WORKLOADS, Site, condition_status, owner_name
 from embedded.server.clusters import Object
 from jobs.job_houses import batch_job
-from journeys.virtual import JOBS, WORKLOADS, Site, owner, says
 
 QUOTAS = {"a": 2, "b": 2}
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
-SHOWN = (JOBS, WORKLOADS, *(f"{KUEUE}/{each}" for each in ("clusterqueues", "localqueues", "resourceflavors")))
+COLLECTIONS = (
+    JOBS,
+    WORKLOADS,
+    *(f"{KUEUE}/{each}" for each in ("clusterqueues", "localqueues", "resourceflavors")),
+)
 ADMISSIONS = {"first": 1, "second": 2, "reclaimer": 1}
-"""How often each Job gets quota."""
-PASSING = frozenset(
+"""Number of times that each Job is admitted."""
+VARYING_FIELDS = frozenset(
     {
         "accumulatedPastExecutionTimeSeconds",
         "creationTimestamp",
@@ -27,13 +31,13 @@ PASSING = frozenset(
         "uid",
     }
 )
-"""Members that every run has others of."""
+"""Fields that differ from run to run."""
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-MINE: Object = {"cohortName": "all", "preemption": {"reclaimWithinCohort": "Any"}}
+COHORT_SPEC: Object = {"cohortName": "all", "preemption": {"reclaimWithinCohort": "Any"}}
 
 
-class Journey:
-    """One run of it; what there is at each rest on the way."""
+class ReclaimScenario:
+    """One run, with the state of all objects after each step."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -49,7 +53,7 @@ class Journey:
     async def queue(self) -> None:
         await self._site.create(flavor(nodeLabels={"tier": "x"}))
         for name, cpu in QUOTAS.items():
-            await self._site.create(cluster_queue(name, str(cpu), **MINE), local_queue(name, name))
+            await self._site.create(cluster_queue(name, str(cpu), **COHORT_SPEC), local_queue(name, name))
         await self._site.create(batch_job("first", "a", "2"))
         await self._runs("first")
 
@@ -73,7 +77,7 @@ class Journey:
             await self._comes(job, Finished="True")
 
     async def leave(self) -> None:
-        """One team goes, with all that was its own; the other stays."""
+        """One team is removed with all its objects; the other stays."""
         await self._site.cluster.ask("DELETE", f"{JOBS}/reclaimer")
         await self._site.cluster.ask("DELETE", f"{KUEUE}/namespaces/default/localqueues/b")
         await self._site.cluster.ask("DELETE", f"{KUEUE}/clusterqueues/b")
@@ -84,23 +88,23 @@ class Journey:
     async def _comes(self, job: str, **wanted: str) -> None:
         def holds() -> bool:
             workload = self._site.workload(job)
-            return all(says(workload, condition) == status for condition, status in wanted.items())
+            return all(condition_status(workload, condition) == status for condition, status in wanted.items())
 
         await self._site.comes(holds, f"{job}: {wanted}")
 
     # What is compared
 
     async def everything(self) -> Object:
-        """All objects, but for what differs between any two runs."""
-        found = [(place, each) for place in SHOWN for each in (await self._site.cluster.get(place))["items"]]
-        names = {each["metadata"]["uid"]: owner(each) for _, each in found}
-        names |= {each["metadata"]["name"]: owner(each) for place, each in found if place == WORKLOADS}
-        return {f"{place.rpartition('/')[2]} {owner(each)}": _plain(each, names) for place, each in found}
+        """All objects without what differs between any two runs."""
+        found = [(place, each) for place in COLLECTIONS for each in (await self._site.cluster.get(place))["items"]]
+        names = {each["metadata"]["uid"]: owner_name(each) for _, each in found}
+        names |= {each["metadata"]["name"]: owner_name(each) for place, each in found if place == WORKLOADS}
+        return {f"{place.rpartition('/')[2]} {owner_name(each)}": _plain(each, names) for place, each in found}
 
 
 def _plain(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(each, names) for key, each in sorted(value.items()) if key not in PASSING}
+        return {key: _plain(each, names) for key, each in sorted(value.items()) if key not in VARYING_FIELDS}
     if isinstance(value, list):
         return [_plain(each, names) for each in value]
     if not isinstance(value, str):

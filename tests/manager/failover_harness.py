@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from controllers.houses import cluster_queue, flavor, local_queue, workload
-from journeys.mishaps import Mishap
-from journeys.virtual import STEP, Replica, Site, says, site
-from journeys.wires import Wire
+from e2e.faults import FaultSetup
+from e2e.faulty_connection import Wire
+from e2e.virtual_cluster import STEP, Replica, Site, condition_status, site
 from kohort.api.config.common import LeaderElection
 from kohort.controllers.leader_transport import LeaderOnlyTransport
 from kohort.embedded.storage.stored_objects import StorageKey
@@ -17,16 +17,16 @@ from kohort.manager.fencing import FencedTransport
 QUOTAS = {"a": 12, "b": 8}
 BACKLOG = 100
 LEASE = StorageKey("leases.coordination.k8s.io", "kueue-system", LeaderElection().resource_name)
-RUN = 2.0
+RUN_SECONDS = 2.0
 """Seconds that an admitted Workload takes."""
-HELD = 20.0
+PAUSE = 20.0
 """Seconds that somebody is held up: longer than a lease lasts, shorter than a request may take."""
 
-CALM = 15.0
+SETTLED_SECONDS = 15.0
 """Seconds in which everybody has come to rest, the lease apart."""
 
 
-class Rivals:
+class FailoverHarness:
     """Two managers, their backlog, and who led when."""
 
     def __init__(self, here: Site) -> None:
@@ -42,10 +42,10 @@ class Rivals:
         entry = self.here.cluster.core.store.get(LEASE)
         return str(entry.object["spec"]["holderIdentity"]) if entry is not None else ""
 
-    def start(self, name: str, mishap: Mishap) -> Replica:
+    def start(self, name: str, set_up_faults: FaultSetup) -> Replica:
         def prepare(wire: Wire) -> None:
             wire.on_write = lambda request: self._look_at(name, request)
-            mishap(wire)
+            set_up_faults(wire)
 
         return self.here.start(name, prepare)
 
@@ -54,7 +54,7 @@ class Rivals:
         if "/leases" not in request.path and self.holder() != name:
             self.here.chronicle.wrong.append(f"{name} writes {request.path} while {self.holder()} leads")
 
-    def holding_at(self, writes: int) -> Mishap:
+    def holding_at(self, writes: int) -> FaultSetup:
         """Whoever leads is held up at its n-th write, for a while."""
 
         def prepare(wire: Wire) -> None:
@@ -64,14 +64,14 @@ class Rivals:
 
     def _hold(self, wire: Wire) -> None:
         wire.thawed.clear()
-        self._held.append((self.here.clock.now() + HELD, wire))
+        self._held.append((self.here.clock.now() + PAUSE, wire))
 
     async def work(self) -> None:
         """Until all is done, everybody goes on again, and has come to rest."""
         while not (self._is_done() and self._is_whole()):
             assert self.here.clock.now() < 2000, self.here.picture()
             await self._tick()
-        for _ in range(round(CALM / STEP)):
+        for _ in range(round(SETTLED_SECONDS / STEP)):
             await self._tick()
 
     async def _tick(self) -> None:
@@ -88,13 +88,13 @@ class Rivals:
     async def _end_some(self) -> None:
         now = self.here.clock.now()
         for name, found in list(self.here.chronicle.now.items()):
-            runs = says(found, "Admitted") == "True" and not says(found, "Finished")
-            if runs and now - self._since.setdefault(name, now) >= RUN:
+            runs = condition_status(found, "Admitted") == "True" and not condition_status(found, "Finished")
+            if runs and now - self._since.setdefault(name, now) >= RUN_SECONDS:
                 await self.here.finish(name)
 
     def _is_done(self) -> bool:
         found = self.here.chronicle.now.values()
-        return len(found) == BACKLOG and all(says(each, "Finished") for each in found)
+        return len(found) == BACKLOG and all(condition_status(each, "Finished") for each in found)
 
     def _is_whole(self) -> bool:
         """Whether nobody is held up, and all follow the server."""
@@ -102,16 +102,16 @@ class Rivals:
 
 
 @asynccontextmanager
-async def rivals() -> AsyncIterator[Rivals]:
+async def running_failover_harness() -> AsyncIterator[FailoverHarness]:
     async with site(QUOTAS, LeaderElection()) as here:
         await here.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}}, flavor())
         for name, cpu in QUOTAS.items():
             await here.create(cluster_queue(name, str(cpu), cohortName="all"), local_queue(name, name))
         await here.create(*(workload(f"w{number}", "ab"[number % 2], str(1 + number % 3)) for number in range(BACKLOG)))
-        yield Rivals(here)
+        yield FailoverHarness(here)
 
 
-async def all_goes_well(load: Rivals) -> None:
+async def assert_no_workload_lost(load: FailoverHarness) -> None:
     """Everybody was admitted once, and nothing is left in the books of either manager."""
     await load.work()
     assert load.here.chronicle.wrong == []
@@ -122,7 +122,7 @@ async def all_goes_well(load: Rivals) -> None:
         assert not list(wrong_cells(engine))
 
 
-class HeldUpFirst(LeaderOnlyTransport):
+class PausedBeforeLeaderCheck(LeaderOnlyTransport):
     """A process that stands still stands still before it asks whether it leads."""
 
     async def send(self, request: Request, timeout: float) -> Response:

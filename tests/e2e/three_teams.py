@@ -1,9 +1,10 @@
-"""Three teams, 48 GPUs, gangs of 16, borrowing, and a lender who wants its own back: whole gangs or nothing."""
+"""Three teams, 48 GPUs, gangs of 16, borrowing, and reclaiming by the lender: whole gangs or nothing."""
 
 import asyncio
 from typing import Any
 
-from journeys.houses import GPU, QUEUE_NAME, House, Person, comes_true, condition, message, running
+from e2e.environment import GPU, QUEUE_NAME, Environment, UserClient, condition, message, running
+from kit.virtual_time import eventually
 
 COHORT, FLAVOR = "shared-gpu", "gpu-a100"
 TEAMS = ("research", "vision", "speech")
@@ -14,7 +15,7 @@ Object = dict[str, Any]
 
 
 def manifests() -> list[Object]:
-    """As the guide has them: v1beta1, one flavor, a queue of 16 GPUs for each team that may borrow 8 more."""
+    """As in the guide: v1beta1, one flavor, a queue of 16 GPUs for each team that may borrow 8 more."""
     flavor = {
         "apiVersion": V1BETA1,
         "kind": "ResourceFlavor",
@@ -64,17 +65,17 @@ def training(name: str, team: str, gpus: int) -> Object:
     }
 
 
-async def play(house: House) -> None:
-    """All of it, from the manifests to the last start."""
-    admin = house.at()
+async def run_three_teams(environment: Environment) -> None:
+    """The whole scenario, from the manifests to the last start."""
+    admin = environment.user()
     await admin.create(*manifests())
     await _a_gang_starts_whole(admin)
-    await _who_borrows_more_than_its_limit_waits(admin)
-    await _the_lender_gets_its_own_back(admin)
-    await _whoever_gave_way_returns(admin)
+    await _a_job_beyond_the_borrowing_limit_stays_pending(admin)
+    await _the_lender_reclaims_its_quota(admin)
+    await _the_preempted_job_returns(admin)
 
 
-async def _a_gang_starts_whole(admin: Person) -> None:
+async def _a_gang_starts_whole(admin: UserClient) -> None:
     await admin.create(training("llm", "research", 16))
     await _starts(admin, "llm", "research", 16)
     job = await admin.job("llm", "team-research")
@@ -86,8 +87,8 @@ async def _a_gang_starts_whole(admin: Person) -> None:
     await _uses(admin, "research", "16", borrowed="0")
 
 
-async def _who_borrows_more_than_its_limit_waits(admin: Person) -> None:
-    # Times have whole seconds: of two who got quota in the same one, either may have to go.
+async def _a_job_beyond_the_borrowing_limit_stays_pending(admin: UserClient) -> None:
+    # Times have whole seconds: of two workloads admitted in the same second, either may be preempted.
     await asyncio.sleep(1)
     await admin.create(training("tuning", "research", 8))
     await _starts(admin, "tuning", "research", 8)
@@ -96,12 +97,12 @@ async def _who_borrows_more_than_its_limit_waits(admin: Person) -> None:
     await _waits(
         admin, "one-more", "research", f"insufficient unused quota for {GPU} in flavor {FLAVOR}, 1 more needed"
     )
-    assert await admin.pods_of("one-more", "team-research") == [], "nothing of a gang that waits"
+    assert await admin.pods_of("one-more", "team-research") == [], "no pod of a pending gang exists"
     await admin.delete("batch/v1", "Job", "one-more", "team-research")
 
 
-async def _the_lender_gets_its_own_back(admin: Person) -> None:
-    """24 and 16 of 48 GPUs are in use; the third team owns 16 and finds 8, so the borrower must go."""
+async def _the_lender_reclaims_its_quota(admin: UserClient) -> None:
+    """24 and 16 of 48 GPUs are in use; the third team owns 16 and 8 are free, so the borrower is preempted."""
     await admin.create(training("detector", "vision", 16))
     await _starts(admin, "detector", "vision", 16)
     await admin.create(training("voices", "speech", 16))
@@ -113,51 +114,53 @@ async def _the_lender_gets_its_own_back(admin: Person) -> None:
     assert condition(evicted, "Requeued") == ("True", "Preempted")
     job = await admin.job("tuning", "team-research")
     assert job["spec"]["suspend"] is True
-    assert "nodeSelector" not in job["spec"]["template"]["spec"], "as its user wrote it"
-    await comes_true(lambda: admin.pods_of("tuning", "team-research"), lambda pods: not pods, "its pods are gone")
+    assert "nodeSelector" not in job["spec"]["template"]["spec"], "the template is restored"
+    await eventually(lambda: admin.pods_of("tuning", "team-research"), lambda pods: not pods, "its pods are gone")
     for team in TEAMS:
         await _uses(admin, team, "16", borrowed="0")
-    assert running(await admin.pods_of("llm", "team-research")) == 16, "who is within its quota stays"
-    told = await admin.reasons_told_of("Job", "tuning", "team-research")
-    assert {"CreatedWorkload", "Started", "Stopped"} <= set(told)
+    assert running(await admin.pods_of("llm", "team-research")) == 16, "a job within its nominal quota stays"
+    reasons = await admin.event_reasons("Job", "tuning", "team-research")
+    assert {"CreatedWorkload", "Started", "Stopped"} <= set(reasons)
     assert evicted is not None
-    told = await admin.reasons_told_of("Workload", evicted["metadata"]["name"], "team-research")
-    assert {"QuotaReserved", "Admitted", "EvictedDueToPreempted", "Preempted"} <= set(told)
+    reasons = await admin.event_reasons("Workload", evicted["metadata"]["name"], "team-research")
+    assert {"QuotaReserved", "Admitted", "EvictedDueToPreempted", "Preempted"} <= set(reasons)
 
 
-async def _whoever_gave_way_returns(admin: Person) -> None:
+async def _the_preempted_job_returns(admin: UserClient) -> None:
     await admin.delete("batch/v1", "Job", "detector", "team-vision")
     await _starts(admin, "tuning", "research", 8)
     await _uses(admin, "research", "24", borrowed="8")
     await _uses(admin, "vision", "0", borrowed="0")
 
 
-async def _starts(admin: Person, job: str, team: str, pods: int) -> None:
+async def _starts(admin: UserClient, job: str, team: str, pods: int) -> None:
     """The whole gang runs, and the Workload is admitted."""
     namespace = f"team-{team}"
-    await comes_true(lambda: admin.pods_of(job, namespace), lambda found: running(found) == pods, f"{job} runs whole")
+    await eventually(
+        lambda: admin.pods_of(job, namespace), lambda found: running(found) == pods, f"{job} runs completely"
+    )
     workload = await admin.workload_of(job, namespace)
     assert condition(workload, "QuotaReserved") == ("True", "QuotaReserved")
     assert condition(workload, "Admitted") == ("True", "Admitted")
     assert (await admin.job(job, namespace))["spec"]["suspend"] is False
 
 
-async def _waits(admin: Person, job: str, team: str, why: str) -> None:
-    workload = await comes_true(
+async def _waits(admin: UserClient, job: str, team: str, why: str) -> None:
+    workload = await eventually(
         lambda: admin.workload_of(job, f"team-{team}"),
         lambda found: message(found, "QuotaReserved"),
-        f"{job} is told why",
+        f"{job} has a message",
     )
     assert condition(workload, "QuotaReserved")[0] == "False"
     assert why in message(workload, "QuotaReserved"), message(workload, "QuotaReserved")
 
 
-async def _uses(admin: Person, team: str, total: str, *, borrowed: str) -> None:
-    """So says the status of the team's ClusterQueue, if a moment later."""
+async def _uses(admin: UserClient, team: str, total: str, *, borrowed: str) -> None:
+    """The status of the team's ClusterQueue shows this usage."""
 
     async def used() -> tuple[str, str]:
         found = await admin.get(V1BETA2, "ClusterQueue", f"team-{team}")
         usage = ((found or {}).get("status", {}).get("flavorsUsage") or [{"resources": [{}]}])[0]["resources"][0]
         return str(usage.get("total", "")), str(usage.get("borrowed", ""))
 
-    await comes_true(used, lambda found: found == (total, borrowed), f"{team} uses {total}, {borrowed} of it borrowed")
+    await eventually(used, lambda found: found == (total, borrowed), f"{team} uses {total}, {borrowed} of it borrowed")

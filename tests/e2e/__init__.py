@@ -1,0 +1,1 @@
+"""End-to-end scenarios, each of which runs on any control plane with the manager."""

@@ -1,0 +1,1 @@
+"""Builders of objects: one function per kind, the usual values as defaults."""
