@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from benchmarks.measure import Figure
 from benchmarks.processes import cpu_seconds, resident_mb
 from benchmarks.servers import Server
-from cluster.processes import Child
+from kit.processes import ChildProcess
 from kohort.api.core.batch import Job
 from kohort.kube.client import Client
 
@@ -58,7 +58,7 @@ def lived(nodes: int, size: int) -> Lives:
         code = "from kohort.cli.main import main; main()"
         options = ["--no-manager", "--ephemeral", f"--nodes={nodes}", "--run-seconds=1"]
         options.append(f"--kubeconfig={folder / 'kubeconfig'}")
-        child = Child.start("kohort", [sys.executable, "-c", code, "up", *options], folder / "log")
+        child = ChildProcess.start("kohort", [sys.executable, "-c", code, "up", *options], folder / "log")
         try:
             server = Server(folder / "kubeconfig", (child,), time.monotonic())
             return asyncio.run(_complete(server, nodes, size))

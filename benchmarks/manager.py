@@ -28,8 +28,8 @@ from benchmarks.servers import BuildError, Server, kubernetes
 from benchmarks.yardsticks import BASELINE, Yardstick
 from cluster.access import write_secret
 from cluster.certificates import Authority, Pair
-from cluster.ports import HOST
-from cluster.processes import Child
+from kit.ports import LOOPBACK
+from kit.processes import ChildProcess
 from kohort.api.codec import Json, encode
 from kohort.api.conditions import is_true
 from kohort.api.crds import WebhookService, definitions
@@ -60,7 +60,7 @@ class Product:
     """A manager, and what is on the server before it starts."""
 
     objects: list[Json]
-    start: Callable[[Server], Child]
+    start: Callable[[Server], ChildProcess]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +137,18 @@ async def _speaking(server: Server) -> AsyncIterator[Client]:
 
 
 @contextmanager
-def _started(product: Product, server: Server) -> Iterator[Child]:
+def _started(product: Product, server: Server) -> Iterator[ChildProcess]:
     child = product.start(server)
     try:
         yield child
     except BaseException:
-        print(child.end_of_log())
+        print(child.tail_of_log())
         raise
     finally:
         child.stop()
 
 
-async def _account(client: Client, server: Server, manager: Child, yardstick: Yardstick) -> Account:
+async def _account(client: Client, server: Server, manager: ChildProcess, yardstick: Yardstick) -> Account:
     api_server = next(each for each in server.children if each.name == "kube-apiserver")
     before = cpu_seconds(manager), cpu_seconds(api_server), await _requests(client)
     crowd = Crowd(client, yardstick)
@@ -293,13 +293,13 @@ def kueue(folder: Path) -> Product:
     for both, leaves them as they are, and tells everybody to trust them.
     """
     authority, port = Authority.named("kueue-ca", rsa.generate_private_key(65537, 2048)), _free_port()
-    pair = authority.server("kueue-webhook-service.kueue-system.svc", HOST)
+    pair = authority.server("kueue-webhook-service.kueue-system.svc", LOOPBACK)
     (folder / "tls.crt").write_bytes(pair.certificate)
     (folder / "tls.key").write_bytes(pair.key)
     settings = {
         **_settings(),
         "webhook": {"port": port, "certDir": str(folder)},
-        "health": {"healthProbeBindAddress": f"{HOST}:{_free_port()}"},
+        "health": {"healthProbeBindAddress": f"{LOOPBACK}:{_free_port()}"},
         "controller": {
             "groupKindConcurrency": {
                 "Job.batch": 5,
@@ -317,10 +317,10 @@ def kueue(folder: Path) -> Product:
         "--feature-gates=VisibilityOnDemand=false",
     ]
 
-    def start(server: Server) -> Child:
-        return Child.start("kueue", command, folder / "log", {"KUBECONFIG": str(server.kubeconfig)})
+    def start(server: Server) -> ChildProcess:
+        return ChildProcess.start("kueue", command, folder / "log", {"KUBECONFIG": str(server.kubeconfig)})
 
-    place = _Place(f"https://{HOST}:{port}", authority.pair.encoded_certificate)
+    place = _Place(f"https://{LOOPBACK}:{port}", authority.pair.encoded_certificate)
     crds = [place.converting(each) for each in manager_definitions()]
     webhooks = [place.asking(each) for each in manager_webhooks()]
     return Product([_secret(authority.pair, pair), *crds, *webhooks], start)
@@ -378,11 +378,11 @@ def _kohort(folder: Path, crds: list[Json]) -> Product:
     (folder / "config.yaml").write_text(json.dumps(_settings()))
     command: list[str | Path] = [Path(sys.executable).with_name("kohort"), "manager"]
     command += [f"--config={folder / 'config.yaml'}", "--feature-gates=VisibilityOnDemand=false"]
-    command += [f"--webhook-port={port}", f"--webhook-url=https://{HOST}:{port}"]
-    command += [f"--health-probe-bind-address={HOST}:{_free_port()}"]
+    command += [f"--webhook-port={port}", f"--webhook-url=https://{LOOPBACK}:{port}"]
+    command += [f"--health-probe-bind-address={LOOPBACK}:{_free_port()}"]
 
-    def start(server: Server) -> Child:
-        return Child.start("kohort", [*command, f"--kubeconfig={server.kubeconfig}"], folder / "log")
+    def start(server: Server) -> ChildProcess:
+        return ChildProcess.start("kohort", [*command, f"--kubeconfig={server.kubeconfig}"], folder / "log")
 
     return Product(crds, start)
 
@@ -391,7 +391,7 @@ def _settings() -> dict[str, Json]:
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
-        "metrics": {"bindAddress": f"{HOST}:{_free_port()}"},
+        "metrics": {"bindAddress": f"{LOOPBACK}:{_free_port()}"},
         "leaderElection": {"leaderElect": False},
         "clientConnection": {"qps": QPS, "burst": QPS},
         "integrations": {"frameworks": ["batch/job"]},
@@ -400,7 +400,7 @@ def _settings() -> dict[str, Json]:
 
 def _free_port() -> int:
     with socket.socket() as probe:
-        probe.bind((HOST, 0))
+        probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
     return port
 
@@ -408,13 +408,13 @@ def _free_port() -> int:
 # What it took
 
 
-def cpu_seconds(child: Child) -> float:
+def cpu_seconds(child: ChildProcess) -> float:
     """CPU that a process has used so far, all its threads together."""
     fields = Path(f"/proc/{child.process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def peak_megabytes(child: Child) -> float:
+def peak_megabytes(child: ChildProcess) -> float:
     """Memory of a process at its largest."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{child.process.pid}/status").read_text())
     return int(found[1]) / 1000 if found else 0.0

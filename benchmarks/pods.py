@@ -22,7 +22,7 @@ from benchmarks.measure import Figure
 from benchmarks.processes import cpu_seconds, resident_mb
 from benchmarks.servers import BuildError, Server, kubernetes
 from cluster.binaries import built
-from cluster.processes import Child
+from kit.processes import ChildProcess
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.scheduler.scheduler import running_pod_scheduler
 from kohort.embedded.server.server import running_api_server
@@ -68,7 +68,7 @@ class Side:
     """A server, and how its scheduler is switched on for a while."""
 
     server: Server
-    scheduler: Callable[[], AbstractContextManager[tuple[Child, ...]]]
+    scheduler: Callable[[], AbstractContextManager[tuple[ChildProcess, ...]]]
 
 
 def figures() -> Iterator[Figure]:
@@ -246,13 +246,13 @@ def _kubernetes() -> Iterator[Side]:
         (folder / "config.json").write_text(json.dumps(settings))
 
         @contextmanager
-        def scheduler() -> Iterator[tuple[Child, ...]]:
+        def scheduler() -> Iterator[tuple[ChildProcess, ...]]:
             command: list[str | Path] = [
                 built() / "kube-scheduler",
                 f"--config={folder / 'config.json'}",
                 "--secure-port=0",
             ]
-            child = Child.start("kube-scheduler", command, folder / "log")
+            child = ChildProcess.start("kube-scheduler", command, folder / "log")
             try:
                 yield (child,)
             finally:
@@ -267,11 +267,11 @@ def _kohort() -> Iterator[Side]:
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as name, ExitStack() as running:
         folder = Path(name)
         started = time.monotonic()
-        child = Child.start("kohort", [sys.executable, "-m", "benchmarks.pods", folder], folder / "log")
+        child = ChildProcess.start("kohort", [sys.executable, "-m", "benchmarks.pods", folder], folder / "log")
         running.callback(child.stop)
 
         @contextmanager
-        def scheduler() -> Iterator[tuple[Child, ...]]:
+        def scheduler() -> Iterator[tuple[ChildProcess, ...]]:
             child.process.send_signal(signal.SIGUSR1)
             try:
                 yield ()

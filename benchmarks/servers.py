@@ -24,9 +24,9 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from cluster import components
 from cluster.binaries import BuildError, built
 from cluster.certificates import Authority
-from cluster.ports import reserve
-from cluster.processes import Child
 from cluster.site import ADMIN, Ports, Site
+from kit.ports import free_shared_port
+from kit.processes import ChildProcess
 
 __all__ = ["BuildError", "Server", "embedded", "kubernetes"]
 
@@ -39,7 +39,7 @@ class Server:
     """A running API server."""
 
     kubeconfig: Path
-    children: tuple[Child, ...]
+    children: tuple[ChildProcess, ...]
     started: float
     """Monotonic time when its first process was started."""
 
@@ -52,7 +52,7 @@ class Server:
             if self.kubeconfig.exists() and await self._is_ready():
                 return time.monotonic() - self.started
             await asyncio.sleep(LOOK_SECONDS)
-        raise TimeoutError(f"not ready after {patience} s: {[child.end_of_log() for child in self.children]}")
+        raise TimeoutError(f"not ready after {patience} s: {[child.tail_of_log() for child in self.children]}")
 
     async def _is_ready(self) -> bool:
         transport = self.transport()
@@ -91,7 +91,7 @@ def embedded() -> Iterator[Server]:
             kubeconfig,
         ]
         started = time.monotonic()
-        child = Child.start("kohort.embedded", command, folder / "log")
+        child = ChildProcess.start("kohort.embedded", command, folder / "log")
         running.callback(child.stop)
         yield Server(kubeconfig, (child,), started)
 
@@ -101,7 +101,7 @@ def kubernetes(environment: Mapping[str, str] | None = None) -> Iterator[Server]
     """With etcd as people run it: every write is synced to disk."""
     programs = built()
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as folder, ExitStack() as running:
-        ports = Ports(*(reserve(running) for _ in range(3)))
+        ports = Ports(*(free_shared_port(running) for _ in range(3)))
         site = Site(Path(folder), Authority.named("bench"), ports)
         site.furnish()
         flags = {"etcd": components.etcd(site), "kube-apiserver": components.api_server(site)}
@@ -109,7 +109,7 @@ def kubernetes(environment: Mapping[str, str] | None = None) -> Iterator[Server]
         started = time.monotonic()
         children = []
         for name, given in flags.items():
-            child = Child.start(
+            child = ChildProcess.start(
                 name, components.command(programs / name, given), site.logs / f"{name}.log", environment
             )
             running.callback(child.stop)

@@ -7,9 +7,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from embedded.server.clusters import running_cluster
 from insight.serving import Shell, shell, write_kubeconfig
 from jobs.job_houses import batch_job
+from kit.apiserver import running_apiserver
+from kit.ports import free_port
 from kohort.api.errors import ApiError
 from kohort.cli.main import COMMANDS, SECTIONS, cli
 from kohort.cli.options import (
@@ -25,7 +26,6 @@ from kohort.cli.options import (
 )
 from kohort.local.directories import cluster_directory
 from kohort.local.runs import CleanShutdown, ClusterLock, ClusterRun, now
-from reserved_ports import reserved_port
 
 
 @click.command()
@@ -131,7 +131,7 @@ def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
 async def test_a_cluster_of_this_machine_that_does_not_run_is_told_as_such(
     home: Path, ended: CleanShutdown | None, how: str
 ) -> None:
-    server = f"https://127.0.0.1:{reserved_port()}"
+    server = f"https://127.0.0.1:{free_port()}"
     claim = ClusterLock.take(cluster_directory("lab"))
     claim.release()
     claim.write(ClusterRun(pid=1, since=now(), url=server, ended=ended))
@@ -152,7 +152,7 @@ def test_an_unknown_context_is_told_with_those_that_exist(home: Path) -> None:
 @pytest.mark.parametrize("command", ["queue", "top", "explain", "fits"])
 async def test_a_server_that_is_down_is_one_line_whatever_was_asked(command: str, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(json.dumps(batch_job()))
-    async with running_cluster() as cluster, shell(cluster, tmp_path) as user:
+    async with running_apiserver() as cluster, shell(cluster, tmp_path) as user:
         pass
     rest = {"explain": ["x"], "fits": ["-f", str(tmp_path / "job.yaml")]}.get(command, [])
     ended = await user.run(command, *rest)
@@ -162,7 +162,7 @@ async def test_a_server_that_is_down_is_one_line_whatever_was_asked(command: str
 
 @pytest.mark.parametrize("command", ["queue", "top"])
 async def test_a_cluster_without_kueues_kinds_is_one_line(command: str, tmp_path: Path) -> None:
-    async with running_cluster() as cluster, shell(cluster, tmp_path) as user:
+    async with running_apiserver() as cluster, shell(cluster, tmp_path) as user:
         ended = await user.run(command)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "Kohort is not installed on" in ended.err

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
-from embedded.server.clusters import Object
 from insight.looking import admitted, let, somebody
 from insight.serving import shell
 from jobs.job_houses import batch_job, job_house
+from kit.apiserver import Object
 
 
 def pod_of(owner: Object) -> Object:

@@ -6,10 +6,10 @@ from pathlib import Path
 import yaml
 
 from controllers.houses import cluster_queue, flavor, kueue_cluster, local_queue
-from embedded.server.clusters import Object
 from insight.looking import somebody
 from insight.serving import Ended, Shell, shell
 from jobs.job_houses import batch_job
+from kit.apiserver import Object
 
 QUEUES = [flavor(), cluster_queue("cq", "4"), local_queue("lq", "cq")]
 

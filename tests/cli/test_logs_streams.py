@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from kit.fake_apiserver import FakeApiServer
+from kit.responses import CannedResponse
 from kohort.cli.log_streams import LogChoice, LogStreams, Prefixes
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
@@ -14,7 +16,6 @@ from kohort.kube.errors import LostResponseError, StatusError
 from kohort.kube.options import ListScope
 from kohort.kube.transport import Request, Response
 from kohort.terminal.style import PLAIN
-from kube.fake_api import Answer, FakeApi
 
 WHOLE = LogChoice()
 BREAK = b""
@@ -42,7 +43,7 @@ class Stream:
         pass
 
 
-class LogApi(FakeApi):
+class LogApi(FakeApiServer):
     """A server with pods whose logs are written down beforehand."""
 
     def __init__(self) -> None:
@@ -128,7 +129,7 @@ async def test_a_line_without_an_end_gets_one() -> None:
 async def test_a_pod_that_has_gone_takes_its_log_with_it() -> None:
     api = LogApi()
     gone = StatusError(404, "NotFound", 'pods "a" not found', {"name": "a"})
-    api.pod("a", Answer(404, str(gone.to_status()).replace("'", '"').encode()))
+    api.pod("a", CannedResponse(404, str(gone.to_status()).replace("'", '"').encode()))
     assert await followed(api) == ("", [])
 
 
@@ -157,7 +158,7 @@ async def test_whoever_stops_reading_stops_the_streams() -> None:
 async def test_whoever_may_not_see_pods_is_told_and_nothing_is_left_behind() -> None:
     api = LogApi()
     refusal = StatusError(403, "Forbidden", "pods are none of your business")
-    api.answers["/api/v1/namespaces/default/pods"] = Answer(403, json.dumps(refusal.to_status()).encode())
+    api.responses["/api/v1/namespaces/default/pods"] = CannedResponse(403, json.dumps(refusal.to_status()).encode())
     streams = LogStreams(
         Client(api), ListScope("default"), WHOLE, Prefixes(PLAIN), lambda _data: None, lambda _text: None
     )

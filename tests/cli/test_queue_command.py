@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
-from embedded.server.clusters import running_cluster
 from insight.looking import admitted, in_namespace, let, namespace, somebody
 from insight.serving import Shell, shell
+from kit.apiserver import running_apiserver
 from kohort.api.meta import ObjectKey
 from kohort.cli.options import OutputFormat
 from kohort.cli.queue_table import QueueTableFormat, render_queues
@@ -163,7 +163,7 @@ async def test_a_batch_user_sees_the_own_namespace(tmp_path: Path) -> None:
 
 
 async def test_a_cluster_without_kohort_is_told_how_to_get_it(tmp_path: Path) -> None:
-    async with running_cluster() as cluster, shell(cluster, tmp_path) as user:
+    async with running_apiserver() as cluster, shell(cluster, tmp_path) as user:
         ended = await user.run("queue")
     assert ended.code == 2
     assert ended.err.startswith("kohort: error: Kohort is not installed on http://127.0.0.1:")
@@ -171,7 +171,7 @@ async def test_a_cluster_without_kohort_is_told_how_to_get_it(tmp_path: Path) ->
 
 
 async def test_a_server_that_is_down_is_told_in_one_line(tmp_path: Path) -> None:
-    async with running_cluster() as cluster, shell(cluster, tmp_path) as user:
+    async with running_apiserver() as cluster, shell(cluster, tmp_path) as user:
         pass
     ended = await user.run("queue")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
@@ -181,7 +181,7 @@ async def test_a_server_that_is_down_is_told_in_one_line(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("arguments", [("-w", "-o", "json"), ("-o", "csv")])
 async def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    async with running_cluster() as cluster, shell(cluster, tmp_path) as user:
+    async with running_apiserver() as cluster, shell(cluster, tmp_path) as user:
         assert (await user.run("queue", *arguments)).code == 2
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from kit.fake_apiserver import FakeApiServer
+from kit.responses import CannedResponse
 from kohort.api.codec import from_json, to_json
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
@@ -17,7 +19,6 @@ from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
 from kohort.kube.errors import StatusError
 from kohort.kube.patches import MergePatch
-from kube.fake_api import Answer, FakeApi
 
 Object = dict[str, Any]
 
@@ -115,7 +116,7 @@ def test_only_four_states_are_the_end() -> None:
 
 async def test_a_job_that_nobody_queues_is_wondered_about_once() -> None:
     time = VirtualClock()
-    client = Client(FakeApi(), time)
+    client = Client(FakeApiServer(), time)
     metadata = {"name": "train", "namespace": "default", "uid": "u"}
     made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
     told = list[str]()
@@ -137,7 +138,7 @@ async def settle() -> None:
 
 
 async def test_each_change_is_told_once_and_what_is_no_news_not_at_all() -> None:
-    api = FakeApi()
+    api = FakeApiServer()
     client = Client(api)
     metadata = {"name": "train", "namespace": "default", "uid": "u"}
     made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
@@ -160,11 +161,11 @@ async def test_each_change_is_told_once_and_what_is_no_news_not_at_all() -> None
 
 
 async def test_whoever_may_not_look_is_told_and_does_not_wait() -> None:
-    api = FakeApi()
+    api = FakeApiServer()
     client = Client(api)
     refusal = StatusError(403, "Forbidden", "workloads are none of your business")
     path = Workload.info.resource.path("default")
-    api.answers[path] = Answer(403, json.dumps(refusal.to_status()).encode())
+    api.responses[path] = CannedResponse(403, json.dumps(refusal.to_status()).encode())
     metadata = {"name": "train", "namespace": "default", "uid": "u"}
     made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
     async with asyncio.timeout(60), watching_job(client, made, lambda _: None) as waiter:

@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from controllers.houses import cluster_queue, cohort, flavor, kueue_cluster, local_queue, workload
-from embedded.server.clusters import Cluster
 from insight.looking import let, somebody
 from insight.serving import shell
+from kit.apiserver import InMemoryApiServer
 from kohort.cli.top_table import chosen, render_quota
 from kohort.engine.quota import FlavorResource
 from kohort.insight.quota import QuotaTreeNode, QuotaUsage
@@ -83,7 +83,7 @@ def test_a_cluster_without_queues_says_so() -> None:
     assert render_quota([], Screen()) == ["No ClusterQueues found (create one with `kohort up --starter`)"]
 
 
-async def furnish(cluster: Cluster) -> None:
+async def furnish(cluster: InMemoryApiServer) -> None:
     for each in (flavor(), cohort("all"), cluster_queue("cq", "8", cohortName="all"), local_queue("lq", "cq")):
         await cluster.create(each)
     await cluster.create(workload("late", "lq", "3"))

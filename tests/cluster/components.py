@@ -5,8 +5,8 @@ Defaults stay as they are wherever the thing would be the same in production: RB
 
 from pathlib import Path
 
-from cluster.ports import HOST
 from cluster.site import CONTROLLER_MANAGER, FRONT_PROXY, NODE_CLIENT, SCHEDULER, Site
+from kit.ports import LOOPBACK
 
 Flags = dict[str, object]
 
@@ -37,7 +37,7 @@ def api_server(site: Site) -> Flags:
     return {
         "etcd-servers": f"unix://{site.etcd_socket}",
         **_serving(site, site.ports.api_server),
-        "advertise-address": HOST,
+        "advertise-address": LOOPBACK,
         "endpoint-reconciler-type": "none",
         "client-ca-file": site.certificate("ca"),
         "authorization-mode": "Node,RBAC",
@@ -78,7 +78,7 @@ def scheduler(site: Site) -> Flags:
 
 def _serving(site: Site, port: int) -> Flags:
     return {
-        "bind-address": HOST,
+        "bind-address": LOOPBACK,
         "secure-port": port,
         "permit-port-sharing": "true",
         "tls-cert-file": site.certificate("serving"),

@@ -19,9 +19,9 @@ from cluster.binaries import built
 from cluster.certificates import Authority
 from cluster.client import Client
 from cluster.components import Flags
-from cluster.ports import HOST, reserve
-from cluster.processes import Child
 from cluster.site import ADMIN, ADMINS, Ports, Site
+from kit.ports import LOOPBACK, free_shared_port
+from kit.processes import ChildProcess
 
 START_SECONDS = 120
 
@@ -36,7 +36,7 @@ class ControlPlane:
         self._keeps_logs = False
         self._running = ExitStack()
         folder = Path(tempfile.mkdtemp(prefix="kohort-cluster-"))
-        ports = Ports(*(reserve(self._running) for _ in range(3)))
+        ports = Ports(*(free_shared_port(self._running) for _ in range(3)))
         self._site = Site(folder, Authority.named("kohort-test"), ports)
 
     def __enter__(self) -> Self:
@@ -94,7 +94,7 @@ class ControlPlane:
         etcd.wait_until(site.etcd_socket.exists, START_SECONDS)
         self._serve()
 
-    def _serve(self) -> Child:
+    def _serve(self) -> ChildProcess:
         server = self._run("kube-apiserver", self._api_server_flags())
         server.wait_until(lambda: self._is_ready(self._site.ports.api_server), START_SECONDS)
         return server
@@ -107,14 +107,14 @@ class ControlPlane:
         manager = self._run("kube-controller-manager", flags)
         manager.wait_until(self._has_service_account, START_SECONDS)
 
-    def _run(self, name: str, flags: Flags) -> Child:
-        child = Child.start(name, components.command(self._programs / name, flags), self.logs / f"{name}.log")
+    def _run(self, name: str, flags: Flags) -> ChildProcess:
+        child = ChildProcess.start(name, components.command(self._programs / name, flags), self.logs / f"{name}.log")
         self._running.callback(child.stop)
         return child
 
     def _is_ready(self, port: int) -> bool:
         """Whether the program on this port says so itself."""
-        return self._answers(replace(self.admin, address=f"{HOST}:{port}"), "/readyz")
+        return self._answers(replace(self.admin, address=f"{LOOPBACK}:{port}"), "/readyz")
 
     def _has_service_account(self) -> bool:
         """Whether pods could be created in the default namespace: the started controllers."""

@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any
 
 from cluster.certificates import Authority, Pair
-from cluster.ports import HOST
+from kit.ports import LOOPBACK
 from kohort.api.crds import CONVERSION_PATH
 from kohort.api.errors import ConversionError, DecodeError
 from kohort.api.kueue.conversion import convert
@@ -24,13 +24,13 @@ Json = Any
 def conversion_webhook() -> Iterator[Json]:
     """A running webhook, as the `clientConfig` that a CustomResourceDefinition needs to find it."""
     authority = Authority.named("kohort-test-webhook")
-    server = ThreadingHTTPServer((HOST, 0), _Handler)
+    server = ThreadingHTTPServer((LOOPBACK, 0), _Handler)
     server.daemon_threads = True
-    server.socket = _tls(authority.server(HOST)).wrap_socket(server.socket, server_side=True)
+    server.socket = _tls(authority.server(LOOPBACK)).wrap_socket(server.socket, server_side=True)
     Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield {
-            "url": f"https://{HOST}:{server.server_port}{CONVERSION_PATH}",
+            "url": f"https://{LOOPBACK}:{server.server_port}{CONVERSION_PATH}",
             "caBundle": authority.pair.encoded_certificate,
         }
     finally:

@@ -17,10 +17,9 @@ from cluster.access import write_secret
 from cluster.client import Client
 from cluster.control_plane import START_SECONDS
 from cluster.nodes import PROGRAM
-from cluster.ports import HOST
-from cluster.processes import Child
 from cluster.services import WithServices
-from reserved_ports import reserved_port
+from kit.ports import LOOPBACK, free_port
+from kit.processes import ChildProcess
 
 Json = Any
 NAMESPACE: Final = "kueue-system"
@@ -51,17 +50,17 @@ class ManagerPod:
         self._plane = plane
         self._folder = folder
         self._admin = Client(plane.admin)
-        self._ports = {name: reserved_port() for name in ("webhook", "health", "metrics", "visibility")}
+        self._ports = {name: free_port() for name in ("webhook", "health", "metrics", "visibility")}
         self._certificates = folder / "certificates"
         self._certificates.mkdir()
-        self._running: Child | None = None
+        self._running: ChildProcess | None = None
 
     def start(self, program: Program) -> None:
         """Come back when it is ready."""
         config = self._folder / f"{program.name}-config.yaml"
         config.write_text(json.dumps(self._configuration()))
         self._plane.routes.update(self._routes())
-        child = Child.start(
+        child = ChildProcess.start(
             program.name,
             [*program.command, f"--config={config}"],
             self._plane.logs / f"{program.name}.log",
@@ -90,10 +89,10 @@ class ManagerPod:
             **found,
             # What a process in a pod finds out by itself; and kubelet would start one again that lost its lease.
             "leaderElection": {**found["leaderElection"], "resourceNamespace": NAMESPACE, **_PATIENT_LEASE},
-            "webhook": {"host": HOST, "port": ports["webhook"], "certDir": str(self._certificates)},
-            "health": {"healthProbeBindAddress": f"{HOST}:{ports['health']}"},
-            "metrics": {"bindAddress": f"{HOST}:{ports['metrics']}"},
-            "visibilityServer": {"bindAddress": HOST, "bindPort": ports["visibility"]},
+            "webhook": {"host": LOOPBACK, "port": ports["webhook"], "certDir": str(self._certificates)},
+            "health": {"healthProbeBindAddress": f"{LOOPBACK}:{ports['health']}"},
+            "metrics": {"bindAddress": f"{LOOPBACK}:{ports['metrics']}"},
+            "visibilityServer": {"bindAddress": LOOPBACK, "bindPort": ports["visibility"]},
         }
 
     def _kubeconfig(self) -> Path:
@@ -110,7 +109,7 @@ class ManagerPod:
 
     def _is_ready(self) -> bool:
         self._mount()
-        connection = http.client.HTTPConnection(HOST, self._ports["health"], timeout=5)
+        connection = http.client.HTTPConnection(LOOPBACK, self._ports["health"], timeout=5)
         try:
             connection.request("GET", "/readyz")
             return connection.getresponse().status == http.HTTPStatus.OK

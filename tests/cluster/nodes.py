@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from cluster.control_plane import START_SECONDS, ControlPlane
-from cluster.processes import Child
+from kit.processes import ChildProcess
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.nodes.log_endpoint import LogEndpointAddress
@@ -39,10 +39,10 @@ async def simulated_nodes(cluster: ControlPlane, *nodes: DeclaredNode) -> AsyncI
         await client.close()
 
 
-def child_node(cluster: ControlPlane, log: Path, *options: str) -> Child:
+def child_node(cluster: ControlPlane, log: Path, *options: str) -> ChildProcess:
     """A simulated node in a process of its own; whoever asks for it stops it."""
     place = f"--kubeconfig={cluster.kubeconfig}"
     command: list[str | Path] = [PROGRAM, "node", place, "--capacity=cpu=32,memory=64Gi", *options]
-    child = Child.start("kohort node", command, log)
+    child = ChildProcess.start("kohort node", command, log)
     child.wait_until(lambda: "Ctrl-C stops" in log.read_text(), START_SECONDS)
     return child

@@ -16,7 +16,7 @@ import yaml
 
 from cluster import components
 from cluster.control_plane import ControlPlane
-from cluster.ports import HOST
+from kit.ports import LOOPBACK
 
 Json = Any
 _CHUNK: Final = 65536
@@ -31,7 +31,7 @@ class Routes(dict[str, int]):
     def port_of(self, address: str) -> int | None:
         """Where a connection goes; an address of this machine is what it says."""
         host, _, port = address.rpartition(":")
-        return int(port) if host == HOST else self.get(address)
+        return int(port) if host == LOOPBACK else self.get(address)
 
 
 class _Switchboard(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -49,7 +49,7 @@ class _Connection(socketserver.StreamRequestHandler):
         address = self._asked()
         port = self.server.routes.port_of(address)
         try:
-            there = socket.create_connection((HOST, port or 0), _SECONDS) if port else None
+            there = socket.create_connection((LOOPBACK, port or 0), _SECONDS) if port else None
         except OSError:
             there = None
         if there is None:

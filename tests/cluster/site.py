@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cluster.access import Access, write_secret
 from cluster.certificates import Authority, Pair, key_pem, new_key
-from cluster.ports import HOST
+from kit.ports import LOOPBACK
 
 ADMIN = "admin"
 ADMINS = "system:masters"
@@ -15,7 +15,7 @@ FRONT_PROXY = "front-proxy-client"
 NODE_CLIENT = "kube-apiserver-kubelet-client"
 """As whom the API server asks nodes for logs."""
 
-_SERVER_NAMES = (HOST, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1")
+_SERVER_NAMES = (LOOPBACK, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Site:
 
     def access(self, user: str, groups: tuple[str, ...] = ()) -> Access:
         """A user with a certificate of this cluster's authority."""
-        address = f"{HOST}:{self.ports.api_server}"
+        address = f"{LOOPBACK}:{self.ports.api_server}"
         return Access(address, self.authority.pair.certificate, self.authority.client(user, groups))
 
     def kubeconfig(self, user: str) -> Path:

@@ -15,6 +15,7 @@ import pytest_asyncio
 from cluster.client import Client
 from cluster.control_plane import ControlPlane, WithoutScheduler
 from cluster.kubectl import Kubectl
+from kit.ports import free_port
 from kit.virtual_time import eventually
 from kohort.api.config.common import Health, LeaderElection, Webhook
 from kohort.api.config.loading import default_configuration
@@ -28,7 +29,6 @@ from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
 from manager.managers import LOCAL, NAMESPACE, is_true
-from reserved_ports import reserved_port
 from web.engines import cluster_queue, flavor, local_queue, workload
 
 Json = Any
@@ -51,10 +51,10 @@ def kubectl(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Ku
 def configuration() -> Configuration:
     return msgspec.structs.replace(
         default_configuration(),
-        webhook=Webhook(host=LOCAL, port=reserved_port()),
+        webhook=Webhook(host=LOCAL, port=free_port()),
         health=Health(health_probe_bind_address="0"),
         metrics=Metrics(bind_address="0"),
-        visibility_server=VisibilityServer(bind_address=LOCAL, bind_port=reserved_port()),
+        visibility_server=VisibilityServer(bind_address=LOCAL, bind_port=free_port()),
         leader_election=LeaderElection(),
     )
 

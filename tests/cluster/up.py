@@ -8,7 +8,7 @@ import time
 from cluster.binaries import BuildError, versions
 from cluster.control_plane import ControlPlane
 from cluster.nodes import simulated, simulated_nodes
-from cluster.processes import StartError
+from kit.processes import ProcessStartError
 
 _NODES = 3
 
@@ -33,7 +33,7 @@ def main() -> int:
             print(f"  {cluster.kubectl} get nodes")
             print("Ctrl-C stops it and removes everything.", flush=True)
             asyncio.run(_until_stopped(cluster))
-    except (BuildError, StartError) as error:
+    except (BuildError, ProcessStartError) as error:
         print(f"cluster-up: {error}", file=sys.stderr)
         return 1
     return 0

@@ -2,7 +2,7 @@
 
 from controllers.houses import check, checked, cluster_queue, flavor, local_queue, workload
 from controllers.stages import Manager, Stage, says, used
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 
 
 class Flow:

@@ -8,8 +8,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import cache
 from typing import Any
 
-from embedded.collector.worlds import Meddler
-from embedded.server.clusters import ADMIN, Cluster, Object, Reply
+from kit.apiserver import ADMIN, ApiResponse, InMemoryApiServer, Object
+from kit.faults import InterceptingTransport
 from kit.virtual_time import running_virtual_time
 from kohort.api.codec import Json
 from kohort.api.crds import WebhookService, definitions
@@ -94,14 +94,14 @@ def kueue_kinds() -> tuple[Object, ...]:
 
 
 @asynccontextmanager
-async def kueue_cluster(gates: FeatureGates = DEFAULT_GATES) -> AsyncIterator[Cluster]:
+async def kueue_cluster(gates: FeatureGates = DEFAULT_GATES) -> AsyncIterator[InMemoryApiServer]:
     """A server with Kueue's kinds and their webhooks, and nobody at work on it."""
     clock = VirtualClock()
     store = await Store.open(None, clock=lambda: clock.wall().timestamp())
     core = ServerCore(ServerCoreParts(store, clock, Signer(new_key()), b"authority", plugins=(Webhooks(gates),)))
     core.webhook_client.post = answer_conversion  # type: ignore[assignment, method-assign]
     await core.start()
-    cluster = Cluster(core, clock)
+    cluster = InMemoryApiServer(core, clock)
     try:
         for definition in kueue_kinds():
             await cluster.create(definition)
@@ -114,7 +114,7 @@ async def kueue_cluster(gates: FeatureGates = DEFAULT_GATES) -> AsyncIterator[Cl
 class House:
     """A cluster and the controllers that keep it."""
 
-    def __init__(self, cluster: Cluster, world: ControllerContext, meddler: Meddler) -> None:
+    def __init__(self, cluster: InMemoryApiServer, world: ControllerContext, meddler: InterceptingTransport) -> None:
         self.cluster = cluster
         self.world = world
         self.meddler = meddler
@@ -126,10 +126,10 @@ class House:
 
     def path(self, kind: str, name: str, namespace: str = "default", version: str = V1BETA2) -> str:
         head = {"apiVersion": version, "kind": kind, "metadata": {"namespace": namespace}}
-        return f"{self.cluster.place(head)}/{name}"
+        return f"{self.cluster.collection_path(head)}/{name}"
 
-    async def ask(self, kind: str, name: str, namespace: str = "default") -> Reply:
-        return await self.cluster.ask("GET", self.path(kind, name, namespace))
+    async def ask(self, kind: str, name: str, namespace: str = "default") -> ApiResponse:
+        return await self.cluster.request("GET", self.path(kind, name, namespace))
 
     async def get(self, kind: str, name: str, namespace: str = "default") -> Object:
         return await self.cluster.get(self.path(kind, name, namespace))
@@ -140,7 +140,7 @@ class House:
         assert reply.status == 200, reply
 
     async def delete(self, kind: str, name: str) -> None:
-        reply = await self.cluster.ask("DELETE", self.path(kind, name))
+        reply = await self.cluster.request("DELETE", self.path(kind, name))
         assert reply.status == 200, reply
 
     async def later(self, seconds: float) -> None:
@@ -203,7 +203,7 @@ async def house(
 ) -> AsyncIterator[House]:
     """A fresh cluster with all core controllers at work, or some of them."""
     async with kueue_cluster(settings.gates) as cluster, AsyncExitStack() as stack:
-        meddler = Meddler(cluster.core.transport(ADMIN))
+        meddler = InterceptingTransport(cluster.core.transport(ADMIN))
         metrics = KueueMetrics(MetricsRegistry(), settings.configuration, settings.gates, lambda: "standalone")
         manager = running_context(Client(meddler, cluster.clock), settings, metrics, leads)
         world = await stack.enter_async_context(manager)

@@ -14,7 +14,8 @@ from typing import Any
 
 from controllers.houses import House
 from controllers.matching import differences
-from embedded.server.clusters import Object, Reply, Watching, namespace
+from embedded.server.objects import namespace
+from kit.apiserver import ApiResponse, Object, WatchRecorder
 from kohort.api.times import format_time
 
 Json = Any
@@ -67,8 +68,8 @@ class Play:
     async def prepared(self) -> AsyncIterator[None]:
         """With all that the cases take for granted, and with somebody who remembers the states of Workloads."""
         await self._home.create(namespace(NAMESPACE))
-        watch = await self._home.cluster.open("GET", f"/apis/{GROUP}/v1beta2/workloads", watch="1")
-        task = asyncio.create_task(self._remember(Watching(watch)))
+        watch = await self._home.cluster.stream("GET", f"/apis/{GROUP}/v1beta2/workloads", watch="1")
+        task = asyncio.create_task(self._remember(WatchRecorder(watch)))
         try:
             yield
         finally:
@@ -76,7 +77,7 @@ class Play:
             await asyncio.gather(task, return_exceptions=True)
             await watch.close()
 
-    async def _remember(self, watching: Watching) -> None:
+    async def _remember(self, watching: WatchRecorder) -> None:
         while True:
             _, found = await watching.next()
             self._states.setdefault(found["metadata"]["name"], []).append(found)
@@ -109,7 +110,7 @@ class Play:
                 self._states.clear()
                 return list(_codes(step, await self._write(step, version)))
 
-    async def _write(self, step: Json, version: str) -> Reply:
+    async def _write(self, step: Json, version: str) -> ApiResponse:
         cluster = self._home.cluster
         if step["op"] == "create":
             return await self._create(self._filled(step["object"], {}))
@@ -120,7 +121,7 @@ class Play:
         place = self._home.path(step["kind"], step["name"], NAMESPACE, CORE.get(step["kind"], version))
         match step["op"]:
             case "delete":
-                return await cluster.ask("DELETE", place)
+                return await cluster.request("DELETE", place)
             case "patch":
                 return await cluster.merge(place, _spelled_out(step["patch"]))
             case "patch-status":
@@ -129,7 +130,7 @@ class Play:
                 return await self._update_status(place, step["status"])
         raise AssertionError(step["op"])
 
-    async def _create(self, found: Json) -> Reply:
+    async def _create(self, found: Json) -> ApiResponse:
         """Jobs are suspended by their webhook, and a pod that is to lose its readiness has to be ready first."""
         if found["kind"] != "Job":
             return await self._home.cluster.try_create(found)
@@ -147,21 +148,21 @@ class Play:
             patch = {"status": {"phase": "Running", "conditions": [ready]}}
             await self._home.cluster.merge(f"{place}/{pod['metadata']['name']}/status", patch)
 
-    async def _update_status(self, place: str, wanted: Json) -> Reply:
+    async def _update_status(self, place: str, wanted: Json) -> ApiResponse:
         """As the recorder did it: read, replace, and begin anew where a controller was quicker."""
-        reply = Reply(409, {})
+        reply = ApiResponse(409, {})
         while reply.status == 409:
             found = await self._home.cluster.get(place)
             status = self._filled(wanted, found.get("status", {}))
-            reply = await self._home.cluster.ask("PUT", f"{place}/status", {**found, "status": status})
+            reply = await self._home.cluster.request("PUT", f"{place}/status", {**found, "status": status})
         return reply
 
-    async def _update_without_class(self) -> Reply:
+    async def _update_without_class(self) -> ApiResponse:
         """The one update that the transcripts describe in words: the name of the class is dropped, its source stays."""
         place = self._home.path("Workload", "q1b", NAMESPACE, f"{GROUP}/v1beta1")
         found = await self._home.cluster.get(place)
         spec = {name: member for name, member in found["spec"].items() if name != "priorityClassName"}
-        return await self._home.cluster.ask("PUT", place, {**found, "spec": spec})
+        return await self._home.cluster.request("PUT", place, {**found, "spec": spec})
 
     def _filled(self, value: Json, live: Json) -> Json:
         """The value with masks replaced: by what stands there, or by something of the kind."""
@@ -193,7 +194,7 @@ class Play:
         expected = step.get("object")
         version = expected["apiVersion"] if expected else CORE.get(step["kind"], f"{GROUP}/v1beta2")
         name = await self._name(step["name"])
-        reply = await self._home.cluster.ask("GET", self._home.path(step["kind"], name, NAMESPACE, version))
+        reply = await self._home.cluster.request("GET", self._home.path(step["kind"], name, NAMESPACE, version))
         found = list(_codes(step, reply))
         if found or expected is None:
             return found
@@ -237,7 +238,7 @@ class Play:
         return [text for *_, text in sorted(told)]
 
 
-def _codes(step: Json, reply: Reply) -> Iterator[str]:
+def _codes(step: Json, reply: ApiResponse) -> Iterator[str]:
     if reply.status != step["code"]:
         said = reply.body.get("message", "") if isinstance(reply.body, dict) else ""
         yield f"{step['op']}: code {step['code']} became {reply.status} {said}".rstrip()

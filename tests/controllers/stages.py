@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from controllers.houses import House, kueue_cluster
-from embedded.collector.worlds import Meddler
-from embedded.server.clusters import ADMIN, Cluster, Object
+from kit.apiserver import ADMIN, InMemoryApiServer, Object
+from kit.faults import FaultInjectingTransport, InterceptingTransport, Rejection, RequestFault
 from kit.virtual_time import running_virtual_time
 from kohort.api.codec import decode_json, from_json, to_json
 from kohort.api.kueue.v1beta2 import Workload
@@ -26,21 +26,20 @@ from kohort.kube.errors import UnreachableError
 from kohort.kube.transport import Request, Response, Transport
 from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import MetricsRegistry
-from kube.faults import Fault, FaultyTransport, Refusal
 
 USUAL = ManagerSettings()
 DAWN = "2026-01-01T00:00:00Z"
 READY = {"type": "Active", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": DAWN}
 
 
-class Wire(FaultyTransport):
+class Wire(FaultInjectingTransport):
     """The way of one manager to the server: counts what is written of Workloads, and breaks what it is told to."""
 
     def __init__(self, inner: Transport, clock: Clock) -> None:
         super().__init__(inner, clock)
         self.writes: list[Request] = []
         """Attempts to write a Workload."""
-        self.faults: dict[int, Fault | Refusal] = {}
+        self.faults: dict[int, RequestFault | Rejection] = {}
         """What happens to the n-th of them."""
         self.last = float("inf")
         """So many reach the server; then the manager is dead, and nothing of it gets through."""
@@ -60,7 +59,7 @@ class Wire(FaultyTransport):
             fault = self.faults.pop(len(self.writes), None)
             self.writes.append(request)
             if fault is not None:
-                self.next(fault)
+                self.fail_next(fault)
         return await super().send(request, timeout)
 
     def written(self, name: str) -> list[Any]:
@@ -199,8 +198,8 @@ async def stage(settings: ManagerSettings = USUAL) -> AsyncIterator[Stage]:
                 await built.stop(manager)
 
 
-def _built(cluster: Cluster) -> Stage:
+def _built(cluster: InMemoryApiServer) -> Stage:
     built = Stage.__new__(Stage)
     built.cluster, built.clock, built.managers = cluster, cluster.clock, []
-    built.meddler = Meddler(cluster.core.transport(ADMIN))
+    built.meddler = InterceptingTransport(cluster.core.transport(ADMIN))
     return built

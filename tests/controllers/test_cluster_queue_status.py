@@ -133,7 +133,7 @@ async def test_an_admission_that_the_server_refuses_after_a_while_is_no_longer_r
     async with house() as home:
         await queue_with(home)
         home.meddler.before("PUT", "workloads/a/status", lambda: home.clock.sleep(3))
-        home.meddler.refuse("PUT", "workloads/a/status", 403)
+        home.meddler.reject("PUT", "workloads/a/status", 403)
         await home.create(workload("a", "l"))
         await home.until(lambda q: figures(q) == (0, 1, 0), "ClusterQueue", "q")
         await home.until(lambda q: figures(q) == (0, 0, 0), "ClusterQueue", "q")
@@ -143,7 +143,7 @@ async def test_an_admission_that_the_server_refuses_after_a_while_is_no_longer_r
 @pytest.mark.parametrize("codes", [(409,), (500,), (429,), (503,), (403, 403), (409, 500, 429, 503, 409)])
 async def test_a_status_arrives_however_often_its_write_fails(codes: tuple[int, ...]) -> None:
     async with house() as home:
-        home.meddler.refuse("PUT", STATUS, *codes)
+        home.meddler.reject("PUT", STATUS, *codes)
         await home.create(flavor(), cluster_queue("q"))
         await home.until(is_active("True", "Ready"), "ClusterQueue", "q")
 

@@ -1,7 +1,7 @@
 """What Cohorts say, and what a circle among them does: to its own queues, while it lasts (API-79, API-118)."""
 
 from controllers.houses import House, cluster_queue, cohort, figures, flavor, house, is_active, local_queue, workload
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controllers.houses import House, cluster_queue, figures, flavor, house, local_queue, workload
 from controllers.stages import conditions, says
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
@@ -157,7 +157,7 @@ async def test_what_is_refused_is_not_written_again_and_again() -> None:
 async def test_a_template_that_may_not_be_read_is_told_so() -> None:
     async with house(MAPPED) as home:
         await opened(home)
-        home.meddler.refuse("GET", "resourceclaimtemplates/gpu", *[403] * 20)
+        home.meddler.reject("GET", "resourceclaimtemplates/gpu", *[403] * 20)
         await home.create(template("gpu", devices("a100")), claimant("w", "gpu"))
         assert "failed to get claim spec for ResourceClaimTemplate gpu" in words(await refused(home), "Requeued")
 
@@ -169,7 +169,7 @@ async def test_a_workload_that_is_to_have_variants_is_not_admitted_itself() -> N
         await home.create(
             cluster_queue("q", resourceGroups=quota("f", "g"), **VARIANTS), template("gpu", devices("a100"))
         )
-        home.meddler.refuse("PATCH", "/workloads/w", *[500] * 6)
+        home.meddler.reject("PATCH", "/workloads/w", *[500] * 6)
         await home.create(claimant("w", "gpu"))
         await home.until(says(Admitted="True"), "Workload", "w")
         held = [each for each in home.world.workload_cache if each.status.admission is not None]

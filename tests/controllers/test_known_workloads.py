@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from controllers.houses import kueue_cluster, workload
-from embedded.collector.worlds import Meddler
-from embedded.server.clusters import ADMIN, Cluster, Object
+from kit.apiserver import ADMIN, InMemoryApiServer, Object
+from kit.faults import InterceptingTransport
 from kohort.api.codec import from_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey, OwnerReference
@@ -26,7 +26,7 @@ MANAGER = "kueue-admission"
 PATH = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 
 
-class Hand(Meddler):
+class Hand(InterceptingTransport):
     """Lets something happen between a write and its answer."""
 
     after_write: Callable[[], Awaitable[None]] | None = None
@@ -41,7 +41,7 @@ class Hand(Meddler):
 class Watcher:
     """What is known of a server, by a watch that can be held back."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: InMemoryApiServer) -> None:
         self.cluster = cluster
         self.hand = Hand(cluster.core.transport(ADMIN))
         self.informers = SharedInformerFactory(Client(self.hand, cluster.clock))
@@ -88,7 +88,7 @@ def names(found: list[Workload]) -> list[str]:
 
 async def test_an_own_write_is_known_before_the_watch_shows_it() -> None:
     async with watching() as watcher:
-        watcher.hand.hold("workloads")
+        watcher.hand.hold_watches("workloads")
         created = await watcher.add("w", "job")
         assert watcher.known.get(("default", "w")) == created
         assert names(watcher.known.owned_by("default", "batch/v1", "Job", "job")) == ["w"]
@@ -96,7 +96,7 @@ async def test_an_own_write_is_known_before_the_watch_shows_it() -> None:
         assert names(list(watcher.known)) == ["w"]
         written = await watcher.known.write_status(created, watcher.finished(created), MANAGER)
         assert watcher.known.get(("default", "w")) == written
-        watcher.hand.release("workloads")
+        watcher.hand.release_watches("workloads")
         await settle()
         assert watcher.known.get(("default", "w")) == written
         versions = [created.metadata.resource_version, written.metadata.resource_version]
@@ -107,7 +107,7 @@ async def test_owners_are_those_of_the_newest_state() -> None:
     async with watching() as watcher:
         created = await watcher.add("w", "old")
         await settle()
-        watcher.hand.hold("workloads")
+        watcher.hand.hold_watches("workloads")
         await watcher.known.write_object(created, owned(created, "new"), MANAGER)
         assert names(watcher.known.owned_by("default", "batch/v1", "Job", "old")) == []
         assert names(watcher.known.owned_by("default", "batch/v1", "Job", "new")) == ["w"]
@@ -173,11 +173,11 @@ async def test_another_life_under_the_same_name_is_another_workload() -> None:
     async with watching() as watcher:
         first = await watcher.add("w")
         await settle()
-        watcher.hand.hold("workloads")
+        watcher.hand.hold_watches("workloads")
         await watcher.known.delete(first)
         second = await watcher.add("w")
         assert watcher.known.get(("default", "w")) == second
-        watcher.hand.release("workloads")
+        watcher.hand.release_watches("workloads")
         await settle()
         assert watcher.known.get(("default", "w")) == second
         assert watcher.told[-1] == second.metadata.resource_version
@@ -189,7 +189,7 @@ async def test_what_was_deleted_does_not_come_back_by_a_late_answer() -> None:
         await settle()
 
         async def delete() -> None:
-            await watcher.cluster.ask("DELETE", f"{PATH}/w")
+            await watcher.cluster.request("DELETE", f"{PATH}/w")
             await settle()
 
         watcher.hand.after_write = delete
@@ -200,7 +200,7 @@ async def test_what_was_deleted_does_not_come_back_by_a_late_answer() -> None:
 
 async def test_a_write_that_no_watch_ever_shows_is_forgotten() -> None:
     async with watching() as watcher:
-        watcher.hand.hold("workloads")
+        watcher.hand.hold_watches("workloads")
         created = await watcher.add("w")
         await watcher.cluster.clock.advance(MAX_ASSUMED_SECONDS - 1)
         assert watcher.known.get(key_of(created)) == created
@@ -220,9 +220,9 @@ async def test_only_the_watch_calls_subscribers() -> None:
     async with watching() as watcher:
         calls: list[Object] = []
         watcher.known.subscribe(lambda old, new: calls.append({"old": old, "new": new}))
-        watcher.hand.hold("workloads")
+        watcher.hand.hold_watches("workloads")
         await watcher.add("w")
         assert calls == []
-        watcher.hand.release("workloads")
+        watcher.hand.release_watches("workloads")
         await settle()
         assert len(calls) == 1

@@ -1,7 +1,7 @@
 """Series of queues by labels of their Workloads (API-145)."""
 
 from controllers.houses import cluster_queue, figures, flavor, house, local_queue, workload
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate

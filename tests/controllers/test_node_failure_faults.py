@@ -16,21 +16,21 @@ from controllers.topologies import (
     topology_pod,
     unhealthy,
 )
+from kit.faults import Rejection, RequestFault, StreamFault
 from kohort.api.codec import encode
 from kohort.controllers.topology.node_controller import running_node_failure_controller
 from kohort.controllers.topology.pod_failures import fail_pod
 from kohort.controllers.topology.pods import PODS
 from kohort.kube.errors import StatusError
-from kube.faults import Cut, Fault, Refusal
 
-FAULTS: dict[str, Fault | Refusal] = {
-    "never sent": Fault.UNREACHABLE,
-    "answer lost": Fault.LOST_ANSWER,
-    "silence": Fault.SILENCE,
-    "conflict": Refusal(409),
-    "too many": Refusal(429, retry_after=1),
-    "broken": Refusal(500),
-    "away": Refusal(503),
+FAULTS: dict[str, RequestFault | Rejection] = {
+    "never sent": RequestFault.UNREACHABLE,
+    "answer lost": RequestFault.LOST_RESPONSE,
+    "silence": RequestFault.NO_RESPONSE,
+    "conflict": Rejection(409),
+    "too many": Rejection(429, retry_after=1),
+    "broken": Rejection(500),
+    "away": Rejection(503),
 }
 
 
@@ -87,7 +87,7 @@ async def test_a_fault_at_one_workload_does_not_delay_another() -> None:
         await admit(scene, "x", "n1")
         await scene.later(1)
         start = len(manager.wire.writes)
-        manager.wire.faults = {start: Refusal(500), **{start + 2 + number: Refusal(500) for number in range(7)}}
+        manager.wire.faults = {start: Rejection(500), **{start + 2 + number: Rejection(500) for number in range(7)}}
         await delete_node(scene, "n1")
         await scene.later(0.3)
         assert sorted([await unhealthy(scene, "w"), await unhealthy(scene, "x")]) == [[], ["n1"]]
@@ -116,7 +116,7 @@ async def test_a_watch_that_breaks_loses_no_failure() -> None:
     async with stage() as scene:
         manager = await opened(scene)
         manager.wire.blocked |= {"nodes", "pods"}
-        manager.wire.cut(Cut.RESET)
+        manager.wire.end_streams(StreamFault.RESET)
         await delete_node(scene, "n1")
         await scene.later(20)
         assert await unhealthy(scene, "w") == [], "nothing is decided on outdated nodes"

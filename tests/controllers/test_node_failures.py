@@ -25,7 +25,7 @@ from controllers.topologies import (
     topology_pod,
     unhealthy,
 )
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 from kohort.api.gates import Gate
 from kohort.controllers.context import ManagerSettings
 from kohort.controllers.topology.node_controller import running_node_failure_controller
@@ -83,7 +83,7 @@ async def test_a_node_that_is_not_ready_fails_when_no_pod_is_left(ready: str) ->
 async def test_a_pod_that_terminates_is_no_longer_progressing() -> None:
     async with site(USUAL, *RUNNING) as home:
         await set_ready(home, "n1", "False")
-        reply = await home.cluster.ask("DELETE", "/api/v1/namespaces/default/pods/p1", gracePeriodSeconds="3600")
+        reply = await home.cluster.request("DELETE", "/api/v1/namespaces/default/pods/p1", gracePeriodSeconds="3600")
         assert reply.status == 200
         await home.later(1)
         assert await unhealthy(home, "w") == ["n1"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.topologies import pod
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 from kohort.api.errors import DecodeError
 from kohort.api.meta import ObjectKey
 from kohort.controllers.topology.node_usage import NodeUsageTotals

@@ -1,7 +1,7 @@
 """The priority of Workloads follows the value of their class (API-136)."""
 
 from controllers.houses import cluster_queue, flavor, house, local_queue, priority_class, workload
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 
 REF = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "c"}
 
@@ -41,6 +41,6 @@ async def test_a_workload_that_others_write_meanwhile_is_reached_by_the_next_try
     async with house() as home:
         await home.create(priority_class("c", 1), of_class("w"))
         await home.later(3)
-        home.meddler.refuse("PATCH", "workloads/w", 409, 500)
+        home.meddler.reject("PATCH", "workloads/w", 409, 500)
         await home.merge("WorkloadPriorityClass", "c", {"value": 9})
         await home.until(lambda found: found["spec"]["priority"] == 9, "Workload", "w")

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from controllers.houses import House, check, checked, cluster_queue, cohort, flavor, house, local_queue, workload
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 from kohort.controllers.startup import queue_controllers, running_leader_controllers, supporting_controllers
 
 Step = tuple[str, ...]
@@ -40,8 +40,8 @@ class Hands:
     async def _toggle(self, what: str, name: str) -> None:
         """Delete what is there, create what is not."""
         found = _objects(what, name)
-        place = f"{self._home.cluster.place(found)}/{found['metadata']['name']}"
-        reply = await self._home.cluster.ask("DELETE", place)
+        place = f"{self._home.cluster.collection_path(found)}/{found['metadata']['name']}"
+        reply = await self._home.cluster.request("DELETE", place)
         if reply.status == 404:
             await self._home.cluster.try_create(found)
 

@@ -7,9 +7,9 @@ import pytest
 
 from controllers.houses import cluster_queue, flavor, local_queue, workload
 from controllers.stages import Stage, conditions, says, stage, used
-from embedded.server.clusters import Object
+from kit.apiserver import Object
+from kit.faults import Rejection
 from kohort.api.meta import ObjectKey
-from kube.faults import Refusal
 
 PREEMPTING: dict[str, Any] = {"preemption": {"withinClusterQueue": "LowerPriority"}}
 
@@ -182,7 +182,7 @@ async def test_an_admission_that_the_server_refuses_stands_aside_for_a_minute(ca
     async with stage() as scene:
         manager = await scene.start()
         await opened(scene)
-        manager.wire.faults[0] = Refusal(422)
+        manager.wire.faults[0] = Rejection(422)
         with caplog.at_level(logging.WARNING):
             await scene.create(workload("w", "lq", "2"))
             await scene.later(1)

@@ -5,8 +5,8 @@ import asyncio
 from controllers.flows import Flow, holders, opened
 from controllers.houses import cluster_queue, flavor, local_queue, workload
 from controllers.stages import Stage, says, stage, used
+from kit.faults import Rejection
 from kohort.api.meta import ObjectKey
-from kube.faults import Refusal
 
 
 async def play_and_restart(scene: Stage, flow: Flow, writes: int) -> dict[str, object]:
@@ -81,7 +81,7 @@ async def test_a_write_that_failed_is_not_repeated_by_who_lost_the_lease_meanwhi
             leading = False
 
         manager.wire.before.append(lose)
-        manager.wire.faults[0] = Refusal(503)
+        manager.wire.faults[0] = Rejection(503)
         await scene.open(flavor(), cluster_queue("q"), local_queue("lq", "q"))
         await scene.create(workload("w", "lq"))
         await scene.later(10)

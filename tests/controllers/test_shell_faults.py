@@ -5,18 +5,18 @@ import pytest
 from controllers.flows import Flow, holders, opened
 from controllers.houses import cluster_queue, local_queue, workload
 from controllers.stages import says, stage
-from kube.faults import Cut, Fault, Refusal
+from kit.faults import Rejection, RequestFault, StreamFault
 
-FAULTS: dict[str, Fault | Refusal] = {
-    "never sent": Fault.UNREACHABLE,
-    "answer lost": Fault.LOST_ANSWER,
-    "silence": Fault.SILENCE,
-    "conflict": Refusal(409),
-    "gone": Refusal(410),
-    "too many": Refusal(429, retry_after=1),
-    "broken": Refusal(500),
-    "away": Refusal(503),
-    "too late": Refusal(504),
+FAULTS: dict[str, RequestFault | Rejection] = {
+    "never sent": RequestFault.UNREACHABLE,
+    "answer lost": RequestFault.LOST_RESPONSE,
+    "silence": RequestFault.NO_RESPONSE,
+    "conflict": Rejection(409),
+    "gone": Rejection(410),
+    "too many": Rejection(429, retry_after=1),
+    "broken": Rejection(500),
+    "away": Rejection(503),
+    "too late": Rejection(504),
 }
 
 
@@ -40,7 +40,7 @@ async def test_an_answer_lost_at_any_write_changes_nothing_in_the_end() -> None:
         manager = await opened(scene)
         expected = await Flow(scene, "clean").play()
         for number in range(len(manager.wire.writes)):
-            manager.wire.faults = {len(manager.wire.writes) + number: Fault.LOST_ANSWER}
+            manager.wire.faults = {len(manager.wire.writes) + number: RequestFault.LOST_RESPONSE}
             flow = Flow(scene, f"{number}x")
             assert await flow.play() == expected, f"write {number}"
             assert not manager.wire.faults, "the fault happened"
@@ -53,19 +53,19 @@ async def test_a_server_that_fails_for_a_long_time_is_asked_again_until_it_answe
         manager = await opened(scene)
         expected = await Flow(scene, "clean").play()
         start = len(manager.wire.writes)
-        manager.wire.faults = {start + number: Refusal(503) for number in range(25)}
+        manager.wire.faults = {start + number: Rejection(503) for number in range(25)}
         assert await Flow(scene, "x").play() == expected
         assert not manager.wire.faults
 
 
-@pytest.mark.parametrize("how", [Cut.RESET, Cut.MID_FRAME, Cut.GARBAGE])
-async def test_watches_that_break_at_every_write_change_nothing_in_the_end(how: Cut) -> None:
+@pytest.mark.parametrize("how", [StreamFault.RESET, StreamFault.MID_FRAME, StreamFault.GARBAGE])
+async def test_watches_that_break_at_every_write_change_nothing_in_the_end(how: StreamFault) -> None:
     async with stage() as scene:
         manager = await opened(scene)
         expected = await Flow(scene, "clean").play()
 
         async def cut() -> None:
-            manager.wire.cut(how)
+            manager.wire.end_streams(how)
 
         manager.wire.before.extend([cut] * len(manager.wire.writes))
         assert await Flow(scene, "x").play() == expected
@@ -79,14 +79,14 @@ async def test_a_server_that_is_away_for_a_while_finds_everything_as_it_should_b
         flow = Flow(scene, "x")
 
         async def down() -> None:
-            manager.wire.go_down()
+            manager.wire.disconnect()
 
         manager.wire.before.append(down)
         await scene.open(cluster_queue("other"), local_queue("other", "other"))
         await scene.create(workload("w", "other"))
         await scene.later(20)
         assert not (await scene.states())["w"]["queue"]
-        manager.wire.come_up()
+        manager.wire.reconnect()
         await scene.until(says(Admitted="True"), "Workload", "w")
         assert await flow.play() == expected
 
@@ -99,7 +99,7 @@ async def test_nothing_is_done_while_one_watch_is_down(blind: str) -> None:
         await scene.create(workload("running", "lq", maximumExecutionTimeSeconds=20))
         await scene.until(says(Admitted="True"), "Workload", "running")
         manager.wire.blocked.add(blind)
-        manager.wire.cut(Cut.RESET)
+        manager.wire.end_streams(StreamFault.RESET)
         await scene.later(2)
         written = len(manager.wire.writes)
         await scene.create(workload("new", "lq"))

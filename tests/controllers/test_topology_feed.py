@@ -24,7 +24,7 @@ from controllers.topologies import (
     topology,
     topology_pod,
 )
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 from kohort.api.core.nodes import Node
 from kohort.api.gates import Gate
 from kohort.controllers.context import ControllerContext
@@ -195,7 +195,7 @@ async def test_capacity_that_several_pods_free_is_collected(end: Any) -> None:
 async def test_a_pod_that_terminates_counts_until_its_end() -> None:
     async with followed(*TAS, pod("p", "n1")) as (home, applied):
         applied.clear()
-        await home.cluster.ask("DELETE", "/api/v1/namespaces/default/pods/p", gracePeriodSeconds="3600")
+        await home.cluster.request("DELETE", "/api/v1/namespaces/default/pods/p", gracePeriodSeconds="3600")
         await home.later(3)
         assert applied.usage() == []
 
@@ -208,5 +208,5 @@ async def test_tas_pods_do_not_count() -> None:
 async def bind(home: House, name: str, node: str) -> None:
     target = {"apiVersion": "v1", "kind": "Node", "name": node}
     binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
-    reply = await home.cluster.ask("POST", f"/api/v1/namespaces/default/pods/{name}/binding", binding)
+    reply = await home.cluster.request("POST", f"/api/v1/namespaces/default/pods/{name}/binding", binding)
     assert reply.status == 201, reply

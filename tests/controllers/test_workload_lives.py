@@ -4,7 +4,7 @@ from typing import Any
 
 from controllers.houses import check, checked, cluster_queue, flavor, local_queue, workload
 from controllers.stages import Stage, conditions, says, stage, used
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 from kohort.api.config.common import ObjectRetentionPolicies, RequeuingStrategy, WorkloadRetention
 from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from controllers.houses import House, workload
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.controllers.context import ManagerSettings
 
@@ -144,7 +144,7 @@ async def set_taints(home: House, name: str, *taints: Object) -> None:
 
 
 async def delete_node(home: House, name: str) -> None:
-    reply = await home.cluster.ask("DELETE", f"/api/v1/nodes/{name}")
+    reply = await home.cluster.request("DELETE", f"/api/v1/nodes/{name}")
     assert reply.status == 200, reply
 
 
@@ -156,5 +156,5 @@ async def set_phase(home: House, name: str, phase: str) -> None:
 async def delete_pod(home: House, name: str) -> None:
     """Delete a pod at once, as when its node confirms the end of its containers."""
     place = f"/api/v1/namespaces/default/pods/{name}"
-    reply = await home.cluster.ask("DELETE", place, gracePeriodSeconds="0")
+    reply = await home.cluster.request("DELETE", place, gracePeriodSeconds="0")
     assert reply.status == 200, reply

@@ -8,24 +8,27 @@ from functools import partial
 from e2e.faulty_connection import Bends, Wire
 from e2e.reclaim_scenario import ADMISSIONS, QUOTAS, ReclaimScenario
 from e2e.virtual_cluster import Site, site
-from embedded.server.clusters import Object
+from kit.apiserver import Object
+from kit.faults import Rejection, RequestFault, StreamFault
 from kohort.engine.invariants.sums import wrong_cells
-from kube.faults import Cut, Fault, Refusal
 
-FAULTS: dict[str, Fault | Refusal] = {
-    "unreachable": Fault.UNREACHABLE,
-    "lost-response": Fault.LOST_ANSWER,
-    "no-response": Fault.SILENCE,
-    "conflict": Refusal(409),
-    "gone": Refusal(410),
-    "too-many": Refusal(429, retry_after=1),
-    "too-many-without-delay": Refusal(429),
-    "broken": Refusal(500),
-    "unavailable": Refusal(503),
-    "timeout": Refusal(504),
-    "no-status": Refusal(502, body=b"<html>bad gateway</html>"),
+FAULTS: dict[str, RequestFault | Rejection] = {
+    "unreachable": RequestFault.UNREACHABLE,
+    "lost-response": RequestFault.LOST_RESPONSE,
+    "no-response": RequestFault.NO_RESPONSE,
+    "conflict": Rejection(409),
+    "gone": Rejection(410),
+    "too-many": Rejection(429, retry_after=1),
+    "too-many-without-delay": Rejection(429),
+    "broken": Rejection(500),
+    "unavailable": Rejection(503),
+    "timeout": Rejection(504),
+    "no-status": Rejection(502, body=b"<html>bad gateway</html>"),
 }
-STREAM_FAULTS: dict[str, Cut | None] = {"stalled": None, **{how.name.lower().replace("_", "-"): how for how in Cut}}
+STREAM_FAULTS: dict[str, StreamFault | None] = {
+    "stalled": None,
+    **{how.name.lower().replace("_", "-"): how for how in StreamFault},
+}
 KINDS = ("workloads", "jobs", "clusterqueues", "localqueues", "resourceflavors", "namespaces")
 """Resources whose watches the scenario depends on."""
 WATCH_DELAY = 3.0
@@ -60,7 +63,7 @@ def no_fault(_wire: Wire) -> None:
     """No fault."""
 
 
-def failing_requests(faults: Mapping[int, Fault | Refusal]) -> FaultSetup:
+def failing_requests(faults: Mapping[int, RequestFault | Rejection]) -> FaultSetup:
     """Requests with these numbers fail."""
 
     def prepare(wire: Wire) -> None:
@@ -69,7 +72,7 @@ def failing_requests(faults: Mapping[int, Fault | Refusal]) -> FaultSetup:
     return prepare
 
 
-def interrupting_watches(cuts: Mapping[int, Cut | None], plural: str = "") -> FaultSetup:
+def interrupting_watches(cuts: Mapping[int, StreamFault | None], plural: str = "") -> FaultSetup:
     """Right before the requests with these numbers, watches of a kind, or all, are interrupted or stall."""
 
     def prepare(wire: Wire) -> None:

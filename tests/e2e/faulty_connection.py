@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
+from kit.faults import FaultInjectingResponse, FaultInjectingTransport, Rejection, RequestFault, StreamFault
 from kohort.kube.clock import Clock, within
 from kohort.kube.errors import LostResponseError
 from kohort.kube.transport import Request, Response, Transport
-from kube.faults import Cut, Fault, FaultyResponse, FaultyTransport, Refusal
 
-AWAY = Refusal(503)
+AWAY = Rejection(503)
 READS = frozenset({"GET", "HEAD"})
 
 
@@ -41,13 +41,13 @@ async def _let_be(_request: Request) -> None:
     pass
 
 
-class Wire(FaultyTransport):
+class Wire(FaultInjectingTransport):
     """Numbers requests, lets some of them fail, and falls silent when its manager dies or is held up."""
 
     def __init__(self, inner: Transport, clock: Clock) -> None:
         super().__init__(inner, clock)
         self.requests: list[Request] = []
-        self.faults: dict[int, Fault | Refusal] = {}
+        self.faults: dict[int, RequestFault | Rejection] = {}
         """What happens to the request of a number."""
         self.before: dict[int, Callable[[], None]] = {}
         """What happens right before the request of a number is sent."""
@@ -84,7 +84,7 @@ class Wire(FaultyTransport):
             self._count()
         await self.unless_dead()
         if not is_write(request) and plural_of(request) in self.blind:
-            return AWAY.answer()
+            return AWAY.response()
         if not self.thawed.is_set():
             await self._until_thawed(timeout)
         if is_write(request):
@@ -117,7 +117,7 @@ class Wire(FaultyTransport):
 
     async def _ask(self, number: int, request: Request, timeout: float) -> Response:
         if number in self.faults:
-            self.next(self.faults.pop(number))
+            self.fail_next(self.faults.pop(number))
             self.fault_count += 1
         self.under_way += 1
         try:
@@ -126,11 +126,11 @@ class Wire(FaultyTransport):
             self.under_way -= 1
         if not is_watch(request):
             return response
-        watch = Bent(cast("FaultyResponse", response), self, plural_of(request))
+        watch = Bent(cast("FaultInjectingResponse", response), self, plural_of(request))
         self.watches.append(watch)
         return watch
 
-    def spoil(self, how: Cut | None, plural: str = "") -> None:
+    def spoil(self, how: StreamFault | None, plural: str = "") -> None:
         """End the open watches of a resource, or all, or let them be silent for ever."""
         for watch in [each for each in self.watches if not plural or each.plural == plural]:
             watch.spoil(how)
@@ -145,7 +145,7 @@ class Wire(FaultyTransport):
 class Bent:
     """A watch whose events come late, or more than once."""
 
-    def __init__(self, inner: FaultyResponse, wire: Wire, plural: str) -> None:
+    def __init__(self, inner: FaultInjectingResponse, wire: Wire, plural: str) -> None:
         self._inner = inner
         self._wire = wire
         self.plural = plural
@@ -159,9 +159,9 @@ class Bent:
     def headers(self) -> Mapping[str, str]:
         return self._inner.headers
 
-    def spoil(self, how: Cut | None) -> None:
+    def spoil(self, how: StreamFault | None) -> None:
         self.is_stalled = how is None
-        self._inner.fate(how)
+        self._inner.end_with(how)
 
     async def read(self) -> bytes:
         return await self._inner.read()

@@ -8,8 +8,8 @@ from typing import Any
 
 from controllers.houses import cluster_queue, flavor, local_queue
 from e2e.virtual_cluster import JOBS, WORKLOADS, Site, condition_status, owner_name
-from embedded.server.clusters import Object
 from jobs.job_houses import batch_job
+from kit.apiserver import Object
 
 QUOTAS = {"a": 2, "b": 2}
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -78,9 +78,9 @@ class ReclaimScenario:
 
     async def leave(self) -> None:
         """One team is removed with all its objects; the other stays."""
-        await self._site.cluster.ask("DELETE", f"{JOBS}/reclaimer")
-        await self._site.cluster.ask("DELETE", f"{KUEUE}/namespaces/default/localqueues/b")
-        await self._site.cluster.ask("DELETE", f"{KUEUE}/clusterqueues/b")
+        await self._site.cluster.request("DELETE", f"{JOBS}/reclaimer")
+        await self._site.cluster.request("DELETE", f"{KUEUE}/namespaces/default/localqueues/b")
+        await self._site.cluster.request("DELETE", f"{KUEUE}/clusterqueues/b")
 
     async def _runs(self, job: str) -> None:
         await self._comes(job, Admitted="True")

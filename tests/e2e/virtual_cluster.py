@@ -16,8 +16,8 @@ import msgspec
 
 from controllers.houses import House, kueue_cluster
 from e2e.faulty_connection import Wire
-from embedded.collector.worlds import Meddler
-from embedded.server.clusters import ADMIN, Cluster, Object, Watching
+from kit.apiserver import ADMIN, InMemoryApiServer, Object, WatchRecorder
+from kit.faults import InterceptingTransport
 from kit.virtual_time import running_virtual_time
 from kohort.api.config.common import LeaderElection
 from kohort.api.config.v1beta2 import Configuration
@@ -246,10 +246,10 @@ class Site(House):
         assert reply.status == 200, reply
 
 
-async def _watch_workloads(cluster: Cluster, chronicle: WorkloadHistoryChecker) -> None:
+async def _watch_workloads(cluster: InMemoryApiServer, chronicle: WorkloadHistoryChecker) -> None:
     """Follow the server's own history."""
     whole = Request("GET", WORKLOADS, (("watch", "1"), ("timeoutSeconds", "1000000")))
-    events = Watching(await cluster.core.transport(ADMIN).send(whole, REAL_TIMEOUT))
+    events = WatchRecorder(await cluster.core.transport(ADMIN).send(whole, REAL_TIMEOUT))
     while True:
         chronicle.see(*await events.next())
 
@@ -262,7 +262,7 @@ async def site(quotas: dict[str, int], election: LeaderElection = NO_ELECTION) -
     async with kueue_cluster(settings.gates) as cluster:
         built = Site.__new__(Site)
         built.cluster, built.clock, built.settings = cluster, cluster.clock, settings
-        built.meddler = Meddler(cluster.core.transport(ADMIN))
+        built.meddler = InterceptingTransport(cluster.core.transport(ADMIN))
         built.chronicle, built.replicas, built.lives, built.ends = WorkloadHistoryChecker(quotas), [], [], set()
         built.following = asyncio.create_task(_watch_workloads(cluster, built.chronicle), name="chronicle")
         try:

@@ -12,7 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from embedded.server.clusters import Cluster, config_map, pod, running_cluster, widget, widget_definition
+from embedded.server.objects import config_map, pod, widget, widget_definition
+from kit.apiserver import InMemoryApiServer, running_apiserver
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.server.requests.request_info import ServerRequest
 
@@ -199,15 +200,15 @@ SENT = st.one_of(
 
 
 async def answer_all(requests: list[Sent]) -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         for seed in (widget_definition(), config_map("seed"), pod("seed"), widget("seed")):
             await cluster.create(seed)
         for each in requests:
             await check_answer(cluster, each)
-        assert (await cluster.ask("GET", "/readyz")).status == 200
+        assert (await cluster.request("GET", "/readyz")).status == 200
 
 
-async def check_answer(cluster: Cluster, sent: Sent) -> None:
+async def check_answer(cluster: InMemoryApiServer, sent: Sent) -> None:
     async with asyncio.timeout(LONGEST_ANSWER):
         answer = await cluster.core.router.handle(sent.inbound())
     if not isinstance(answer.body, bytes):

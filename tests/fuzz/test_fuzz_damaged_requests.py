@@ -14,17 +14,9 @@ from dataclasses import dataclass, replace
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from embedded.server.clusters import (
-    Cluster,
-    Object,
-    config_map,
-    deployment,
-    pod,
-    running_cluster,
-    widget,
-    widget_definition,
-)
+from embedded.server.objects import config_map, deployment, pod, widget, widget_definition
 from fuzz.damage import JUNK, SEED, damaged, rounds
+from kit.apiserver import InMemoryApiServer, Object, running_apiserver
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.server.requests.request_info import ServerRequest
 
@@ -226,12 +218,12 @@ SEEDS: list[Object] = [
 ]
 
 
-async def place_seeds(cluster: Cluster) -> None:
+async def place_seeds(cluster: InMemoryApiServer) -> None:
     for each in SEEDS:
         await cluster.create(each)
 
 
-async def check_answer(cluster: Cluster, sent: Sent) -> int:
+async def check_answer(cluster: InMemoryApiServer, sent: Sent) -> int:
     async with asyncio.timeout(LONGEST_ANSWER):
         answer = await cluster.core.router.handle(sent.inbound())
     if not isinstance(answer.body, bytes):
@@ -246,16 +238,16 @@ async def check_answer(cluster: Cluster, sent: Sent) -> int:
 async def test_requests_with_a_fault_are_no_fault_of_the_server() -> None:
     for count in rounds(SERVERS):
         dice = random.Random(f"{SEED} {count}")  # noqa: S311 - not for secrets
-        async with running_cluster() as cluster:
+        async with running_apiserver() as cluster:
             await place_seeds(cluster)
             for _ in range(PER_SERVER):
                 await check_answer(cluster, damaged_request(dice))
-            assert (await cluster.ask("GET", "/readyz")).status == 200
+            assert (await cluster.request("GET", "/readyz")).status == 200
 
 
 @pytest.mark.parametrize("sent", VALID, ids=lambda sent: f"{sent.method} {sent.path} {sent.content_type}")
 async def test_the_requests_that_are_damaged_pass_as_they_are(sent: Sent) -> None:
     """Otherwise the damage could be hidden by an earlier refusal."""
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         await place_seeds(cluster)
         assert await check_answer(cluster, sent) in PASSED, sent

@@ -3,14 +3,14 @@
 from typing import Any
 
 from controllers.houses import House
-from embedded.server.clusters import ADMIN, Cluster, Object
+from kit.apiserver import ADMIN, InMemoryApiServer, Object
 from kohort.embedded.auth.users import AUTHENTICATED, User
 from kohort.kube.client import Client
 
 RBAC = "rbac.authorization.k8s.io/v1"
 
 
-def client_of(cluster: Cluster, user: User = ADMIN) -> Client:
+def client_of(cluster: InMemoryApiServer, user: User = ADMIN) -> Client:
     """A client of the cluster, in the name of somebody."""
     return Client(cluster.core.transport(user), cluster.clock)
 
@@ -20,7 +20,7 @@ def somebody(name: str = "ann") -> User:
     return User(name, (AUTHENTICATED,))
 
 
-async def let(cluster: Cluster, user: User, *resources: str, namespace: str = "") -> None:
+async def let(cluster: InMemoryApiServer, user: User, *resources: str, namespace: str = "") -> None:
     """Give a user the right to read some resources, everywhere or in a namespace."""
     groups = ["", "kueue.x-k8s.io", "batch", "node.k8s.io"]
     rules = [{"apiGroups": groups, "resources": list(resources), "verbs": ["get", "list", "watch"]}]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import yaml
 
-from embedded.server.clusters import ADMIN, Cluster
+from kit.apiserver import ADMIN, InMemoryApiServer
+from kit.loopback import LoopbackServer
 from kohort.cli.main import main
 from kohort.embedded.auth.users import User
-from kube.loopback import Loopback
 
 PATIENCE = 60.0
 
@@ -52,9 +52,9 @@ class Shell:
 
 
 @asynccontextmanager
-async def shell(cluster: Cluster, folder: Path, user: User = ADMIN) -> AsyncIterator[Shell]:
+async def shell(cluster: InMemoryApiServer, folder: Path, user: User = ADMIN) -> AsyncIterator[Shell]:
     """A shell whose commands ask this cluster, as somebody."""
-    loopback = await Loopback(cluster.core.transport(user)).start()
+    loopback = await LoopbackServer(cluster.core.transport(user)).start()
     try:
         yield Shell(write_kubeconfig(folder / "kubeconfig", loopback.address))
     finally:

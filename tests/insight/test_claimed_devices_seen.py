@@ -7,8 +7,8 @@ import pytest
 from controllers.houses import cluster_queue, flavor, house, local_queue
 from controllers.test_device_claims import MAPPED as MANAGED
 from controllers.test_device_claims import MAPPINGS, claimant, devices, quota, template
-from embedded.server.clusters import Object
 from insight.looking import client_of, let, somebody
+from kit.apiserver import Object
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.documents import Document, read_documents

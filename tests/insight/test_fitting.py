@@ -17,9 +17,9 @@ from controllers.houses import (
     priority_class,
     workload,
 )
-from embedded.server.clusters import Object
 from insight.looking import admitted, client_of
 from jobs.job_houses import batch_job
+from kit.apiserver import Object
 from kohort.api.documents import Document, read_documents
 from kohort.engine.explain import PreemptionOutlook
 from kohort.insight.fit_check.candidates import CandidateReader

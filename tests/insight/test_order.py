@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kit.responses import CannedResponse
 from kohort.api.meta import ObjectKey
 from kohort.insight.list_views import VisibilityPosition
 from kohort.insight.order import VISIBILITY, positions_in
@@ -13,7 +14,6 @@ from kohort.kube.client import Client
 from kohort.kube.errors import ErrorSubject, StatusError, forbidden, not_found
 from kohort.kube.retries import RetryPolicy
 from kohort.kube.transport import Request
-from kube.fake_api import Answer
 
 HERE, THERE = ObjectKey("ml", "team-a"), ObjectKey("web", "team-b")
 
@@ -25,12 +25,12 @@ class Manager:
     answers: dict[str, Any]
     asked: list[str] = field(default_factory=list)
 
-    async def send(self, request: Request, timeout: float) -> Answer:
+    async def send(self, request: Request, timeout: float) -> CannedResponse:
         self.asked.append(request.path)
         found = self.answers.get(request.path, StatusError(404, "NotFound", "page not found"))
         if isinstance(found, StatusError):
-            return Answer(found.code, json.dumps(found.to_status()).encode())
-        return Answer(200, json.dumps({"kind": "PendingWorkloadsSummary", "items": found}).encode())
+            return CannedResponse(found.code, json.dumps(found.to_status()).encode())
+        return CannedResponse(200, json.dumps({"kind": "PendingWorkloadsSummary", "items": found}).encode())
 
     async def close(self) -> None:
         pass

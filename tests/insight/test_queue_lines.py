@@ -3,15 +3,15 @@
 import pytest
 
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
-from embedded.server.clusters import Cluster
 from insight.looking import admitted, client_of
+from kit.apiserver import InMemoryApiServer
 from kohort.insight.list_views import LeanLocalQueue, LeanWorkload, VisibilityPosition
 from kohort.insight.order import Positions, computed_positions
 from kohort.insight.queues import QueueListing, WorkloadState, queues_of
 from kohort.insight.reasons import short_reason
 
 
-async def listed(cluster: Cluster, positions: Positions | None = None) -> QueueListing:
+async def listed(cluster: InMemoryApiServer, positions: Positions | None = None) -> QueueListing:
     client = client_of(cluster)
     workloads, queues = await client.of(LeanWorkload).list(), await client.of(LeanLocalQueue).list()
     return queues_of(workloads.items, queues.items, positions or {})

@@ -3,8 +3,8 @@
 import pytest
 
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
-from embedded.server.clusters import running_cluster
 from insight.looking import admitted, client_of, in_namespace, let, namespace, somebody
+from kit.apiserver import running_apiserver
 from kohort.api.core.namespaces import Namespace
 from kohort.api.core.nodes import Node
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
@@ -50,7 +50,7 @@ async def test_objects_are_found_by_kind_and_key() -> None:
 
 
 async def test_a_cluster_without_kueues_kinds_is_told_apart_from_an_empty_one() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         with pytest.raises(StatusError) as raised:
             await take_snapshot(client_of(cluster))
     assert raised.value.is_not_found

@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from cryptography import x509
 from msgspec.structs import replace
 
-from embedded.server.clusters import Cluster
+from kit.apiserver import InMemoryApiServer
+from kit.ports import free_port
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES
 from kohort.cli.main import cli
@@ -32,7 +33,6 @@ from kohort.webhooks.configurations import AtUrl, InCluster, ManagerEndpoint, co
 from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.registrations import KUEUE, WebhookType
 from kohort.webhooks.startup import VISIBILITY_SERVICE, running_certificates, running_webhook_server
-from reserved_ports import reserved_port
 from webhooks.planes import HOST, bare_cluster, client_of, kueue_cluster
 
 Json = Any
@@ -233,16 +233,14 @@ def cert_manager(tmp_path: Path) -> CertManager:
 def settings(directory: Path) -> Configuration:
     """The Configuration that is installed, in another directory and on a port of this machine."""
     defaults = OPTIONS.configuration
-    return replace(
-        defaults, webhook=replace(defaults.webhook, host=HOST, port=reserved_port(), cert_dir=str(directory))
-    )
+    return replace(defaults, webhook=replace(defaults.webhook, host=HOST, port=free_port(), cert_dir=str(directory)))
 
 
 WIRING = WebhookWiring(manager_endpoint(OPTIONS), registrations(OPTIONS), InCluster(HOME, VISIBILITY_SERVICE))
 
 
 @asynccontextmanager
-async def manager(cluster: Cluster, clock: VirtualClock, directory: Path) -> AsyncIterator[int]:
+async def manager(cluster: InMemoryApiServer, clock: VirtualClock, directory: Path) -> AsyncIterator[int]:
     """A manager's webhooks; the port."""
     config = settings(directory)
     async with (

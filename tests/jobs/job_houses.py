@@ -8,8 +8,8 @@ from itertools import repeat
 from typing import Any, TypeVar
 
 from controllers.houses import House, cluster_queue, flavor, kueue_cluster, local_queue
-from embedded.collector.worlds import Meddler
-from embedded.server.clusters import ADMIN, Cluster, Object
+from kit.apiserver import ADMIN, InMemoryApiServer, Object
+from kit.faults import FaultInjectingTransport, InterceptingTransport, Rejection, RequestFault
 from kit.virtual_time import running_virtual_time
 from kohort.controllers.context import ControllerContext, ManagerSettings, always_leads, running_context
 from kohort.controllers.startup import running_core_controllers
@@ -22,7 +22,6 @@ from kohort.kube.clock import Clock
 from kohort.kube.transport import Request, Response, Transport
 from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import MetricsRegistry as Metrics
-from kube.faults import Fault, FaultyTransport, Refusal
 
 USUAL = ManagerSettings()
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
@@ -36,8 +35,8 @@ class Wire:
     """The way of one manager to the server; dead after so many writes, as a process that was killed."""
 
     def __init__(self, inner: Transport, clock: Clock) -> None:
-        self.inner = FaultyTransport(inner, clock)
-        self.faults: Iterator[Fault | Refusal] = repeat(Fault.NONE)
+        self.inner = FaultInjectingTransport(inner, clock)
+        self.faults: Iterator[RequestFault | Rejection] = repeat(RequestFault.NONE)
         """What happens to the next writes."""
         self.fails_at = ""
         """Part of the path of the writes to which it happens; others succeed."""
@@ -54,7 +53,7 @@ class Wire:
             await asyncio.Event().wait()
         if counts:
             self.writes.append(request)
-            self.inner.next(next(self.faults) if self.fails_at in request.path else Fault.NONE)
+            self.inner.fail_next(next(self.faults) if self.fails_at in request.path else RequestFault.NONE)
         return await self.inner.send(request, timeout)
 
     async def close(self) -> None:
@@ -175,10 +174,10 @@ async def job_house(settings: ManagerSettings = USUAL, *frameworks: Framework) -
 H = TypeVar("H", bound=JobHouse)
 
 
-def built(kind: type[H], cluster: Cluster, settings: ManagerSettings, *frameworks: Framework) -> H:
+def built(kind: type[H], cluster: InMemoryApiServer, settings: ManagerSettings, *frameworks: Framework) -> H:
     """A house on a cluster, still without a manager."""
     house = kind.__new__(kind)
     house.cluster, house.clock = cluster, cluster.clock
-    house.meddler = Meddler(cluster.core.transport(ADMIN))
+    house.meddler = InterceptingTransport(cluster.core.transport(ADMIN))
     house.frameworks, house.settings, house.lives = frameworks or (BatchJobFramework(),), settings, []
     return house

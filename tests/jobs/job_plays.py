@@ -11,8 +11,8 @@ from typing import Any
 
 from controllers.houses import kueue_cluster
 from controllers.matching import differences
-from embedded.server.clusters import ADMIN, Object, Reply
 from jobs.job_houses import STEP, JobHouse, built
+from kit.apiserver import ADMIN, ApiResponse, Object
 from kit.virtual_time import running_virtual_time
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.api.merge import merge
@@ -72,7 +72,7 @@ class Farm(JobHouse):
         for pod in (await self.cluster.get(PODS))["items"]:
             phase, wanted = pod["status"]["phase"], self._wanted(pod)
             if self._has_left(pod):
-                await self.cluster.ask("DELETE", f"{PODS}/{pod['metadata']['name']}", NOW)
+                await self.cluster.request("DELETE", f"{PODS}/{pod['metadata']['name']}", NOW)
             elif wanted and wanted != phase and phase not in ("Succeeded", "Failed"):
                 await self._set(pod, wanted)
 
@@ -94,7 +94,7 @@ class Farm(JobHouse):
 
     async def _bind(self, pod: Object) -> None:
         binding = {"metadata": {"name": pod["metadata"]["name"]}, "target": {"kind": "Node", "name": "node"}}
-        reply = await self.cluster.ask("POST", f"{PODS}/{pod['metadata']['name']}/binding", binding)
+        reply = await self.cluster.request("POST", f"{PODS}/{pod['metadata']['name']}/binding", binding)
         assert reply.status in (201, *LEFT), reply
 
     async def _set(self, pod: Object, phase: str) -> None:
@@ -164,7 +164,7 @@ class JobPlay:
         expected = step.get("object")
         version = expected["apiVersion"] if expected else VERSIONS[step["kind"]]
         place = self._farm.path(step["kind"], step["name"], NAMESPACE, version)
-        reply = await self._farm.cluster.ask("GET", place)
+        reply = await self._farm.cluster.request("GET", place)
         if reply.status != step["code"]:
             return [f"observe: code {step['code']} became {reply.status}"]
         lines = differences(expected, reply.body) if expected is not None else ()
@@ -181,14 +181,14 @@ class JobPlay:
 
     # Writing
 
-    async def _write(self, step: Json) -> Reply:
+    async def _write(self, step: Json) -> ApiResponse:
         if step["op"] == "create":
             job = step["object"]["kind"] == "Job"
             return await (self._create_job if job else self._farm.cluster.try_create)(step["object"])
         place = self._farm.path(step["kind"], step["name"], NAMESPACE, VERSIONS.get(step["kind"], V1BETA2))
         match step["op"], step["kind"]:
             case "delete", _:
-                return await self._farm.cluster.ask("DELETE", place, BACKGROUND)
+                return await self._farm.cluster.request("DELETE", place, BACKGROUND)
             case "patch", "Job":
                 return await self._patch_job(step)
             case "patch", _:
@@ -197,17 +197,17 @@ class JobPlay:
                 return await self._update_status(place, step["status"])
         raise AssertionError(step["op"])
 
-    async def _update_status(self, place: str, wanted: Json) -> Reply:
+    async def _update_status(self, place: str, wanted: Json) -> ApiResponse:
         """As the recorder did it: read, replace, and begin anew where a controller was quicker."""
-        reply = Reply(409, {})
+        reply = ApiResponse(409, {})
         while reply.status == 409:
             found = await self._farm.cluster.get(place)
             now = format_time(self._farm.clock.wall())
             status = json.loads(json.dumps(wanted).replace("<time>", now).replace("<text>", "text"))
-            reply = await self._farm.cluster.ask("PUT", f"{place}/status", {**found, "status": status})
+            reply = await self._farm.cluster.request("PUT", f"{place}/status", {**found, "status": status})
         return reply
 
-    async def _create_job(self, obj: Object) -> Reply:
+    async def _create_job(self, obj: Object) -> ApiResponse:
         # Webhooks go by caches, which the recorder's pace left time to follow.
         await self._farm.later(5 * STEP)
         facts = await self._gatherer.build(obj, is_new=True, author=None)
@@ -221,7 +221,7 @@ class JobPlay:
             self._names[metadata["name"]] = workload_name(JOB.resource, metadata["name"], metadata["uid"], gates)
         return reply
 
-    async def _patch_job(self, step: Json) -> Reply:
+    async def _patch_job(self, step: Json) -> ApiResponse:
         place = f"{JOBS}/{step['name']}"
         old = await self._farm.cluster.get(place)
         new = merge(old, step["patch"])
@@ -246,9 +246,9 @@ def _is_refusal(event: Json) -> bool:
     return str(event["reason"]).startswith("WaitingFor")
 
 
-def _refused(new: Object, old: Object | None, facts: JobContext) -> Reply | None:
+def _refused(new: Object, old: Object | None, facts: JobContext) -> ApiResponse | None:
     errors, _ = validate_job(JOB, new, old, facts)
-    return Reply(403, {"message": "; ".join(map(str, errors))}) if errors else None
+    return ApiResponse(403, {"message": "; ".join(map(str, errors))}) if errors else None
 
 
 @asynccontextmanager

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from embedded.server.clusters import Object
 from jobs.job_houses import JobHouse, a_queue, job_house
 from jobs.pod_flows import FRAMEWORKS
+from kit.apiserver import Object
 from kohort.api.codec import JsonObject as Job
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
@@ -91,7 +91,7 @@ async def report(house: JobHouse, name: str, phase: str) -> None:
 
 async def delete(house: JobHouse, kind: str, name: str) -> None:
     """Delete an object, as a user would."""
-    reply = await house.cluster.ask("DELETE", place(kind, name))
+    reply = await house.cluster.request("DELETE", place(kind, name))
     assert reply.status in (200, 202), reply
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from controllers.houses import House, house
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.controllers.context import ControllerContext, ManagerSettings
 from kohort.jobs.failure_recovery import failed_status
@@ -44,12 +44,12 @@ async def lose_node(home: House) -> None:
 
 
 async def delete(home: House) -> None:
-    reply = await home.cluster.ask("DELETE", POD)
+    reply = await home.cluster.request("DELETE", POD)
     assert reply.status in (200, 202), reply
 
 
 async def is_there(home: House) -> bool:
-    return (await home.cluster.ask("GET", POD)).status == 200
+    return (await home.cluster.request("GET", POD)).status == 200
 
 
 async def events(home: House) -> list[tuple[str, str, str]]:
@@ -122,8 +122,8 @@ async def test_a_refused_write_is_made_again() -> None:
         await occupied(home, SAFE)
         await lose_node(home)
         await delete(home)
-        home.meddler.refuse("PATCH", "pods/p/status", 500, 409)
-        home.meddler.refuse("DELETE", "pods/p", 500)
+        home.meddler.reject("PATCH", "pods/p/status", 500, 409)
+        home.meddler.reject("DELETE", "pods/p", 500)
         await home.later(100)
         assert not await is_there(home)
 

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from jobs.job_houses import JobHouse, a_queue, batch_job, conditions, job_house
-from kube.faults import Fault, Refusal
+from kit.faults import Rejection, RequestFault
 
 RUNNING = {"status": {"active": 1, "ready": 1, "startTime": "2026-01-01T00:00:00Z"}}
 FAULTS = (
-    Refusal(409),
-    Fault.UNREACHABLE,
-    Refusal(500),
-    Fault.LOST_ANSWER,
-    Refusal(429, retry_after=1),
-    Refusal(503),
-    Refusal(504),
+    Rejection(409),
+    RequestFault.UNREACHABLE,
+    Rejection(500),
+    RequestFault.LOST_RESPONSE,
+    Rejection(429, retry_after=1),
+    Rejection(503),
+    Rejection(504),
 )
 
 
@@ -51,7 +51,7 @@ async def test_every_second_write_may_fail(first: int) -> None:
     async with job_house() as house:
         expected = await life(house)
     turned = FAULTS[first:] + FAULTS[:first]
-    every_second = cycle(chain.from_iterable((fault, Fault.NONE) for fault in turned))
+    every_second = cycle(chain.from_iterable((fault, RequestFault.NONE) for fault in turned))
     async with job_house() as house:
         house.manager.wire.faults = every_second
         assert await life(house) == expected

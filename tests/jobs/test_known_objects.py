@@ -5,19 +5,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from jobs.acting import a_job
+from kit.fake_apiserver import FakeApiServer
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.assume_cache import ObjectAssumeCache
 from kohort.kube.client import Client
 from kohort.kube.informer import SharedInformerFactory
-from kube.fake_api import FakeApi
 
 JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
 KEY = ObjectKey("ns", "etl")
 
 
 @asynccontextmanager
-async def known_jobs(api: FakeApi) -> AsyncIterator[ObjectAssumeCache]:
+async def known_jobs(api: FakeApiServer) -> AsyncIterator[ObjectAssumeCache]:
     informers = SharedInformerFactory(Client(api))
     known = ObjectAssumeCache(informers, JOBS)
     known.index("queue", lambda obj: [obj["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]])
@@ -29,8 +29,8 @@ async def known_jobs(api: FakeApi) -> AsyncIterator[ObjectAssumeCache]:
         await informers.stop()
 
 
-def an_api() -> FakeApi:
-    api = FakeApi()
+def an_api() -> FakeApiServer:
+    api = FakeApiServer()
     obj = a_job()
     obj["metadata"]["managedFields"] = [{"manager": "x"}]
     api._write("ADDED", "jobs", obj)

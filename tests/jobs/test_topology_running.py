@@ -4,15 +4,15 @@ from itertools import chain, cycle, repeat
 
 import pytest
 
-from embedded.server.clusters import Object
 from jobs.job_houses import JobHouse
 from jobs.topology_builders import HOST, K
 from jobs.topology_clusters import PODS, assign, placed, pod, pod_patches, pods_per_host, topology_cluster, workload
+from kit.apiserver import Object
+from kit.faults import Rejection, RequestFault
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.controllers.context import ManagerSettings
 from kohort.kube.errors import LostResponseError
 from kohort.kube.transport import Request, Response, Transport
-from kube.faults import Fault, Refusal
 
 WITHOUT = ManagerSettings(gates=FeatureGates(DEFAULT_GATES.on - {Gate.TopologyAwareScheduling}))
 
@@ -23,7 +23,7 @@ async def change(cluster: JobHouse, name: str, patch: Object, subresource: str =
 
 
 async def delete(cluster: JobHouse, name: str) -> None:
-    reply = await cluster.cluster.ask("DELETE", f"{PODS}/{name}")
+    reply = await cluster.cluster.request("DELETE", f"{PODS}/{name}")
     assert reply.status == 200, reply
 
 
@@ -118,13 +118,13 @@ async def test_without_the_feature_gate_pods_stay_gated() -> None:
 
 
 FAULTS = (
-    Refusal(409),
-    Fault.LOST_ANSWER,
-    Refusal(500),
-    Fault.UNREACHABLE,
-    Refusal(429, retry_after=1),
-    Fault.LOST_ANSWER,
-    Refusal(503),
+    Rejection(409),
+    RequestFault.LOST_RESPONSE,
+    Rejection(500),
+    RequestFault.UNREACHABLE,
+    Rejection(429, retry_after=1),
+    RequestFault.LOST_RESPONSE,
+    Rejection(503),
 )
 
 
@@ -135,7 +135,7 @@ async def test_every_second_patch_may_fail(first: int) -> None:
         await cluster.create(workload(count=12), *(pod(f"p{index}") for index in range(12)))
         await cluster.calm()
         cluster.manager.wire.fails_at = "/pods/"
-        cluster.manager.wire.faults = cycle(chain.from_iterable((fault, Fault.NONE) for fault in turned))
+        cluster.manager.wire.faults = cycle(chain.from_iterable((fault, RequestFault.NONE) for fault in turned))
         await assign(cluster, "wl", h1=5, h2=7)
         await cluster.calm()
         assert await pods_per_host(cluster) == {"h1": 5, "h2": 7}
@@ -189,7 +189,7 @@ async def test_a_pod_that_the_server_rejects_does_not_hold_up_the_others() -> No
         await cluster.create(workload(count=40), *(pod(f"p{index:02}", index) for index in range(40)))
         await cluster.calm()
         cluster.manager.wire.fails_at = "/pods/p00"
-        cluster.manager.wire.faults = chain(repeat(Refusal(422), 8), repeat(Fault.NONE))
+        cluster.manager.wire.faults = chain(repeat(Rejection(422), 8), repeat(RequestFault.NONE))
         await assign(cluster, "wl", h1=20, h2=20)
         await cluster.later(1.2)
         assert len(await placed(cluster)) == 39

@@ -6,7 +6,6 @@ from copy import deepcopy
 import pytest
 from msgspec.structs import replace
 
-from embedded.server.clusters import Object
 from jobs.acting import OBJECT, a_job, a_stage, admit, newest, preempt, rest
 from jobs.job_houses import JobHouse, batch_job
 from jobs.pod_flows import FRAMEWORKS
@@ -14,6 +13,7 @@ from jobs.pod_houses import SETTINGS, Door, report, sent_member, sent_pod, set_p
 from jobs.stage import Stage
 from jobs.topology_builders import GATE, HOST, INDEX, K, hosts
 from jobs.topology_clusters import PODS, admit_anywhere, assign, placed, topology_cluster
+from kit.apiserver import Object
 from kohort.api.codec import JsonObject
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload

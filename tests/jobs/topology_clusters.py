@@ -10,9 +10,9 @@ from itertools import repeat
 from typing import Any
 
 from controllers.houses import topology
-from embedded.server.clusters import Object
 from jobs.job_houses import USUAL, JobHouse, a_queue, job_house
 from jobs.topology_builders import GATE, HOST, INDEX, K, hosts
+from kit.apiserver import Object
 from kohort.api.codec import to_json
 from kohort.api.times import format_time
 from kohort.controllers.context import ManagerSettings

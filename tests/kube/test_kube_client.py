@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from kit.fake_apiserver import FakeApiServer
+from kit.faults import FaultInjectingTransport, Rejection, RequestFault, StreamFault
+from kit.responses import CannedResponse
 from kohort.api.core.config_objects import ConfigMap
 from kohort.api.core.pods import Pod
 from kohort.api.errors import ApiError
@@ -20,8 +23,6 @@ from kohort.kube.patches import ApplyPatch, JsonPatch, MergePatch, Patch, Strate
 from kohort.kube.rate_limiter import TokenBucket
 from kohort.kube.rest_mapper import ASK_AGAIN_AFTER, NoKindMatchError, RestMapper
 from kohort.kube.transport import Request
-from kube.fake_api import Answer, FakeApi
-from kube.faults import Cut, Fault, FaultyTransport, Refusal
 
 KEY = ObjectKey("ns", "a")
 CONFIG_MAP = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns"), data={"x": "1"})
@@ -31,9 +32,9 @@ class Desk:
     """A client, the network and the server, in virtual time."""
 
     def __init__(self) -> None:
-        self.api = FakeApi()
+        self.api = FakeApiServer()
         self.clock = VirtualClock()
-        self.network = FaultyTransport(self.api, self.clock)
+        self.network = FaultInjectingTransport(self.api, self.clock)
         self.warnings: list[str] = []
         self.client = Client(
             self.network,
@@ -85,7 +86,7 @@ async def test_a_list_is_read_page_by_page(desk: Desk) -> None:
 async def test_a_list_that_expires_under_the_reader_is_read_in_one_piece(desk: Desk) -> None:
     for number in range(600):
         desk.api.put("configmaps", ("ns", f"m{number}"))
-    desk.network.next(Fault.NONE, Refusal(410))
+    desk.network.fail_next(RequestFault.NONE, Rejection(410))
     assert len((await desk.maps.list()).items) == 601
     assert [dict(request.query).get("limit") for request in desk.network.sent] == ["500", "500", None]
 
@@ -158,7 +159,7 @@ async def test_subresources_of_pods(desk: Desk) -> None:
     assert json.loads(desk.last.body)["deleteOptions"]["gracePeriodSeconds"] == 5
     await pods.bind(KEY, "node-1")
     assert json.loads(desk.last.body)["target"]["name"] == "node-1"
-    desk.api.answers["/api/v1/namespaces/ns/pods/a/log"] = Answer(200, b"line 1\nline 2\n")
+    desk.api.responses["/api/v1/namespaces/ns/pods/a/log"] = CannedResponse(200, b"line 1\nline 2\n")
     assert await pods.log(KEY, LogOptions(container="main", tail_lines=0)) == b"line 1\nline 2\n"
     assert desk.last.query == (("tailLines", "0"), ("container", "main"))
     assert [chunk async for chunk in pods.follow_log(KEY)] == [b"line 1\nline 2\n"]
@@ -166,7 +167,7 @@ async def test_subresources_of_pods(desk: Desk) -> None:
 
 async def test_scale_is_read(desk: Desk) -> None:
     path = "/api/v1/namespaces/ns/configmaps/a/scale"
-    desk.api.answers[path] = Answer(200, b'{"spec":{"replicas":3},"status":{"replicas":2}}')
+    desk.api.responses[path] = CannedResponse(200, b'{"spec":{"replicas":3},"status":{"replicas":2}}')
     assert (await desk.maps.scale(KEY)).spec.replicas == 3
 
 
@@ -174,7 +175,7 @@ async def test_a_watch_that_ends_politely_in_the_middle_of_an_event_has_lost_it(
     async with desk.maps.watch("0") as watch:
         seen = aiter(watch)
         assert (await anext(seen)).version == "1"
-        desk.network.cut(Cut.CLEAN_MID_FRAME)
+        desk.network.end_streams(StreamFault.CLEAN_MID_FRAME)
         with pytest.raises(LostResponseError, match="in the middle of an event"):
             await anext(seen)
 
@@ -203,19 +204,19 @@ def json_patch(desk: Desk) -> Awaitable[Any]:
 @pytest.mark.parametrize(
     ("call", "fault"),
     [
-        (get, Fault.LOST_ANSWER),
-        (get, Fault.SILENCE),
-        (get, Refusal(503)),
-        (get, Refusal(502, body=b"<html>bad gateway</html>")),
-        (get, Refusal(429)),
-        (get, Refusal(500, retry_after=1)),
-        (post, Fault.UNREACHABLE),
-        (post, Refusal(429, retry_after=2)),
-        (merge_patch, Fault.LOST_ANSWER),
+        (get, RequestFault.LOST_RESPONSE),
+        (get, RequestFault.NO_RESPONSE),
+        (get, Rejection(503)),
+        (get, Rejection(502, body=b"<html>bad gateway</html>")),
+        (get, Rejection(429)),
+        (get, Rejection(500, retry_after=1)),
+        (post, RequestFault.UNREACHABLE),
+        (post, Rejection(429, retry_after=2)),
+        (merge_patch, RequestFault.LOST_RESPONSE),
     ],
 )
-async def test_what_can_be_sent_again_is(desk: Desk, call: Call, fault: Fault | Refusal) -> None:
-    desk.network.next(fault)
+async def test_what_can_be_sent_again_is(desk: Desk, call: Call, fault: RequestFault | Rejection) -> None:
+    desk.network.fail_next(fault)
     result = await desk.outcome(call(desk))
     assert not isinstance(result, BaseException), result
 
@@ -223,28 +224,28 @@ async def test_what_can_be_sent_again_is(desk: Desk, call: Call, fault: Fault | 
 @pytest.mark.parametrize(
     ("call", "fault", "error"),
     [
-        (post, Fault.LOST_ANSWER, LostResponseError),
-        (post, Refusal(503), StatusError),
-        (post, Refusal(429), StatusError),
-        (get, Refusal(500), StatusError),
-        (get, Refusal(403), StatusError),
-        (get, Refusal(429, retry_after=3600), StatusError),
-        (json_patch, Fault.LOST_ANSWER, LostResponseError),
+        (post, RequestFault.LOST_RESPONSE, LostResponseError),
+        (post, Rejection(503), StatusError),
+        (post, Rejection(429), StatusError),
+        (get, Rejection(500), StatusError),
+        (get, Rejection(403), StatusError),
+        (get, Rejection(429, retry_after=3600), StatusError),
+        (json_patch, RequestFault.LOST_RESPONSE, LostResponseError),
     ],
 )
 async def test_what_could_happen_twice_or_forever_is_not(
-    desk: Desk, call: Call, fault: Fault | Refusal, error: type[KubeError]
+    desk: Desk, call: Call, fault: RequestFault | Rejection, error: type[KubeError]
 ) -> None:
-    desk.network.next(fault)
+    desk.network.fail_next(fault)
     assert isinstance(await desk.outcome(call(desk)), error)
     assert len(desk.network.sent) == 1
 
 
 async def test_retries_end(desk: Desk) -> None:
-    desk.network.go_down()
+    desk.network.disconnect()
     assert isinstance(await desk.outcome(get(desk)), UnreachableError)
-    desk.network.come_up()
-    desk.network.next(*[Refusal(503)] * 5)
+    desk.network.reconnect()
+    desk.network.fail_next(*[Rejection(503)] * 5)
     error = await desk.outcome(get(desk))
     assert isinstance(error, StatusError)
     assert error.code == 503
@@ -252,7 +253,7 @@ async def test_retries_end(desk: Desk) -> None:
 
 
 async def test_the_server_says_how_long_to_wait(desk: Desk) -> None:
-    desk.network.next(Refusal(429, retry_after=7))
+    desk.network.fail_next(Rejection(429, retry_after=7))
     task = asyncio.ensure_future(get(desk))
     await desk.clock.advance(6.9)
     assert not task.done()
@@ -262,7 +263,7 @@ async def test_the_server_says_how_long_to_wait(desk: Desk) -> None:
 
 
 async def test_a_refusal_that_is_no_status_is_told_in_one_line(desk: Desk) -> None:
-    desk.network.next(Refusal(403, body=b"<html>\n<b>policy</b>\n</html>" + b"x" * 5000))
+    desk.network.fail_next(Rejection(403, body=b"<html>\n<b>policy</b>\n</html>" + b"x" * 5000))
     error = await desk.outcome(get(desk))
     assert isinstance(error, StatusError)
     assert str(error).startswith("the server returned 403: <html> <b>policy</b> </html>")
@@ -308,7 +309,7 @@ async def test_known_kinds_need_no_discovery_and_others_are_asked_for_once(desk:
         {"name": "rayjobs", "kind": "RayJob", "namespaced": True},
         {"name": "rayjobs/status", "kind": "RayJob", "namespaced": True},
     ]
-    desk.api.answers["/apis/ray.io/v1"] = Answer(200, json.dumps({"resources": entries}).encode())
+    desk.api.responses["/apis/ray.io/v1"] = CannedResponse(200, json.dumps({"resources": entries}).encode())
     expected = Resource("ray.io", "v1", "RayJob", "rayjobs", namespaced=True)
     assert [await mapping.resource("ray.io/v1", "RayJob") for _ in range(3)] == [expected] * 3
     assert len(desk.network.sent) == 1
@@ -316,14 +317,14 @@ async def test_known_kinds_need_no_discovery_and_others_are_asked_for_once(desk:
 
 async def test_an_unknown_kind_is_asked_for_again_after_a_while(desk: Desk) -> None:
     mapping = RestMapper(desk.client)
-    desk.api.answers["/apis/ray.io/v1"] = Answer(404, b"404 page not found")
+    desk.api.responses["/apis/ray.io/v1"] = CannedResponse(404, b"404 page not found")
     for _ in range(3):
         with pytest.raises(NoKindMatchError, match="no matches for kind RayJob"):
             await mapping.resource("ray.io/v1", "RayJob")
     assert len(desk.network.sent) == 1
     await desk.clock.advance(ASK_AGAIN_AFTER)
     entry = {"name": "rayjobs", "kind": "RayJob", "namespaced": True}
-    desk.api.answers["/apis/ray.io/v1"] = Answer(200, json.dumps({"resources": [entry]}).encode())
+    desk.api.responses["/apis/ray.io/v1"] = CannedResponse(200, json.dumps({"resources": [entry]}).encode())
     assert (await mapping.resource("ray.io/v1", "RayJob")).plural == "rayjobs"
 
 

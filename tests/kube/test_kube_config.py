@@ -12,6 +12,8 @@ import pytest
 import yaml
 from aiohttp import web
 
+from kit.fake_apiserver import FakeApiServer
+from kit.loopback import LoopbackServer
 from kohort.kube.clock import VirtualClock
 from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config
 from kohort.kube.config.client_config import Impersonation
@@ -21,8 +23,6 @@ from kohort.kube.config.incluster import in_cluster
 from kohort.kube.errors import ConfigError
 from kohort.kube.http import HttpSettings, HttpTransport
 from kohort.kube.transport import Request
-from kube.fake_api import FakeApi
-from kube.loopback import Loopback
 
 TOKEN = "s3cret-token"  # noqa: S105
 
@@ -308,7 +308,7 @@ async def test_a_refused_login_runs_the_program_again_but_not_for_each_request(d
 
 async def test_a_login_that_the_server_refuses_is_replaced_once(desk: Desk) -> None:
     plugin = Plugin(desk)
-    server = await Loopback(FakeApi()).start()
+    server = await LoopbackServer(FakeApiServer()).start()
     server.tokens = {"token-2"}
     access = desk.access(config({"server": server.address}, {"exec": plugin.settings}))
     transport = HttpTransport(access, HttpSettings(environment={}))

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.fake_apiserver import FakeApiServer
+from kit.faults import FaultInjectingTransport, Rejection, RequestFault
 from kohort.api.core.objects import ObjectReference
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
 from kohort.kube.events import EventLimits, EventRecorder, EventToRecord
 from kohort.kube.transport import Request, Response
-from kube.fake_api import FakeApi
-from kube.faults import Fault, FaultyTransport, Refusal
 
 JOB = ObjectReference(api_version="batch/v1", kind="Job", namespace="ns", name="train", uid="u1")
 ADMITTED = EventToRecord("Normal", "Admitted", "Admitted by ClusterQueue research")
@@ -23,9 +23,9 @@ ADMITTED = EventToRecord("Normal", "Admitted", "Admitted by ClusterQueue researc
 
 class Desk:
     def __init__(self) -> None:
-        self.api = FakeApi()
+        self.api = FakeApiServer()
         self.clock = VirtualClock()
-        self.network = FaultyTransport(self.api, self.clock)
+        self.network = FaultInjectingTransport(self.api, self.clock)
         self.client = Client(self.network, clock=self.clock, random=Random(1))  # noqa: S311
         self.recorder = EventRecorder(self.client, "kohort.dev/manager", "manager-1", EventLimits(buffer=40))
         self.task = asyncio.create_task(self.recorder.run())
@@ -103,17 +103,17 @@ async def test_an_object_that_talks_too_much_is_held_back(desk: Desk) -> None:
 
 
 async def test_recording_never_waits_and_a_full_buffer_drops(desk: Desk) -> None:
-    desk.network.go_down()
+    desk.network.disconnect()
     for number in range(100):
         desk.recorder.record(ObjectReference(kind="Job", namespace="ns", name=f"job-{number}"), ADMITTED)
     assert desk.recorder.dropped == 60
-    desk.network.come_up()
+    desk.network.reconnect()
     await desk.clock.advance(100)
     assert len(desk.events) == 40
 
 
 async def test_an_event_that_is_refused_does_not_stop_the_others(desk: Desk) -> None:
-    desk.network.next(Refusal(403))
+    desk.network.fail_next(Rejection(403))
     desk.recorder.record(JOB, ADMITTED)
     desk.recorder.record(JOB, EventToRecord("Normal", "Started", "go"))
     await desk.clock.advance(1)
@@ -140,12 +140,12 @@ async def test_a_note_is_cut_to_what_a_server_takes(desk: Desk) -> None:
 
 
 async def test_events_tell_the_time_at_which_they_happened_however_late_they_are_written(desk: Desk) -> None:
-    desk.network.go_down()
+    desk.network.disconnect()
     desk.recorder.record(JOB, ADMITTED)
     await desk.clock.advance(3)
     desk.recorder.record(JOB, ADMITTED)
     await desk.clock.advance(1)
-    desk.network.come_up()
+    desk.network.reconnect()
     await desk.clock.advance(30)
     (event,) = desk.events
     assert event["eventTime"] == "2026-01-01T00:00:00.000000Z"
@@ -162,7 +162,7 @@ async def test_names_sort_by_time_so_that_lists_tell_a_story(desk: Desk) -> None
 
 
 async def test_an_event_whose_answer_was_lost_is_not_there_twice(desk: Desk) -> None:
-    desk.network.next(Fault.LOST_ANSWER)
+    desk.network.fail_next(RequestFault.LOST_RESPONSE)
     desk.recorder.record(JOB, ADMITTED)
     await desk.clock.advance(1)
     desk.recorder.record(JOB, ADMITTED)
@@ -171,7 +171,7 @@ async def test_an_event_whose_answer_was_lost_is_not_there_twice(desk: Desk) -> 
     assert event["series"]["count"] == 2
 
 
-class SlowApi(FakeApi):
+class SlowApi(FakeApiServer):
     """An API that takes a second for each write, and remembers how many it had at once."""
 
     clock: VirtualClock
@@ -248,7 +248,7 @@ async def test_at_the_end_everything_is_written(desk: Desk) -> None:
 
 
 async def test_the_end_does_not_wait_for_a_server_that_is_away(desk: Desk) -> None:
-    desk.network.go_down()
+    desk.network.disconnect()
     for number in range(30):
         desk.recorder.record(ObjectReference(kind="Job", namespace="ns", name=f"job-{number}"), ADMITTED)
     flushing = asyncio.create_task(desk.recorder.flush())

@@ -9,6 +9,9 @@ from random import Random
 import pytest
 from aiohttp import web
 
+from kit.fake_apiserver import FakeApiServer
+from kit.faults import FaultInjectingTransport, Rejection, RequestFault, StreamFault
+from kit.loopback import LoopbackServer
 from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
@@ -26,9 +29,6 @@ from kohort.kube.retries import RetryPolicy
 from kohort.kube.sync_status import SyncState
 from kohort.kube.transport import Request
 from kube.chains import Chains
-from kube.fake_api import FakeApi
-from kube.faults import Cut, Fault, FaultyTransport, Refusal
-from kube.loopback import Loopback
 from kube.pki import Authority, Pair
 
 KEY = ObjectKey("ns", "a")
@@ -39,10 +39,10 @@ class Net:
     """A server on loopback and clients of it."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
-        self.api = FakeApi()
+        self.api = FakeApiServer()
         self.clock = VirtualClock()
-        self.faults = FaultyTransport(self.api, self.clock)
-        self.server = Loopback(self.faults, tls)
+        self.faults = FaultInjectingTransport(self.api, self.clock)
+        self.server = LoopbackServer(self.faults, tls)
         self.transports: list[HttpTransport] = []
 
     async def start(self) -> "Net":
@@ -108,20 +108,20 @@ async def test_nobody_listening_is_told_with_the_address(net: Net) -> None:
 
 
 async def test_an_answer_that_breaks_off_is_lost(net: Net) -> None:
-    net.faults.next(Refusal(200, body=b""))
+    net.faults.fail_next(Rejection(200, body=b""))
     async with net.client().of(ConfigMap).watch("1") as watch:
         assert [change async for change in watch] == []
     async with net.client().of(ConfigMap).watch("1") as watch:
-        net.faults.cut(Cut.MID_FRAME)
+        net.faults.end_streams(StreamFault.MID_FRAME)
         with pytest.raises(LostResponseError, match="connection closed"):
             assert [change async for change in watch] == []
 
 
 async def test_an_answer_that_never_comes_has_an_end(net: Net) -> None:
-    silent = FaultyTransport(net.api, net.clock)
+    silent = FaultInjectingTransport(net.api, net.clock)
     net.server.inner = silent
     transport = net.client().transport
-    silent.next(Fault.SILENCE)
+    silent.fail_next(RequestFault.NO_RESPONSE)
     with pytest.raises(LostResponseError, match=r"timed out after 0.05 s"):
         await transport.send(Request("GET", "/api/v1/configmaps"), 0.05)
 
@@ -247,21 +247,21 @@ async def test_an_informer_outlives_resets_stalls_and_a_restart_with_another_his
         return {key.name: found["metadata"]["resourceVersion"] for key, found in state.items()}
 
     await until(lambda: informer.synced and versions() == served())
-    for how in (Cut.MID_FRAME, Cut.RESET, Cut.CLEAN, Cut.GARBAGE):
+    for how in (StreamFault.MID_FRAME, StreamFault.RESET, StreamFault.CLEAN, StreamFault.GARBAGE):
         await net.clock.advance(5)
-        net.faults.cut(how)
+        net.faults.end_streams(how)
         for number in range(300):
             net.api.put("configmaps", ("ns", f"m{number}"), data={"how": how.name, "text": "x" * 300})
         await until(lambda: versions() == served())
     await net.clock.advance(5)
-    net.faults.stall()
+    net.faults.stall_streams()
     net.api.put("configmaps", KEY, data={"x": "unheard"})
     await net.clock.advance(160)
     await until(lambda: versions() == served() and informer.synced)
     await net.clock.advance(5)
     await net.server.stop()
     await until(lambda: informer.sync_status.state is SyncState.STALE and "cannot connect" in informer.sync_status.why)
-    net.api.restart_anew()
+    net.api.restart_empty()
     for number in range(2000):
         net.api.put("configmaps", ("ns", f"n{number % 7}"), data={"n": str(number)})
     await net.server.start()

@@ -6,6 +6,8 @@ from random import Random
 
 import pytest
 
+from kit.fake_apiserver import FakeApiServer
+from kit.faults import FaultInjectingTransport, StreamFault
 from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.kube.client import Client
@@ -18,17 +20,15 @@ from kohort.kube.resource_types import typed_resource
 from kohort.kube.sync_status import SyncState
 from kohort.kube.watch_events import WatchEvent, WatchEventType
 from kube.chains import Chains
-from kube.fake_api import FakeApi
-from kube.faults import Cut, FaultyTransport
 
 KEY = ("ns", "a")
 
 
 class Room:
     def __init__(self) -> None:
-        self.api = FakeApi()
+        self.api = FakeApiServer()
         self.clock = VirtualClock()
-        self.network = FaultyTransport(self.api, self.clock)
+        self.network = FaultInjectingTransport(self.api, self.clock)
         self.client = Client(self.network, clock=self.clock, random=Random(1))  # noqa: S311
         self.informers = SharedInformerFactory(self.client)
 
@@ -57,14 +57,14 @@ async def room() -> AsyncIterator[Room]:
 
 
 async def test_an_informer_starts_not_live_and_says_so_until_its_watch_is_open(room: Room) -> None:
-    room.network.go_down()
+    room.network.disconnect()
     informer = room.informers.of(ConfigMap)
     assert informer.sync_status.state is SyncState.STARTING
     room.informers.start()
     await room.clock.advance(60)
     assert informer.sync_status.state is SyncState.STARTING
     assert "connection refused" in informer.sync_status.why
-    room.network.come_up()
+    room.network.reconnect()
     await room.clock.advance(60)
     assert informer.synced
     await asyncio.wait_for(informer.wait_for_sync(), 60)
@@ -73,7 +73,7 @@ async def test_an_informer_starts_not_live_and_says_so_until_its_watch_is_open(r
 async def test_a_cache_that_was_live_is_stale_from_the_moment_it_is_cut_off(room: Room) -> None:
     informer = await room.live()
     await room.clock.advance(100)
-    room.network.go_down()
+    room.network.disconnect()
     await settle()
     assert not informer.synced
     await room.clock.advance(300)
@@ -85,7 +85,7 @@ async def test_a_cache_that_was_live_is_stale_from_the_moment_it_is_cut_off(room
 
 async def test_a_server_that_stalls_is_noticed(room: Room, caplog: pytest.LogCaptureFixture) -> None:
     informer = await room.live()
-    room.network.stall()
+    room.network.stall_streams()
     room.put("a")
     await room.clock.advance(140)
     assert len(informer.cache) == 0
@@ -118,7 +118,7 @@ async def test_a_watch_resumes_where_it_ended_without_listing(room: Room) -> Non
     informer = await room.live()
     room.put("a", x="1")
     await room.clock.advance(5)
-    room.network.cut(Cut.RESET)
+    room.network.end_streams(StreamFault.RESET)
     room.put("a", x="2")
     await room.clock.advance(1)
     assert room.lists() == 1
@@ -134,7 +134,7 @@ async def test_a_bookmark_moves_the_place_to_resume_from(room: Room) -> None:
         room.api.put("pods", ("ns", "other"))
     room.api.bookmark()
     await room.clock.advance(5)
-    room.network.cut(Cut.CLEAN)
+    room.network.end_streams(StreamFault.CLEAN)
     await room.clock.advance(1)
     assert room.watches()[-1]["resourceVersion"] == "5"
 
@@ -144,7 +144,7 @@ async def test_a_server_that_went_back_in_time_is_listed_anew(room: Room) -> Non
     room.put("a", x="1")
     room.put("a", x="2")
     await room.clock.advance(5)
-    room.api.lose(1)
+    room.api.roll_back(1)
     room.api.bookmark()
     await room.clock.advance(1)
     found = informer.cache.get(KEY)
@@ -196,10 +196,10 @@ async def test_an_outage_of_an_hour_costs_less_than_a_request_per_second_and_two
     informer = await room.live()
     await room.clock.advance(5)
     before = room.network.attempts
-    room.network.go_down()
+    room.network.disconnect()
     with caplog.at_level(logging.INFO):
         await room.clock.advance(3600)
-        room.network.come_up()
+        room.network.reconnect()
         await room.clock.advance(60)
     assert room.network.attempts - before < 3600
     assert informer.synced
@@ -249,10 +249,10 @@ async def test_a_name_that_was_taken_by_another_object_is_told_as_going_and_comi
     informer = await room.live()
     chains = Chains(typed_resource(ConfigMap))
     informer.subscribe(chains)
-    room.network.go_down()
+    room.network.disconnect()
     room.api.remove("configmaps", KEY)
     room.put("a")
-    room.network.come_up()
+    room.network.reconnect()
     await room.clock.advance(60)
     assert chains.calls == ["+ns/a", "-ns/a", "+ns/a"]
 
@@ -373,7 +373,7 @@ async def test_ten_thousand_objects_that_all_change(room: Room) -> None:
         room.put(f"c{number}", n="1")
         if number == 5000:
             await settle()
-            room.network.cut(Cut.MID_FRAME)
+            room.network.end_streams(StreamFault.MID_FRAME)
     await room.clock.advance(5)
     assert len(informer.cache) == 10_000
     assert all(found.data == {"n": "1"} for found in informer.cache)

@@ -9,6 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.fake_apiserver import FakeApiServer
+from kit.faults import FaultInjectingTransport, Rejection, RequestFault, StreamFault
 from kohort.api.core.config_objects import ConfigMap
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock, settle
@@ -17,8 +19,6 @@ from kohort.kube.reflector import WatchSettings
 from kohort.kube.resource_types import typed_resource
 from kohort.kube.sync_status import SyncState
 from kube.chains import Chains
-from kube.fake_api import FakeApi
-from kube.faults import Cut, Fault, FaultyTransport, Refusal
 
 SETTINGS = WatchSettings(page_size=2)
 RETRIED = 15.0
@@ -31,9 +31,9 @@ class World:
     """A server, a bad network and an informer."""
 
     def __init__(self, seed: int = 0) -> None:
-        self.api = FakeApi()
+        self.api = FakeApiServer()
         self.clock = VirtualClock()
-        self.network = FaultyTransport(self.api, self.clock)
+        self.network = FaultInjectingTransport(self.api, self.clock)
         client = Client(self.network, clock=self.clock, random=Random(seed))  # noqa: S311
         self.informer = Informer(client.of(ConfigMap), settings=SETTINGS)
         self.chains = Chains(typed_resource(ConfigMap))
@@ -75,45 +75,45 @@ class World:
         self.remove(name)
         self.put(name, 0)
 
-    def compact_after_cut(self, how: Cut) -> None:
+    def compact_after_cut(self, how: StreamFault) -> None:
         """History is forgotten while nobody watches."""
-        self.network.cut(how)
+        self.network.end_streams(how)
         self.put(0, 7)
         self.api.compact()
 
     def stall(self) -> None:
-        self.network.stall()
+        self.network.stall_streams()
         self.is_stalled = True
 
     def lose_history(self, entries: int) -> None:
         """The server dies and comes back from a backup; for a moment nobody answers."""
-        self.network.cut(Cut.RESET)
-        self.network.next(Fault.UNREACHABLE)
-        self.api.lose(entries)
+        self.network.end_streams(StreamFault.RESET)
+        self.network.fail_next(RequestFault.UNREACHABLE)
+        self.api.roll_back(entries)
 
     def restart_anew(self) -> None:
         """The server dies and comes back empty, and soon has as many revisions as before."""
         reached = self.api.revision
-        self.network.cut(Cut.RESET)
-        self.network.next(Fault.UNREACHABLE)
-        self.api.restart_anew()
+        self.network.end_streams(StreamFault.RESET)
+        self.network.fail_next(RequestFault.UNREACHABLE)
+        self.api.restart_empty()
         for number in range(reached + 1):
             self.put(number % 4, number)
 
 
 names, values = st.integers(0, 4), st.integers(0, 9)
-cuts = st.sampled_from(list(Cut))
+cuts = st.sampled_from(list(StreamFault))
 refusals = st.sampled_from(
     [
-        Fault.UNREACHABLE,
-        Fault.LOST_ANSWER,
-        Fault.SILENCE,
-        Refusal(429, retry_after=3),
-        Refusal(500),
-        Refusal(503),
-        Refusal(503, retry_after=1),
-        Refusal(200, body=b'{"kind":"List","items":[{"metad'),
-        Refusal(504, body=b"<html>gateway</html>"),
+        RequestFault.UNREACHABLE,
+        RequestFault.LOST_RESPONSE,
+        RequestFault.NO_RESPONSE,
+        Rejection(429, retry_after=3),
+        Rejection(500),
+        Rejection(503),
+        Rejection(503, retry_after=1),
+        Rejection(200, body=b'{"kind":"List","items":[{"metad'),
+        Rejection(504, body=b"<html>gateway</html>"),
     ]
 )
 
@@ -131,10 +131,10 @@ steps = st.one_of(
     step("stall"),
     step("lose_history", st.integers(1, 4)),
     step("restart_anew"),
-    step("network.cut", cuts),
-    step("network.next", refusals, refusals),
-    step("network.go_down"),
-    step("network.come_up"),
+    step("network.end_streams", cuts),
+    step("network.fail_next", refusals, refusals),
+    step("network.disconnect"),
+    step("network.reconnect"),
     step("api.bookmark"),
     step("api.compact"),
     step("api.end_watches"),
@@ -161,10 +161,10 @@ async def play(story: list[tuple[Any, ...]], *, in_stream: bool, piece: int, see
             action(world, name)(*arguments)
             await settle()
         world.check()
-    world.network.come_up()
+    world.network.reconnect()
     # A server that comes back as another one is noticed by the refusal in between, which must be met first.
     await world.clock.advance(RETRIED)
-    world.network.script.clear()
+    world.network.queued_faults.clear()
     for pause in LONG:
         await world.clock.advance(pause)
         world.is_stalled = world.is_stalled and pause < SETTINGS.silence

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.fake_apiserver import FakeApiServer
+from kit.faults import FaultInjectingTransport, Rejection, RequestFault
 from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
 from kohort.kube.errors import StatusError
 from kohort.kube.leader_election import LeaderCallbacks, LeaderElector, LeaseTimes
-from kube.fake_api import FakeApi
-from kube.faults import Fault, FaultyTransport, Refusal
 
 LEASE = ObjectKey("kohort-system", "manager")
 
@@ -20,8 +20,8 @@ LEASE = ObjectKey("kohort-system", "manager")
 class Candidate:
     """A replica with a network of its own."""
 
-    def __init__(self, name: str, api: FakeApi, clock: VirtualClock) -> None:
-        self.network = FaultyTransport(api, clock)
+    def __init__(self, name: str, api: FakeApiServer, clock: VirtualClock) -> None:
+        self.network = FaultInjectingTransport(api, clock)
         self.told: list[str] = []
         callbacks = LeaderCallbacks(lambda: self.told.append("acquired"), lambda: self.told.append("lost"))
         client = Client(self.network, clock=clock, random=Random(name))  # noqa: S311
@@ -35,7 +35,7 @@ class Candidate:
 
 class Race:
     def __init__(self) -> None:
-        self.api = FakeApi()
+        self.api = FakeApiServer()
         self.clock = VirtualClock()
         self.one = Candidate("one", self.api, self.clock)
         self.two = Candidate("two", self.api, self.clock)
@@ -56,7 +56,7 @@ class Race:
 
     async def stop(self) -> None:
         for candidate in (self.one, self.two):
-            candidate.network.come_up()
+            candidate.network.reconnect()
             await candidate.stop()
 
 
@@ -88,7 +88,7 @@ async def test_a_renewal_that_lands_late_does_not_keep_the_lease_from_being_hand
     race = Race()
     await race.advance(10)
     conflict = StatusError(409, "Conflict", "the object has been modified")
-    race.one.network.next(Fault.NONE, Refusal(409, body=json.dumps(conflict.to_status()).encode()))
+    race.one.network.fail_next(RequestFault.NONE, Rejection(409, body=json.dumps(conflict.to_status()).encode()))
     await race.one.stop()
     assert race.lease()["holderIdentity"] == ""
     await race.advance(4)
@@ -99,7 +99,7 @@ async def test_a_renewal_that_lands_late_does_not_keep_the_lease_from_being_hand
 async def test_a_leader_without_network_stops_leading_before_another_starts() -> None:
     race = Race()
     await race.advance(10)
-    race.one.network.go_down()
+    race.one.network.disconnect()
     await race.advance(11)
     assert race.one.told == ["acquired", "lost"]
     assert race.leaders == []
@@ -111,7 +111,7 @@ async def test_a_leader_without_network_stops_leading_before_another_starts() ->
 async def test_a_leader_whose_request_hangs_is_told_in_time() -> None:
     race = Race()
     await race.advance(10)
-    race.one.network.next(*[Fault.SILENCE] * 20)
+    race.one.network.fail_next(*[RequestFault.NO_RESPONSE] * 20)
     await race.advance(13)
     assert race.one.told == ["acquired", "lost"]
     await race.stop()
@@ -128,7 +128,7 @@ async def test_is_leader_is_false_the_moment_the_right_has_run_out() -> None:
 async def test_a_stop_without_network_does_not_take_for_ever() -> None:
     race = Race()
     await race.advance(10)
-    race.one.network.go_down()
+    race.one.network.disconnect()
     stopping = asyncio.create_task(race.one.stop())
     await race.clock.advance(11)
     await asyncio.wait_for(stopping, 60)
@@ -143,10 +143,18 @@ def test_times_that_make_no_sense_are_refused(times: tuple[float, float, float])
 
 
 moves = st.one_of(
-    st.tuples(st.sampled_from(["one", "two"]), st.sampled_from(["go_down", "come_up"])),
+    st.tuples(st.sampled_from(["one", "two"]), st.sampled_from(["disconnect", "reconnect"])),
     st.tuples(
         st.sampled_from(["one", "two"]),
-        st.sampled_from([Fault.LOST_ANSWER, Fault.SILENCE, Fault.UNREACHABLE, Refusal(500), Refusal(409)]),
+        st.sampled_from(
+            [
+                RequestFault.LOST_RESPONSE,
+                RequestFault.NO_RESPONSE,
+                RequestFault.UNREACHABLE,
+                Rejection(500),
+                Rejection(409),
+            ]
+        ),
     ),
     st.tuples(st.just("time"), st.integers(1, 12)),
 )
@@ -164,10 +172,10 @@ def test_whatever_happens_there_are_never_two_leaders_and_in_the_end_there_is_on
             elif isinstance(what, str):
                 getattr(getattr(race, who).network, what)()
             else:
-                getattr(race, who).network.next(what, what)
+                getattr(race, who).network.fail_next(what, what)
         for candidate in (race.one, race.two):
-            candidate.network.come_up()
-            candidate.network.script.clear()
+            candidate.network.reconnect()
+            candidate.network.queued_faults.clear()
         await race.advance(30)
         assert len(race.leaders) == 1
         await race.stop()

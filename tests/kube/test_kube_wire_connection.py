@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kit.ports import free_port
 from kohort.kube.clock import settle
 from kohort.kube.config.client_config import ClientConfig, ServerTrust
 from kohort.kube.config.credential_files import InlineContent
@@ -20,7 +21,6 @@ from kohort.kube.transport import Request
 from kube.pki import Authority
 from kube.sockets import Caller, Line, Script, listening, ok
 from loop_time import loop_time
-from reserved_ports import reserved_port
 
 GET = Request("GET", "/x")
 STREAM = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -529,7 +529,7 @@ async def test_a_proxy_that_refuses_is_told(authority: Authority) -> None:
 
 
 async def test_a_proxy_that_is_not_there_is_told(authority: Authority) -> None:
-    error = await failure(sealed(authority, 1, f"http://127.0.0.1:{reserved_port()}"))
+    error = await failure(sealed(authority, 1, f"http://127.0.0.1:{free_port()}"))
     assert "connecting through the proxy failed (Connection refused): check proxy-url" in str(error)
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from embedded.server.clusters import Cluster, deployment
+from embedded.server.objects import deployment
+from kit.apiserver import InMemoryApiServer
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.server.core import ServerCore, ServerCoreParts
@@ -20,7 +21,7 @@ BUILT_IN = User("kohort", (MASTERS, AUTHENTICATED))
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[Cluster]:
+async def cluster() -> AsyncIterator[InMemoryApiServer]:
     clock = VirtualClock()
     store = await Store.open(None, clock=lambda: clock.wall().timestamp())
     core = ServerCore(
@@ -28,7 +29,7 @@ async def cluster() -> AsyncIterator[Cluster]:
     )
     await core.start()
     try:
-        yield Cluster(core, clock)
+        yield InMemoryApiServer(core, clock)
     finally:
         await core.close()
         await store.close()
@@ -65,8 +66,8 @@ def configuration(client: dict[str, Any], policy: str) -> dict[str, Any]:
     return {**head, "metadata": {"name": "kueue-mutating-webhook-configuration"}, "webhooks": [webhook]}
 
 
-async def test_another_definition_applies_cleanly_and_keeps_the_conversion(cluster: Cluster) -> None:
-    built_in = Cluster(cluster.core, cluster.clock, BUILT_IN)
+async def test_another_definition_applies_cleanly_and_keeps_the_conversion(cluster: InMemoryApiServer) -> None:
+    built_in = InMemoryApiServer(cluster.core, cluster.clock, BUILT_IN)
     await built_in.create(definition({"url": URL}, "ours"))
     reply = await cluster.apply(definition({"service": SERVICE}, "upstream"))
     assert reply.status == 200, reply
@@ -74,8 +75,8 @@ async def test_another_definition_applies_cleanly_and_keeps_the_conversion(clust
     assert reply.body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] == "upstream"
 
 
-async def test_the_built_in_manager_may_move(cluster: Cluster) -> None:
-    built_in = Cluster(cluster.core, cluster.clock, BUILT_IN)
+async def test_the_built_in_manager_may_move(cluster: InMemoryApiServer) -> None:
+    built_in = InMemoryApiServer(cluster.core, cluster.clock, BUILT_IN)
     await built_in.create(definition({"url": URL}, "ours"))
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/queues.kueue.x-k8s.io"
     moved = {"spec": {"conversion": {"webhook": {"clientConfig": {"url": "https://127.0.0.1:1/convert"}}}}}
@@ -83,8 +84,8 @@ async def test_the_built_in_manager_may_move(cluster: Cluster) -> None:
     assert reply.body["spec"]["conversion"]["webhook"]["clientConfig"]["url"] == "https://127.0.0.1:1/convert"
 
 
-async def test_another_webhook_configuration_keeps_the_address(cluster: Cluster) -> None:
-    built_in = Cluster(cluster.core, cluster.clock, BUILT_IN)
+async def test_another_webhook_configuration_keeps_the_address(cluster: InMemoryApiServer) -> None:
+    built_in = InMemoryApiServer(cluster.core, cluster.clock, BUILT_IN)
     await built_in.create(configuration({"url": URL}, "Ignore"))
     reply = await cluster.apply(configuration({"service": SERVICE}, "Fail"))
     assert reply.status == 200, reply
@@ -93,7 +94,7 @@ async def test_another_webhook_configuration_keeps_the_address(cluster: Cluster)
 
 
 @pytest.mark.parametrize("program", ["kueue", "kohort"])
-async def test_a_second_manager_is_refused_in_one_line(cluster: Cluster, program: str) -> None:
+async def test_a_second_manager_is_refused_in_one_line(cluster: InMemoryApiServer, program: str) -> None:
     manager = deployment("kueue-controller-manager")
     manager["metadata"]["labels"] = {"app.kubernetes.io/name": program, "control-plane": "controller-manager"}
     reply = await cluster.apply(manager)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import aiohttp
 import msgspec
 
+from kit.ports import free_port
 from kit.virtual_time import eventually
 from kohort.api.config.common import Health, LeaderElection, Webhook
 from kohort.api.config.loading import default_configuration
@@ -24,7 +25,6 @@ from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
 from kohort.webhooks.configurations import CONFIGURATIONS
-from reserved_ports import reserved_port
 
 LONG = 60.0
 LOCAL = "127.0.0.1"
@@ -43,7 +43,7 @@ def configuration(election: LeaderElection = NO_ELECTION, **settings: Any) -> Co
     """The defaults, with every server on a port of its own."""
     return msgspec.structs.replace(
         default_configuration(),
-        webhook=Webhook(host=LOCAL, port=reserved_port()),
+        webhook=Webhook(host=LOCAL, port=free_port()),
         health=Health(health_probe_bind_address=ANYWHERE),
         metrics=Metrics(bind_address=ANYWHERE),
         visibility_server=VisibilityServer(bind_address=LOCAL, bind_port=0),

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from kit.ports import free_port
 from kohort.api.config.loading import Loaded
 from kohort.api.config.parsing import ParsingContext
 from kohort.api.core.leases import Lease
@@ -21,7 +22,6 @@ from kohort.cli.main import cli, main
 from kohort.embedded.control_plane import ControlPlane
 from kohort.manager.crds import WhenMissing, ensure_crds
 from manager.managers import LOCAL, NAMESPACE, a_plane, admitted, create
-from reserved_ports import reserved_port
 from web.engines import cluster_queue, flavor, local_queue, workload
 
 PATIENCE = 60.0
@@ -104,7 +104,7 @@ class Run:
 
 
 async def start(plane: ControlPlane, *arguments: str, kubeconfig: Path | None = None) -> Run:
-    port = reserved_port()
+    port = free_port()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
@@ -112,7 +112,7 @@ async def start(plane: ControlPlane, *arguments: str, kubeconfig: Path | None = 
         *("manager", "--kubeconfig", str(kubeconfig or plane.server.kubeconfig), "--log-format", "console"),
         *("--webhook-port", str(port), "--webhook-url", f"https://{LOCAL}:{port}"),
         *("--metrics-bind-address", f"{LOCAL}:0", "--health-probe-bind-address", f"{LOCAL}:0"),
-        *("--visibility-bind-address", f"{LOCAL}:{reserved_port()}"),
+        *("--visibility-bind-address", f"{LOCAL}:{free_port()}"),
         *arguments,
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "PYTHONWARNINGS": "error"},

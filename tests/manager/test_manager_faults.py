@@ -8,9 +8,9 @@ from controllers.houses import cluster_queue, flavor, local_queue, workload
 from e2e.faults import FAULTS, STREAM_FAULTS, failing_requests, interrupting_watches, no_fault
 from e2e.faulty_connection import Wire
 from e2e.virtual_cluster import condition_status, site
+from kit.faults import StreamFault
 from kohort.kube.transport import Request, Response
 from kohort.manager.fencing import FencedTransport
-from kube.faults import Cut
 from manager.failover_harness import BACKLOG, FailoverHarness, assert_no_workload_lost, running_failover_harness
 
 MOST = 3000
@@ -76,7 +76,7 @@ async def test_nothing_is_decided_by_what_may_be_outdated() -> None:
         replica = here.start("one", no_fault)
         await here.calm()
         replica.wire.blind = {"clusterqueues"}
-        replica.wire.spoil(Cut.RESET, "clusterqueues")
+        replica.wire.spoil(StreamFault.RESET, "clusterqueues")
         await here.merge("ClusterQueue", "q", {"spec": cluster_queue("q", "1")["spec"]})
         await here.create(workload("w", "q", "2"))
         for _ in range(80):

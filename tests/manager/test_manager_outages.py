@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from kit.faults import FaultInjectingTransport
 from kit.virtual_time import eventually
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
@@ -15,7 +16,6 @@ from kohort.manager.crds import WhenMissing
 from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
-from kube.faults import FaultyTransport
 from manager.managers import LOCAL, LONG, NAMESPACE, SHORT_LEASE, a_plane, admitted, configuration, create, fetch, roles
 from web.engines import cluster_queue, flavor, local_queue, workload
 
@@ -26,7 +26,7 @@ class Outpost:
 
     plane: ControlPlane
     manager: Manager
-    wire: FaultyTransport
+    wire: FaultInjectingTransport
 
     async def ready(self) -> int:
         """What `/readyz` answers."""
@@ -37,7 +37,7 @@ class Outpost:
 async def an_outpost(config: Configuration) -> AsyncIterator[Outpost]:
     async with a_plane() as plane:
         clock = SystemClock()
-        wire = FaultyTransport(plane.client("outpost").transport, clock)
+        wire = FaultInjectingTransport(plane.client("outpost").transport, clock)
         url = f"https://{LOCAL}:{config.webhook.port}"
         options = ManagerOptions(url, when_missing=WhenMissing.INSTALL, identity="outpost")
         settings = ManagerSettings(config, namespace=NAMESPACE)
@@ -51,11 +51,11 @@ async def test_it_goes_on_when_the_server_is_back() -> None:
     async with an_outpost(configuration(SHORT_LEASE)) as outpost:
         client = outpost.plane.client("user")
         await create(client, flavor("lf"), cluster_queue("q", "9"), local_queue("lq", "q", "default"))
-        outpost.wire.go_down()
+        outpost.wire.disconnect()
         await eventually(outpost.ready, lambda status: status == 503)
         await eventually(lambda: roles(outpost.manager), lambda found: found == ["follower"])
         await create(client, workload("meanwhile", "lq", namespace="default"))
-        outpost.wire.come_up()
+        outpost.wire.reconnect()
         await admitted(client, "meanwhile")
         await eventually(outpost.ready, lambda status: status == 200)
 
@@ -63,7 +63,7 @@ async def test_it_goes_on_when_the_server_is_back() -> None:
 async def test_it_can_be_stopped_while_the_server_is_away() -> None:
     async with asyncio.timeout(LONG):
         async with an_outpost(configuration()) as outpost:
-            outpost.wire.go_down()
+            outpost.wire.disconnect()
             await eventually(outpost.ready, lambda status: status == 503)
             before = asyncio.get_running_loop().time()
         assert asyncio.get_running_loop().time() - before < 15

@@ -8,7 +8,7 @@ import logging
 import msgspec
 import pytest
 
-from embedded.server.clusters import ADMIN, Cluster, running_cluster
+from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kohort.api.config.loading import default_configuration
 from kohort.api.crds import WebhookService, definitions
 from kohort.controllers.context import ManagerSettings
@@ -24,12 +24,12 @@ from manager.managers import LONG, QUICK_ELECTION
 SERVICE = "kueue-webhook-service"
 
 
-def client_of(cluster: Cluster, user: User = ADMIN) -> Client:
+def client_of(cluster: InMemoryApiServer, user: User = ADMIN) -> Client:
     return Client(cluster.core.transport(user), cluster.clock)
 
 
 async def test_missing_definitions_are_told_with_what_to_run() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         with pytest.raises(
             StartError, match=r"not found: AdmissionCheck, .*kohort crds \| kubectl apply .*--install-crds"
         ):
@@ -37,7 +37,7 @@ async def test_missing_definitions_are_told_with_what_to_run() -> None:
 
 
 async def test_missing_definitions_are_created_where_that_is_asked_for() -> None:
-    async with running_cluster() as cluster, asyncio.timeout(LONG):
+    async with running_apiserver() as cluster, asyncio.timeout(LONG):
         client = client_of(cluster)
         starting = asyncio.create_task(ensure_crds(client, "kueue-system", SERVICE, WhenMissing.INSTALL))
         while not starting.done():
@@ -48,7 +48,7 @@ async def test_missing_definitions_are_created_where_that_is_asked_for() -> None
 
 
 async def test_the_namespace_is_created_also_where_the_definitions_are_there() -> None:
-    async with running_cluster() as cluster, asyncio.timeout(LONG):
+    async with running_apiserver() as cluster, asyncio.timeout(LONG):
         client = client_of(cluster)
         for namespace in ("one", "another"):
             starting = asyncio.create_task(ensure_crds(client, namespace, SERVICE, WhenMissing.INSTALL))
@@ -60,7 +60,7 @@ async def test_the_namespace_is_created_also_where_the_definitions_are_there() -
 
 async def test_without_the_right_to_create_a_namespace_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     """The namespace may be there, and only an administrator may create one."""
-    async with running_cluster() as cluster, asyncio.timeout(LONG):
+    async with running_apiserver() as cluster, asyncio.timeout(LONG):
         installing = asyncio.create_task(ensure_crds(client_of(cluster), "one", SERVICE, WhenMissing.INSTALL))
         while not installing.done():
             await cluster.clock.advance(1.0)
@@ -71,7 +71,7 @@ async def test_without_the_right_to_create_a_namespace_it_goes_on(caplog: pytest
 
 
 async def test_missing_definitions_are_waited_for_where_that_is_asked_for() -> None:
-    async with running_cluster() as cluster, asyncio.timeout(LONG):
+    async with running_apiserver() as cluster, asyncio.timeout(LONG):
         client = client_of(cluster)
         waiting = asyncio.create_task(ensure_crds(client, "kueue-system", SERVICE, WhenMissing.WAIT))
         await cluster.clock.advance(100.0)
@@ -84,7 +84,7 @@ async def test_missing_definitions_are_waited_for_where_that_is_asked_for() -> N
 
 
 async def test_missing_rights_are_told_by_verb_and_resource() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         bob = client_of(cluster, User("bob", (AUTHENTICATED,)))
         with pytest.raises(
             StartError, match=r"missing permissions: list admissionchecks.kueue.x-k8s.io, .* and \d+ more: grant"
@@ -98,12 +98,12 @@ async def test_missing_rights_are_told_by_verb_and_resource() -> None:
 
 
 async def test_an_administrator_has_every_right() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         await check_permissions(client_of(cluster), startup_permissions(ManagerSettings(default_configuration())))
 
 
 async def test_times_of_a_lease_that_make_no_sense_are_told_by_field() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         odd = msgspec.structs.replace(QUICK_ELECTION, renew_deadline="1h")
         with pytest.raises(StartError, match="leaderElection: lease times must satisfy duration > renew deadline"):
             Leadership(client_of(cluster), odd, "kueue-system", "me")

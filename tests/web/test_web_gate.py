@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from embedded.server.clusters import ADMIN, Cluster, running_cluster
+from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kohort.kube.access_reviews import CACHE_SECONDS, MAX_CACHED, AccessAttributes, AccessReviewer, AuthenticatedUser
 from kohort.kube.certificates import CertificateAuthority, CertificatePair
 from kohort.kube.client import Client
@@ -31,9 +31,9 @@ ANN = {"X-Remote-User": "ann", "X-Remote-Group": "batch", "X-Remote-Extra-scopes
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[Cluster]:
+async def cluster() -> AsyncIterator[InMemoryApiServer]:
     """A server where ann and the account `scraper` may read pending workloads of ClusterQueues, and metrics."""
-    async with running_cluster() as found:
+    async with running_apiserver() as found:
         rbac = "rbac.authorization.k8s.io/v1"
         rules = [
             {"apiGroups": [RIGHT.group], "resources": ["clusterqueues/pendingworkloads"], "verbs": ["get"]},
@@ -50,15 +50,15 @@ async def cluster() -> AsyncIterator[Cluster]:
         yield found
 
 
-def reviews(cluster: Cluster) -> AccessReviewer:
+def reviews(cluster: InMemoryApiServer) -> AccessReviewer:
     return AccessReviewer(Client(cluster.core.transport(ADMIN), cluster.clock))
 
 
-async def token(cluster: Cluster, account: str) -> str:
+async def token(cluster: InMemoryApiServer, account: str) -> str:
     metadata = {"name": account, "namespace": "default"}
     await cluster.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    reply = await cluster.ask("POST", f"/api/v1/namespaces/default/serviceaccounts/{account}/token", asked)
+    reply = await cluster.request("POST", f"/api/v1/namespaces/default/serviceaccounts/{account}/token", asked)
     return str(reply.body["status"]["token"])
 
 
@@ -109,7 +109,7 @@ class World:
         return context_of(authority.issue_client(name, (), NOW), ssl.Purpose.SERVER_AUTH, self.serving.pem)
 
 
-async def test_the_proxys_headers_count_behind_its_certificate(cluster: Cluster) -> None:
+async def test_the_proxys_headers_count_behind_its_certificate(cluster: InMemoryApiServer) -> None:
     world = World()
     async with behind_tls(AuthorizationFilter(reviews(cluster), lambda: world.proxy), world.server()) as url:
         proxy = world.client(world.proxies, "front-proxy")
@@ -118,7 +118,7 @@ async def test_the_proxys_headers_count_behind_its_certificate(cluster: Cluster)
         assert await status_of(url, proxy, {}) == 401
 
 
-async def test_headers_without_the_proxys_certificate_are_nothing(cluster: Cluster) -> None:
+async def test_headers_without_the_proxys_certificate_are_nothing(cluster: InMemoryApiServer) -> None:
     world = World()
     nothing = ssl.create_default_context(cadata=world.serving.pem.decode())
     async with behind_tls(AuthorizationFilter(reviews(cluster), lambda: world.proxy), world.server()) as url:
@@ -128,14 +128,14 @@ async def test_headers_without_the_proxys_certificate_are_nothing(cluster: Clust
             await status_of(url, world.client(world.strangers, "front-proxy"), ANN)
 
 
-async def test_an_authority_that_was_withdrawn_counts_no_longer(cluster: Cluster) -> None:
+async def test_an_authority_that_was_withdrawn_counts_no_longer(cluster: InMemoryApiServer) -> None:
     world = World()
     server = world.server(world.strangers)
     async with behind_tls(AuthorizationFilter(reviews(cluster), lambda: world.proxy), server) as url:
         assert await status_of(url, world.client(world.strangers, "front-proxy"), ANN) == 401
 
 
-async def test_a_bearer_token_is_reviewed(cluster: Cluster) -> None:
+async def test_a_bearer_token_is_reviewed(cluster: InMemoryApiServer) -> None:
     good, other = await token(cluster, "scraper"), await token(cluster, "other")
     registry = MetricsRegistry()
     registry.gauge("up", "Up.").set(1)
@@ -158,11 +158,11 @@ async def test_a_page_without_a_gate_is_for_everybody_and_arrives_whole() -> Non
         assert (answer.status, await answer.read()) == (200, registry.render())
 
 
-async def test_answers_are_kept_for_seconds_and_not_too_many(cluster: Cluster) -> None:
+async def test_answers_are_kept_for_seconds_and_not_too_many(cluster: InMemoryApiServer) -> None:
     subject = reviews(cluster)
     ann = AuthenticatedUser("ann")
     assert await subject.allows(ann, RIGHT)
-    await cluster.ask("DELETE", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/b")
+    await cluster.request("DELETE", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/b")
     assert await subject.allows(ann, RIGHT), "still what was said a moment ago"
     await cluster.clock.advance(CACHE_SECONDS)
     assert not await subject.allows(ann, RIGHT)

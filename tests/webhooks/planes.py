@@ -7,7 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from embedded.server.clusters import ADMIN, Cluster, namespace, running_cluster
+from embedded.server.objects import namespace
+from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
+from kit.ports import free_port
 from kit.virtual_time import eventually
 from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration
@@ -22,7 +24,6 @@ from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.registrations import KUEUE
 from kohort.webhooks.server import WebhookServer
 from kohort.webhooks.startup import ServingCertificates, running_certificates, running_webhook_server
-from reserved_ports import reserved_port
 from webhooks.replaying import Door
 
 Json = Any
@@ -39,7 +40,7 @@ SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/kueue-webhook-server-cert"
 def configured() -> Configuration:
     """The usual configuration, on a port of this machine."""
     usual = default_configuration()
-    return replace(usual, webhook=replace(usual.webhook, host=HOST, port=reserved_port()))
+    return replace(usual, webhook=replace(usual.webhook, host=HOST, port=free_port()))
 
 
 def outside(configuration: Configuration, user: str = "") -> WebhookWiring:
@@ -48,15 +49,15 @@ def outside(configuration: Configuration, user: str = "") -> WebhookWiring:
 
 
 @asynccontextmanager
-async def bare_cluster() -> AsyncIterator[Cluster]:
+async def bare_cluster() -> AsyncIterator[InMemoryApiServer]:
     """A server with the manager's namespace."""
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         await cluster.create(namespace(NAMESPACE))
         yield cluster
 
 
 @asynccontextmanager
-async def kueue_cluster() -> AsyncIterator[Cluster]:
+async def kueue_cluster() -> AsyncIterator[InMemoryApiServer]:
     """A server with our definitions and the manager's namespace."""
     async with bare_cluster() as cluster:
         for definition in definitions(WebhookService()):
@@ -64,7 +65,7 @@ async def kueue_cluster() -> AsyncIterator[Cluster]:
         yield cluster
 
 
-def client_of(cluster: Cluster, clock: Clock | None = None, user: User = ADMIN) -> Client:
+def client_of(cluster: InMemoryApiServer, clock: Clock | None = None, user: User = ADMIN) -> Client:
     """The manager's way in; certificates are verified by the machine's time, so that is the usual clock."""
     return Client(cluster.core.transport(user), clock or SystemClock())
 
@@ -73,18 +74,20 @@ def client_of(cluster: Cluster, clock: Clock | None = None, user: User = ADMIN) 
 class Webhooked:
     """A server and its webhooks."""
 
-    cluster: Cluster
+    cluster: InMemoryApiServer
     certificates: ServingCertificates
     server: WebhookServer
     door: Door
 
     async def ask(self, method: str, path: str, body: Json, query: dict[str, str]) -> tuple[int, Json]:
-        reply = await self.cluster.ask(method, path, body, **query)
+        reply = await self.cluster.request(method, path, body, **query)
         return reply.status, reply.body
 
 
 @asynccontextmanager
-async def webhooks_on(cluster: Cluster, clock: Clock | None = None, user: str = "") -> AsyncIterator[Webhooked]:
+async def webhooks_on(
+    cluster: InMemoryApiServer, clock: Clock | None = None, user: str = ""
+) -> AsyncIterator[Webhooked]:
     """Webhooks that answer, and that the server trusts; a manager of this name is not asked about its own writes."""
     configuration, door = configured(), Door()
     async with (
@@ -102,7 +105,7 @@ async def webhooked() -> AsyncIterator[Webhooked]:
         yield found
 
 
-async def is_wired(cluster: Cluster) -> bool:
+async def is_wired(cluster: InMemoryApiServer) -> bool:
     """Whether everything that should name the webhooks does."""
     found = [await cluster.get(path) for path in (MUTATING, VALIDATING, DEFINITIONS)]
     names = {each["metadata"]["name"] for listed in found[:2] for each in listed["items"]}

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.server.clusters import Cluster
+from kit.apiserver import InMemoryApiServer
 from kohort.api.meta import ObjectKey
 from kohort.embedded.auth.users import User
 from kohort.kube.certificates import AUTHORITY_LIFE, CertificateAuthority
@@ -189,7 +189,7 @@ async def test_an_empty_secret_is_filled() -> None:
 class _Slow(SecretSource):
     """A replica that is always second."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: InMemoryApiServer) -> None:
         super().__init__(client_of(cluster), KEY, HOSTS)
         self.other = SecretSource(client_of(cluster), KEY, HOSTS)
 

@@ -12,7 +12,8 @@ import pytest
 from cryptography import x509
 from msgspec.structs import replace
 
-from embedded.server.clusters import Cluster, version, widget_definition
+from embedded.server.objects import version, widget_definition
+from kit.apiserver import InMemoryApiServer
 from kit.virtual_time import eventually
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.crds import WebhookService, definitions
@@ -112,7 +113,7 @@ def test_a_url_may_end_in_a_slash() -> None:
 
 
 @asynccontextmanager
-async def inside(cluster: Cluster) -> AsyncIterator[ServingCertificates]:
+async def inside(cluster: InMemoryApiServer) -> AsyncIterator[ServingCertificates]:
     async with running_certificates(client_of(cluster), configured(), INSIDE) as found:
         yield found
 
@@ -162,8 +163,8 @@ async def test_what_belongs_to_others_is_left_alone() -> None:
             assert "caBundle" not in kept["spec"]["conversion"]["webhook"]["clientConfig"]
 
 
-async def _is_trusted(cluster: Cluster, path: str, name: str) -> bool:
-    reply = await cluster.ask("GET", f"{path}/{name}")
+async def _is_trusted(cluster: InMemoryApiServer, path: str, name: str) -> bool:
+    reply = await cluster.request("GET", f"{path}/{name}")
     return reply.status == 200 and all(bundles(reply.body))
 
 
@@ -175,7 +176,7 @@ async def test_a_configuration_that_is_applied_anew_is_told_again() -> None:
             for _ in range(2):
                 await cluster.create(wanted)
                 await eventually(lambda: _is_trusted(cluster, VALIDATING, name))
-                await cluster.ask("DELETE", f"{VALIDATING}/{name}")
+                await cluster.request("DELETE", f"{VALIDATING}/{name}")
 
 
 async def test_an_api_that_is_not_to_be_verified_stays_so() -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Protocol
 
 from cluster.control_plane import START_SECONDS, ControlPlane
-from cluster.processes import Child
-from reserved_ports import reserved_port
+from kit.ports import free_port
+from kit.processes import ChildProcess
 
 
 class LoneServer(Protocol):
     """An API server without controllers, whose process is in the test's hands."""
 
-    server: Child
+    server: ChildProcess
 
     @property
     def kubeconfig(self) -> Path:
@@ -44,12 +44,12 @@ def halted(lone: LoneServer) -> Iterator[None]:
 class RealServer(ControlPlane):
     """kube-apiserver on etcd."""
 
-    server: Child
+    server: ChildProcess
 
     def _start(self) -> None:
         self._start_server()
 
-    def _serve(self) -> Child:
+    def _serve(self) -> ChildProcess:
         self.server = super()._serve()
         return self.server
 
@@ -60,11 +60,11 @@ class RealServer(ControlPlane):
 class EmbeddedServer:
     """The embedded server on a folder."""
 
-    server: Child
+    server: ChildProcess
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._port = reserved_port()
+        self._port = free_port()
 
     @property
     def kubeconfig(self) -> Path:
@@ -73,7 +73,7 @@ class EmbeddedServer:
     def serve(self) -> None:
         log = self._folder / "server.log"
         places = [f"--data={self._folder / 'data'}", f"--kubeconfig={self.kubeconfig}", f"--port={self._port}"]
-        self.server = Child.start("kohort.embedded", [sys.executable, "-m", "kohort.embedded", *places], log)
+        self.server = ChildProcess.start("kohort.embedded", [sys.executable, "-m", "kohort.embedded", *places], log)
         self.server.wait_until(lambda: "KUBECONFIG=" in log.read_text(), START_SECONDS)
 
 

@@ -17,7 +17,7 @@ import yaml
 from cluster.access import write_secret
 from cluster.binaries import built
 from cluster.control_plane import START_SECONDS, WithoutScheduler
-from cluster.processes import Child
+from kit.processes import ChildProcess
 
 _COMMAND_SECONDS = 90
 _NO_END = -1
@@ -76,7 +76,7 @@ def embedded_peer(folder: Path) -> Iterator[Peer]:
     """The embedded server, in memory."""
     kubeconfig, log = folder / "kubeconfig", folder / "server.log"
     command = [sys.executable, "-m", "kohort.embedded", "--ephemeral", f"--kubeconfig={kubeconfig}"]
-    server = Child.start("kohort.embedded", command, log)
+    server = ChildProcess.start("kohort.embedded", command, log)
     try:
         server.wait_until(lambda: "KUBECONFIG=" in log.read_text(), START_SECONDS)
         yield _peer("kohort", kubeconfig, folder)

@@ -13,6 +13,7 @@ from random import Random
 
 import pytest
 
+from kit.faults import FaultInjectingTransport, StreamFault
 from kohort.api.core.config_objects import ConfigMap
 from kohort.api.core.namespaces import Namespace
 from kohort.api.meta import ObjectMeta
@@ -24,7 +25,6 @@ from kohort.kube.http import HttpTransport
 from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.options import ListScope
 from kohort.kube.patches import MergePatch
-from kube.faults import Cut, FaultyTransport
 from wire.peers import Peer
 
 PATIENCE = 60
@@ -39,10 +39,10 @@ def peer(request: pytest.FixtureRequest, peers: tuple[Peer, Peer]) -> Peer:
 
 
 @asynccontextmanager
-async def at(peer: Peer, purpose: str) -> AsyncIterator[tuple[Client, str, FaultyTransport]]:
+async def at(peer: Peer, purpose: str) -> AsyncIterator[tuple[Client, str, FaultInjectingTransport]]:
     """A client with a good connection, a namespace of its own, and a connection that can be broken."""
     access = load_client_config(ConfigOverrides(kubeconfig=peer.admin))
-    good, bad = Client(HttpTransport(access)), FaultyTransport(HttpTransport(access), SystemClock())
+    good, bad = Client(HttpTransport(access)), FaultInjectingTransport(HttpTransport(access), SystemClock())
     made = await good.of(Namespace).create(Namespace(metadata=ObjectMeta(name=f"{purpose}-{peer.name}")))
     name = made.metadata.name
     try:
@@ -75,7 +75,7 @@ async def test_many_objects_change_while_streams_break(peer: Peer) -> None:
         for number in range(CHANGES // AT_ONCE):
             await asyncio.gather(*(change(client, namespace, chance) for _ in range(AT_ONCE)))
             if number % 3 == 0:
-                network.cut(chance.choice(list(Cut)))
+                network.end_streams(chance.choice(list(StreamFault)))
         listed = await client.of(ConfigMap).list(ListScope(namespace=namespace))
         expected = {each.metadata.resource_version for each in listed.items}
         await until(lambda: informer.synced and versions(informer) == expected)
@@ -88,11 +88,11 @@ async def test_it_says_so_while_it_is_cut_off(peer: Peer) -> None:
         informer = informers.of(ConfigMap, ListScope(namespace=namespace))
         informers.start()
         await informers.wait_for_sync()
-        network.go_down()
+        network.disconnect()
         await until(lambda: not informer.synced)
         await create(client, namespace, 1)
         assert not knows(informer, "m1")
-        network.come_up()
+        network.reconnect()
         await until(lambda: informer.synced and knows(informer, "m1"))
         await informers.stop()
 

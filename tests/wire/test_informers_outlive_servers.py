@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kit.faults import FaultInjectingTransport
 from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectMeta
 from kohort.embedded.server.server import running_api_server
@@ -23,7 +24,6 @@ from kohort.kube.http import HttpTransport
 from kohort.kube.informer import Informer
 from kohort.kube.options import ListScope
 from kohort.kube.reflector import WatchSettings
-from kube.faults import FaultyTransport
 from wire.lone_servers import LoneServer, embedded_server, halted, kill, real_server
 
 PATIENCE = 60
@@ -44,7 +44,7 @@ class Pair:
     """An informer behind a network that can be cut, and a client beside it."""
 
     client: Client
-    network: FaultyTransport
+    network: FaultInjectingTransport
     informer: Informer[ConfigMap]
 
     @property
@@ -72,7 +72,7 @@ class Pair:
     @asynccontextmanager
     async def behind(self) -> AsyncIterator["Behind"]:
         """Cut the informer off and write something; it stays so after the block."""
-        self.network.go_down()
+        self.network.disconnect()
         await self.says_so()
         version = (await self.client.of(ConfigMap).list(HERE)).version
         await self.write("unheard-")
@@ -87,7 +87,7 @@ class Pair:
         with pytest.raises(StatusError) as refused:
             await self._first_change_after(before.version)
         assert refused.value.is_expired
-        self.network.come_up()
+        self.network.reconnect()
         await self.agrees()
         assert self.lists > before.lists
 
@@ -103,7 +103,7 @@ class Behind:
 @asynccontextmanager
 async def pair(kubeconfig: Path) -> AsyncIterator[Pair]:
     access = load_client_config(ConfigOverrides(kubeconfig=kubeconfig))
-    client, network = Client(HttpTransport(access)), FaultyTransport(HttpTransport(access), SystemClock())
+    client, network = Client(HttpTransport(access)), FaultInjectingTransport(HttpTransport(access), SystemClock())
     informer = Informer(Client(network).of(ConfigMap), HERE, IMPATIENT)
     following = asyncio.create_task(informer.run())
     made = Pair(client, network, informer)
@@ -147,7 +147,7 @@ async def test_a_server_that_is_killed_and_comes_back(lone: LoneServer) -> None:
 
 async def test_a_server_that_is_another_process_when_the_network_is_back(lone: LoneServer) -> None:
     async with pair(lone.kubeconfig) as both:
-        both.network.go_down()
+        both.network.disconnect()
         await both.says_so()
         await both.write("unheard-")
         kill(lone)
@@ -155,7 +155,7 @@ async def test_a_server_that_is_another_process_when_the_network_is_back(lone: L
         await both.list()
         await both.write("unheard-")
         assert not both.informer.synced
-        both.network.come_up()
+        both.network.reconnect()
         await both.agrees()
 
 

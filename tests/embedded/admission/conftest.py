@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from embedded.server.clusters import Cluster, running_cluster
+from kit.apiserver import InMemoryApiServer, running_apiserver
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[Cluster]:
-    async with running_cluster() as running:
+async def cluster() -> AsyncIterator[InMemoryApiServer]:
+    async with running_apiserver() as running:
         yield running

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.server.clusters import Cluster, Object, config_map, pod, quota
+from embedded.server.objects import config_map, pod, quota
+from kit.apiserver import InMemoryApiServer, Object
 from kohort.embedded.admission.usage import ObjectUsage, added, subtracted, usage_of
 from kohort.kube.clock import settle
 
@@ -25,30 +26,30 @@ def limit_range(**item: Any) -> Object:
     return {**head, "spec": {"limits": [{"type": "Container", **item}]}}
 
 
-async def test_nothing_is_created_in_a_namespace_that_is_not_there(cluster: Cluster) -> None:
+async def test_nothing_is_created_in_a_namespace_that_is_not_there(cluster: InMemoryApiServer) -> None:
     reply = await cluster.try_create(config_map("a", namespace="nope"))
     assert (reply.status, reply.message) == (404, 'namespaces "nope" not found')
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system"])
-async def test_some_namespaces_stay(cluster: Cluster, name: str) -> None:
-    reply = await cluster.ask("DELETE", f"/api/v1/namespaces/{name}")
+async def test_some_namespaces_stay(cluster: InMemoryApiServer, name: str) -> None:
+    reply = await cluster.request("DELETE", f"/api/v1/namespaces/{name}")
     assert reply.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
 
 
-async def test_a_pod_runs_as_an_account_that_exists(cluster: Cluster) -> None:
+async def test_a_pod_runs_as_an_account_that_exists(cluster: InMemoryApiServer) -> None:
     assert (await cluster.create(pod("p")))["spec"]["serviceAccountName"] == "default"
     reply = await cluster.try_create(pod("q", serviceAccountName="ghost"))
     assert reply.status == 403
     assert 'error looking up service account default/ghost: serviceaccount "ghost" not found' in reply.message
 
 
-async def test_a_new_namespace_has_its_account(cluster: Cluster) -> None:
+async def test_a_new_namespace_has_its_account(cluster: InMemoryApiServer) -> None:
     await cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
     assert (await cluster.create(pod("p", namespace="team")))["spec"]["serviceAccount"] == "default"
 
 
-async def test_priority_comes_from_the_class(cluster: Cluster) -> None:
+async def test_priority_comes_from_the_class(cluster: InMemoryApiServer) -> None:
     await cluster.create(priority_class("high", 1000, preemptionPolicy="Never"))
     spec = (await cluster.create(pod("p", priorityClassName="high")))["spec"]
     assert (spec["priority"], spec["preemptionPolicy"]) == (1000, "Never")
@@ -58,7 +59,7 @@ async def test_priority_comes_from_the_class(cluster: Cluster) -> None:
     assert "the integer value of priority (7) must not be provided in pod spec" in by_hand.message
 
 
-async def test_the_default_class_counts_for_those_who_name_none(cluster: Cluster) -> None:
+async def test_the_default_class_counts_for_those_who_name_none(cluster: InMemoryApiServer) -> None:
     assert (await cluster.create(pod("before")))["spec"]["priority"] == 0
     await cluster.create(priority_class("normal", 5, globalDefault=True))
     spec = (await cluster.create(pod("after")))["spec"]
@@ -67,7 +68,7 @@ async def test_the_default_class_counts_for_those_who_name_none(cluster: Cluster
     assert "PriorityClass normal is already marked as default" in second.message
 
 
-async def test_pods_tolerate_a_node_for_a_while(cluster: Cluster) -> None:
+async def test_pods_tolerate_a_node_for_a_while(cluster: InMemoryApiServer) -> None:
     own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
     found = (await cluster.create(pod("p", tolerations=[own])))["spec"]["tolerations"]
     assert [(each["key"].rpartition("/")[2], each["tolerationSeconds"]) for each in found] == [
@@ -76,7 +77,7 @@ async def test_pods_tolerate_a_node_for_a_while(cluster: Cluster) -> None:
     ]
 
 
-async def test_limit_ranges_fill_in_and_bound(cluster: Cluster) -> None:
+async def test_limit_ranges_fill_in_and_bound(cluster: InMemoryApiServer) -> None:
     await cluster.create(limit_range(default={"cpu": "2"}, defaultRequest={"cpu": "1"}, max={"cpu": "3"}))
     found = await cluster.create(pod("p"))
     assert found["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}
@@ -90,7 +91,7 @@ async def test_limit_ranges_fill_in_and_bound(cluster: Cluster) -> None:
     assert reply.message.endswith("maximum cpu usage per Container is 3, but limit is 4")
 
 
-async def test_a_quota_holds_and_shows_its_use(cluster: Cluster) -> None:
+async def test_a_quota_holds_and_shows_its_use(cluster: InMemoryApiServer) -> None:
     await cluster.create(quota("q", pods="2", requests_cpu="3"))
     await cluster.create(pod("a", requests={"cpu": "1"}))
     await cluster.create(pod("b", requests={"cpu": "1"}))
@@ -101,25 +102,25 @@ async def test_a_quota_holds_and_shows_its_use(cluster: Cluster) -> None:
     await settle()
     status = (await cluster.get(QUOTA))["status"]
     assert status == {"hard": {"pods": "2", "requests.cpu": "3"}, "used": {"pods": "2", "requests.cpu": "2"}}
-    await cluster.ask("DELETE", f"{PODS}/a")
+    await cluster.request("DELETE", f"{PODS}/a")
     assert (await cluster.try_create(pod("c", requests={"cpu": "3"}))).status == 403
     assert (await cluster.try_create(pod("c", requests={"cpu": "2"}))).status == 201
 
 
-async def test_a_quota_demands_that_containers_speak(cluster: Cluster) -> None:
+async def test_a_quota_demands_that_containers_speak(cluster: InMemoryApiServer) -> None:
     await cluster.create(quota("q", limits_memory="1Gi"))
     reply = await cluster.try_create(pod("a"))
     assert reply.message == 'pods "a" is forbidden: failed quota: q: must specify limits.memory for: main'
 
 
-async def test_a_pod_that_ended_gives_back_what_it_used(cluster: Cluster) -> None:
+async def test_a_pod_that_ended_gives_back_what_it_used(cluster: InMemoryApiServer) -> None:
     await cluster.create(quota("q", pods="1"))
     await cluster.create(pod("a"))
     await cluster.merge(f"{PODS}/a/status", {"status": {"phase": "Succeeded"}})
     assert (await cluster.try_create(pod("b"))).status == 201
 
 
-async def test_a_crowd_never_gets_more_than_the_quota(cluster: Cluster) -> None:
+async def test_a_crowd_never_gets_more_than_the_quota(cluster: InMemoryApiServer) -> None:
     await cluster.create(quota("q", pods="3", **{"count/configmaps": "3"}))
     replies = await asyncio.gather(*(cluster.try_create(pod(f"p{each}")) for each in range(10)))
     assert sorted(reply.status for reply in replies) == [201] * 3 + [403] * 7
@@ -127,7 +128,7 @@ async def test_a_crowd_never_gets_more_than_the_quota(cluster: Cluster) -> None:
     assert (await cluster.get(QUOTA))["status"]["used"] == {"pods": "3", "count/configmaps": "1"}
 
 
-async def test_what_failed_or_was_a_rehearsal_uses_nothing(cluster: Cluster) -> None:
+async def test_what_failed_or_was_a_rehearsal_uses_nothing(cluster: InMemoryApiServer) -> None:
     await cluster.create(quota("q", pods="2"))
     await cluster.create(pod("a"))
     assert (await cluster.try_create(pod("a"))).status == 409
@@ -135,14 +136,14 @@ async def test_what_failed_or_was_a_rehearsal_uses_nothing(cluster: Cluster) -> 
     assert (await cluster.try_create(pod("b"))).status == 201
 
 
-async def test_a_raised_quota_lets_the_next_one_in(cluster: Cluster) -> None:
+async def test_a_raised_quota_lets_the_next_one_in(cluster: InMemoryApiServer) -> None:
     await cluster.create(quota("q", pods="0"))
     assert (await cluster.try_create(pod("a"))).status == 403
     await cluster.merge(QUOTA, {"spec": {"hard": {"pods": "1"}}})
     assert (await cluster.try_create(pod("a"))).status == 201
 
 
-async def test_a_quota_looks_only_at_its_scope(cluster: Cluster) -> None:
+async def test_a_quota_looks_only_at_its_scope(cluster: InMemoryApiServer) -> None:
     scoped = quota("q", pods="0")
     scoped["spec"]["scopes"] = ["BestEffort"]
     await cluster.create(scoped)
@@ -161,7 +162,7 @@ def claim(name: str, storage: str) -> Object:
     return {**head, "spec": spec, "status": {"phase": "Bound"}}
 
 
-async def test_a_service_that_changes_takes_only_what_there_is(cluster: Cluster) -> None:
+async def test_a_service_that_changes_takes_only_what_there_is(cluster: InMemoryApiServer) -> None:
     await cluster.create(quota("q", services="2", services_nodeports="2"))
     await cluster.create(service("web", "ClusterIP", 80, 443))
     path = "/api/v1/namespaces/default/services/web"
@@ -177,7 +178,7 @@ async def test_a_service_that_changes_takes_only_what_there_is(cluster: Cluster)
     assert (await cluster.merge(path, {"spec": {"type": "NodePort"}})).status == 403
 
 
-async def test_a_crowd_of_changes_never_gets_more_than_the_quota(cluster: Cluster) -> None:
+async def test_a_crowd_of_changes_never_gets_more_than_the_quota(cluster: InMemoryApiServer) -> None:
     await cluster.create(quota("q", services_nodeports="3"))
     for index in range(6):
         await cluster.create(service(f"s{index}", "ClusterIP", 80))
@@ -190,7 +191,7 @@ async def test_a_crowd_of_changes_never_gets_more_than_the_quota(cluster: Cluste
     assert (await cluster.get(QUOTA))["status"]["used"] == {"services.nodeports": "3"}
 
 
-async def test_a_claim_does_not_grow_beyond_the_quota(cluster: Cluster) -> None:
+async def test_a_claim_does_not_grow_beyond_the_quota(cluster: InMemoryApiServer) -> None:
     classes = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "fast"}}
     await cluster.create({**classes, "provisioner": "example.com/x", "allowVolumeExpansion": True})
     await cluster.create(quota("q", requests_storage="10Gi"))
@@ -207,7 +208,7 @@ async def test_a_claim_does_not_grow_beyond_the_quota(cluster: Cluster) -> None:
     assert (await cluster.merge(path, {"spec": {"resources": {"requests": {"storage": "10Gi"}}}})).status == 200
 
 
-async def test_a_pod_that_is_given_a_deadline_needs_room_among_those_that_have_one(cluster: Cluster) -> None:
+async def test_a_pod_that_is_given_a_deadline_needs_room_among_those_that_have_one(cluster: InMemoryApiServer) -> None:
     scoped = quota("q", pods="0")
     scoped["spec"]["scopes"] = ["Terminating"]
     await cluster.create(scoped)

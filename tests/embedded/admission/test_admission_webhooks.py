@@ -12,7 +12,8 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from embedded.server.clusters import Cluster, Object, config_map, namespace, pod, version, widget, widget_definition
+from embedded.server.objects import config_map, namespace, pod, version, widget, widget_definition
+from kit.apiserver import InMemoryApiServer, Object
 from kohort.embedded.auth.certificates import FileCertificateAuthority
 from kohort.embedded.resources import ServedResource
 
@@ -85,7 +86,7 @@ def patch(*operations: Object) -> Object:
     return {"allowed": True, "patchType": "JSONPatch", "patch": encoded}
 
 
-async def test_a_webhook_can_change_a_write(cluster: Cluster, hook: Hook) -> None:
+async def test_a_webhook_can_change_a_write(cluster: InMemoryApiServer, hook: Hook) -> None:
     hook.answer = lambda _: patch({"op": "add", "path": "/data/by", "value": "hook"})
     await cluster.create(hook.configuration("MutatingWebhookConfiguration"))
     assert (await cluster.create(config_map("a", x="1")))["data"] == {"x": "1", "by": "hook"}
@@ -95,7 +96,9 @@ async def test_a_webhook_can_change_a_write(cluster: Cluster, hook: Hook) -> Non
     assert asked["object"]["data"] == {"x": "1"}
 
 
-async def test_what_a_webhook_adds_gets_its_defaults_before_the_next_one_looks(cluster: Cluster, hook: Hook) -> None:
+async def test_what_a_webhook_adds_gets_its_defaults_before_the_next_one_looks(
+    cluster: InMemoryApiServer, hook: Hook
+) -> None:
     sidecar = {"name": "side", "image": "busybox:1"}
     hook.answer = lambda _: patch({"op": "add", "path": "/spec/containers/-", "value": sidecar})
     rule = {**RULE, "resources": ["pods"]}
@@ -108,7 +111,7 @@ async def test_what_a_webhook_adds_gets_its_defaults_before_the_next_one_looks(c
     assert (seen["imagePullPolicy"], seen["terminationMessagePath"]) == ("IfNotPresent", "/dev/termination-log")
 
 
-async def test_a_pod_with_a_node_that_a_webhook_gates_is_refused(cluster: Cluster, hook: Hook) -> None:
+async def test_a_pod_with_a_node_that_a_webhook_gates_is_refused(cluster: InMemoryApiServer, hook: Hook) -> None:
     gates = [{"name": "kueue.x-k8s.io/admission"}]
     hook.answer = lambda _: patch({"op": "add", "path": "/spec/schedulingGates", "value": gates})
     rule = {**RULE, "resources": ["pods"]}
@@ -118,7 +121,7 @@ async def test_a_pod_with_a_node_that_a_webhook_gates_is_refused(cluster: Cluste
     assert (await cluster.try_create(pod("p"))).status == 201
 
 
-async def test_a_webhook_can_refuse_and_warn(cluster: Cluster, hook: Hook) -> None:
+async def test_a_webhook_can_refuse_and_warn(cluster: InMemoryApiServer, hook: Hook) -> None:
     hook.answer = lambda _: {"allowed": False, "status": {"message": "not today", "code": 422, "reason": "Invalid"}}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
     reply = await cluster.try_create(config_map("a"))
@@ -130,7 +133,7 @@ async def test_a_webhook_can_refuse_and_warn(cluster: Cluster, hook: Hook) -> No
     assert (await cluster.try_create(config_map("b"))).message.endswith("denied the request without explanation")
 
 
-async def test_only_what_a_webhook_asked_for_reaches_it(cluster: Cluster, hook: Hook) -> None:
+async def test_only_what_a_webhook_asked_for_reaches_it(cluster: InMemoryApiServer, hook: Hook) -> None:
     selector = {"matchLabels": {"watched": "yes"}}
     condition = {"name": "named", "expression": "object.metadata.name != 'skipped'"}
     more: Object = {"objectSelector": selector, "matchConditions": [condition]}
@@ -145,7 +148,7 @@ EVERYTHING = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "re
 META = {"apiVersion": "meta.k8s.io/v1"}
 
 
-async def test_a_webhook_sees_the_options_of_a_write(cluster: Cluster, hook: Hook) -> None:
+async def test_a_webhook_sees_the_options_of_a_write(cluster: InMemoryApiServer, hook: Hook) -> None:
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[EVERYTHING]))
     path = "/api/v1/namespaces/default/configmaps/a"
     await cluster.create(config_map("a"))
@@ -164,15 +167,15 @@ async def test_a_webhook_sees_the_options_of_a_write(cluster: Cluster, hook: Hoo
     ]
 
 
-async def test_a_webhook_sees_the_options_of_a_delete(cluster: Cluster, hook: Hook) -> None:
+async def test_a_webhook_sees_the_options_of_a_delete(cluster: InMemoryApiServer, hook: Hook) -> None:
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[EVERYTHING]))
     for found in (config_map("a"), config_map("b"), pod("p")):
         await cluster.create(found)
     maps, hook.asked = "/api/v1/namespaces/default/configmaps", []
     body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground", "gracePeriodSeconds": 7}
-    await cluster.ask("DELETE", f"{maps}/a", body, dryRun="All")
-    await cluster.ask("DELETE", f"{maps}/b", gracePeriodSeconds="3", orphanDependents="false", dryRun="All")
-    await cluster.ask("DELETE", "/api/v1/namespaces/default/pods/p")
+    await cluster.request("DELETE", f"{maps}/a", body, dryRun="All")
+    await cluster.request("DELETE", f"{maps}/b", gracePeriodSeconds="3", orphanDependents="false", dryRun="All")
+    await cluster.request("DELETE", "/api/v1/namespaces/default/pods/p")
     assert [each["options"] for each in hook.asked] == [
         {"kind": "DeleteOptions", **META, "propagationPolicy": "Foreground", "gracePeriodSeconds": 7},
         {"kind": "DeleteOptions", **META, "gracePeriodSeconds": 3, "orphanDependents": False, "dryRun": ["All"]},
@@ -180,7 +183,7 @@ async def test_a_webhook_sees_the_options_of_a_delete(cluster: Cluster, hook: Ho
     ]
 
 
-async def test_a_condition_can_tell_who_manages_the_fields(cluster: Cluster, hook: Hook) -> None:
+async def test_a_condition_can_tell_who_manages_the_fields(cluster: InMemoryApiServer, hook: Hook) -> None:
     condition = {"name": "others", "expression": "request.options.fieldManager != 'me'"}
     more: Object = {"matchConditions": [condition], "failurePolicy": "Fail"}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", **more))
@@ -197,7 +200,7 @@ class Sealed(tuple[ServedResource, ...]):
 
 
 async def test_a_webhook_sees_another_version_and_nobody_goes_through_all_kinds_for_it(
-    cluster: Cluster, hook: Hook
+    cluster: InMemoryApiServer, hook: Hook
 ) -> None:
     await cluster.create(widget_definition(version("v1"), version("v2", storage=False)))
     rule = {"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": ["v2"], "resources": ["widgets"]}
@@ -210,7 +213,7 @@ async def test_a_webhook_sees_another_version_and_nobody_goes_through_all_kinds_
 
 
 @pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
-async def test_a_webhook_that_is_not_there(cluster: Cluster, hook: Hook, policy: str, status: int) -> None:
+async def test_a_webhook_that_is_not_there(cluster: InMemoryApiServer, hook: Hook, policy: str, status: int) -> None:
     hook.client = {"url": "https://127.0.0.1:1/", "caBundle": hook.client["caBundle"]}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", failurePolicy=policy))
     reply = await cluster.try_create(config_map("a"))
@@ -220,35 +223,37 @@ async def test_a_webhook_that_is_not_there(cluster: Cluster, hook: Hook, policy:
 
 
 async def test_a_write_does_not_outlive_the_namespace_that_goes_while_a_webhook_thinks(
-    cluster: Cluster, hook: Hook
+    cluster: InMemoryApiServer, hook: Hook
 ) -> None:
     await cluster.create(namespace("team"))
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
-    hook.meanwhile = lambda: cluster.ask("DELETE", "/api/v1/namespaces/team")
+    hook.meanwhile = lambda: cluster.request("DELETE", "/api/v1/namespaces/team")
     reply = await cluster.try_create(config_map("late", namespace="team"))
     assert reply.status == 403
     assert "because it is being terminated" in reply.message
-    assert (await cluster.ask("GET", "/api/v1/namespaces/team/configmaps/late")).status == 404
+    assert (await cluster.request("GET", "/api/v1/namespaces/team/configmaps/late")).status == 404
 
 
-async def test_a_definition_whose_objects_may_not_go_yet_is_tried_again(cluster: Cluster, hook: Hook) -> None:
+async def test_a_definition_whose_objects_may_not_go_yet_is_tried_again(cluster: InMemoryApiServer, hook: Hook) -> None:
     await cluster.create(widget_definition())
     await cluster.create(widget("w"))
     rule = {"operations": ["DELETE"], "apiGroups": ["example.com"], "apiVersions": ["*"], "resources": ["widgets"]}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[rule]))
     hook.answer = lambda _: {"allowed": False}
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
-    await cluster.ask("DELETE", path)
+    await cluster.request("DELETE", path)
     async with asyncio.timeout(60):
         while len(hook.asked) < 2:
             await cluster.clock.advance(1)
         hook.answer = lambda _: {"allowed": True}
-        while (await cluster.ask("GET", path)).status != 404:
+        while (await cluster.request("GET", path)).status != 404:
             await cluster.clock.advance(1)
 
 
 @pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
-async def test_a_webhook_that_thinks_for_too_long(cluster: Cluster, hook: Hook, policy: str, status: int) -> None:
+async def test_a_webhook_that_thinks_for_too_long(
+    cluster: InMemoryApiServer, hook: Hook, policy: str, status: int
+) -> None:
     done_thinking = asyncio.Event()
     hook.meanwhile = done_thinking.wait
     patience: Object = {"timeoutSeconds": 1, "failurePolicy": policy}
@@ -261,7 +266,7 @@ async def test_a_webhook_that_thinks_for_too_long(cluster: Cluster, hook: Hook, 
         assert reply.message.endswith('?timeout=1s": context deadline exceeded')
 
 
-async def test_a_stranger_is_not_trusted(cluster: Cluster, hook: Hook) -> None:
+async def test_a_stranger_is_not_trusted(cluster: InMemoryApiServer, hook: Hook) -> None:
     other = FileCertificateAuthority.create(datetime.now(UTC))
     hook.client["caBundle"] = b64encode(other.pem).decode()
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
@@ -269,13 +274,13 @@ async def test_a_stranger_is_not_trusted(cluster: Cluster, hook: Hook) -> None:
     assert hook.asked == []
 
 
-async def test_a_rehearsal_is_told_as_such(cluster: Cluster, hook: Hook) -> None:
+async def test_a_rehearsal_is_told_as_such(cluster: InMemoryApiServer, hook: Hook) -> None:
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
     await cluster.create(config_map("a"), dryRun="All")
     assert [each["dryRun"] for each in hook.asked] == [True]
 
 
-async def test_a_webhook_that_wants_to_sees_what_others_changed(cluster: Cluster, hook: Hook) -> None:
+async def test_a_webhook_that_wants_to_sees_what_others_changed(cluster: InMemoryApiServer, hook: Hook) -> None:
     def answer(asked: Object) -> Object:
         number = str(len(hook.asked))
         return patch({"op": "add", "path": f"/data/n{number}", "value": asked["name"]})
@@ -289,15 +294,15 @@ async def test_a_webhook_that_wants_to_sees_what_others_changed(cluster: Cluster
     assert set(hook.asked[2]["object"]["data"]) == {"x", "n1", "n2"}
 
 
-async def test_the_configuration_of_webhooks_is_never_held_up(cluster: Cluster, hook: Hook) -> None:
+async def test_the_configuration_of_webhooks_is_never_held_up(cluster: InMemoryApiServer, hook: Hook) -> None:
     hook.answer = lambda _: {"allowed": False}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[EVERYTHING]))
     path = f"/apis/{GROUP}/validatingwebhookconfigurations/hooks"
     assert (await cluster.try_create(config_map("a"))).status == 403
-    assert (await cluster.ask("DELETE", path)).status == 200
+    assert (await cluster.request("DELETE", path)).status == 200
 
 
-async def test_a_policy_refuses_what_it_does_not_like(cluster: Cluster) -> None:
+async def test_a_policy_refuses_what_it_does_not_like(cluster: InMemoryApiServer) -> None:
     constraints = {"resourceRules": [RULE]}
     validations = [{"expression": "has(object.data)", "message": "say something"}]
     spec = {"failurePolicy": "Fail", "matchConstraints": constraints, "validations": validations}
@@ -315,7 +320,7 @@ async def test_a_policy_refuses_what_it_does_not_like(cluster: Cluster) -> None:
     assert (await cluster.try_create(config_map("a", x="1"))).status == 201
 
 
-async def test_versions_are_converted_by_the_definitions_webhook(cluster: Cluster, hook: Hook) -> None:
+async def test_versions_are_converted_by_the_definitions_webhook(cluster: InMemoryApiServer, hook: Hook) -> None:
     def answer(asked: Object) -> Object:
         wanted = asked["desiredAPIVersion"]
         spec = {"size": 7}

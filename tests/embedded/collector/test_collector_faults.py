@@ -5,18 +5,18 @@ import asyncio
 import pytest
 
 from embedded.collector.worlds import World, owned, reference, running_world
-from embedded.server.clusters import config_map, deployment, widget, widget_definition
-from kube.faults import Fault
+from embedded.server.objects import config_map, deployment, widget, widget_definition
+from kit.faults import RequestFault
 
 
 async def test_a_child_that_no_cache_shows_yet_is_orphaned_all_the_same(world: World) -> None:
     owner = await world.create(deployment("owner"))
     await world.calm()
-    world.meddler.hold("configmaps")
+    world.meddler.hold_watches("configmaps")
     child = await world.create(owned(config_map("child"), owner))
     await world.delete(owner, "Orphan")
     await world.calm()
-    world.meddler.release("configmaps")
+    world.meddler.release_watches("configmaps")
     await world.calm()
     assert await world.survivors(owner, child) == {"child"}
     assert await world.owners(child) == []
@@ -25,18 +25,18 @@ async def test_a_child_that_no_cache_shows_yet_is_orphaned_all_the_same(world: W
 async def test_an_owner_waits_for_a_child_that_no_cache_shows_yet(world: World) -> None:
     owner = await world.create(deployment("owner"))
     await world.calm()
-    world.meddler.hold("configmaps")
+    world.meddler.hold_watches("configmaps")
     child = await world.create(owned(config_map("child"), owner, block=True))
     await world.delete(owner, "Foreground")
     await world.calm()
     assert await world.survivors(owner, child) == {"owner", "child"}
-    world.meddler.release("configmaps")
+    world.meddler.release_watches("configmaps")
     await world.calm()
     assert await world.survivors(owner, child) == set()
 
 
 async def test_a_cache_that_missed_the_end_of_an_owner_does_not_keep_its_child(world: World) -> None:
-    world.meddler.hold("deployments")
+    world.meddler.hold_watches("deployments")
     owner = await world.create(deployment("owner"))
     child = await world.create(owned(config_map("child"), owner))
     await world.calm()
@@ -50,11 +50,11 @@ async def test_a_cache_that_still_shows_a_gone_owner_costs_nothing(world: World)
     owner = await world.create(deployment("owner"))
     child = await world.create(owned(config_map("child"), owner))
     await world.calm()
-    world.meddler.hold("deployments")
+    world.meddler.hold_watches("deployments")
     await world.delete(owner)
     await world.calm()
     assert await world.survivors(child) == {"child"}
-    world.meddler.release("deployments")
+    world.meddler.release_watches("deployments")
     await world.calm()
     assert await world.survivors(child) == set()
 
@@ -86,7 +86,7 @@ async def test_another_object_that_takes_the_name_in_the_last_moment_stays(world
     world.meddler.before("DELETE", "/child", replace)
     await world.delete(owner)
     await world.calm()
-    assert (await world.cluster.ask("GET", world.path(child))).status == 200
+    assert (await world.cluster.request("GET", world.path(child))).status == 200
 
 
 async def test_an_orphan_that_is_adopted_in_the_last_moment_keeps_its_new_owner(world: World) -> None:
@@ -109,16 +109,16 @@ async def test_refusals_are_not_the_end(world: World, code: int) -> None:
     owner = await world.create(config_map("owner"))
     child = await world.create(owned(config_map("child"), owner))
     for method in ("GET", "DELETE"):
-        world.meddler.refuse(method, "/child", code, code)
+        world.meddler.reject(method, "/child", code, code)
     await world.delete(owner)
     await world.calm()
     assert await world.survivors(child) == set()
 
 
 async def test_a_server_that_does_not_serve_a_kind_for_a_moment_proves_no_owner_gone(world: World) -> None:
-    world.meddler.hold("deployments")
+    world.meddler.hold_watches("deployments")
     owner = await world.create(deployment("owner"))
-    world.meddler.refuse("GET", "/owner", 404, 404, 404)
+    world.meddler.reject("GET", "/owner", 404, 404, 404)
     child = await world.create(owned(config_map("child"), owner))
     await world.calm()
     assert await world.survivors(owner, child) == {"owner", "child"}
@@ -140,7 +140,7 @@ async def test_a_delete_whose_answer_got_lost_is_not_done_to_somebody_else(world
     await world.calm()
 
     async def lose() -> None:
-        world.network.next(Fault.LOST_ANSWER)
+        world.network.fail_next(RequestFault.LOST_RESPONSE)
 
     world.meddler.before("DELETE", "/child", lose)
     await world.delete(owner)
@@ -162,11 +162,11 @@ async def test_a_server_that_was_away_is_tidied_up_when_it_is_back(world: World)
     owner = await world.create(config_map("owner"))
     child = await world.create(owned(config_map("child"), owner))
     await world.calm()
-    world.network.go_down()
+    world.network.disconnect()
     await world.delete(owner)
     await world.cluster.clock.advance(20)
     assert await world.survivors(child) == {"child"}
-    world.network.come_up()
+    world.network.reconnect()
     await world.cluster.clock.advance(60)
     assert await world.survivors(child) == set()
 
@@ -176,7 +176,7 @@ async def test_discovery_that_fails_takes_no_kind_out_of_sight(world: World) -> 
     owner = await world.create(widget("owner"))
     child = await world.create(owned(config_map("child"), owner))
     await world.calm()
-    world.meddler.refuse("GET", "/apis", *(500 for _ in range(50)))
+    world.meddler.reject("GET", "/apis", *(500 for _ in range(50)))
     await world.cluster.clock.advance(40)
     await world.delete(owner)
     await world.calm()
@@ -188,7 +188,7 @@ async def test_kinds_that_are_not_served_for_a_while_are_forgotten_and_their_chi
     child = await world.create(owned(config_map("child"), owner))
     await world.calm()
     for _ in range(4):
-        world.meddler.answer("GET", "/apis", b'{"items":[]}')
+        world.meddler.respond("GET", "/apis", b'{"items":[]}')
     await world.cluster.clock.advance(6)
     assert world.collector.garbage.graph.node(owner["metadata"]["uid"]) is None
     await world.cluster.clock.advance(100)

@@ -3,7 +3,7 @@
 import pytest
 
 from embedded.collector.worlds import World
-from embedded.server.clusters import namespace
+from embedded.server.objects import namespace
 
 ACCOUNT = "/api/v1/namespaces/team/serviceaccounts/default"
 TRUST = "/api/v1/namespaces/team/configmaps/kube-root-ca.crt"
@@ -13,7 +13,7 @@ TRUST = "/api/v1/namespaces/team/configmaps/kube-root-ca.crt"
 async def test_furniture_comes_back_as_it_was(world: World, path: str) -> None:
     await world.create(namespace("team"))
     before = await world.cluster.get(path)
-    await world.cluster.ask("DELETE", path)
+    await world.cluster.request("DELETE", path)
     await world.calm()
     after = await world.cluster.get(path)
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
@@ -36,7 +36,7 @@ async def test_somebody_who_was_faster_is_not_disturbed(world: World) -> None:
         await world.create({"apiVersion": "v1", "kind": "ServiceAccount", **mine})
 
     world.meddler.before("POST", "/serviceaccounts", come_first)
-    await world.cluster.ask("DELETE", ACCOUNT)
+    await world.cluster.request("DELETE", ACCOUNT)
     await world.calm()
     assert (await world.cluster.get(ACCOUNT))["metadata"]["labels"] == {"by": "me"}
     assert world.meddler.count("POST") == 1

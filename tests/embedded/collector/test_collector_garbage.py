@@ -1,7 +1,7 @@
 """What goes when its owner goes, and what stays: in each way of propagation, with several owners, in circles."""
 
 from embedded.collector.worlds import Object, World, held, owned, reference
-from embedded.server.clusters import config_map, deployment, namespace, pod, widget, widget_definition
+from embedded.server.objects import config_map, deployment, namespace, pod, widget, widget_definition
 from kohort.embedded.garbage_collector.startup import running_cleanup
 from kohort.kube.client import Client
 

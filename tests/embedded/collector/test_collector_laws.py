@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedded.collector.worlds import Object, World, reference, running_world
-from embedded.server.clusters import config_map, deployment, pod
+from embedded.server.objects import config_map, deployment, pod
 
 KINDS = (config_map, pod, deployment)
 MOST = 7
@@ -86,14 +86,14 @@ async def live(world: World, edges: list[Edge], deletions: list[Deletion]) -> No
 
 async def carry_out(world: World, deletion: Deletion, objects: list[Object]) -> None:
     if deletion.lagging:
-        world.meddler.hold(deletion.lagging)
+        world.meddler.hold_watches(deletion.lagging)
     for victim in deletion.victims:
         await world.delete(objects[victim], deletion.policy)
     if deletion.cut:
         world.cut()
     if deletion.lagging:
         await world.calm()
-        world.meddler.release(deletion.lagging)
+        world.meddler.release_watches(deletion.lagging)
     await world.calm()
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from embedded.collector.worlds import Object, World, held
-from embedded.server.clusters import config_map, namespace, pod, widget, widget_definition
+from embedded.server.objects import config_map, namespace, pod, widget, widget_definition
 from kohort.embedded.garbage_collector.conditions import RemainingContent, conditions
 
 HOLD = "example.com/hold"
@@ -101,7 +101,7 @@ async def test_a_pod_that_runs_has_its_time_to_end(world: World) -> None:
     await world.delete(space)
     await world.calm()
     assert await world.survivors(space, running) == {"team", "running"}
-    await world.cluster.ask("DELETE", world.path(running), {"gracePeriodSeconds": 0})
+    await world.cluster.request("DELETE", world.path(running), {"gracePeriodSeconds": 0})
     await world.calm()
     assert await world.survivors(space, running) == set()
 
@@ -120,7 +120,7 @@ async def test_a_finalizer_on_the_namespace_itself_holds_it_when_it_is_empty(wor
 async def test_what_can_not_be_deleted_is_told_and_tried_again(world: World) -> None:
     space = await team(world)
     await world.create(in_team(config_map("a")))
-    world.meddler.refuse("DELETE", "/configmaps", *(500 for _ in range(4)))
+    world.meddler.reject("DELETE", "/configmaps", *(500 for _ in range(4)))
     await world.delete(space)
     await world.cluster.clock.advance(0.001)
     found = await conditions_of(world, "team")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from embedded.collector.worlds import World
-from embedded.server.clusters import config_map, widget_definition
+from embedded.server.objects import config_map, widget_definition
 from kohort.api.resource import Resource
 from kohort.embedded.garbage_collector.discovered_resources import build_resources
 
@@ -62,7 +62,7 @@ async def test_a_group_that_does_not_answer_is_followed_still(world: World) -> N
     await world.calm()
     stale = b'{"items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","freshness":"Stale"}]}]}'
     for _ in range(10):
-        world.meddler.answer("GET", "/apis", stale)
+        world.meddler.respond("GET", "/apis", stale)
     await world.cluster.clock.advance(31)
     assert world.collector.monitors.discovered.failed == ("example.com/v1",)
     watched = [resource.plural for resource in world.collector.monitors.watched if resource.group]

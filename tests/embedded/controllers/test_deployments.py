@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from embedded.controllers.workshops import Workshop, workshop
-from embedded.server.clusters import Object, deployment, quota
+from embedded.server.objects import deployment, quota
+from kit.apiserver import Object
 from kohort.embedded.controllers.deployments.controller import DeploymentController
 from kohort.embedded.controllers.replicasets.controller import ReplicaSetController
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.controllers.workshops import Workshop, labelled, owned, workshop
-from embedded.server.clusters import Object, deployment, pod
+from embedded.server.objects import deployment, pod
+from kit.apiserver import Object
 from kohort.api.errors import ApiError
 from kohort.embedded.controllers.disruption.controller import DisruptionController
 from kohort.embedded.controllers.disruption.plan import HealthyPodDemand, demand, plan
@@ -52,7 +53,7 @@ async def ready_pods(world: Workshop, count: int, owner: Object | None = None) -
 async def evict(world: Workshop, one: Object) -> int:
     name = one["metadata"]["name"]
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
-    return (await world.cluster.ask("POST", f"{world.path(one)}/eviction", body)).status
+    return (await world.cluster.request("POST", f"{world.path(one)}/eviction", body)).status
 
 
 async def test_a_minimum_counts_the_pods_that_are_there(world: Workshop) -> None:

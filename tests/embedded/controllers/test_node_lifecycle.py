@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.controllers.workshops import Workshop, node, workshop
-from embedded.server.clusters import Object, pod
+from embedded.server.objects import pod
+from kit.apiserver import Object
 from kohort.api.core.nodes import Node, NodeSpec, NodeStatus
 from kohort.api.core.objects import StatusCondition
 from kohort.api.meta import Taint

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from embedded.controllers.workshops import Workshop, node, workshop
-from embedded.server.clusters import pod
+from embedded.server.objects import pod
 from kohort.embedded.controllers.pod_cleanup import PodCleanup
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.controllers.workshops import Workshop, labelled, owned, workshop
-from embedded.server.clusters import Object, config_map, deployment, pod, quota
+from embedded.server.objects import config_map, deployment, pod, quota
+from kit.apiserver import Object
 from kohort.api.core.objects import StatusCondition
 from kohort.api.core.pods import ContainerStatus, PodStatus
 from kohort.api.meta import ObjectMeta
@@ -128,13 +129,13 @@ async def test_a_refusal_is_told_and_taken_back(world: Workshop) -> None:
 
 
 async def test_a_cache_that_lags_never_makes_pods_twice(world: Workshop) -> None:
-    world.meddler.hold("pods")
+    world.meddler.hold_watches("pods")
     found = await world.create(replica_set(3))
     await world.calm()
     await world.merge(found, {"metadata": {"labels": {"look": "again"}}})
     await world.calm()
     assert len(await world.pods()) == 3
-    world.meddler.release("pods")
+    world.meddler.release_watches("pods")
     await world.calm()
     assert len(await world.pods()) == 3
 

@@ -5,17 +5,18 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from embedded.collector.worlds import Meddler
 from embedded.controllers.workshops import Workshop, node
-from embedded.server.clusters import ADMIN, deployment, running_cluster
+from embedded.server.objects import deployment
+from kit.apiserver import ADMIN, running_apiserver
+from kit.faults import InterceptingTransport
 from kohort.embedded.controllers.startup import ALL, BuiltinControllers, running_controllers
 from kohort.kube.client import Client
 
 
 @pytest.fixture
 async def world() -> AsyncIterator[Workshop]:
-    async with running_cluster() as cluster:
-        meddler = Meddler(cluster.core.transport(ADMIN))
+    async with running_apiserver() as cluster:
+        meddler = InterceptingTransport(cluster.core.transport(ADMIN))
         async with running_controllers(Client(meddler, cluster.clock)) as controllers:
             await controllers.wait_started()
             yield Workshop(cluster, meddler)
@@ -42,7 +43,7 @@ async def test_a_deployment_with_a_budget_comes_up_and_says_so(world: Workshop) 
 
 
 async def test_nothing_is_left_behind_at_the_end() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         client = Client(cluster.core.transport(ADMIN), cluster.clock)
         before = asyncio.all_tasks()
         async with running_controllers(client) as controllers:
@@ -53,7 +54,7 @@ async def test_nothing_is_left_behind_at_the_end() -> None:
 
 
 async def test_a_stop_before_the_caches_are_live_ends_too() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         controllers = BuiltinControllers(Client(cluster.core.transport(ADMIN), cluster.clock))
         controllers.start()
         await asyncio.wait_for(controllers.stop(), 60)

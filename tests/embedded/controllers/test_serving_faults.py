@@ -7,9 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embedded.collector.worlds import Meddler
 from embedded.controllers.workshops import Workshop
-from embedded.server.clusters import ADMIN, Cluster, Object, deployment, running_cluster
+from embedded.server.objects import deployment
+from kit.apiserver import ADMIN, InMemoryApiServer, Object, running_apiserver
+from kit.faults import InterceptingTransport
 from kit.virtual_time import running_virtual_time
 from kohort.embedded.controllers.deployments.controller import DeploymentController
 from kohort.embedded.controllers.replicasets.controller import ReplicaSetController
@@ -23,15 +24,15 @@ REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[Cluster]:
-    async with running_cluster() as running:
+async def cluster() -> AsyncIterator[InMemoryApiServer]:
+    async with running_apiserver() as running:
         yield running
 
 
 @asynccontextmanager
-async def at_work(cluster: Cluster) -> AsyncIterator[Workshop]:
+async def at_work(cluster: InMemoryApiServer) -> AsyncIterator[Workshop]:
     """Controllers with caches of their own, until they stop."""
-    meddler = Meddler(cluster.core.transport(ADMIN))
+    meddler = InterceptingTransport(cluster.core.transport(ADMIN))
     controllers = BuiltinControllers(Client(meddler, cluster.clock), SERVING)
     controllers.start()
     try:
@@ -51,7 +52,7 @@ def stateful_set(replicas: int) -> Object:
     return {**found, "kind": "StatefulSet", "spec": {**found["spec"], "serviceName": "db"}}
 
 
-async def test_controllers_that_start_anew_finish_what_others_began(cluster: Cluster) -> None:
+async def test_controllers_that_start_anew_finish_what_others_began(cluster: InMemoryApiServer) -> None:
     async with at_work(cluster) as world:
         web, db = await world.create(deployment("web", 4)), await world.create(stateful_set(3))
         await world.run_all()
@@ -74,17 +75,17 @@ async def test_controllers_that_start_anew_finish_what_others_began(cluster: Clu
 
 
 @pytest.mark.parametrize("held", ["pods", "replicasets", "deployments", "statefulsets", "controllerrevisions"])
-async def test_a_cache_that_lags_makes_nothing_twice(cluster: Cluster, held: str) -> None:
+async def test_a_cache_that_lags_makes_nothing_twice(cluster: InMemoryApiServer, held: str) -> None:
     async with at_work(cluster) as world:
         web, db = await world.create(deployment("web", 3)), await world.create(stateful_set(2))
         await world.run_all()
-        world.meddler.hold(held)
+        world.meddler.hold_watches(held)
         for name in ("a", "b"):
             await world.merge(web, image(name))
             await world.merge(db, image(name))
             await world.calm()
         assert len([pod for pod in await world.pods() if pod["metadata"]["name"].startswith("web-")]) <= 4
-        world.meddler.release(held)
+        world.meddler.release_watches(held)
         await world.run_all()
         assert {pod["spec"]["containers"][0]["image"] for pod in await world.pods()} == {"b"}
         assert len(await world.pods()) == 5
@@ -111,9 +112,9 @@ async def settled(world: Workshop) -> None:
 async def test_whatever_is_refused_for_a_while_the_end_is_the_same(
     rejections: list[tuple[tuple[str, str], int, int]],
 ) -> None:
-    async with running_cluster() as cluster, at_work(cluster) as world:
+    async with running_apiserver() as cluster, at_work(cluster) as world:
         for (method, end), code, times in rejections:
-            world.meddler.refuse(method, end, *[code] * times)
+            world.meddler.reject(method, end, *[code] * times)
         web, _ = await world.create(deployment("web", 2)), await world.create(stateful_set(2))
         await settled(world)
         await world.merge(web, image("new"))

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from embedded.controllers.workshops import Workshop, workshop
-from embedded.server.clusters import Object, pod
+from embedded.server.objects import pod
+from kit.apiserver import Object
 from kohort.embedded.controllers.stale_disruptions import StaleDisruptions
 
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.controllers.workshops import Workshop, labelled, workshop
-from embedded.server.clusters import Object, deployment, pod
+from embedded.server.objects import deployment, pod
+from kit.apiserver import Object
 from kohort.api.core.apps import Ordinals, RollingUpdate, UpdateStrategy
 from kohort.api.core.objects import StatusCondition
 from kohort.api.core.pods import PodStatus
@@ -214,7 +215,7 @@ async def test_a_new_pod_waits_for_claims_that_go_with_its_predecessor(world: Wo
     await world.merge(found, {"spec": {"replicas": 1}})
     await world.later(3)
     assert await world.names() == []
-    await world.cluster.ask("DELETE", f"{CLAIMS}/disk-db-0")
+    await world.cluster.request("DELETE", f"{CLAIMS}/disk-db-0")
     await world.later(3)
     assert await world.names() == ["db-0"]
 

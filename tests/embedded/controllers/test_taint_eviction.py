@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from embedded.controllers.workshops import Workshop, node, workshop
-from embedded.server.clusters import Object, pod
+from embedded.server.objects import pod
+from kit.apiserver import Object
 from kohort.api.meta import Taint, Toleration
 from kohort.embedded.controllers.taint_eviction import FOREVER, TaintEviction, tolerated_seconds
 

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from embedded.collector.worlds import Meddler
-from embedded.server.clusters import ADMIN, Cluster, Object, Reply, running_cluster
+from kit.apiserver import ADMIN, ApiResponse, InMemoryApiServer, Object, running_apiserver
+from kit.faults import InterceptingTransport
 from kit.virtual_time import running_virtual_time
 from kohort.api.times import format_time
 from kohort.embedded.controllers.builtin import BuiltinController
@@ -23,7 +23,7 @@ Make = Callable[[Client, SharedInformerFactory], BuiltinController[Any]]
 class Workshop:
     """A cluster that controllers look after."""
 
-    def __init__(self, cluster: Cluster, meddler: Meddler) -> None:
+    def __init__(self, cluster: InMemoryApiServer, meddler: InterceptingTransport) -> None:
         self.cluster = cluster
         self.clock = cluster.clock
         self.meddler = meddler
@@ -32,26 +32,26 @@ class Workshop:
         return await self.cluster.create(found)
 
     def path(self, found: Object) -> str:
-        return f"{self.cluster.place(found)}/{found['metadata']['name']}"
+        return f"{self.cluster.collection_path(found)}/{found['metadata']['name']}"
 
     async def get(self, found: Object) -> Object:
         return await self.cluster.get(self.path(found))
 
     async def is_there(self, found: Object) -> bool:
         """Whether the very same object still exists."""
-        reply = await self.cluster.ask("GET", self.path(found))
+        reply = await self.cluster.request("GET", self.path(found))
         return reply.status == 200 and reply.body["metadata"]["uid"] == found["metadata"]["uid"]
 
-    async def merge(self, found: Object, patch: Object, subresource: str = "") -> Reply:
+    async def merge(self, found: Object, patch: Object, subresource: str = "") -> ApiResponse:
         """Change an object, which must be allowed."""
         path = self.path(found) + (f"/{subresource}" if subresource else "")
         reply = await self.cluster.merge(path, patch)
         assert reply.status == 200, reply
         return reply
 
-    async def delete(self, found: Object, **options: Any) -> Reply:
+    async def delete(self, found: Object, **options: Any) -> ApiResponse:
         body = {"kind": "DeleteOptions", "apiVersion": "v1", **options}
-        return await self.cluster.ask("DELETE", self.path(found), body)
+        return await self.cluster.request("DELETE", self.path(found), body)
 
     async def items(self, path: str) -> list[Object]:
         return list((await self.cluster.get(path))["items"])
@@ -99,7 +99,7 @@ class Workshop:
 
     async def bind(self, pod: Object, node: str) -> None:
         binding = {"metadata": {"name": pod["metadata"]["name"]}, "target": {"kind": "Node", "name": node}}
-        reply = await self.cluster.ask("POST", f"{self.path(pod)}/binding", binding)
+        reply = await self.cluster.request("POST", f"{self.path(pod)}/binding", binding)
         assert reply.status == 201, reply
 
     async def run_all(self) -> None:
@@ -124,8 +124,8 @@ class Workshop:
 @asynccontextmanager
 async def workshop(*makes: Make) -> AsyncIterator[Workshop]:
     """A fresh cluster with these controllers."""
-    async with running_cluster() as cluster:
-        meddler = Meddler(cluster.core.transport(ADMIN))
+    async with running_apiserver() as cluster:
+        meddler = InterceptingTransport(cluster.core.transport(ADMIN))
         client = Client(meddler, cluster.clock)
         informers = SharedInformerFactory(client)
         controllers = [make(client, informers) for make in makes]

@@ -7,7 +7,7 @@ import pytest
 
 from embedded.nodes.scripted import ScriptedRuntime
 from embedded.nodes.worlds import PODS, World, container, pod, running_agent
-from embedded.server.clusters import running_cluster
+from kit.apiserver import running_apiserver
 from kohort.embedded.nodes.runtime import (
     ContainerWaiting,
     PodEvent,
@@ -27,7 +27,7 @@ def runtime() -> ScriptedRuntime:
 
 @pytest.fixture
 async def world(runtime: ScriptedRuntime) -> AsyncIterator[World]:
-    async with running_cluster() as cluster, running_agent(cluster, runtime=runtime) as found:
+    async with running_apiserver() as cluster, running_agent(cluster, runtime=runtime) as found:
         yield found
 
 
@@ -128,7 +128,7 @@ async def test_a_pod_that_is_removed_by_force_is_stopped_and_closed(world: World
 async def test_another_pod_of_the_same_name_is_another_pod(world: World, runtime: ScriptedRuntime) -> None:
     await world.run(pod())
     first = runtime.pods["a"]
-    await world.cluster.ask("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0, "kind": "DeleteOptions"})
+    await world.cluster.request("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0, "kind": "DeleteOptions"})
     await world.run(pod())
     assert first.is_closed
     assert runtime.pods["a"] is not first
@@ -152,7 +152,7 @@ async def test_conditions_of_others_stay(world: World, runtime: ScriptedRuntime)
     await world.run(pod())
     patch = [{"type": "example.com/warm", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]
     path, kind = f"{PODS}/a/status", {"Content-Type": "application/strategic-merge-patch+json"}
-    await world.cluster.ask("PATCH", path, {"status": {"conditions": patch}}, kind)
+    await world.cluster.request("PATCH", path, {"status": {"conditions": patch}}, kind)
     runtime.pods["a"].becomes(Running(START))
     await world.after(0)
     assert (await world.condition("a", "example.com/warm"))[0] == "True"
@@ -187,7 +187,7 @@ async def test_a_pod_with_a_gate_is_ready_when_it_opens(world: World, runtime: S
     assert await world.condition("a", "Ready") == ("False", "ReadinessGatesNotReady", closed)
     kind = {"Content-Type": "application/strategic-merge-patch+json"}
     opened = {"status": {"conditions": [{"type": gate, "status": "True"}]}}
-    await world.cluster.ask("PATCH", f"{PODS}/a/status", opened, kind)
+    await world.cluster.request("PATCH", f"{PODS}/a/status", opened, kind)
     await world.after(0)
     assert (await world.condition("a", "Ready"))[0] == "True"
 

@@ -7,7 +7,7 @@ from collections import Counter
 import msgspec
 
 from embedded.nodes.worlds import World, node, pod
-from embedded.server.clusters import ADMIN, running_cluster
+from kit.apiserver import ADMIN, running_apiserver
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.bound_pods import BoundPodResource
 from kohort.embedded.nodes.manifests import AgentDefaults
@@ -37,7 +37,7 @@ class Counting:
 
 
 async def test_a_pod_costs_two_writes_and_no_task() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         network = Counting(cluster.core.transport(ADMIN))
         client = Client(network, cluster.clock)
         nodes = tuple(node(f"n{number}") for number in range(20))

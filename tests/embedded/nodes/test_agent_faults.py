@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from embedded.nodes.worlds import PODS, World, pod, running_agent
-from embedded.server.clusters import ADMIN, running_cluster
+from kit.apiserver import ADMIN, running_apiserver
+from kit.faults import Rejection
 from kohort.kube.transport import Request, Response, Transport
-from kube.faults import Refusal
 
 
 class Refusing:
@@ -25,7 +25,7 @@ class Refusing:
         for rejection in self.refusals:
             if rejection[0] == request.method and request.path.startswith(PODS):
                 self.refusals.remove(rejection)
-                return Refusal(rejection[1]).answer()
+                return Rejection(rejection[1]).response()
         if request.method == "PATCH" and request.path.startswith(PODS) and self.before_patch is not None:
             action, self.before_patch = self.before_patch, None
             await action()
@@ -39,7 +39,7 @@ class Refusing:
 
 @asynccontextmanager
 async def badly_connected() -> AsyncIterator[tuple[World, Refusing]]:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         network = Refusing(cluster.core.transport(ADMIN))
         async with running_agent(cluster, transport=network) as world:
             yield world, network
@@ -72,7 +72,7 @@ async def test_what_is_told_of_a_pod_never_goes_to_another_of_its_name() -> None
     async with badly_connected() as (world, network):
 
         async def replace() -> None:
-            await world.cluster.ask("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0, "kind": "DeleteOptions"})
+            await world.cluster.request("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0, "kind": "DeleteOptions"})
             await world.cluster.create(pod(says={"start_seconds": 60}))
 
         network.before_patch = replace

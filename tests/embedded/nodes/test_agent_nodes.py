@@ -1,13 +1,13 @@
 """Nodes in the API: how they come, live and go."""
 
 from embedded.nodes.worlds import CAPACITY, LEASES, NODES, World, node, pod, running_agent, running_world
-from embedded.server.clusters import Cluster, running_cluster
+from kit.apiserver import InMemoryApiServer, running_apiserver
 from kohort.api.meta import Taint
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.nodes.registration import NodeShutdownPolicy
 
 
-async def ready(cluster: Cluster, name: str = "one") -> tuple[str, str]:
+async def ready(cluster: InMemoryApiServer, name: str = "one") -> tuple[str, str]:
     conditions = (await cluster.get(f"{NODES}/{name}"))["status"]["conditions"]
     found = next(each for each in conditions if each["type"] == "Ready")
     return found["status"], found["reason"]
@@ -49,14 +49,14 @@ async def test_a_lease_is_renewed_every_ten_seconds(world: World) -> None:
 
 
 async def test_a_lease_that_somebody_deleted_comes_back(world: World) -> None:
-    await world.cluster.ask("DELETE", f"{LEASES}/one")
+    await world.cluster.request("DELETE", f"{LEASES}/one")
     await world.after(10)
     assert await world.exists(f"{LEASES}/one")
 
 
 async def test_a_deleted_node_stays_away_and_gets_no_lease(world: World) -> None:
-    await world.cluster.ask("DELETE", f"{NODES}/one")
-    await world.cluster.ask("DELETE", f"{LEASES}/one")
+    await world.cluster.request("DELETE", f"{NODES}/one")
+    await world.cluster.request("DELETE", f"{LEASES}/one")
     await world.after(30)
     assert not await world.exists(f"{NODES}/one")
     assert not await world.exists(f"{LEASES}/one")
@@ -80,7 +80,7 @@ async def test_many_leases_are_renewed_a_few_at_a_time() -> None:
 
 
 async def test_a_restart_keeps_what_an_administrator_has_set() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster, node(labels={"zone": "a"})):
             taint = {"key": "maintenance", "effect": "NoSchedule"}
             change = {"metadata": {"labels": {"team": "blue"}}, "spec": {"taints": [taint], "unschedulable": True}}
@@ -105,7 +105,7 @@ async def test_taints_of_a_declaration_are_there_from_the_start() -> None:
 
 
 async def test_nodes_go_with_their_agent_unless_they_are_kept() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster, node("stays"), leaving=NodeShutdownPolicy.KEEP):
             pass
         async with running_agent(cluster, node("goes"), leaving=NodeShutdownPolicy.REMOVE):

@@ -2,19 +2,19 @@
 
 from embedded.nodes.scripted import ScriptedRuntime
 from embedded.nodes.worlds import PODS, container, pod, running_agent
-from embedded.server.clusters import Cluster, running_cluster
+from kit.apiserver import InMemoryApiServer, running_apiserver
 from kohort.embedded.nodes.runtime import PodState, Running, RuntimeContainerStatus
 from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube.clock import START
 
 
-async def state(cluster: Cluster, name: str = "a") -> dict[str, object]:
+async def state(cluster: InMemoryApiServer, name: str = "a") -> dict[str, object]:
     found = await cluster.get(f"{PODS}/{name}")
     return dict(found["status"]["containerStatuses"][0]["state"])
 
 
 async def test_a_simulated_pod_ends_when_it_would_have_ended() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod(says={"run_seconds": 100}))
         await cluster.clock.advance(60)
@@ -28,7 +28,7 @@ async def test_a_simulated_pod_ends_when_it_would_have_ended() -> None:
 
 
 async def test_a_pod_whose_time_ran_out_meanwhile_ends_at_once() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod(says={"run_seconds": 10}))
         await cluster.clock.advance(60)
@@ -38,7 +38,7 @@ async def test_a_pod_whose_time_ran_out_meanwhile_ends_at_once() -> None:
 
 
 async def test_a_crash_loop_goes_on_where_it_was() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod(restart="Always", says={"run_seconds": 1, "exit_code": 1}))
             await first.after(1 + 1 + 10 + 1)
@@ -52,7 +52,7 @@ async def test_a_crash_loop_goes_on_where_it_was() -> None:
 
 
 async def test_a_restart_writes_nothing_to_pods_that_are_as_they_were() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod("runs", says={"run_seconds": 100}))
             await first.run(pod("waits", says={"start_seconds": 100}))
@@ -66,26 +66,26 @@ async def test_a_restart_writes_nothing_to_pods_that_are_as_they_were() -> None:
             assert len(second.agent) == 3
 
 
-async def pods(cluster: Cluster) -> list[dict[str, dict[str, str]]]:
+async def pods(cluster: InMemoryApiServer) -> list[dict[str, dict[str, str]]]:
     return list((await cluster.get(PODS))["items"])
 
 
 async def test_what_was_deleted_while_no_agent_was_there_goes_when_one_is() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod("runs", says={"run_seconds": 100}))
             await first.run(pod("ended", says={"run_seconds": 1}))
             await first.after(5)
         await cluster.create(pod("new"))
         for name in ("runs", "ended", "new"):
-            await cluster.ask("DELETE", f"{PODS}/{name}")
+            await cluster.request("DELETE", f"{PODS}/{name}")
         async with running_agent(cluster) as second:
             await second.after(0)
             assert await pods(cluster) == []
 
 
 async def test_what_runs_already_has_its_place_before_new_pods() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod("z", restart="Always"))
         await cluster.create(pod("a", containers=[container("main", resources={"requests": {"cpu": "3500m"}})]))
@@ -96,7 +96,7 @@ async def test_what_runs_already_has_its_place_before_new_pods() -> None:
 
 
 async def test_a_runtime_learns_from_the_status_what_a_former_agent_has_seen() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod(says={"run_seconds": 100}))
             address = (await first.status("a"))["podIP"]
@@ -112,7 +112,7 @@ async def test_a_runtime_learns_from_the_status_what_a_former_agent_has_seen() -
 
 
 async def test_a_deadline_counts_from_the_first_start() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod(says={"run_seconds": 1000}, activeDeadlineSeconds=50))
         await cluster.clock.advance(40)
@@ -122,7 +122,7 @@ async def test_a_deadline_counts_from_the_first_start() -> None:
 
 
 async def test_the_log_of_what_ended_before_can_still_be_read_and_the_pod_deleted() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod(says={"run_seconds": 5}))
             await first.after(5)
@@ -136,7 +136,7 @@ async def test_the_log_of_what_ended_before_can_still_be_read_and_the_pod_delete
 
 
 async def test_a_pod_that_failed_though_its_policy_would_restart_it_is_not_started_again() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod(restart="Always", activeDeadlineSeconds=5))
             await first.after(5)

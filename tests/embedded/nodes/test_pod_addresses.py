@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.nodes.worlds import NODES, World, node, pod, running_agent
-from embedded.server.clusters import ADMIN, Cluster, running_cluster
+from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kohort.embedded.nodes.addresses import HostAddress, PodCidrAllocator, PodIpAllocator
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.manifests import AgentDefaults
@@ -79,12 +79,12 @@ async def address(world: World, name: str) -> str:
     return str((await world.status(name))["podIP"])
 
 
-async def block(cluster: Cluster, name: str) -> str:
+async def block(cluster: InMemoryApiServer, name: str) -> str:
     return str((await cluster.get(f"{NODES}/{name}"))["spec"]["podCIDR"])
 
 
 async def test_two_agents_give_different_addresses() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster, node("one")) as first, running_agent(cluster, node("two")) as second:
             await first.run(pod("a", "one"))
             await second.run(pod("b", "two"))
@@ -95,7 +95,7 @@ async def test_two_agents_give_different_addresses() -> None:
 
 
 async def test_an_agent_that_comes_after_another_gives_no_address_that_a_pod_has() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod("a"))
             before = await block(cluster, "one")
@@ -107,7 +107,7 @@ async def test_an_agent_that_comes_after_another_gives_no_address_that_a_pod_has
 
 
 async def test_a_node_that_has_no_block_yet_gets_one() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         await cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "one"}})
         async with running_agent(cluster) as world:
             await world.run(pod("a"))
@@ -115,7 +115,7 @@ async def test_a_node_that_has_no_block_yet_gets_one() -> None:
 
 
 async def test_an_agent_that_may_not_see_other_nodes_goes_by_names_and_writes_no_block() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         transport = Listless(cluster.core.transport(ADMIN))
         async with running_agent(cluster, transport=transport) as world:
             await world.run(pod("a"))
@@ -124,7 +124,7 @@ async def test_an_agent_that_may_not_see_other_nodes_goes_by_names_and_writes_no
 
 
 async def test_pods_of_the_host_have_its_address_and_their_node_no_block() -> None:
-    async with running_cluster() as cluster, running_agent(cluster, node("other")) as world:
+    async with running_apiserver() as cluster, running_agent(cluster, node("other")) as world:
         runtime = SimulatedRuntime(cluster.clock)
         agent = NodeAgent(world.client, NodeRegistration((node("one"),)), runtime, HostAddress("127.0.0.9"))
         await agent.start(AgentDefaults())

@@ -2,7 +2,7 @@
 
 from embedded.nodes.scripted import ScriptedRuntime
 from embedded.nodes.worlds import World, node, pod, running_agent, running_world
-from embedded.server.clusters import running_cluster
+from kit.apiserver import running_apiserver
 from kohort.embedded.storage import StorageKey
 
 GATES = [{"name": "kueue.x-k8s.io/admission"}]
@@ -48,7 +48,7 @@ async def test_a_simulated_pod_starts_when_its_last_gate_is_gone() -> None:
 
 async def test_no_runtime_is_given_a_gated_pod() -> None:
     runtime = ScriptedRuntime()
-    async with running_cluster() as cluster, running_agent(cluster, runtime=runtime) as world:
+    async with running_apiserver() as cluster, running_agent(cluster, runtime=runtime) as world:
         await gated(world)
         assert runtime.pods == {}
         await open_gates(world)
@@ -56,7 +56,7 @@ async def test_no_runtime_is_given_a_gated_pod() -> None:
 
 
 async def test_an_agent_that_starts_later_waits_too() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster) as world:
             await gated(world)
         runtime = ScriptedRuntime()

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from embedded.server.clusters import ADMIN, Cluster, running_cluster
+from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.nodes.manifests import AgentDefaults
@@ -25,7 +25,7 @@ EVENTS = "/api/v1/namespaces/default/events"
 class World:
     """A cluster whose nodes have an agent."""
 
-    def __init__(self, cluster: Cluster, agent: NodeAgent, client: Client) -> None:
+    def __init__(self, cluster: InMemoryApiServer, agent: NodeAgent, client: Client) -> None:
         self.cluster = cluster
         self.agent = agent
         self.client = client
@@ -56,11 +56,11 @@ class World:
         return found["status"], found.get("reason", ""), found.get("message", "")
 
     async def exists(self, path: str) -> bool:
-        return (await self.cluster.ask("GET", path)).status == 200
+        return (await self.cluster.request("GET", path)).status == 200
 
     async def delete(self, name: str, grace: int | None = None) -> None:
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": grace}
-        reply = await self.cluster.ask("DELETE", f"{PODS}/{name}", options if grace is not None else None)
+        reply = await self.cluster.request("DELETE", f"{PODS}/{name}", options if grace is not None else None)
         assert reply.status in (200, 202), reply
         await self.after(0)
 
@@ -89,7 +89,7 @@ def container(name: str, **more: Any) -> Object:
 
 @asynccontextmanager
 async def running_agent(
-    cluster: Cluster,
+    cluster: InMemoryApiServer,
     *nodes: DeclaredNode,
     runtime: Runtime | None = None,
     leaving: NodeShutdownPolicy = NodeShutdownPolicy.KEEP,
@@ -109,5 +109,5 @@ async def running_agent(
 @asynccontextmanager
 async def running_world(*nodes: DeclaredNode) -> AsyncIterator[World]:
     """A fresh cluster with an agent."""
-    async with running_cluster() as cluster, running_agent(cluster, *nodes) as world:
+    async with running_apiserver() as cluster, running_agent(cluster, *nodes) as world:
         yield world

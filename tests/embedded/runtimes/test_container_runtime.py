@@ -14,7 +14,8 @@ import pytest
 
 from embedded.runtimes import fake_podman
 from embedded.runtimes.worlds import Object, World, at_work, container, pod
-from embedded.server.clusters import ADMIN, Cluster, config_map, running_cluster
+from embedded.server.objects import config_map
+from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kohort.embedded.nodes.runtime import ContainerWaiting
 from kohort.embedded.runtimes.containers.arguments import ContainerSpec
 from kohort.embedded.runtimes.containers.runtime import ContainersRuntime
@@ -43,7 +44,7 @@ def calls(podman: Path, command: str) -> list[list[str]]:
     return [call[1:] for call in map(json.loads, lines) if call[0] == command]
 
 
-def running(cluster: Cluster, data: Path) -> AbstractAsyncContextManager[World]:
+def running(cluster: InMemoryApiServer, data: Path) -> AbstractAsyncContextManager[World]:
     client = Client(cluster.core.transport(ADMIN), SystemClock())
     settings = ProcessSettings(data, devices={"nvidia.com/gpu": 2})
     return at_work(cluster, data, ContainersRuntime("podman", client, settings))
@@ -51,7 +52,7 @@ def running(cluster: Cluster, data: Path) -> AbstractAsyncContextManager[World]:
 
 @pytest.fixture
 async def world(podman: Path, tmp_path: Path) -> AsyncIterator[World]:
-    async with running_cluster() as cluster, running(cluster, tmp_path / "data") as found:
+    async with running_apiserver() as cluster, running(cluster, tmp_path / "data") as found:
         yield found
 
 
@@ -89,7 +90,7 @@ async def test_the_log_can_stand_in_for_the_last_words(world: World) -> None:
 
 
 async def test_containers_of_pods_that_the_api_no_longer_has_are_removed(podman: Path, tmp_path: Path) -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running(cluster, tmp_path / "data") as world:
             await world.run(pod(container(command=["sleep", "1000"]))).started()
             world.runs.clear()
@@ -148,7 +149,7 @@ async def test_volumes_and_variables_reach_the_container_and_no_argument(world: 
 
 
 async def test_the_next_agent_goes_on_with_containers_that_run(podman: Path, tmp_path: Path) -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         found = pod(container(command=["sleep", "1000"]))
         created = await cluster.create({**found, "metadata": {"name": "stays", "namespace": "default"}})
         found["metadata"] = created["metadata"]
@@ -165,7 +166,7 @@ async def test_the_next_agent_goes_on_with_containers_that_run(podman: Path, tmp
 
 async def test_an_engine_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         with pytest.raises(RuntimeSetupError, match=r"^podman is not installed: install it, or choose another runtime"):
             async with running(cluster, tmp_path):
                 pass
@@ -173,7 +174,7 @@ async def test_an_engine_that_is_not_installed_is_named(tmp_path: Path, monkeypa
 
 async def test_an_engine_that_does_not_work_says_why(podman: Path, tmp_path: Path) -> None:
     (podman / "podman").write_text("#!/bin/sh\necho 'Cannot connect to the daemon' >&2; exit 1\n")
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         with pytest.raises(RuntimeSetupError, match=r"^podman does not work: Cannot connect to the daemon$"):
             async with running(cluster, tmp_path):
                 pass

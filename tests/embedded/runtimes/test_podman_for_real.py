@@ -14,7 +14,8 @@ from embedded.runtimes import real_podman
 from embedded.runtimes.real_podman import IMAGE, podman
 from embedded.runtimes.worlds import Object, World, at_work, pod
 from embedded.runtimes.worlds import container as any_container
-from embedded.server.clusters import ADMIN, Cluster, config_map, running_cluster
+from embedded.server.objects import config_map
+from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kohort.embedded.nodes.runtime import ContainerWaiting
 from kohort.embedded.runtimes.containers.runtime import ContainersRuntime
 from kohort.embedded.runtimes.settings import AtStop, ProcessSettings
@@ -44,14 +45,16 @@ def container(name: str = "main", script: str = "", **fields: Any) -> Object:
     return any_container(name, script, **{"image": IMAGE, **fields})
 
 
-def running(cluster: Cluster, data: Path, at_stop: AtStop = AtStop.LEAVE) -> AbstractAsyncContextManager[World]:
+def running(
+    cluster: InMemoryApiServer, data: Path, at_stop: AtStop = AtStop.LEAVE
+) -> AbstractAsyncContextManager[World]:
     client = Client(cluster.core.transport(ADMIN), SystemClock())
     return at_work(cluster, data, ContainersRuntime("podman", client, ProcessSettings(data, at_stop=at_stop)))
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with running_cluster() as cluster, running(cluster, tmp_path / "data") as found:
+    async with running_apiserver() as cluster, running(cluster, tmp_path / "data") as found:
         yield found
 
 
@@ -194,7 +197,7 @@ async def test_an_image_that_is_nowhere_is_waited_for(world: World) -> None:
 
 
 async def test_the_next_agent_goes_on_with_containers_that_run(tmp_path: Path) -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         found = pod(container(script=OBEDIENT))
         created = await cluster.create({**found, "metadata": {"name": "stays", "namespace": "default"}})
         found["metadata"] = created["metadata"]
@@ -209,7 +212,7 @@ async def test_the_next_agent_goes_on_with_containers_that_run(tmp_path: Path) -
 
 
 async def test_the_containers_of_pods_that_the_api_no_longer_has_are_removed(tmp_path: Path) -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running(cluster, tmp_path / "data") as world:
             await world.run(pod(container(script=DEAF))).logged("ready")
             world.runs.clear()
@@ -220,7 +223,7 @@ async def test_the_containers_of_pods_that_the_api_no_longer_has_are_removed(tmp
 
 
 async def test_an_agent_that_is_told_to_can_end_its_containers_when_it_goes(tmp_path: Path) -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running(cluster, tmp_path / "data", AtStop.END) as world:
             await world.run(pod(container(script=OBEDIENT))).logged("ready")
             world.runs.clear()

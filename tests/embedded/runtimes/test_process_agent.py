@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from embedded.runtimes.worlds import Object, container, process_runtime
-from embedded.server.clusters import ADMIN, Cluster, config_map, running_cluster
+from embedded.server.objects import config_map
+from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.nodes.manifests import AgentDefaults
@@ -21,7 +22,9 @@ NODE = DeclaredNode("here", {"cpu": "4", "memory": "8Gi", "pods": "10"})
 
 
 @asynccontextmanager
-async def running_agent(cluster: Cluster, data: Path, at_stop: AtStop = AtStop.LEAVE) -> AsyncIterator[NodeAgent]:
+async def running_agent(
+    cluster: InMemoryApiServer, data: Path, at_stop: AtStop = AtStop.LEAVE
+) -> AsyncIterator[NodeAgent]:
     client = Client(cluster.core.transport(ADMIN), SystemClock())
     runtime = process_runtime(cluster, data, {"at_stop": at_stop})
     agent = NodeAgent(client, NodeRegistration((NODE,), leaving=NodeShutdownPolicy.KEEP), runtime)
@@ -37,7 +40,7 @@ def bound(name: str, *containers: Object, restart: str = "Never") -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
 
 
-async def until(cluster: Cluster, name: str, check: Callable[[Object], bool]) -> Object:
+async def until(cluster: InMemoryApiServer, name: str, check: Callable[[Object], bool]) -> Object:
     async with asyncio.timeout(60):
         while True:
             found = await cluster.get(f"{PODS}/{name}")
@@ -50,9 +53,9 @@ def is_phase(phase: str) -> Callable[[Object], bool]:
     return lambda status: status.get("phase") == phase
 
 
-async def gone(cluster: Cluster, name: str) -> None:
+async def gone(cluster: InMemoryApiServer, name: str) -> None:
     async with asyncio.timeout(60):
-        while (await cluster.ask("GET", f"{PODS}/{name}")).status != 404:
+        while (await cluster.request("GET", f"{PODS}/{name}")).status != 404:
             await asyncio.sleep(0.02)
 
 
@@ -61,7 +64,7 @@ async def log_of(agent: NodeAgent, name: str) -> bytes:
 
 
 async def test_the_life_of_pods_in_the_api(tmp_path: Path) -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster, tmp_path) as agent:
             await cluster.create(bound("fine", container(script="echo hello")))
             await cluster.create(bound("bad", container(script="exit 3")))
@@ -83,7 +86,7 @@ async def test_the_life_of_pods_in_the_api(tmp_path: Path) -> None:
         assert (await cluster.get(f"{PODS}/stays"))["status"]["phase"] == "Running"
         async with running_agent(cluster, tmp_path):
             for name in ("fine", "bad", "absent", "waits", "stays"):
-                await cluster.ask("DELETE", f"{PODS}/{name}")
+                await cluster.request("DELETE", f"{PODS}/{name}")
             for name in ("fine", "bad", "absent", "waits", "stays"):
                 await gone(cluster, name)
             async with asyncio.timeout(60):
@@ -93,7 +96,7 @@ async def test_the_life_of_pods_in_the_api(tmp_path: Path) -> None:
 
 async def test_what_ended_as_the_agent_went_down_is_told_by_the_next_one(tmp_path: Path) -> None:
     obeys = "trap 'echo bye; exit 3' TERM; touch up; while :; do sleep 0.02; done"
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster, tmp_path, AtStop.END):
             for name, restart in (("once", "Never"), ("always", "Always")):
                 await cluster.create(bound(name, container(script=obeys), restart=restart))
@@ -110,13 +113,13 @@ async def test_what_ended_as_the_agent_went_down_is_told_by_the_next_one(tmp_pat
             assert await log_of(agent, "once") == b"bye\n"
             again = await until(cluster, "always", lambda status: status["containerStatuses"][0]["restartCount"] == 1)
             assert again["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 3
-            await cluster.ask("DELETE", f"{PODS}/always")
+            await cluster.request("DELETE", f"{PODS}/always")
             await gone(cluster, "always")
 
 
 async def test_pods_that_end_with_their_node_have_the_condition_of_a_disruption(tmp_path: Path) -> None:
     sleeping = container(command=["sleep", "1000"])
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         async with running_agent(cluster, tmp_path, AtStop.END):
             await cluster.create(bound("fine", container(script="true")))
             await cluster.create(bound("once", sleeping))

@@ -24,7 +24,7 @@ from embedded.runtimes.worlds import (
     process_runtime,
     work_file,
 )
-from embedded.server.clusters import Cluster, running_cluster
+from kit.apiserver import InMemoryApiServer, running_apiserver
 from kohort.embedded.nodes.runtime import Running, Terminated
 from kohort.embedded.runtimes.errors import RuntimeSetupError
 from kohort.embedded.runtimes.settings import AtStop
@@ -59,19 +59,19 @@ def crash(agent: "subprocess.Popen[str]") -> None:
     agent.wait()
 
 
-def successor(cluster: Cluster, data: Path, **settings: object) -> AbstractAsyncContextManager[World]:
+def successor(cluster: InMemoryApiServer, data: Path, **settings: object) -> AbstractAsyncContextManager[World]:
     return at_work(cluster, data, process_runtime(cluster, data, settings))
 
 
-async def stored(cluster: Cluster, found: Object) -> Object:
+async def stored(cluster: InMemoryApiServer, found: Object) -> Object:
     """The pod as the API server has it."""
     created = await cluster.create({**found, "metadata": {"name": found["metadata"]["name"], "namespace": "default"}})
     return {**found, "metadata": created["metadata"]}
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[Cluster]:
-    async with running_cluster() as running:
+async def cluster() -> AsyncIterator[InMemoryApiServer]:
+    async with running_apiserver() as running:
         yield running
 
 
@@ -97,7 +97,9 @@ async def gone(*pids: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_after_a_crash_every_pod_is_found_again_ended_or_told_lost(cluster: Cluster, tmp_path: Path) -> None:
+async def test_after_a_crash_every_pod_is_found_again_ended_or_told_lost(
+    cluster: InMemoryApiServer, tmp_path: Path
+) -> None:
     """One agent has four pods when it is killed: each meets another fate before the next agent comes."""
     runs_on, ends = [await stored(cluster, pod(container(script=WAITS))) for _ in range(2)]
     unwanted = pod(container(command=["sleep", "1000"]))
@@ -188,7 +190,7 @@ async def test_a_pod_that_was_told_lost_before_is_not_told_so_again(world: World
     assert run.told.messages("ShimLost") == []
 
 
-async def test_a_clean_stop_leaves_pods_running_for_the_next_agent(cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_clean_stop_leaves_pods_running_for_the_next_agent(cluster: InMemoryApiServer, tmp_path: Path) -> None:
     found = await stored(cluster, pod(container(script=WAITS)))
     runtime = process_runtime(cluster, tmp_path, {})
     await runtime.start()
@@ -203,7 +205,7 @@ async def test_a_clean_stop_leaves_pods_running_for_the_next_agent(cluster: Clus
         assert (await run.end()).exit_code == 5
 
 
-async def test_a_stop_can_end_all_pods_instead(cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_stop_can_end_all_pods_instead(cluster: InMemoryApiServer, tmp_path: Path) -> None:
     found = await stored(cluster, pod(container(command=["sleep", "1000"])))
     runtime = process_runtime(cluster, tmp_path, {"at_stop": AtStop.END})
     await runtime.start()

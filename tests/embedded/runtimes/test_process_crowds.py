@@ -28,7 +28,7 @@ from embedded.runtimes.worlds import (
     running_world,
     work_file,
 )
-from embedded.server.clusters import running_cluster
+from kit.apiserver import running_apiserver
 from kohort.embedded.nodes.runtime import ContainerWaiting
 from kohort.embedded.runtimes.process.shim.processes import all_processes
 
@@ -182,7 +182,7 @@ async def test_a_pod_that_was_ended_for_its_processes_starts_again_as_its_policy
 
 async def test_pods_are_watched_while_there_is_no_agent(tmp_path: Path) -> None:
     settings = {"processes": LIMIT, "cgroup": NO_GROUP}
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         first = process_runtime(cluster, tmp_path, settings)
         await first.start()
         told = Told()
@@ -238,7 +238,7 @@ async def test_an_agent_tries_again_until_recovered_pods_have_a_sentry(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = {"processes": LIMIT, "cgroup": NO_GROUP}
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         first = process_runtime(cluster, tmp_path, settings)
         await first.start()
         told = Told()

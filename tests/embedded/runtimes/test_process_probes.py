@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from embedded.runtimes.worlds import World, at_work, container, pod, process_runtime, work_file
-from embedded.server.clusters import running_cluster
+from kit.apiserver import running_apiserver
 from kohort.embedded.nodes.runtime import Running
 
 FOREVER = "trap 'exit 0' TERM; while :; do sleep 0.02; done"
@@ -91,7 +91,7 @@ async def test_a_container_that_never_started_is_not_probed(world: World) -> Non
 
 async def test_who_was_ready_stays_so_for_the_next_agent(tmp_path: Path) -> None:
     found = pod(container(script=FOREVER, readinessProbe=check("true", initialDelaySeconds=1000)))
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         created = await cluster.create({**found, "metadata": {"name": "stays", "namespace": "default"}})
         found["metadata"] = created["metadata"]
         async with at_work(cluster, tmp_path, process_runtime(cluster, tmp_path, {})) as world:

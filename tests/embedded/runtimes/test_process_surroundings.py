@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from embedded.runtimes.worlds import Object, Run, World, container, pod, running_world
-from embedded.server.clusters import config_map
+from embedded.server.objects import config_map
 from kohort.embedded.nodes.runtime import ContainerWaiting, PodFailure
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run containers as another user")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from embedded.server.clusters import ADMIN, Cluster, running_cluster
+from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kohort.embedded.nodes.runtime import (
     PodEvent,
     PodState,
@@ -127,7 +127,7 @@ class Run:
 class World:
     """A machine that runs pods."""
 
-    cluster: Cluster
+    cluster: InMemoryApiServer
     data: Path
     runtime: Runtime
     runs: list[Run] = field(default_factory=list)
@@ -166,13 +166,13 @@ async def close(runs: list[Run]) -> None:
     runs.clear()
 
 
-def process_runtime(cluster: Cluster, data: Path, settings: Mapping[str, Any]) -> ProcessRuntime:
+def process_runtime(cluster: InMemoryApiServer, data: Path, settings: Mapping[str, Any]) -> ProcessRuntime:
     client = Client(cluster.core.transport(ADMIN), SystemClock())
     return ProcessRuntime(client, ProcessSettings(data, **settings))
 
 
 @asynccontextmanager
-async def at_work(cluster: Cluster, data: Path, runtime: Runtime) -> AsyncIterator[World]:
+async def at_work(cluster: InMemoryApiServer, data: Path, runtime: Runtime) -> AsyncIterator[World]:
     """A runtime at work; everything of it is gone afterwards."""
     await runtime.start()
     world = World(cluster, data, runtime)
@@ -187,7 +187,7 @@ async def at_work(cluster: Cluster, data: Path, runtime: Runtime) -> AsyncIterat
 async def running_world(data: Path, **settings: Any) -> AsyncIterator[World]:
     """A process runtime at work on a server of its own."""
     async with (
-        running_cluster() as cluster,
+        running_apiserver() as cluster,
         at_work(cluster, data, process_runtime(cluster, data, settings)) as world,
     ):
         yield world

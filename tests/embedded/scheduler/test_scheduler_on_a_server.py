@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from embedded.collector.worlds import Meddler
 from embedded.scheduler.things import HOST, Object, away, node, pod
-from embedded.server.clusters import ADMIN, Cluster, running_cluster
+from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
+from kit.faults import FaultInjectingTransport, InterceptingTransport, RequestFault, StreamFault
 from kohort.embedded.scheduler.scheduler import PodScheduler, running_pod_scheduler
 from kohort.kube.client import Client
-from kube.faults import Cut, Fault, FaultyTransport
 
 ROUNDS = 60
 NOWHERE = "0/1 nodes are available: 1 Insufficient cpu."
@@ -23,7 +22,13 @@ NO_HELP = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for 
 class World:
     """A server with a scheduler at work."""
 
-    def __init__(self, cluster: Cluster, network: FaultyTransport, meddler: Meddler, scheduler: PodScheduler) -> None:
+    def __init__(
+        self,
+        cluster: InMemoryApiServer,
+        network: FaultInjectingTransport,
+        meddler: InterceptingTransport,
+        scheduler: PodScheduler,
+    ) -> None:
         self.cluster = cluster
         self.network = network
         self.meddler = meddler
@@ -51,7 +56,7 @@ class World:
 
     async def delete(self, name: str, grace: int = 0) -> None:
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": grace}
-        reply = await self.cluster.ask("DELETE", f"/api/v1/namespaces/default/pods/{name}", options)
+        reply = await self.cluster.request("DELETE", f"/api/v1/namespaces/default/pods/{name}", options)
         assert reply.status == 200, reply
 
     async def events(self, reason: str) -> list[str]:
@@ -68,9 +73,9 @@ class World:
 
 @asynccontextmanager
 async def running_world() -> AsyncIterator[World]:
-    async with running_cluster() as cluster:
-        network = FaultyTransport(cluster.core.transport(ADMIN), cluster.clock)
-        meddler = Meddler(network)
+    async with running_apiserver() as cluster:
+        network = FaultInjectingTransport(cluster.core.transport(ADMIN), cluster.clock)
+        meddler = InterceptingTransport(network)
         async with running_pod_scheduler(Client(meddler, cluster.clock)) as scheduler:
             world = World(cluster, network, meddler, scheduler)
             await world.settle()
@@ -135,7 +140,7 @@ async def test_without_nodes_there_is_nothing_to_push_out(world: World) -> None:
 
 
 async def test_an_old_reason_is_never_written_to_a_pod_that_has_its_node(world: World) -> None:
-    world.meddler.refuse("PATCH", "/pods/a/status", *[500] * 8)
+    world.meddler.reject("PATCH", "/pods/a/status", *[500] * 8)
     await world.create(node("n", cpu="1"), pod("a", cpu="2"))
     await world.settle()
     await world.create(node("m", cpu="2"))
@@ -245,7 +250,7 @@ async def test_a_new_pod_is_not_taken_for_a_victim_of_its_name(world: World) -> 
 
 
 async def test_a_promise_is_remembered_over_a_restart() -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         for each in (priority_class(10), node("n", cpu="1"), pod("high", cpu="1", **priority(10))):
             await cluster.create(each)
         path = "/api/v1/namespaces/default/pods/high/status"
@@ -257,7 +262,7 @@ async def test_a_promise_is_remembered_over_a_restart() -> None:
 
 
 async def test_a_binding_that_fails_is_tried_again_after_a_pause(world: World) -> None:
-    world.meddler.refuse("POST", "/binding", 500)
+    world.meddler.reject("POST", "/binding", 500)
     await world.create(node("n", cpu="1"), pod("a", cpu="1"))
     assert await world.node_of("a") == ""
     shown = await world.condition("a")
@@ -269,7 +274,7 @@ async def test_a_binding_that_fails_is_tried_again_after_a_pause(world: World) -
 
 async def test_a_binding_whose_answer_is_lost_counts_when_it_was_done(world: World) -> None:
     async def lose() -> None:
-        world.network.next(Fault.LOST_ANSWER)
+        world.network.fail_next(RequestFault.LOST_RESPONSE)
 
     world.meddler.before("POST", "/binding", lose)
     await world.create(node("n", cpu="1"), pod("a", cpu="1"))
@@ -282,7 +287,7 @@ async def test_no_more_are_pushed_out_however_late_the_server_tells_that_the_fir
     first, second = (pod(name, cpu="1", labels={"app": name}, nodeSelector={HOST: name}) for name in "ab")
     await world.create(priority_class(10), node("a", cpu="1"), node("b", cpu="1"), first, second)
     await world.settle()
-    world.meddler.refuse("DELETE", "/pods/a", 500, 500, 500)
+    world.meddler.reject("DELETE", "/pods/a", 500, 500, 500)
     await world.create(pod("high", cpu="1", **priority(10)))
     await world.settle()
     await world.create(budget("a"))
@@ -304,7 +309,7 @@ async def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(world: Wo
 async def test_nothing_is_forgotten_when_watches_break(world: World) -> None:
     await world.create(node("n", cpu="2"), pod("a", cpu="1"))
     assert await world.node_of("a") == "n"
-    world.network.cut(Cut.RESET)
+    world.network.end_streams(StreamFault.RESET)
     await world.delete("a")
     await world.create(pod("b", cpu="2"))
     await world.cluster.clock.advance(5)

@@ -6,7 +6,8 @@ Writes are dry runs with empty bodies: what counts is which requests are let thr
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from embedded.server.clusters import Object, binding, namespace, role, rule
+from embedded.server.objects import binding, namespace, role, rule
+from kit.apiserver import Object
 from kohort.embedded.resources import ServedResource
 
 TENANT, OWN, FOREIGN = "tenant", "team-a", "victim"

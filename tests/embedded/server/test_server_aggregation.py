@@ -12,7 +12,8 @@ import pytest
 from aiohttp import web
 from multidict import CIMultiDictProxy
 
-from embedded.server.clusters import Cluster, Object, binding
+from embedded.server.objects import binding
+from kit.apiserver import InMemoryApiServer, Object
 from kohort.embedded.auth.certificates import FileCertificateAuthority
 from kohort.embedded.auth.users import MASTERS, User
 from kohort.embedded.server.server import running_api_server
@@ -84,7 +85,7 @@ def api_service(bundle: bytes) -> Object:
     return {**head, "metadata": {"name": "v1.visibility.example.com"}, "spec": spec}
 
 
-async def register(cluster: Cluster, other: Other) -> None:
+async def register(cluster: InMemoryApiServer, other: Other) -> None:
     ports = [{"port": 443, "name": "https"}]
     await cluster.create(
         {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "views"}, "spec": {"ports": ports}}
@@ -103,18 +104,18 @@ async def register(cluster: Cluster, other: Other) -> None:
     await cluster.create(api_service(other.bundle))
 
 
-async def test_requests_reach_the_other_server_with_their_user(cluster: Cluster, other: Other) -> None:
+async def test_requests_reach_the_other_server_with_their_user(cluster: InMemoryApiServer, other: Other) -> None:
     await register(cluster, other)
     found = await cluster.get(f"{GROUP}/namespaces/default/views/a", limit="5")
     assert found["path"] == f"{GROUP}/namespaces/default/views/a?limit=5"
     assert "admin" in other.users
-    assert (await cluster.acting_as("jane").ask("GET", f"{GROUP}/namespaces/default/views/a")).status == 403
+    assert (await cluster.as_user("jane").request("GET", f"{GROUP}/namespaces/default/views/a")).status == 403
 
 
 @pytest.mark.parametrize("dots", ["..", "%2e%2e", "%2E.", ".%2e", "x%2f..", "."])
-async def test_dot_segments_do_not_reach_the_other_server(cluster: Cluster, other: Other, dots: str) -> None:
+async def test_dot_segments_do_not_reach_the_other_server(cluster: InMemoryApiServer, other: Other, dots: str) -> None:
     await register(cluster, other)
-    reply = await cluster.ask("GET", f"{GROUP}/namespaces/team-a/{dots}/victim/views")
+    reply = await cluster.request("GET", f"{GROUP}/namespaces/team-a/{dots}/victim/views")
     assert (reply.status, reply.reason) == (400, "BadRequest")
 
 
@@ -128,17 +129,19 @@ async def test_dot_segments_do_not_reach_the_other_server(cluster: Cluster, othe
     ],
 )
 async def test_the_other_server_gets_the_path_that_was_authorized(
-    cluster: Cluster, other: Other, asked: str, got: str
+    cluster: InMemoryApiServer, other: Other, asked: str, got: str
 ) -> None:
     await register(cluster, other)
     assert (await cluster.get(f"{GROUP}{asked}"))["path"] == f"{GROUP}{got}"
 
 
-async def test_the_other_server_gets_to_know_everything_about_the_user(cluster: Cluster, other: Other) -> None:
+async def test_the_other_server_gets_to_know_everything_about_the_user(
+    cluster: InMemoryApiServer, other: Other
+) -> None:
     await register(cluster, other)
     jane = User("jane", (MASTERS, "team"), "u-1", {"example.com/scope": ("a", "b")})
     headers = {"X-Remote-User": "root", "X-Remote-Group": "wheel", "Impersonate-User": ""}
-    await Cluster(cluster.core, cluster.clock, jane).ask("GET", f"{GROUP}/views/a", None, headers)
+    await InMemoryApiServer(cluster.core, cluster.clock, jane).request("GET", f"{GROUP}/views/a", None, headers)
     (head,) = (each for each in other.heads if each["X-Remote-User"] == "jane")
     assert (head.getall("X-Remote-User"), head.getall("X-Remote-Uid")) == (["jane"], ["u-1"])
     assert head.getall("X-Remote-Group") == [MASTERS, "team"]
@@ -150,7 +153,7 @@ TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentic
 
 async def test_the_other_server_can_tell_that_it_is_this_one(tmp_path: Path) -> None:
     async with running_api_server(ServerSettings(data=tmp_path / "data")) as server, asyncio.timeout(60):
-        cluster = Cluster(server.core, VirtualClock())
+        cluster = InMemoryApiServer(server.core, VirtualClock())
         told = (await cluster.get(TRUST))["data"]
         assert told["client-ca-file"] == server.keyring.authority.pem.decode()
         assert {name: text for name, text in told.items() if not name.endswith("-file")} == {
@@ -165,26 +168,26 @@ async def test_the_other_server_can_tell_that_it_is_this_one(tmp_path: Path) -> 
             assert other.peers[-1]["subject"] == ((("commonName", "front-proxy-client"),),)
 
 
-async def test_how_to_know_this_server_is_told_whoever_changes_it(cluster: Cluster) -> None:
+async def test_how_to_know_this_server_is_told_whoever_changes_it(cluster: InMemoryApiServer) -> None:
     first = await cluster.get(TRUST)
     assert first["data"] == {"client-ca-file": "authority"}
     await cluster.merge(TRUST, {"data": {"client-ca-file": "mine", "other": "stays"}})
     assert (await cluster.get(TRUST))["data"] == {"client-ca-file": "authority", "other": "stays"}
-    await cluster.ask("DELETE", TRUST)
+    await cluster.request("DELETE", TRUST)
     assert (await cluster.get(TRUST))["data"] == first["data"]
 
 
-async def test_those_who_are_bound_to_the_role_may_read_how_to_know_this_server(cluster: Cluster) -> None:
-    assert (await cluster.acting_as("system:kube-scheduler").ask("GET", TRUST)).status == 200
-    assert (await cluster.acting_as("jane").ask("GET", TRUST)).status == 403
+async def test_those_who_are_bound_to_the_role_may_read_how_to_know_this_server(cluster: InMemoryApiServer) -> None:
+    assert (await cluster.as_user("system:kube-scheduler").request("GET", TRUST)).status == 200
+    assert (await cluster.as_user("jane").request("GET", TRUST)).status == 403
     reader = "extension-apiserver-authentication-reader"
     await cluster.create(binding("jane", reader, "jane", "kube-system"))
-    assert (await cluster.acting_as("jane").ask("GET", TRUST)).status == 200
+    assert (await cluster.as_user("jane").request("GET", TRUST)).status == 200
     others = TRUST.replace("extension-apiserver-authentication", "kube-root-ca.crt")
-    assert (await cluster.acting_as("jane").ask("GET", others)).status == 403
+    assert (await cluster.as_user("jane").request("GET", others)).status == 403
 
 
-async def test_the_other_server_is_discovered(cluster: Cluster, other: Other) -> None:
+async def test_the_other_server_is_discovered(cluster: InMemoryApiServer, other: Other) -> None:
     await register(cluster, other)
     path = "/apis/apiregistration.k8s.io/v1/apiservices/v1.visibility.example.com"
     async with asyncio.timeout(60):
@@ -193,20 +196,20 @@ async def test_the_other_server_is_discovered(cluster: Cluster, other: Other) ->
     assert (await cluster.get(path))["status"]["conditions"][0]["status"] == "True"
     assert (await cluster.get("/apis/visibility.example.com"))["name"] == "visibility.example.com"
     accept = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
-    groups = (await cluster.ask("GET", "/apis", None, accept)).body["items"]
+    groups = (await cluster.request("GET", "/apis", None, accept)).body["items"]
     assert "visibility.example.com" in {each["metadata"]["name"] for each in groups}
-    await cluster.ask("DELETE", path)
-    assert (await cluster.ask("GET", f"{GROUP}/namespaces/default/views/a")).status == 404
+    await cluster.request("DELETE", path)
+    assert (await cluster.request("GET", f"{GROUP}/namespaces/default/views/a")).status == 404
 
 
-async def test_a_server_that_is_not_there_is_told(cluster: Cluster, other: Other) -> None:
+async def test_a_server_that_is_not_there_is_told(cluster: InMemoryApiServer, other: Other) -> None:
     await cluster.create(api_service(other.bundle))
-    reply = await cluster.ask("GET", f"{GROUP}/namespaces/default/views/a")
+    reply = await cluster.request("GET", f"{GROUP}/namespaces/default/views/a")
     assert (reply.status, reply.reason) == (503, "ServiceUnavailable")
     assert 'service "default/views" has no endpoints' in reply.message
 
 
-async def test_no_server_takes_over_what_is_served_here(cluster: Cluster, other: Other) -> None:
+async def test_no_server_takes_over_what_is_served_here(cluster: InMemoryApiServer, other: Other) -> None:
     await register(cluster, other)
     hijacked = api_service(other.bundle)
     hijacked["metadata"] = {"name": "v1.batch"}
@@ -215,7 +218,7 @@ async def test_no_server_takes_over_what_is_served_here(cluster: Cluster, other:
     assert (await cluster.get("/apis/batch/v1"))["kind"] == "APIResourceList"
 
 
-async def test_an_api_service_is_named_after_what_it_serves(cluster: Cluster) -> None:
+async def test_an_api_service_is_named_after_what_it_serves(cluster: InMemoryApiServer) -> None:
     for change in ({"version": ""}, {"group": "other.example"}, {"service": {"name": "x"}}):
         found = api_service(b"")
         found["spec"] |= change

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from embedded.server.clusters import Cluster, Object, Watching, version, widget, widget_definition
+from embedded.server.objects import version, widget, widget_definition
+from kit.apiserver import InMemoryApiServer, Object, WatchRecorder
 from kohort.kube.clock import settle
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
@@ -10,7 +11,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CRD = f"{CRDS}/widgets.example.com"
 
 
-async def test_a_definition_is_served_at_once(cluster: Cluster) -> None:
+async def test_a_definition_is_served_at_once(cluster: InMemoryApiServer) -> None:
     created = await cluster.create(widget_definition())
     conditions = {each["type"]: each["status"] for each in created["status"]["conditions"]}
     assert conditions == {"NamesAccepted": "True", "Established": "True"}
@@ -22,7 +23,7 @@ async def test_a_definition_is_served_at_once(cluster: Cluster) -> None:
     assert "apis/example.com/v1" in (await cluster.get("/openapi/v3"))["paths"]
 
 
-async def test_a_bad_definition_is_refused(cluster: Cluster) -> None:
+async def test_a_bad_definition_is_refused(cluster: InMemoryApiServer) -> None:
     broken = widget_definition()
     broken["metadata"]["name"] = "gadgets.example.com"
     reply = await cluster.try_create(broken)
@@ -30,7 +31,7 @@ async def test_a_bad_definition_is_refused(cluster: Cluster) -> None:
     assert "metadata.name" in reply.message
 
 
-async def test_custom_objects_are_checked(cluster: Cluster) -> None:
+async def test_custom_objects_are_checked(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition())
     reply = await cluster.try_create(widget("w", 0))
     assert (reply.status, reply.reason) == (422, "Invalid")
@@ -42,15 +43,15 @@ async def test_custom_objects_are_checked(cluster: Cluster) -> None:
     assert 'unknown field "spec.sise"' in strict.message
 
 
-async def test_custom_objects_take_no_strategic_patch(cluster: Cluster) -> None:
+async def test_custom_objects_take_no_strategic_patch(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition())
     await cluster.create(widget("w"))
     kind = {"Content-Type": "application/strategic-merge-patch+json"}
-    assert (await cluster.ask("PATCH", f"{WIDGETS}/w", {"spec": {"size": 2}}, kind)).status == 415
+    assert (await cluster.request("PATCH", f"{WIDGETS}/w", {"spec": {"size": 2}}, kind)).status == 415
     assert (await cluster.merge(f"{WIDGETS}/w", {"spec": {"size": 2}})).body["spec"]["size"] == 2
 
 
-async def test_an_update_must_name_the_version_it_saw(cluster: Cluster) -> None:
+async def test_an_update_must_name_the_version_it_saw(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition())
     await cluster.create(widget("w"))
     reply = await cluster.update(widget("w", 2))
@@ -58,7 +59,7 @@ async def test_an_update_must_name_the_version_it_saw(cluster: Cluster) -> None:
     assert "metadata.resourceVersion: Invalid value: 0: must be specified for an update" in reply.message
 
 
-async def test_status_has_a_door_of_its_own(cluster: Cluster) -> None:
+async def test_status_has_a_door_of_its_own(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition())
     await cluster.create({**widget("w"), "status": {"ready": True}})
     assert "status" not in await cluster.get(f"{WIDGETS}/w")
@@ -66,7 +67,7 @@ async def test_status_has_a_door_of_its_own(cluster: Cluster) -> None:
     assert (reply.body["status"], reply.body["spec"]["size"]) == ({"ready": True}, 1)
 
 
-async def test_every_version_shows_the_same_object(cluster: Cluster) -> None:
+async def test_every_version_shows_the_same_object(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition(version("v1", storage=False), version("v2")))
     await cluster.create(widget("w", 4))
     stored = cluster.core.store.list("widgets.example.com").entries[0].object
@@ -76,7 +77,7 @@ async def test_every_version_shows_the_same_object(cluster: Cluster) -> None:
         one, many = await cluster.get(f"{path}/w"), await cluster.get(path)
         assert (one["apiVersion"], one["spec"]["size"]) == (f"example.com/{name}", 4)
         assert many["items"] == [one]
-    watching = Watching(await cluster.open("GET", WIDGETS, watch="true"))
+    watching = WatchRecorder(await cluster.stream("GET", WIDGETS, watch="true"))
     assert (await watching.next())[1]["apiVersion"] == "example.com/v1"
 
 
@@ -87,21 +88,21 @@ def without_color(name: str, *, storage: bool) -> Object:
     return made
 
 
-async def test_what_the_stored_version_does_not_know_is_not_stored(cluster: Cluster) -> None:
+async def test_what_the_stored_version_does_not_know_is_not_stored(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition(version("v1", storage=False), without_color("v2", storage=True)))
     assert (await cluster.create(widget("w")))["spec"] == {"size": 1}
     assert cluster.core.store.list("widgets.example.com").entries[0].object["spec"] == {"size": 1}
     assert (await cluster.get(f"{WIDGETS}/w"))["spec"] == {"size": 1}
 
 
-async def test_the_stored_version_adds_its_defaults(cluster: Cluster) -> None:
+async def test_the_stored_version_adds_its_defaults(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition(without_color("v1", storage=False), version("v2")))
     assert (await cluster.create(widget("w")))["spec"] == {"size": 1}
     newer = await cluster.get("/apis/example.com/v2/namespaces/default/widgets/w")
     assert newer["spec"] == {"size": 1, "color": "red"}
 
 
-async def test_a_rehearsal_shows_what_would_come_back_from_the_store(cluster: Cluster) -> None:
+async def test_a_rehearsal_shows_what_would_come_back_from_the_store(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition(version("v1", storage=False), without_color("v2", storage=True)))
     assert (await cluster.create(widget("w"), dryRun="All"))["spec"] == {"size": 1}
     await cluster.create(widget("w"))
@@ -109,7 +110,9 @@ async def test_a_rehearsal_shows_what_would_come_back_from_the_store(cluster: Cl
     assert reply.body["spec"] == {"size": 2}
 
 
-async def test_a_write_through_a_version_that_knows_less_changes_nothing_that_it_sees(cluster: Cluster) -> None:
+async def test_a_write_through_a_version_that_knows_less_changes_nothing_that_it_sees(
+    cluster: InMemoryApiServer,
+) -> None:
     await cluster.create(widget_definition(without_color("v1", storage=False), version("v2")))
     blue = widget("w", api_version="example.com/v2")
     blue["spec"]["color"] = "blue"
@@ -122,54 +125,54 @@ async def test_a_write_through_a_version_that_knows_less_changes_nothing_that_it
     assert (await cluster.update(again)).body["metadata"]["resourceVersion"] == again["metadata"]["resourceVersion"]
 
 
-async def test_a_version_that_is_no_longer_served_is_gone(cluster: Cluster) -> None:
+async def test_a_version_that_is_no_longer_served_is_gone(cluster: InMemoryApiServer) -> None:
     definition = await cluster.create(widget_definition(version("v1"), version("v2", storage=False)))
     definition["spec"]["versions"][1]["served"] = False
     assert (await cluster.update(definition)).status == 200
-    assert (await cluster.ask("GET", "/apis/example.com/v2/widgets")).status == 404
+    assert (await cluster.request("GET", "/apis/example.com/v2/widgets")).status == 404
 
 
-async def test_a_definition_goes_with_its_objects(cluster: Cluster) -> None:
+async def test_a_definition_goes_with_its_objects(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition())
     await cluster.create(widget("w"))
-    watching = Watching(
-        await cluster.open("GET", CRDS, watch="true", fieldSelector="metadata.name=widgets.example.com")
+    watching = WatchRecorder(
+        await cluster.stream("GET", CRDS, watch="true", fieldSelector="metadata.name=widgets.example.com")
     )
-    await cluster.ask("DELETE", CRD)
+    await cluster.request("DELETE", CRD)
     async with asyncio.timeout(60):
         while (await watching.next())[0] != "DELETED":
             pass
     await settle()
     assert not cluster.core.store.list("widgets.example.com").entries
-    assert (await cluster.ask("GET", WIDGETS)).status == 404
+    assert (await cluster.request("GET", WIDGETS)).status == 404
 
 
-async def test_a_definition_waits_for_an_object_that_is_held(cluster: Cluster) -> None:
+async def test_a_definition_waits_for_an_object_that_is_held(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition())
     held = widget("w")
     held["metadata"]["finalizers"] = ["x.example/held"]
     await cluster.create(held)
-    watching = Watching(
-        await cluster.open("GET", CRDS, watch="true", fieldSelector="metadata.name=widgets.example.com")
+    watching = WatchRecorder(
+        await cluster.stream("GET", CRDS, watch="true", fieldSelector="metadata.name=widgets.example.com")
     )
-    await cluster.ask("DELETE", CRD)
+    await cluster.request("DELETE", CRD)
     async with asyncio.timeout(60):
         while not (await cluster.get(f"{WIDGETS}/w"))["metadata"].get("deletionTimestamp"):
             await asyncio.sleep(0)
-        assert (await cluster.ask("GET", CRD)).status == 200
+        assert (await cluster.request("GET", CRD)).status == 200
         await cluster.merge(f"{WIDGETS}/w", {"metadata": {"finalizers": []}})
         while (await watching.next())[0] != "DELETED":
             pass
 
 
-async def test_definitions_are_back_after_a_restart(cluster: Cluster) -> None:
+async def test_definitions_are_back_after_a_restart(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition())
     cluster.core.catalog.forget("widgets.example.com")
     cluster.core.definitions.load()
-    assert (await cluster.ask("GET", WIDGETS)).status == 200
+    assert (await cluster.request("GET", WIDGETS)).status == 200
 
 
-async def test_metadata_has_types_that_no_definition_changes(cluster: Cluster) -> None:
+async def test_metadata_has_types_that_no_definition_changes(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition())
     wrongs: tuple[Object, ...] = ({"name": 1.5}, {"finalizers": [7]}, {"labels": []})
     for wrong in wrongs:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.server.clusters import Cluster
+from kit.apiserver import InMemoryApiServer
 from kohort.embedded.server.encoding.negotiation import Representation, negotiate
 from kohort.embedded.server.requests.request_info import ServerRequest, parse_bool, parse_request_info
 from kohort.kube.errors import StatusError
@@ -15,64 +15,64 @@ from kohort.kube.errors import StatusError
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 
 
-async def test_it_tells_its_version(cluster: Cluster) -> None:
+async def test_it_tells_its_version(cluster: InMemoryApiServer) -> None:
     version = await cluster.get("/version")
     assert (version["major"], version["minor"], version["gitVersion"]) == ("1", "37", "v1.37.0+kohort")
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-async def test_it_tells_its_health(cluster: Cluster, path: str) -> None:
-    assert (await cluster.ask("GET", path)).body == "ok"
-    assert "[+]store ok" in (await cluster.ask("GET", path, verbose="")).body
+async def test_it_tells_its_health(cluster: InMemoryApiServer, path: str) -> None:
+    assert (await cluster.request("GET", path)).body == "ok"
+    assert "[+]store ok" in (await cluster.request("GET", path, verbose="")).body
     await cluster.core.store.close()
-    assert (await cluster.ask("GET", path)).status == 500
+    assert (await cluster.request("GET", path)).status == 500
 
 
-async def test_discovery_answers_the_version_that_was_asked_for(cluster: Cluster) -> None:
+async def test_discovery_answers_the_version_that_was_asked_for(cluster: InMemoryApiServer) -> None:
     for version in ("v2", "v2beta1"):
         accept = f"{AGGREGATED.format(version)},application/json"
-        reply = await cluster.ask("GET", "/apis", None, {"Accept": accept})
+        reply = await cluster.request("GET", "/apis", None, {"Accept": accept})
         assert reply.headers["Content-Type"] == AGGREGATED.format(version)
         assert reply.body["apiVersion"] == f"apidiscovery.k8s.io/{version}"
     assert (await cluster.get("/apis"))["kind"] == "APIGroupList"
     assert (await cluster.get("/apis/batch"))["preferredVersion"]["version"] == "v1"
     assert (await cluster.get("/api/v1"))["kind"] == "APIResourceList"
-    assert (await cluster.ask("GET", "/apis/batch/v7")).status == 404
+    assert (await cluster.request("GET", "/apis/batch/v7")).status == 404
 
 
-async def test_schemas_can_be_kept_by_their_tag(cluster: Cluster) -> None:
+async def test_schemas_can_be_kept_by_their_tag(cluster: InMemoryApiServer) -> None:
     url = (await cluster.get("/openapi/v3"))["paths"]["apis/batch/v1"]["serverRelativeURL"]
     assert url.startswith("/openapi/v3/apis/batch/v1?hash=")
-    response = await cluster.open("GET", "/openapi/v3/apis/batch/v1")
+    response = await cluster.stream("GET", "/openapi/v3/apis/batch/v1")
     assert b"io.k8s.api.batch.v1.Job" in await response.read()
     tag = {"If-None-Match": response.headers["ETag"]}
-    assert (await cluster.open("GET", "/openapi/v3/apis/batch/v1", None, tag)).status == 304
+    assert (await cluster.stream("GET", "/openapi/v3/apis/batch/v1", None, tag)).status == 304
 
 
-async def test_others_can_verify_its_tokens(cluster: Cluster) -> None:
+async def test_others_can_verify_its_tokens(cluster: InMemoryApiServer) -> None:
     issuer = await cluster.get("/.well-known/openid-configuration")
     assert issuer["id_token_signing_alg_values_supported"] == ["ES256"]
     keys = (await cluster.get("/openid/v1/jwks"))["keys"]
-    account = cluster.acting_as("system:serviceaccount:default:default", "system:serviceaccounts")
+    account = cluster.as_user("system:serviceaccount:default:default", "system:serviceaccounts")
     assert (await account.get("/openid/v1/jwks"))["keys"] == keys
-    assert (await cluster.acting_as("jane").ask("GET", "/openid/v1/jwks")).status == 403
+    assert (await cluster.as_user("jane").request("GET", "/openid/v1/jwks")).status == 403
 
 
-async def test_numbers_are_there(cluster: Cluster) -> None:
+async def test_numbers_are_there(cluster: InMemoryApiServer) -> None:
     await cluster.get("/api")
-    text = (await cluster.ask("GET", "/metrics")).body
+    text = (await cluster.request("GET", "/metrics")).body
     assert 'apiserver_request_total{verb="GET",code="200"} 1\n' in text
     assert f"apiserver_store_revision {cluster.core.store.revision}\n" in text
 
 
 async def test_nothing_that_breaks_inside_shows(
-    cluster: Cluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    cluster: InMemoryApiServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("the secret is sesame")
 
     monkeypatch.setattr(cluster.core.store, "get", broken)
-    reply = await cluster.ask("GET", "/api/v1/namespaces/default/configmaps/a")
+    reply = await cluster.request("GET", "/api/v1/namespaces/default/configmaps/a")
     assert (reply.status, reply.reason) == (500, "InternalError")
     assert "sesame" not in msgspec.json.encode(reply.body).decode()
     number = reply.message.rpartition(" ")[2]
@@ -132,7 +132,7 @@ def test_tables_are_asked_for_in_any_order(accept: str) -> None:
     assert negotiate(accept).representation is Representation.TABLE
 
 
-async def test_the_old_openapi_document_is_there_and_empty(cluster: Cluster) -> None:
-    response = await cluster.open("GET", "/openapi/v2")
+async def test_the_old_openapi_document_is_there_and_empty(cluster: InMemoryApiServer) -> None:
+    response = await cluster.stream("GET", "/openapi/v2")
     assert response.headers["Content-Type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
     assert await response.read() == b"\n\x032.0\x12\x1c\n\nKubernetes\x12\x0ev1.37.0+kohort"

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from embedded.server.clusters import Cluster, Object
+from kit.apiserver import InMemoryApiServer, Object
 from kohort.api.times import format_time
 
 MINUTES = 60.0
@@ -17,11 +17,11 @@ def event(name: str, **times: datetime) -> Object:
     return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "involvedObject": about, **told}
 
 
-async def names(cluster: Cluster) -> list[str]:
+async def names(cluster: InMemoryApiServer) -> list[str]:
     return [each["metadata"]["name"] for each in (await cluster.get(EVENTS))["items"]]
 
 
-async def test_an_event_goes_after_an_hour_and_not_before(cluster: Cluster) -> None:
+async def test_an_event_goes_after_an_hour_and_not_before(cluster: InMemoryApiServer) -> None:
     await cluster.create(event("told"))
     await cluster.clock.advance(59 * MINUTES)
     assert await names(cluster) == ["told"]
@@ -30,7 +30,9 @@ async def test_an_event_goes_after_an_hour_and_not_before(cluster: Cluster) -> N
 
 
 @pytest.mark.parametrize("off", [timedelta(days=-300), timedelta(days=300)], ids=["long ago", "in the future"])
-async def test_what_time_it_speaks_of_neither_shortens_nor_lengthens_its_life(cluster: Cluster, off: timedelta) -> None:
+async def test_what_time_it_speaks_of_neither_shortens_nor_lengthens_its_life(
+    cluster: InMemoryApiServer, off: timedelta
+) -> None:
     await cluster.create(event("told", lastTimestamp=cluster.clock.wall() + off))
     await cluster.clock.advance(59 * MINUTES)
     assert await names(cluster) == ["told"]
@@ -38,7 +40,7 @@ async def test_what_time_it_speaks_of_neither_shortens_nor_lengthens_its_life(cl
     assert await names(cluster) == []
 
 
-async def test_one_that_is_told_again_lives_for_another_hour(cluster: Cluster) -> None:
+async def test_one_that_is_told_again_lives_for_another_hour(cluster: InMemoryApiServer) -> None:
     await cluster.create(event("told", lastTimestamp=cluster.clock.wall()))
     await cluster.clock.advance(50 * MINUTES)
     again = {"count": 2, "lastTimestamp": format_time(cluster.clock.wall())}

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from embedded.server.clusters import Cluster, binding, config_map, role, rule
+from embedded.server.objects import binding, config_map, role, rule
 from embedded.server.test_server_listener import MAPS, contexts
+from kit.apiserver import InMemoryApiServer
 from kohort.embedded.server.server import ApiServer, running_api_server
 from kohort.embedded.server.serving.listener import MAX_BODY, ListenerTimeouts
 from kohort.embedded.server.settings import ServerSettings
@@ -168,32 +169,32 @@ async def test_a_deeply_nested_token_proves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["+-5", "--5", "1e3", " 5", "٣", "9" * 30, "0x5", "+"])
-async def test_what_is_no_number_is_refused(cluster: Cluster, number: str) -> None:
-    assert (await cluster.ask("GET", MAPS, limit=number)).status == 400
-    assert (await cluster.ask("DELETE", f"{MAPS}/kube-root-ca.crt", gracePeriodSeconds=number)).status == 400
+async def test_what_is_no_number_is_refused(cluster: InMemoryApiServer, number: str) -> None:
+    assert (await cluster.request("GET", MAPS, limit=number)).status == 400
+    assert (await cluster.request("DELETE", f"{MAPS}/kube-root-ca.crt", gracePeriodSeconds=number)).status == 400
 
 
 @pytest.mark.parametrize("body", [b"{not json", b"\xff\xfe", b'{"metadata":' * 5000, b'{"a":1,"a":', b"[]"])
-async def test_strict_validation_refuses_what_can_not_be_read(cluster: Cluster, body: bytes) -> None:
+async def test_strict_validation_refuses_what_can_not_be_read(cluster: InMemoryApiServer, body: bytes) -> None:
     for method, path in (("POST", MAPS), ("PUT", f"{MAPS}/a")):
-        assert (await cluster.ask(method, path, body, fieldValidation="Strict")).status == 400
+        assert (await cluster.request(method, path, body, fieldValidation="Strict")).status == 400
 
 
 @pytest.mark.parametrize("metadata", ["x", 5, [], [1], True])
-async def test_metadata_must_be_an_object(cluster: Cluster, metadata: object) -> None:
+async def test_metadata_must_be_an_object(cluster: InMemoryApiServer, metadata: object) -> None:
     found = {**config_map("a"), "metadata": metadata}
-    assert (await cluster.ask("POST", MAPS, found)).status == 400
-    assert (await cluster.ask("PUT", f"{MAPS}/a", found)).status == 400
+    assert (await cluster.request("POST", MAPS, found)).status == 400
+    assert (await cluster.request("PUT", f"{MAPS}/a", found)).status == 400
     apply = {"Content-Type": "application/apply-patch+yaml"}
-    assert (await cluster.ask("PATCH", f"{MAPS}/a", found, apply, fieldManager="t")).status == 400
+    assert (await cluster.request("PATCH", f"{MAPS}/a", found, apply, fieldManager="t")).status == 400
 
 
-async def test_creating_by_apply_or_put_needs_the_right_to_create(cluster: Cluster) -> None:
+async def test_creating_by_apply_or_put_needs_the_right_to_create(cluster: InMemoryApiServer) -> None:
     await cluster.create(
         role("writer", rule("configmaps", "patch", "update"), rule("leases", "update", group="coordination.k8s.io"))
     )
     await cluster.create(binding("writer", "writer", "jane"))
-    jane = cluster.acting_as("jane")
+    jane = cluster.as_user("jane")
     reply = await jane.apply(config_map("new"))
     assert reply.status == 403
     assert 'User "jane" cannot create resource "configmaps" in API group "" in the namespace "default"' in reply.message

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kit.ports import free_port
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.errors import TransportError
 from kohort.kube.http import HttpTransport
 from kohort.kube.transport import Request
-from reserved_ports import reserved_port
 
 KILLS = int(os.environ.get("KOHORT_KILLS", "2"))
 WRITERS = 8
@@ -93,7 +93,7 @@ class Ledger:
 
 
 async def test_nothing_acknowledged_is_lost_and_watches_resume(tmp_path: Path) -> None:
-    server, ledger = Server(tmp_path, reserved_port()), Ledger()
+    server, ledger = Server(tmp_path, free_port()), Ledger()
     transport = await server.start()
     try:
         since = await _revision(transport)

@@ -6,20 +6,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedded.server.clusters import (
-    Cluster,
-    Object,
-    binding,
-    config_map,
-    deployment,
-    pod,
-    quota,
-    role,
-    rule,
-    running_cluster,
-    widget,
-    widget_definition,
-)
+from embedded.server.objects import binding, config_map, deployment, pod, quota, role, rule, widget, widget_definition
+from kit.apiserver import InMemoryApiServer, Object, running_apiserver
 
 VALUES: list[Any] = [None, True, -1, 3.3, 2**70, "", "a/b", "\x00", "é" * 90, [], [None], {}, {"a": {"b": [{}]}}]
 SEEDS = [
@@ -73,7 +61,7 @@ EXPECTED = ("typed patch object", "declared merge key", "list element types", "u
 
 
 async def answered(asked: list[tuple[str, Object, str, Any, dict[str, str], dict[str, str]]]) -> None:
-    async with running_cluster() as cluster:
+    async with running_apiserver() as cluster:
         for seed in (widget_definition(), *SEEDS[:-1]):
             await cluster.create(seed)
         for method, seed, subresource, body, headers, query in asked:
@@ -81,7 +69,7 @@ async def answered(asked: list[tuple[str, Object, str, Any, dict[str, str], dict
 
 
 async def one_answer(
-    cluster: Cluster,
+    cluster: InMemoryApiServer,
     method: str,
     seed: Object,
     subresource: str,
@@ -89,10 +77,10 @@ async def one_answer(
     headers: dict[str, str],
     query: dict[str, str],
 ) -> None:
-    path = cluster.place(seed)
+    path = cluster.collection_path(seed)
     if method != "POST":
         path = f"{path}/{seed['metadata']['name']}{subresource}"
-    reply = await cluster.ask(method, path, body, headers, **query)
+    reply = await cluster.request(method, path, body, headers, **query)
     if reply.status >= 500 and reply.status != 504:
         assert any(text in reply.message for text in EXPECTED), reply
 

@@ -2,32 +2,33 @@
 
 import pytest
 
-from embedded.server.clusters import Cluster, config_map, widget_definition
+from embedded.server.objects import config_map, widget_definition
 from embedded.server.scope_requests import FOREIGN, OWN, TENANT, ScopeRequest, scope_requests, tenancy
+from kit.apiserver import InMemoryApiServer
 
 OPEN_TO_ALL = ("selfsubjectreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews")
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
 @pytest.fixture
-async def tenant(cluster: Cluster) -> Cluster:
+async def tenant(cluster: InMemoryApiServer) -> InMemoryApiServer:
     custom = widget_definition()
     custom["metadata"]["name"] = "gadgets.example.com"
     custom["spec"] |= {"scope": "Cluster", "names": {"plural": "gadgets", "kind": "Gadget"}}
     for each in (*tenancy(), widget_definition(), custom):
         await cluster.create(each)
-    return cluster.acting_as(TENANT)
+    return cluster.as_user(TENANT)
 
 
-async def status_of(tenant: Cluster, request: ScopeRequest) -> int:
+async def status_of(tenant: InMemoryApiServer, request: ScopeRequest) -> int:
     query = dict(pair.split("=") for pair in request.query.split("&") if pair)
     headers = {"Content-Type": request.media_type}
-    response = await tenant.open(request.method, request.path, request.body, headers, **query)
+    response = await tenant.stream(request.method, request.path, request.body, headers, **query)
     await response.close()
     return response.status
 
 
-async def test_rights_in_one_namespace_reach_no_object_outside(tenant: Cluster) -> None:
+async def test_rights_in_one_namespace_reach_no_object_outside(tenant: InMemoryApiServer) -> None:
     let_through = []
     for request in scope_requests(tenant.core.catalog.resources):
         if request.reaches_out and request.resource.plural not in OPEN_TO_ALL:
@@ -37,7 +38,9 @@ async def test_rights_in_one_namespace_reach_no_object_outside(tenant: Cluster) 
     assert let_through == []
 
 
-async def test_a_path_of_another_scope_is_unknown_even_to_the_administrator(cluster: Cluster, tenant: Cluster) -> None:
+async def test_a_path_of_another_scope_is_unknown_even_to_the_administrator(
+    cluster: InMemoryApiServer, tenant: InMemoryApiServer
+) -> None:
     found = []
     for request in scope_requests(cluster.core.catalog.resources):
         is_misplaced = bool(request.namespace) is not request.resource.namespaced and (
@@ -50,16 +53,16 @@ async def test_a_path_of_another_scope_is_unknown_even_to_the_administrator(clus
     assert found == []
 
 
-async def test_the_tenant_manages_what_is_in_its_namespace_and_the_namespace_itself(tenant: Cluster) -> None:
+async def test_the_tenant_manages_what_is_in_its_namespace_and_the_namespace_itself(tenant: InMemoryApiServer) -> None:
     await tenant.create(config_map("mine", OWN))
     path = f"/api/v1/namespaces/{OWN}"
     assert (await tenant.get(path))["metadata"]["name"] == OWN
     assert (await tenant.get(f"{path}/status"))["metadata"]["name"] == OWN
     assert (await tenant.merge(path, {"metadata": {"labels": {"a": "b"}}})).status == 200
     found = await tenant.get(path)
-    assert (await tenant.ask("PUT", f"{path}/finalize", found)).status == 200
-    assert (await tenant.ask("GET", f"/api/v1/namespaces/{FOREIGN}")).status == 403
-    assert (await tenant.ask("DELETE", path)).status == 200
+    assert (await tenant.request("PUT", f"{path}/finalize", found)).status == 200
+    assert (await tenant.request("GET", f"/api/v1/namespaces/{FOREIGN}")).status == 403
+    assert (await tenant.request("DELETE", path)).status == 200
 
 
 @pytest.mark.parametrize(
@@ -73,8 +76,10 @@ async def test_the_tenant_manages_what_is_in_its_namespace_and_the_namespace_its
         ("PATCH", f"/apis/example.com/v1/namespaces/{OWN}/gadgets/g/status"),
     ],
 )
-async def test_cluster_objects_have_no_path_through_a_namespace(tenant: Cluster, method: str, path: str) -> None:
-    reply = await tenant.ask(method, path, {}, MERGE)
+async def test_cluster_objects_have_no_path_through_a_namespace(
+    tenant: InMemoryApiServer, method: str, path: str
+) -> None:
+    reply = await tenant.request(method, path, {}, MERGE)
     assert (reply.status, reply.reason) == (404, "NotFound")
 
 
@@ -95,17 +100,17 @@ async def test_cluster_objects_have_no_path_through_a_namespace(tenant: Cluster,
         (f"/api/v1/namespaces/{OWN}/configmaps/%2e%2e%2f{FOREIGN}", 400),
     ],
 )
-async def test_paths_have_one_reading(tenant: Cluster, path: str, status: int) -> None:
-    assert (await tenant.ask("GET", path)).status == status
+async def test_paths_have_one_reading(tenant: InMemoryApiServer, path: str, status: int) -> None:
+    assert (await tenant.request("GET", path)).status == status
 
 
-async def test_a_named_object_is_read_not_watched(tenant: Cluster) -> None:
+async def test_a_named_object_is_read_not_watched(tenant: InMemoryApiServer) -> None:
     await tenant.create(config_map("mine", OWN))
     path = f"/api/v1/namespaces/{OWN}/configmaps"
     assert (await tenant.get(f"{path}/mine", watch="true"))["kind"] == "ConfigMap"
 
 
-async def test_deleting_by_field_selector_needs_the_right_to_delete_the_collection(cluster: Cluster) -> None:
+async def test_deleting_by_field_selector_needs_the_right_to_delete_the_collection(cluster: InMemoryApiServer) -> None:
     for each in tenancy():
         if each["kind"] == "Role":
             each["rules"] = [
@@ -118,12 +123,12 @@ async def test_deleting_by_field_selector_needs_the_right_to_delete_the_collecti
             ]
         await cluster.create(each)
     await cluster.create(config_map("mine", OWN))
-    tenant = cluster.acting_as(TENANT)
+    tenant = cluster.as_user(TENANT)
     path = f"/api/v1/namespaces/{OWN}/configmaps"
-    assert (await tenant.ask("GET", path, fieldSelector="metadata.name=mine")).status == 200
-    assert (await tenant.ask("DELETE", path, fieldSelector="metadata.name=mine")).status == 403
+    assert (await tenant.request("GET", path, fieldSelector="metadata.name=mine")).status == 200
+    assert (await tenant.request("DELETE", path, fieldSelector="metadata.name=mine")).status == 403
 
 
-def test_every_request_of_the_enumeration_is_sent_once(cluster: Cluster) -> None:
+def test_every_request_of_the_enumeration_is_sent_once(cluster: InMemoryApiServer) -> None:
     requests = list(scope_requests(cluster.core.catalog.resources))
     assert len({(each.method, each.path, each.query) for each in requests}) == len(requests) > 6000

@@ -2,36 +2,37 @@
 
 import asyncio
 
-from embedded.server.clusters import Cluster, Watching, config_map
+from embedded.server.objects import config_map
+from kit.apiserver import InMemoryApiServer, WatchRecorder
 from kohort.kube.clock import settle
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
-async def watch(cluster: Cluster, **query: str) -> Watching:
-    return Watching(await cluster.open("GET", MAPS, watch="true", **query))
+async def watch(cluster: InMemoryApiServer, **query: str) -> WatchRecorder:
+    return WatchRecorder(await cluster.stream("GET", MAPS, watch="true", **query))
 
 
-async def version(cluster: Cluster) -> str:
+async def version(cluster: InMemoryApiServer) -> str:
     return str((await cluster.get(MAPS))["metadata"]["resourceVersion"])
 
 
-async def test_changes_come_in_their_order(cluster: Cluster) -> None:
+async def test_changes_come_in_their_order(cluster: InMemoryApiServer) -> None:
     watching = await watch(cluster, resourceVersion=await version(cluster))
     await cluster.create(config_map("a"))
     await cluster.merge(f"{MAPS}/a", {"data": {"x": "1"}})
-    await cluster.ask("DELETE", f"{MAPS}/a")
+    await cluster.request("DELETE", f"{MAPS}/a")
     assert await watching.names(3) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
-async def test_without_a_version_a_watch_begins_with_what_is_there(cluster: Cluster) -> None:
+async def test_without_a_version_a_watch_begins_with_what_is_there(cluster: InMemoryApiServer) -> None:
     await cluster.create(config_map("a"))
     watching = await watch(cluster)
     await cluster.create(config_map("b"))
     assert await watching.names(3) == [("ADDED", "a"), ("ADDED", "kube-root-ca.crt"), ("ADDED", "b")]
 
 
-async def test_initial_events_end_with_a_bookmark(cluster: Cluster) -> None:
+async def test_initial_events_end_with_a_bookmark(cluster: InMemoryApiServer) -> None:
     await cluster.create(config_map("a"))
     watching = await watch(
         cluster, sendInitialEvents="true", resourceVersionMatch="NotOlderThan", allowWatchBookmarks="true"
@@ -43,7 +44,7 @@ async def test_initial_events_end_with_a_bookmark(cluster: Cluster) -> None:
     assert found["metadata"]["resourceVersion"] == await version(cluster)
 
 
-async def test_what_leaves_the_selection_is_deleted_and_what_enters_is_added(cluster: Cluster) -> None:
+async def test_what_leaves_the_selection_is_deleted_and_what_enters_is_added(cluster: InMemoryApiServer) -> None:
     await cluster.create(config_map("a", labels={"team": "x"}))
     watching = await watch(cluster, labelSelector="team=x", resourceVersion=await version(cluster))
     for team in ("y", "z", "x"):
@@ -52,7 +53,7 @@ async def test_what_leaves_the_selection_is_deleted_and_what_enters_is_added(clu
     assert await watching.names(3) == [("DELETED", "a"), ("ADDED", "a"), ("MODIFIED", "a")]
 
 
-async def test_a_watch_ends_when_its_time_is_over(cluster: Cluster) -> None:
+async def test_a_watch_ends_when_its_time_is_over(cluster: InMemoryApiServer) -> None:
     watching = await watch(cluster, timeoutSeconds="30", resourceVersion=await version(cluster))
     ended = asyncio.create_task(watching.has_ended())
     await cluster.clock.advance(29)
@@ -61,7 +62,7 @@ async def test_a_watch_ends_when_its_time_is_over(cluster: Cluster) -> None:
     assert await asyncio.wait_for(ended, 60)
 
 
-async def test_bookmarks_tell_that_nothing_was_missed(cluster: Cluster) -> None:
+async def test_bookmarks_tell_that_nothing_was_missed(cluster: InMemoryApiServer) -> None:
     watching = await watch(cluster, allowWatchBookmarks="true", resourceVersion=await version(cluster))
     await cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})
     waiting = asyncio.create_task(watching.next())
@@ -72,7 +73,7 @@ async def test_bookmarks_tell_that_nothing_was_missed(cluster: Cluster) -> None:
     assert int(found["metadata"]["resourceVersion"]) == cluster.core.store.revision
 
 
-async def test_a_version_that_is_too_old_is_an_error_in_the_stream(cluster: Cluster) -> None:
+async def test_a_version_that_is_too_old_is_an_error_in_the_stream(cluster: InMemoryApiServer) -> None:
     old = await version(cluster)
     await cluster.create(config_map("a"))
     await cluster.core.store.compact(cluster.core.store.revision)
@@ -81,24 +82,24 @@ async def test_a_version_that_is_too_old_is_an_error_in_the_stream(cluster: Clus
     assert "too old resource version" in found["message"]
 
 
-async def test_a_watch_can_be_a_table(cluster: Cluster) -> None:
+async def test_a_watch_can_be_a_table(cluster: InMemoryApiServer) -> None:
     accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
     await cluster.create(config_map("a"))
-    response = await cluster.open("GET", MAPS, None, accept, watch="1", fieldSelector="metadata.name=a")
-    kind, found = await Watching(response).next()
+    response = await cluster.stream("GET", MAPS, None, accept, watch="1", fieldSelector="metadata.name=a")
+    kind, found = await WatchRecorder(response).next()
     assert (kind, found["kind"], found["rows"][0]["cells"][0]) == ("ADDED", "Table", "a")
 
 
-async def test_a_closed_watch_leaves_nothing_behind(cluster: Cluster) -> None:
+async def test_a_closed_watch_leaves_nothing_behind(cluster: InMemoryApiServer) -> None:
     before = len(asyncio.all_tasks())
-    response = await cluster.open("GET", MAPS, watch="true")
-    await Watching(response).next()
+    response = await cluster.stream("GET", MAPS, watch="true")
+    await WatchRecorder(response).next()
     await response.close()
     await settle()
     assert len(asyncio.all_tasks()) == before
 
 
-async def test_a_watch_takes_no_exact_version(cluster: Cluster) -> None:
-    reply = await cluster.ask("GET", "/api/v1/configmaps", watch="true", resourceVersionMatch="Exact")
+async def test_a_watch_takes_no_exact_version(cluster: InMemoryApiServer) -> None:
+    reply = await cluster.request("GET", "/api/v1/configmaps", watch="true", resourceVersionMatch="Exact")
     reasons = [cause["reason"] for cause in reply.body["details"]["causes"]]
     assert reasons == ["FieldValueForbidden", "FieldValueNotSupported"]

@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from embedded.server.clusters import ADMIN, Cluster, config_map, namespace
+from embedded.server.objects import config_map, namespace
+from kit.apiserver import ADMIN, InMemoryApiServer
 from kohort.api.core.config_objects import ConfigMap
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
@@ -15,7 +16,7 @@ from kohort.kube.informer import Informer, SharedInformerFactory
 MAPS = "/api/v1/configmaps"
 
 
-def client_of(cluster: Cluster) -> Client:
+def client_of(cluster: InMemoryApiServer) -> Client:
     return Client(cluster.core.transport(ADMIN), clock=cluster.clock, random=Random(1))  # noqa: S311 - no secret
 
 
@@ -29,11 +30,11 @@ def versions(informer: Informer[ConfigMap]) -> set[str]:
     return {each.metadata.resource_version for each in informer.cache}
 
 
-async def stored(cluster: Cluster) -> set[str]:
+async def stored(cluster: InMemoryApiServer) -> set[str]:
     return {each["metadata"]["resourceVersion"] for each in (await cluster.get(MAPS))["items"]}
 
 
-async def test_an_informer_ends_equal_to_a_list(cluster: Cluster) -> None:
+async def test_an_informer_ends_equal_to_a_list(cluster: InMemoryApiServer) -> None:
     await cluster.create(namespace("team"))
     informers = SharedInformerFactory(client_of(cluster))
     informer = informers.of(ConfigMap)
@@ -43,7 +44,7 @@ async def test_an_informer_ends_equal_to_a_list(cluster: Cluster) -> None:
         place = "team" if index % 2 else "default"
         await cluster.create(config_map(f"m{index}", namespace=place))
         if index % 3 == 0:
-            await cluster.ask("DELETE", f"/api/v1/namespaces/{place}/configmaps/m{index}")
+            await cluster.request("DELETE", f"/api/v1/namespaces/{place}/configmaps/m{index}")
         else:
             await cluster.merge(f"/api/v1/namespaces/{place}/configmaps/m{index}", {"data": {"x": "1"}})
     expected = await stored(cluster)
@@ -51,7 +52,7 @@ async def test_an_informer_ends_equal_to_a_list(cluster: Cluster) -> None:
     await informers.stop()
 
 
-async def test_an_informer_finds_its_way_after_compaction(cluster: Cluster) -> None:
+async def test_an_informer_finds_its_way_after_compaction(cluster: InMemoryApiServer) -> None:
     informers = SharedInformerFactory(client_of(cluster))
     informer = informers.of(ConfigMap)
     informers.start()
@@ -64,7 +65,7 @@ async def test_an_informer_finds_its_way_after_compaction(cluster: Cluster) -> N
     await informers.stop()
 
 
-async def test_a_refusal_arrives_as_it_was_raised(cluster: Cluster) -> None:
+async def test_a_refusal_arrives_as_it_was_raised(cluster: InMemoryApiServer) -> None:
     objects = client_of(cluster).of(ConfigMap)
     with pytest.raises(StatusError) as refused:
         await objects.get(("default", "nope"))

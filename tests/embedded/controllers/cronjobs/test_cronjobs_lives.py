@@ -6,7 +6,7 @@ from typing import Any
 import pytest_asyncio
 
 from embedded.controllers.jobs.job_worlds import JobWorld, job, job_world
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 from kohort.embedded.controllers.cronjobs.controller import CronJobController
 from kohort.embedded.controllers.ttl import ExpiredJobs
 
@@ -125,7 +125,7 @@ async def test_a_job_that_went_missing_is_no_longer_active(world: JobWorld) -> N
     made = await world.create(cron_job("0 * * * *"))
     await world.later(3601)
     name = f"tick-{MINUTE_ZERO + 60}"
-    await world.cluster.ask(
+    await world.cluster.request(
         "DELETE", f"/apis/batch/v1/namespaces/default/jobs/{name}", {"propagationPolicy": "Background"}
     )
     await world.calm()
@@ -134,7 +134,7 @@ async def test_a_job_that_went_missing_is_no_longer_active(world: JobWorld) -> N
 
 
 async def test_a_job_that_was_made_and_not_noted_is_found_again(world: JobWorld) -> None:
-    world.meddler.refuse("PATCH", "/cronjobs/tick/status", 409)
+    world.meddler.reject("PATCH", "/cronjobs/tick/status", 409)
     made = await world.create(cron_job("0 * * * *", job(suspend=True)))
     await world.later(3605)
     assert await jobs(world) == [f"tick-{MINUTE_ZERO + 60}"]

@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from embedded.controllers.workshops import CALM, ROUNDS, Make, Workshop, workshop
-from embedded.server.clusters import Object, pod
+from embedded.server.objects import pod
+from kit.apiserver import Object
 from kohort.api.times import format_time
 from kohort.embedded.controllers.jobs.controller import EVENT_DELAY, JobController
 

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from embedded.collector.worlds import Meddler
 from embedded.controllers.jobs.job_worlds import JobWorld, job
-from embedded.server.clusters import ADMIN, Cluster, Object, running_cluster
+from kit.apiserver import ADMIN, InMemoryApiServer, Object, running_apiserver
+from kit.faults import InterceptingTransport
 from kohort.embedded.controllers.jobs.controller import JobController
 from kohort.kube.client import Client
 from kohort.kube.errors import LostResponseError, UnreachableError
@@ -43,7 +43,7 @@ class Mortal:
 
 
 @asynccontextmanager
-async def _controller(cluster: Cluster, writes: int) -> AsyncIterator[None]:
+async def _controller(cluster: InMemoryApiServer, writes: int) -> AsyncIterator[None]:
     """A controller that lives for so many writes."""
     client = Client(Mortal(cluster.core.transport(ADMIN), writes), cluster.clock)
     informers = SharedInformerFactory(client)
@@ -95,8 +95,8 @@ class Fate:
 @pytest.mark.parametrize("seed", [1, 3, 14, 21])
 async def test_however_often_controllers_die_every_pod_is_counted_once(seed: int) -> None:
     random = Random(seed)  # noqa: S311
-    async with running_cluster() as cluster:
-        world = JobWorld(cluster, Meddler(cluster.core.transport(ADMIN)))
+    async with running_apiserver() as cluster:
+        world = JobWorld(cluster, InterceptingTransport(cluster.core.transport(ADMIN)))
         fate = Fate(world, random)
         made = await world.create(job(completions=COMPLETIONS, parallelism=2, backoffLimit=1000))
         for _ in range(60):

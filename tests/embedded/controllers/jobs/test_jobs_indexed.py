@@ -6,7 +6,7 @@ from typing import Any
 import pytest_asyncio
 
 from embedded.controllers.jobs.job_worlds import JobWorld, job, job_world
-from embedded.server.clusters import Object
+from kit.apiserver import Object
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 FAILURES = "batch.kubernetes.io/job-index-failure-count"
@@ -146,7 +146,7 @@ async def test_a_job_that_ignores_disruptions_outlives_a_drain(world: JobWorld) 
     await world.bind(evicted, "node")
     await world.set_status(evicted, phase="Running")
     name = evicted["metadata"]["name"]
-    answer = await world.cluster.ask(
+    answer = await world.cluster.request(
         "POST", f"/api/v1/namespaces/default/pods/{name}/eviction", {"metadata": {"name": name}}
     )
     assert answer.status == 201

@@ -6,7 +6,8 @@ import pytest_asyncio
 
 from embedded.controllers.jobs.job_worlds import TRACKING, JobWorld, job, job_world
 from embedded.controllers.workshops import owned
-from embedded.server.clusters import Object, pod
+from embedded.server.objects import pod
+from kit.apiserver import Object
 
 
 @pytest_asyncio.fixture
@@ -16,13 +17,13 @@ async def world() -> AsyncIterator[JobWorld]:
 
 
 async def test_a_cache_of_pods_that_lags_makes_no_pod_twice(world: JobWorld) -> None:
-    world.meddler.hold("pods")
+    world.meddler.hold_watches("pods")
     made = await world.create(job(completions=4, parallelism=2))
     await world.later(5)
     await world.merge(made, {"spec": {"parallelism": 3}})
     await world.later(5)
     assert len(await world.pods()) == 3
-    world.meddler.release("pods")
+    world.meddler.release_watches("pods")
     await world.calm()
     assert len(await world.pods()) == 3
     assert (await world.status(made))["active"] == 3
@@ -31,11 +32,11 @@ async def test_a_cache_of_pods_that_lags_makes_no_pod_twice(world: JobWorld) -> 
 async def test_a_cache_of_jobs_that_lags_counts_no_pod_twice(world: JobWorld) -> None:
     made = await world.create(job(completions=3, parallelism=1))
     await world.calm()
-    world.meddler.hold("jobs")
+    world.meddler.hold_watches("jobs")
     await world.end_all()
     await world.end_all()
     assert (await world.status(made))["succeeded"] == 2
-    world.meddler.release("jobs")
+    world.meddler.release_watches("jobs")
     await world.end_all()
     assert (await world.status(made))["succeeded"] == 3
     assert "Complete" in await world.conditions(made)
@@ -46,7 +47,7 @@ async def test_a_finalizer_that_stays_on_delays_the_count_but_does_not_spoil_it(
     made = await world.create(job(completions=2, parallelism=2))
     await world.calm()
     first, second = await world.active()
-    world.meddler.refuse("PATCH", f"/pods/{first['metadata']['name']}", 500, 500, 500, 500, 500)
+    world.meddler.reject("PATCH", f"/pods/{first['metadata']['name']}", 500, 500, 500, 500, 500)
     await world.end(first, second)
     await world.later(30)
     assert (await world.status(made))["succeeded"] == 2

@@ -164,7 +164,7 @@ async def test_a_deleted_pod_counts_as_failed_and_is_replaced(world: JobWorld) -
 
 
 async def test_pods_that_may_not_be_made_are_told_of_and_tried_again(world: JobWorld) -> None:
-    world.meddler.refuse("POST", "/pods", 403)
+    world.meddler.reject("POST", "/pods", 403)
     made = await world.create(job(parallelism=3, completions=3))
     await world.clock.advance(0.1)
     assert (await world.status(made)).get("active") is None

@@ -1,4 +1,4 @@
-"""Child processes with a log each: started, waited for, stopped; an ending parent takes them along."""
+"""Child processes, each with a log file; they end with the process that started them."""
 
 import ctypes
 import os
@@ -16,12 +16,12 @@ _LAST_LINES = 15
 _PR_SET_PDEATHSIG = 1
 
 
-class StartError(Exception):
-    """A process did not come up; the text has the end of its log."""
+class ProcessStartError(Exception):
+    """A process did not become ready; the message contains the end of its log."""
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class ChildProcess:
     """One running program."""
 
     name: str
@@ -31,8 +31,8 @@ class Child:
     @classmethod
     def start(
         cls, name: str, command: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None
-    ) -> "Child":
-        """Run a program with all its output in the log, and with these variables besides those that are there."""
+    ) -> "ChildProcess":
+        """Run a program with its output in the log and with these environment variables added."""
         with log.open("wb") as output:
             process = subprocess.Popen(
                 command,
@@ -40,27 +40,27 @@ class Child:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(environment or {})},
-                preexec_fn=_die_with_parent,
+                preexec_fn=_end_with_parent,
             )
         return cls(name, process, log)
 
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
-        """Come back when it is ready; say why not when it ends before, or takes too long."""
+        """Return when the process is ready; raise when it ends first, or on a timeout."""
         deadline = time.monotonic() + seconds
         while not ready():
             if self.process.poll() is not None:
-                raise StartError(f"{self.name} ended with code {self.process.returncode}; {self.end_of_log()}")
+                raise ProcessStartError(f"{self.name} ended with code {self.process.returncode}; {self.tail_of_log()}")
             if time.monotonic() > deadline:
-                raise StartError(f"{self.name} is not ready after {seconds:.0f} s; {self.end_of_log()}")
+                raise ProcessStartError(f"{self.name} is not ready after {seconds:.0f} s; {self.tail_of_log()}")
             time.sleep(_POLL_SECONDS)
 
-    def end_of_log(self) -> str:
-        """Where the log is, and what it says last."""
+    def tail_of_log(self) -> str:
+        """Path and last lines of the log."""
         lines = self.log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
         return "\n".join([f"its log, {self.log}, ends with:", *lines])
 
     def stop(self) -> None:
-        """End it: politely, then by force."""
+        """Send SIGTERM, and SIGKILL after a grace period."""
         self.process.terminate()
         try:
             self.process.wait(_STOP_SECONDS)
@@ -69,7 +69,7 @@ class Child:
             self.process.wait()
 
 
-def _die_with_parent() -> None:
-    """A killed test run must not leave a control plane behind; only Linux can promise that."""
+def _end_with_parent() -> None:
+    """Tie the child to its parent: a killed test run must not leave a control plane running. Linux only."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,6 +1,6 @@
-"""Any transport behind a real socket: what a network does to bytes, on 127.0.0.1.
+"""Any transport behind a real socket on 127.0.0.1.
 
-When the transport inside breaks off, the connection is reset; a server that was stopped comes back on the same port.
+A transport error of the inner transport resets the connection; a stopped server restarts on the same port.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from kohort.kube.errors import TransportError
 from kohort.kube.transport import Request, Response, Transport
 
 
-class Loopback:
-    """An HTTP server that passes on what it is asked."""
+class LoopbackServer:
+    """An HTTP server that forwards requests to a transport."""
 
     def __init__(self, inner: Transport, tls: ssl.SSLContext | None = None) -> None:
         self.inner = inner
@@ -23,16 +23,16 @@ class Loopback:
         self.headers: list[Mapping[str, str]] = []
         self.peers: list[str] = []
         self.tokens: set[str] | None = None
-        """Tokens that are let in; None for everybody."""
+        """Accepted bearer tokens; None accepts every request."""
         self._runner: web.ServerRunner | None = None
 
     @property
     def address(self) -> str:
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
-    async def start(self) -> "Loopback":
-        """Serve; after a stop, on the same port as before."""
-        server = web.Server(self._answer, handler_cancellation=True)
+    async def start(self) -> "LoopbackServer":
+        """Listen; after a stop, on the same port as before."""
+        server = web.Server(self._handle, handler_cancellation=True)
         self._runner = web.ServerRunner(server, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self.port, ssl_context=self.tls, reuse_address=True)
@@ -45,32 +45,34 @@ class Loopback:
             await self._runner.cleanup()
             self._runner = None
 
-    async def _answer(self, asked: web.BaseRequest) -> web.StreamResponse:
-        self.headers.append(asked.headers.copy())
-        certificate = asked.get_extra_info("peercert")
+    async def _handle(self, received: web.BaseRequest) -> web.StreamResponse:
+        self.headers.append(received.headers.copy())
+        certificate = received.get_extra_info("peercert")
         if certificate:
             self.peers.append(dict(part[0] for part in certificate["subject"])["commonName"])
-        if self.tokens is not None and asked.headers.get("Authorization", "") not in {
+        if self.tokens is not None and received.headers.get("Authorization", "") not in {
             f"Bearer {token}" for token in self.tokens
         }:
             return web.Response(status=401, text="Unauthorized")
-        path, _, _ = asked.raw_path.partition("?")
-        request = Request(asked.method, path, tuple(asked.query.items()), dict(asked.headers), await asked.read())
+        path, _, _ = received.raw_path.partition("?")
+        request = Request(
+            received.method, path, tuple(received.query.items()), dict(received.headers), await received.read()
+        )
         try:
-            return await self._copy(asked, await self.inner.send(request, 60))
+            return await self._copy(received, await self.inner.send(request, 60))
         except TransportError:
-            if asked.transport is not None:
-                asked.transport.abort()
+            if received.transport is not None:
+                received.transport.abort()
             await asyncio.sleep(0)
             raise
 
-    async def _copy(self, asked: web.BaseRequest, answer: Response) -> web.StreamResponse:
-        response = web.StreamResponse(status=answer.status, headers=dict(answer.headers))
-        await response.prepare(asked)
+    async def _copy(self, received: web.BaseRequest, inner: Response) -> web.StreamResponse:
+        response = web.StreamResponse(status=inner.status, headers=dict(inner.headers))
+        await response.prepare(received)
         try:
-            async for chunk in answer.chunks():
+            async for chunk in inner.chunks():
                 await response.write(chunk)
         finally:
-            await answer.close()
+            await inner.close()
         await response.write_eof()
         return response

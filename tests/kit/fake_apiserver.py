@@ -1,7 +1,7 @@
 """A small API server in memory: revisions, paged lists, watches with bookmarks, writes with conflicts.
 
-It behaves; what breaks on the way to it is `kube.faults`' business. What only a server can do to its clients (forget
-history, restart with another one) is told to it by the test.
+It always behaves as specified; faults in transport are injected by `kit.faults`. What a server itself can do to its
+clients (compact its history, restart with another one) are methods for the test to call.
 """
 
 import asyncio
@@ -9,23 +9,24 @@ import itertools
 import json
 from collections.abc import AsyncIterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from kit.responses import CannedResponse
 from kohort.api.merge import merge
 from kohort.api.meta import ObjectKey
 from kohort.kube import errors
 from kohort.kube.errors import ErrorSubject, StatusError
 from kohort.kube.transport import Request, Response
 
-Place = tuple[str, ObjectKey]
-"""The collection (`pods`) and the object's key."""
+StorageKey = tuple[str, ObjectKey]
+"""Collection (`pods`) and object key."""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One line of the history."""
+class HistoryEntry:
+    """One event of the history."""
 
     revision: int
     type: str
@@ -33,27 +34,9 @@ class Entry:
     object: dict[str, Any]
 
 
-@dataclass
-class Answer:
-    """An answer that is complete."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    async def read(self) -> bytes:
-        return self.body
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        yield self.body
-
-    async def close(self) -> None:
-        pass
-
-
 @dataclass(frozen=True)
-class Target:
-    """What a path points to."""
+class ResourcePath:
+    """The parts of a request path."""
 
     collection: str
     namespace: str
@@ -61,7 +44,7 @@ class Target:
     subresource: str = ""
 
     @classmethod
-    def of(cls, path: str) -> "Target":
+    def parse(cls, path: str) -> "ResourcePath":
         parts = [unquote(part) for part in path.strip("/").split("/")]
         parts = parts[2:] if parts[0] == "api" else parts[3:]
         namespace = ""
@@ -74,28 +57,28 @@ class Target:
         return ObjectKey(self.namespace, self.name)
 
 
-class FakeApi:
-    """The server; as a Transport it answers in the same process."""
+class FakeApiServer:
+    """The server as a Transport in the same process."""
 
     def __init__(self) -> None:
         self.revision = 0
         self.oldest = 0
-        self.objects: dict[Place, dict[str, Any]] = {}
-        self.history: list[Entry] = []
+        self.objects: dict[StorageKey, dict[str, Any]] = {}
+        self.history: list[HistoryEntry] = []
         self.snapshots: dict[str, list[dict[str, Any]]] = {}
         self.requests: list[Request] = []
         self.expires_in_stream = False
-        """Whether an expired watch is told by an ERROR event instead of the HTTP status."""
+        """Whether an expired watch gets an ERROR event instead of the HTTP status."""
         self.warning = ""
-        self.answers: dict[str, Answer] = {}
-        """Canned answers by path: discovery documents, logs."""
+        self.responses: dict[str, CannedResponse] = {}
+        """Canned responses by path: discovery documents, logs."""
         self._uids = itertools.count(1)
         self._tokens = itertools.count(1)
         self._moved = asyncio.Event()
         self._ended = asyncio.Event()
         self._bookmarks = 0
 
-    # What tests do to it
+    # Called by tests
 
     def put(self, collection: str, key: tuple[str, str], **content: Any) -> dict[str, Any]:
         """Create or change an object."""
@@ -111,27 +94,27 @@ class FakeApi:
             self._write("DELETED", collection, deepcopy(self.objects[collection, ObjectKey(*key)]))
 
     def compact(self) -> None:
-        """Forget the history: older watches and unfinished lists have expired."""
+        """Drop the history: older watches and unfinished lists have expired."""
         self.oldest = self.revision
         self.history.clear()
         self.snapshots.clear()
 
     def bookmark(self) -> None:
-        """Tell every watch how far the server is."""
+        """Send the current revision to every watch."""
         self._bookmarks += 1
         self._wake()
 
     def end_watches(self) -> None:
-        """Close every watch, as a server does when its time is up."""
+        """Close every watch, as a server does when its timeout passes."""
         self._ended.set()
         self._ended = asyncio.Event()
 
-    def restart_anew(self) -> None:
-        """Come back with an empty store and revisions from the start."""
-        self.__dict__.update(FakeApi().__dict__ | {"requests": self.requests, "_uids": self._uids})
+    def restart_empty(self) -> None:
+        """Restart with an empty store and with revisions from the start."""
+        self.__dict__.update(FakeApiServer().__dict__ | {"requests": self.requests, "_uids": self._uids})
 
-    def lose(self, entries: int) -> None:
-        """Come back with the state of some revisions ago, as from a backup."""
+    def roll_back(self, entries: int) -> None:
+        """Restart with the state of some revisions ago, as from a backup."""
         kept = self.history[: max(0, len(self.history) - entries)]
         lost = {(entry.collection, _key(entry.object)) for entry in self.history[len(kept) :]}
         for place in lost:
@@ -147,45 +130,45 @@ class FakeApi:
         self.snapshots.clear()
 
     def state(self, collection: str) -> dict[ObjectKey, dict[str, Any]]:
-        """What a fresh list gives."""
+        """All objects of a collection."""
         return {place[1]: found for place, found in self.objects.items() if place[0] == collection}
 
-    # What clients do
+    # Called by clients
 
     async def send(self, request: Request, timeout: float) -> Response:
         self.requests.append(request)
         headers = {"Warning": f'299 - "{self.warning}"'} if self.warning else {}
         try:
-            if request.path in self.answers:
-                return self.answers[request.path]
+            if request.path in self.responses:
+                return self.responses[request.path]
             return self._route(request, headers)
         except StatusError as error:
             seconds = {"Retry-After": str(int(error.retry_after))} if error.retry_after else {}
-            return Answer(error.code, json.dumps(error.to_status()).encode(), headers | seconds)
+            return CannedResponse(error.code, json.dumps(error.to_status()).encode(), headers | seconds)
 
     async def close(self) -> None:
         self.end_watches()
 
     def _route(self, request: Request, headers: dict[str, str]) -> Response:
-        target, asked = Target.of(request.path), dict(request.query)
-        if request.method == "GET" and asked.get("watch") == "1":
-            return self._watch(target, asked)
-        answers = {"GET": self._get, "POST": self._create, "PUT": self._update, "PATCH": self._patch}
-        answer = self._delete if request.method == "DELETE" else answers[request.method]
-        return Answer(200, json.dumps(answer(target, request)).encode(), headers)
+        target, query = ResourcePath.parse(request.path), dict(request.query)
+        if request.method == "GET" and query.get("watch") == "1":
+            return self._watch(target, query)
+        handlers = {"GET": self._get, "POST": self._create, "PUT": self._update, "PATCH": self._patch}
+        handler = self._delete if request.method == "DELETE" else handlers[request.method]
+        return CannedResponse(200, json.dumps(handler(target, request)).encode(), headers)
 
-    def _get(self, target: Target, request: Request) -> dict[str, Any]:
+    def _get(self, target: ResourcePath, request: Request) -> dict[str, Any]:
         return self._found(target) if target.name else self._list(target, dict(request.query))
 
-    def _found(self, target: Target) -> dict[str, Any]:
+    def _found(self, target: ResourcePath) -> dict[str, Any]:
         found = self.objects.get((target.collection, target.key))
         if found is None:
             raise errors.not_found(ErrorSubject(target.collection, name=target.name))
         return found
 
-    def _list(self, target: Target, asked: dict[str, str]) -> dict[str, Any]:
-        limit = int(asked.get("limit", "0"))
-        token, _, start = asked.get("continue", "").partition(":")
+    def _list(self, target: ResourcePath, query: dict[str, str]) -> dict[str, Any]:
+        limit = int(query.get("limit", "0"))
+        token, _, start = query.get("continue", "").partition(":")
         if token and token not in self.snapshots:
             raise errors.expired("the provided continue parameter is too old")
         if not token:
@@ -198,14 +181,14 @@ class FakeApi:
             metadata["continue"] = f"{token}:{end}"
         return {"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items[first:end]}
 
-    def _selected(self, target: Target) -> list[dict[str, Any]]:
+    def _selected(self, target: ResourcePath) -> list[dict[str, Any]]:
         return [
             found
             for (collection, key), found in sorted(self.objects.items())
             if collection == target.collection and target.namespace in ("", key.namespace)
         ]
 
-    def _create(self, target: Target, request: Request) -> dict[str, Any]:
+    def _create(self, target: ResourcePath, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = json.loads(request.body)
         if target.subresource:
             return body
@@ -216,22 +199,22 @@ class FakeApi:
             raise errors.already_exists(ErrorSubject(target.collection, name=metadata["name"]))
         return self._write("ADDED", target.collection, {**body, "metadata": metadata})
 
-    def _update(self, target: Target, request: Request) -> dict[str, Any]:
+    def _update(self, target: ResourcePath, request: Request) -> dict[str, Any]:
         return self._replace(target, json.loads(request.body))
 
-    def _patch(self, target: Target, request: Request) -> dict[str, Any]:
+    def _patch(self, target: ResourcePath, request: Request) -> dict[str, Any]:
         patch = json.loads(request.body)
         if isinstance(patch, list):
             patch = {operation["path"].strip("/"): operation.get("value") for operation in patch}
         return self._replace(target, merge(self._found(target), patch))
 
-    def _replace(self, target: Target, new: dict[str, Any]) -> dict[str, Any]:
+    def _replace(self, target: ResourcePath, new: dict[str, Any]) -> dict[str, Any]:
         old = self._found(target)
         if new["metadata"].get("resourceVersion", "") not in ("", old["metadata"]["resourceVersion"]):
             raise errors.conflict(ErrorSubject(target.collection, name=target.name), errors.MODIFIED)
         return self._write("MODIFIED", target.collection, new)
 
-    def _delete(self, target: Target, _request: Request) -> dict[str, Any]:
+    def _delete(self, target: ResourcePath, _request: Request) -> dict[str, Any]:
         self._found(target)
         self.remove(target.collection, target.key)
         return {"kind": "Status", "status": "Success"}
@@ -243,14 +226,14 @@ class FakeApi:
             del self.objects[collection, _key(obj)]
         else:
             self.objects[collection, _key(obj)] = obj
-        self.history.append(Entry(self.revision, what, collection, obj))
+        self.history.append(HistoryEntry(self.revision, what, collection, obj))
         self._wake()
         return obj
 
     # Watches
 
-    def _watch(self, target: Target, asked: dict[str, str]) -> Response:
-        since = int(asked["resourceVersion"])
+    def _watch(self, target: ResourcePath, query: dict[str, str]) -> Response:
+        since = int(query["resourceVersion"])
         if since > self.revision:
             cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
             raise StatusError(504, "Timeout", f"Too large resource version: {since}", {"causes": [cause]})
@@ -258,15 +241,15 @@ class FakeApi:
             gone = errors.expired(f"too old resource version: {since} ({self.oldest})")
             if not self.expires_in_stream:
                 raise gone
-            return Answer(200, json.dumps({"type": "ERROR", "object": gone.to_status()}).encode() + b"\n")
+            return CannedResponse(200, json.dumps({"type": "ERROR", "object": gone.to_status()}).encode() + b"\n")
         return _Stream(self, target, since)
 
     def _wake(self) -> None:
         self._moved.set()
         self._moved = asyncio.Event()
 
-    def after(self, revision: int, target: Target) -> list[Entry]:
-        """The history that a watch has not told yet."""
+    def after(self, revision: int, target: ResourcePath) -> list[HistoryEntry]:
+        """The events that a watch has not sent yet."""
         first = len(self.history)
         while first and self.history[first - 1].revision > revision:
             first -= 1
@@ -278,12 +261,12 @@ class FakeApi:
 
 
 class _Stream:
-    """The answer to a watch."""
+    """The response to a watch request."""
 
     status = 200
     headers: Mapping[str, str] = {}
 
-    def __init__(self, api: FakeApi, target: Target, since: int) -> None:
+    def __init__(self, api: FakeApiServer, target: ResourcePath, since: int) -> None:
         self._api, self._target, self._since = api, target, since
         self._ended = api._ended
         self._closed = asyncio.Event()
