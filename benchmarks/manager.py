@@ -27,7 +27,7 @@ from benchmarks.runner import Crowd, Run
 from benchmarks.servers import BuildError, Server, kubernetes
 from benchmarks.yardsticks import BASELINE, Yardstick
 from cluster.access import write_secret
-from cluster.certificates import Authority, Pair
+from kit.pki import KeyPair, ThrowawayCa
 from kit.ports import LOOPBACK
 from kit.processes import ChildProcess
 from kohort.api.codec import Json, encode
@@ -292,7 +292,7 @@ def kueue(folder: Path) -> Product:
     It would make certificates for the name of its Service only, which leads nowhere here. It finds some that are good
     for both, leaves them as they are, and tells everybody to trust them.
     """
-    authority, port = Authority.named("kueue-ca", rsa.generate_private_key(65537, 2048)), _free_port()
+    authority, port = ThrowawayCa.create("kueue-ca", rsa.generate_private_key(65537, 2048)), _free_port()
     pair = authority.server("kueue-webhook-service.kueue-system.svc", LOOPBACK)
     (folder / "tls.crt").write_bytes(pair.certificate)
     (folder / "tls.key").write_bytes(pair.key)
@@ -326,7 +326,7 @@ def kueue(folder: Path) -> Product:
     return Product([_secret(authority.pair, pair), *crds, *webhooks], start)
 
 
-def _secret(authority: Pair, serving: Pair) -> Json:
+def _secret(authority: KeyPair, serving: KeyPair) -> Json:
     data = {"ca": authority, "tls": serving}
     files = {f"{name}.crt": pair.encoded_certificate for name, pair in data.items()}
     keys = {f"{name}.key": pair.encoded_key for name, pair in data.items()}

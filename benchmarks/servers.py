@@ -23,8 +23,8 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from cluster import components
 from cluster.binaries import BuildError, built
-from cluster.certificates import Authority
 from cluster.site import ADMIN, Ports, Site
+from kit.pki import ThrowawayCa
 from kit.ports import free_shared_port
 from kit.processes import ChildProcess
 
@@ -102,7 +102,7 @@ def kubernetes(environment: Mapping[str, str] | None = None) -> Iterator[Server]
     programs = built()
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as folder, ExitStack() as running:
         ports = Ports(*(free_shared_port(running) for _ in range(3)))
-        site = Site(Path(folder), Authority.named("bench"), ports)
+        site = Site(Path(folder), ThrowawayCa.create("bench"), ports)
         site.furnish()
         flags = {"etcd": components.etcd(site), "kube-apiserver": components.api_server(site)}
         del flags["etcd"]["unsafe-no-fsync"]

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from click.testing import CliRunner
-
+from kit.commands import CommandResult, run_command
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
 from kohort.api.resource import Resource
@@ -39,26 +38,6 @@ V1BETA2 = "kueue.x-k8s.io/v1beta2"
 OFFERED = {"cpu": "8", "memory": "16Gi", "pods": "110", "nvidia.com/gpu": "4"}
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a command said, and how it ended."""
-
-    code: object
-    out: str
-    err: str
-
-
-def run(run_main: Callable[[list[str]], None], arguments: list[str], typed: str | None = None) -> Answer:
-    """A command as a process would run it, errors and all."""
-    with CliRunner().isolation(input=typed) as (out, err, _):
-        code: object = 0
-        try:
-            run_main(arguments)
-        except SystemExit as left:
-            code = left.code
-    return Answer(code or 0, out.getvalue().decode(), err.getvalue().decode())
-
-
 @dataclass
 class Cluster:
     """A control plane with one node and, perhaps, a manager."""
@@ -67,10 +46,10 @@ class Cluster:
     loop: asyncio.AbstractEventLoop = field(repr=False)
     client: Client = field(repr=False)
 
-    def kohort(self, *arguments: str, typed: str | None = None) -> Answer:
+    def kohort(self, *arguments: str, typed: str | None = None) -> CommandResult:
         """`kohort …` against it."""
         command, *rest = arguments
-        return run(main, [command, f"--kubeconfig={self.kubeconfig}", *rest], typed)
+        return run_command(main, [command, f"--kubeconfig={self.kubeconfig}", *rest], typed)
 
     @contextmanager
     def apart(self, *arguments: str) -> "Iterator[subprocess.Popen[str]]":

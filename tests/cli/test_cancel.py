@@ -1,7 +1,8 @@
 """`kohort cancel`: names are taken at their word, a whole queue is asked about."""
 
-from cli.clusters import JOB, Answer, Cluster, local_queue
+from cli.clusters import JOB, Cluster, local_queue
 from cli.test_hold import waiting
+from kit.commands import CommandResult
 from kohort.api.core.pods import Pod
 from kohort.cli.targets import WORKLOAD
 from kohort.jobs.keys import POD_GROUP_NAME, POD_GROUP_TOTAL_COUNT_ANNOTATION, QUEUE_NAME_LABEL
@@ -11,7 +12,7 @@ GATED = {"schedulingGates": [{"name": "tests.example/never"}]}
 
 def test_a_job_goes_with_all_that_is_its_own(queues: Cluster, fresh: str) -> None:
     waiting(queues, fresh)
-    assert queues.kohort("cancel", fresh) == Answer(0, f"job.batch/{fresh} deleted\n", "")
+    assert queues.kohort("cancel", fresh) == CommandResult(0, f"job.batch/{fresh} deleted\n", "")
     assert fresh not in queues.names(JOB)
 
 
@@ -57,7 +58,7 @@ def test_a_whole_queue_is_asked_about(queues: Cluster, fresh: str) -> None:
     done = queues.kohort("cancel", "--all", "-q", f"q-{fresh}", "--yes")
     assert sorted(done.out.splitlines()) == [f"job.batch/{name} deleted" for name in names]
     nothing = queues.kohort("cancel", "--all", "-q", f"q-{fresh}")
-    assert nothing == Answer(0, "", f"no unfinished Jobs in queue q-{fresh}\n")
+    assert nothing == CommandResult(0, "", f"no unfinished Jobs in queue q-{fresh}\n")
 
 
 def test_names_and_all_of_them_contradict_each_other(queues: Cluster) -> None:

@@ -7,9 +7,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from insight.serving import Shell, shell, write_kubeconfig
 from jobs.job_houses import batch_job
 from kit.apiserver import running_apiserver
+from kit.commands import CommandRunner, running_command_runner, write_kubeconfig
 from kit.ports import free_port
 from kohort.api.errors import ApiError
 from kohort.cli.main import COMMANDS, SECTIONS, cli
@@ -152,7 +152,7 @@ def test_an_unknown_context_is_told_with_those_that_exist(home: Path) -> None:
 @pytest.mark.parametrize("command", ["queue", "top", "explain", "fits"])
 async def test_a_server_that_is_down_is_one_line_whatever_was_asked(command: str, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(json.dumps(batch_job()))
-    async with running_apiserver() as cluster, shell(cluster, tmp_path) as user:
+    async with running_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         pass
     rest = {"explain": ["x"], "fits": ["-f", str(tmp_path / "job.yaml")]}.get(command, [])
     ended = await user.run(command, *rest)
@@ -162,7 +162,7 @@ async def test_a_server_that_is_down_is_one_line_whatever_was_asked(command: str
 
 @pytest.mark.parametrize("command", ["queue", "top"])
 async def test_a_cluster_without_kueues_kinds_is_one_line(command: str, tmp_path: Path) -> None:
-    async with running_apiserver() as cluster, shell(cluster, tmp_path) as user:
+    async with running_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         ended = await user.run(command)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "Kohort is not installed on" in ended.err
@@ -170,7 +170,7 @@ async def test_a_cluster_without_kueues_kinds_is_one_line(command: str, tmp_path
 
 async def test_a_kubeconfig_that_is_none_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "kubeconfig").write_text("clusters: [")
-    ended = await Shell(tmp_path / "kubeconfig").run("queue")
+    ended = await CommandRunner(tmp_path / "kubeconfig").run("queue")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "invalid YAML in kubeconfig" in ended.err
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from cli.clusters import Cluster, run
+from cli.clusters import Cluster
+from kit.commands import run_command
 from kohort.cli import plugin
 from kohort.cli.kueuectl.main import kueuectl
 from kohort.cli.main import main
@@ -22,7 +23,7 @@ BASH = shutil.which("bash")
     ("shell", "words"), [("bash", "complete -o nosort -F"), ("zsh", "compdef"), ("fish", "complete ")]
 )
 def test_each_shell_gets_its_lines(shell: str, words: str) -> None:
-    answer = run(main, ["completion", shell])
+    answer = run_command(main, ["completion", shell])
     assert (answer.code, answer.err) == (0, "")
     assert words in answer.out
     assert "_KOHORT_COMPLETE" in answer.out
@@ -74,7 +75,7 @@ def test_bash_takes_the_lines(tmp_path: Path) -> None:
     script = tmp_path / "kohort"
     script.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from kohort.cli.main import main; main()" "$@"\n')
     script.chmod(0o755)
-    lines = run(main, ["completion", "bash"]).out
+    lines = run_command(main, ["completion", "bash"]).out
     ask = f"{lines}\nCOMP_WORDS=(kohort ca); COMP_CWORD=1; _kohort_completion kohort; echo ${{COMPREPLY[@]}}"
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run([str(BASH), "-c", ask], env=environment, capture_output=True, text=True, check=True)
@@ -85,12 +86,14 @@ def test_bash_takes_the_lines(tmp_path: Path) -> None:
 
 
 def test_the_plugin_is_the_same_under_another_name() -> None:
-    answer = run(plugin.main, ["submit", "--help"])
+    answer = run_command(plugin.main, ["submit", "--help"])
     assert answer.out.startswith("Usage: kubectl kohort submit [OPTIONS]")
     assert "  kubectl kohort submit --queue team-a" in answer.out
-    assert run(main, ["submit", "--help"]).out.count("kubectl kohort") == 0
-    assert run(plugin.main, ["submit", "--dry-run=client", "--cpu", "x", "--", "true"]).err.startswith("no --image")
-    assert "submit" in run(plugin.main, ["--help"]).out
+    assert run_command(main, ["submit", "--help"]).out.count("kubectl kohort") == 0
+    assert run_command(plugin.main, ["submit", "--dry-run=client", "--cpu", "x", "--", "true"]).err.startswith(
+        "no --image"
+    )
+    assert "submit" in run_command(plugin.main, ["--help"]).out
 
 
 def test_kubectl_is_told_how_a_line_may_go_on(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,8 +4,9 @@ import json
 
 import yaml
 
-from cli.clusters import Answer, Cluster
+from cli.clusters import Cluster
 from cli.test_hold import waiting
+from kit.commands import CommandResult
 from kohort.api.core.events import Event, EventSeries, EventSource
 from kohort.api.core.objects import ObjectReference
 from kohort.cli.event_table import EventFilter, in_order, is_from_manager, last_seen, times
@@ -15,7 +16,7 @@ def finished(queues: Cluster, name: str) -> None:
     queues.kohort("submit", "-q", "team-a", "--cpu", "500m", "--name", name, "--wait", "--", "true")
 
 
-def is_whole(answer: Answer) -> bool:
+def is_whole(answer: CommandResult) -> bool:
     """Whether everything was told: each of those who tell writes when it has time."""
     lines = [line.split() for line in answer.out.splitlines()[1:]]
     reasons, objects = {line[2] for line in lines}, {line[3].partition("/")[0] for line in lines}
@@ -77,7 +78,7 @@ def test_watching_goes_on(queues: Cluster, fresh: str) -> None:
 
 def test_where_nothing_happened(queues: Cluster) -> None:
     answer = queues.kohort("events", "-n", "kube-system")
-    assert answer == Answer(0, "", "No events found (events expire after one hour)\n")
+    assert answer == CommandResult(0, "", "No events found (events expire after one hour)\n")
 
 
 def test_contradictions_are_told(queues: Cluster) -> None:

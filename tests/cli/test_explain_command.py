@@ -5,9 +5,9 @@ from pathlib import Path
 
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
 from insight.looking import admitted, let, somebody
-from insight.serving import shell
 from jobs.job_houses import batch_job, job_house
 from kit.apiserver import Object
+from kit.commands import running_command_runner
 
 
 def pod_of(owner: Object) -> Object:
@@ -22,7 +22,7 @@ def pod_of(owner: Object) -> Object:
 
 
 async def test_a_job_its_pod_and_its_workload_lead_to_the_same_story(tmp_path: Path) -> None:
-    async with job_house() as home, shell(home.cluster, tmp_path) as user:
+    async with job_house() as home, running_command_runner(home.cluster, tmp_path) as user:
         await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), batch_job("etl", "lq", "99"))
         await home.calm()
         await home.create(pod_of(await home.job("etl")))
@@ -39,7 +39,7 @@ async def test_containers_that_could_not_be_started_are_shown(tmp_path: Path) ->
     reason = {"exitCode": 128, "reason": "StartError", "message": "container c has no command"}
     status = {"phase": "Failed", "containerStatuses": [{"name": "c", "state": {"terminated": reason}}]}
     shown = "Container c of pod etl-x7k2p failed to start (StartError): container c has no command"
-    async with job_house() as home, shell(home.cluster, tmp_path) as user:
+    async with job_house() as home, running_command_runner(home.cluster, tmp_path) as user:
         await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), batch_job("etl", "lq"))
         await home.create(batch_job("free", ""))
         await home.calm()
@@ -60,7 +60,7 @@ async def test_containers_that_could_not_be_started_are_shown(tmp_path: Path) ->
 
 async def test_who_may_not_list_pods_gets_the_rest(tmp_path: Path) -> None:
     ann = somebody()
-    async with job_house() as home, shell(home.cluster, tmp_path, ann) as user:
+    async with job_house() as home, running_command_runner(home.cluster, tmp_path, ann) as user:
         await let(home.cluster, ann, "workloads", "localqueues", "jobs", namespace="default")
         await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), batch_job("etl", "lq"))
         await home.calm()
@@ -70,7 +70,7 @@ async def test_who_may_not_list_pods_gets_the_rest(tmp_path: Path) -> None:
 
 
 async def test_several_are_told_one_after_the_other(tmp_path: Path) -> None:
-    async with house() as home, shell(home.cluster, tmp_path) as user:
+    async with house() as home, running_command_runner(home.cluster, tmp_path) as user:
         await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("a", "lq"))
         await admitted(home, "a")
         await home.create(workload("b", "nowhere"))
@@ -81,7 +81,7 @@ async def test_several_are_told_one_after_the_other(tmp_path: Path) -> None:
 
 
 async def test_a_job_that_is_not_queued_says_why_and_what_to_do(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
         await cluster.create(local_queue("team-a", "cq"))
         await cluster.create(batch_job("free", ""))
         await cluster.create(batch_job("astray", "taem-a"))
@@ -93,7 +93,7 @@ async def test_a_job_that_is_not_queued_says_why_and_what_to_do(tmp_path: Path) 
 
 
 async def test_a_mistyped_name_leads_to_the_one_meant(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
         await cluster.create(batch_job("pretrain"))
         ended = await user.run("explain", "pertrain")
     assert (ended.code, ended.err.count("\n")) == (2, 1)

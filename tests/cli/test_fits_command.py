@@ -7,9 +7,9 @@ import yaml
 
 from controllers.houses import cluster_queue, flavor, kueue_cluster, local_queue
 from insight.looking import somebody
-from insight.serving import Ended, Shell, shell
 from jobs.job_houses import batch_job
 from kit.apiserver import Object
+from kit.commands import CommandResult, CommandRunner, running_command_runner
 
 QUEUES = [flavor(), cluster_queue("cq", "4"), local_queue("lq", "cq")]
 
@@ -19,10 +19,10 @@ def written(file: Path, *objects: Object) -> str:
     return str(file)
 
 
-async def offline(folder: Path, *objects: Object, arguments: tuple[str, ...] = ()) -> Ended:
+async def offline(folder: Path, *objects: Object, arguments: tuple[str, ...] = ()) -> CommandResult:
     """Judged against queues in a file, with no server near."""
     queues, jobs = written(folder / "queues.yaml", *QUEUES), written(folder / "jobs.yaml", *objects)
-    return await Shell(folder / "nowhere").run("fits", "--state", queues, "-f", jobs, *arguments)
+    return await CommandRunner(folder / "nowhere").run("fits", "--state", queues, "-f", jobs, *arguments)
 
 
 async def test_yes_is_0_and_no_is_1(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ async def test_data_is_the_same_as_json_and_yaml(tmp_path: Path) -> None:
 
 async def test_a_mistake_in_the_yaml_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("kind: Job\nmetadata: {name: x\n")
-    ended = await Shell(tmp_path / "nowhere").run("fits", "-f", str(tmp_path / "bad.yaml"))
+    ended = await CommandRunner(tmp_path / "nowhere").run("fits", "-f", str(tmp_path / "bad.yaml"))
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "bad.yaml:" in ended.err
 
@@ -73,7 +73,7 @@ async def test_what_an_api_server_would_refuse_never_starts(tmp_path: Path) -> N
 
 
 async def test_a_cluster_is_asked_where_no_state_is_given(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
         for each in QUEUES:
             await cluster.create(each)
         ended = await user.run("fits", "-f", written(tmp_path / "job.yaml", batch_job("a", "lq", "4")))
@@ -81,7 +81,7 @@ async def test_a_cluster_is_asked_where_no_state_is_given(tmp_path: Path) -> Non
 
 
 async def test_who_may_not_see_the_queues_cannot_be_told(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, shell(cluster, tmp_path, somebody()) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, somebody()) as user:
         ended = await user.run("fits", "-f", written(tmp_path / "job.yaml", batch_job("a", "lq", "4")))
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "cannot evaluate without listing all " in ended.err

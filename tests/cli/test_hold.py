@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from cli.clusters import JOB, Answer, Cluster
+from cli.clusters import JOB, Cluster
+from kit.commands import CommandResult
 from kohort.cli.targets import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 
 
@@ -24,10 +25,10 @@ def waiting(queues: Cluster, name: str, queue: str = "team-b") -> str:
 
 def test_a_job_that_waits_rests_and_waits_again(queues: Cluster, fresh: str) -> None:
     workload = waiting(queues, fresh)
-    assert queues.kohort("hold", fresh) == Answer(0, f"job.batch/{fresh} held\n", "")
+    assert queues.kohort("hold", fresh) == CommandResult(0, f"job.batch/{fresh} held\n", "")
     assert queues.get(WORKLOAD, workload)["spec"]["active"] is False
     assert queues.kohort("hold", fresh).out == f"job.batch/{fresh} is already held\n"
-    assert queues.kohort("resume", fresh) == Answer(0, f"job.batch/{fresh} resumed in queue team-b\n", "")
+    assert queues.kohort("resume", fresh) == CommandResult(0, f"job.batch/{fresh} resumed in queue team-b\n", "")
     assert queues.get(WORKLOAD, workload)["spec"]["active"] is True
     assert queues.kohort("resume", fresh).out == f"job.batch/{fresh} is not held\n"
 

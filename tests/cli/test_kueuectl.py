@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cli.clusters import JOB, Answer, Cluster, kueue, local_queue, run
+from cli.clusters import JOB, Cluster, kueue, local_queue
 from cli.test_hold import waiting, workload_of
+from kit.commands import CommandResult, run_command
 from kohort import __version__
 from kohort.api.kueue.v1beta2 import ResourceFlavor
 from kohort.cli.kueuectl.main import main
@@ -20,9 +21,9 @@ from kohort.cli.targets import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 FLAVOR = ResourceFlavor.info.resource
 
 
-def kueuectl(queues: Cluster, *arguments: str, typed: str | None = None) -> Answer:
+def kueuectl(queues: Cluster, *arguments: str, typed: str | None = None) -> CommandResult:
     """A command, with the connection in front of it."""
-    return run(main, [f"--kubeconfig={queues.kubeconfig}", *arguments], typed)
+    return run_command(main, [f"--kubeconfig={queues.kubeconfig}", *arguments], typed)
 
 
 def columns(header: str) -> list[str]:
@@ -40,7 +41,7 @@ def test_create_a_cluster_queue_with_quota(queues: Cluster, fresh: str) -> None:
         *("--nominal-quota", "alpha:cpu=9;memory=36Gi,beta:cpu=18;memory=72Gi"),
         *("--borrowing-limit", "alpha:cpu=1;memory=1Gi", "--lending-limit", "beta:cpu=2;memory=2Gi"),
     )
-    assert answer == Answer(0, f"clusterqueue.kueue.x-k8s.io/{fresh} created\n", "")
+    assert answer == CommandResult(0, f"clusterqueue.kueue.x-k8s.io/{fresh} created\n", "")
     spec = queues.get(CLUSTER_QUEUE, fresh, "")["spec"]
     assert (spec["cohortName"], spec["queueingStrategy"]) == ("lab", "StrictFIFO")
     assert spec["namespaceSelector"] == {"matchLabels": {"team": "a", "env": "b"}}
@@ -191,10 +192,10 @@ def test_list_pods_of_a_job_as_the_server_shows_them(queues: Cluster, fresh: str
 
 
 def test_nothing_found_is_told_on_standard_error(queues: Cluster, fresh: str) -> None:
-    assert kueuectl(queues, "list", "lq", "-n", "kube-system") == Answer(
+    assert kueuectl(queues, "list", "lq", "-n", "kube-system") == CommandResult(
         0, "", "No resources found in kube-system namespace.\n"
     )
-    assert kueuectl(queues, "list", "rf", "-l", f"x={fresh}") == Answer(0, "", "No resources found\n")
+    assert kueuectl(queues, "list", "rf", "-l", f"x={fresh}") == CommandResult(0, "", "No resources found\n")
     assert kueuectl(queues, "list", "pods", "--for", f"job/{fresh}").err == "No resources found in default namespace.\n"
 
 
@@ -303,14 +304,14 @@ def test_what_is_kubectls_goes_to_kubectl_with_the_same_words(tmp_path: Path) ->
 
 def test_without_kubectl_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    answer = run(main, ["describe", "cq", "a"])
+    answer = run_command(main, ["describe", "cq", "a"])
     assert (answer.code, "kubectl not found" in answer.err) == (2, True)
 
 
 def test_flags_stand_before_or_behind_the_command(queues: Cluster) -> None:
-    behind = run(main, ["list", "lq", "-n", "kube-system", f"--kubeconfig={queues.kubeconfig}"])
+    behind = run_command(main, ["list", "lq", "-n", "kube-system", f"--kubeconfig={queues.kubeconfig}"])
     assert behind.err == "No resources found in kube-system namespace.\n"
-    before = run(main, ["-n", "kube-system", f"--kubeconfig={queues.kubeconfig}", "list", "lq"])
+    before = run_command(main, ["-n", "kube-system", f"--kubeconfig={queues.kubeconfig}", "list", "lq"])
     assert before == behind
     assert "team-a" in kueuectl(queues, "-n", "kube-system", "list", "lq", "-n", "default").out
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.clusters import JOB, Answer, Cluster, kueue
+from cli.clusters import JOB, Cluster, kueue
 from cli.test_hold import waiting, workload_of
+from kit.commands import CommandResult
 from kohort.api.core.pods import Pod
 from kohort.cli.log_streams import Prefixes
 from kohort.terminal.style import COLOURED, PLAIN
@@ -23,7 +24,7 @@ def pod_of(queues: Cluster, job: str) -> str:
 
 def test_one_pod_shows_its_lines_bare(queues: Cluster, fresh: str) -> None:
     run_job(queues, fresh, "echo one; echo two")
-    assert queues.kohort("logs", fresh) == Answer(0, "one\ntwo\n", "")
+    assert queues.kohort("logs", fresh) == CommandResult(0, "one\ntwo\n", "")
 
 
 def test_a_workload_and_a_pod_lead_to_the_same_lines(queues: Cluster, fresh: str) -> None:
@@ -91,7 +92,7 @@ def test_what_waits_has_no_pods_and_leads_to_its_explanation(queues: Cluster, fr
     waiting(queues, fresh)
     answer = queues.kohort("logs", fresh)
     said = f"job.batch/{fresh} has no pods yet: pending (see `kohort explain {fresh}`)\n"
-    assert answer == Answer(0, "", said)
+    assert answer == CommandResult(0, "", said)
 
 
 def test_pods_of_a_deployment_by_its_selector(queues: Cluster, fresh: str) -> None:

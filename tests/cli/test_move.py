@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
-from cli.clusters import JOB, Answer, Cluster
+from cli.clusters import JOB, Cluster
 from cli.test_hold import waiting, workload_of
+from kit.commands import CommandResult
 from kohort.cli.targets import WORKLOAD
 from kohort.jobs.keys import QUEUE_NAME_LABEL
 
 
 def test_a_job_that_waits_moves_with_its_workload(queues: Cluster, fresh: str) -> None:
     workload = waiting(queues, fresh)
-    assert queues.kohort("move", fresh, "--to", "team-c") == Answer(
+    assert queues.kohort("move", fresh, "--to", "team-c") == CommandResult(
         0, f"job.batch/{fresh} moved from team-b to team-c\n", ""
     )
     assert queues.get(JOB, fresh)["metadata"]["labels"][QUEUE_NAME_LABEL] == "team-c"

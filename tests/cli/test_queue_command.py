@@ -14,8 +14,8 @@ import yaml
 
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
 from insight.looking import admitted, in_namespace, let, namespace, somebody
-from insight.serving import Shell, shell
 from kit.apiserver import running_apiserver
+from kit.commands import CommandRunner, running_command_runner
 from kohort.api.meta import ObjectKey
 from kohort.cli.options import OutputFormat
 from kohort.cli.queue_table import QueueTableFormat, render_queues
@@ -93,7 +93,7 @@ def test_nothing_to_show_says_where_was_looked() -> None:
 
 
 async def test_everybody_in_the_namespace_is_shown(tmp_path: Path) -> None:
-    async with house() as home, shell(home.cluster, tmp_path) as user:
+    async with house() as home, running_command_runner(home.cluster, tmp_path) as user:
         await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"), workload("first", "lq", "2"))
         await admitted(home, "first")
         await home.create(workload("second", "lq"), workload("third", "lq", priority=3))
@@ -113,7 +113,7 @@ async def test_everybody_in_the_namespace_is_shown(tmp_path: Path) -> None:
 
 
 async def test_other_namespaces_are_shown_when_asked_for(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
         await cluster.create(namespace("other"))
         for each in (flavor(), cluster_queue("cq"), cluster_queue("cq2"), local_queue("lq", "cq")):
             await cluster.create(each)
@@ -132,7 +132,7 @@ async def test_other_namespaces_are_shown_when_asked_for(tmp_path: Path) -> None
 
 
 async def test_a_mistyped_queue_leads_to_the_one_meant(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
         await cluster.create(local_queue("team-a", "gpus"))
         queue, behind = await user.run("queue", "taem-a"), await user.run("queue", "--cluster-queue", "gpu")
     assert (queue.code, queue.err) == (
@@ -143,7 +143,7 @@ async def test_a_mistyped_queue_leads_to_the_one_meant(tmp_path: Path) -> None:
 
 
 async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, shell(cluster, tmp_path, somebody()) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, somebody()) as user:
         ended = await user.run("queue")
         async with following(user) as process:
             assert await process.wait() == 2, "and does not wait for ever to see what is never shown"
@@ -153,7 +153,7 @@ async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None
 
 async def test_a_batch_user_sees_the_own_namespace(tmp_path: Path) -> None:
     ann = somebody()
-    async with kueue_cluster() as cluster, shell(cluster, tmp_path, ann) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
         await let(cluster, ann, "workloads", "localqueues", namespace="default")
         await cluster.create(local_queue("lq", "cq"))
         await cluster.create(workload("mine", "lq"))
@@ -163,7 +163,7 @@ async def test_a_batch_user_sees_the_own_namespace(tmp_path: Path) -> None:
 
 
 async def test_a_cluster_without_kohort_is_told_how_to_get_it(tmp_path: Path) -> None:
-    async with running_apiserver() as cluster, shell(cluster, tmp_path) as user:
+    async with running_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         ended = await user.run("queue")
     assert ended.code == 2
     assert ended.err.startswith("kohort: error: Kohort is not installed on http://127.0.0.1:")
@@ -171,7 +171,7 @@ async def test_a_cluster_without_kohort_is_told_how_to_get_it(tmp_path: Path) ->
 
 
 async def test_a_server_that_is_down_is_told_in_one_line(tmp_path: Path) -> None:
-    async with running_apiserver() as cluster, shell(cluster, tmp_path) as user:
+    async with running_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         pass
     ended = await user.run("queue")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
@@ -181,12 +181,12 @@ async def test_a_server_that_is_down_is_told_in_one_line(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("arguments", [("-w", "-o", "json"), ("-o", "csv")])
 async def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    async with running_apiserver() as cluster, shell(cluster, tmp_path) as user:
+    async with running_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         assert (await user.run("queue", *arguments)).code == 2
 
 
 async def test_followed_in_a_pipe_what_is_new_is_added(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
         await cluster.create(local_queue("lq", "cq"))
         await cluster.create(workload("first", "lq"))
         async with following(user, "-o", "name") as process:
@@ -199,7 +199,7 @@ async def test_followed_in_a_pipe_what_is_new_is_added(tmp_path: Path) -> None:
 
 
 @asynccontextmanager
-async def following(user: Shell, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def following(user: CommandRunner, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """`kohort queue -w` in a process of its own, which does not outlive the test."""
     words = ("queue", "-w", "--kubeconfig", str(user.kubeconfig), *arguments)
     process = await asyncio.create_subprocess_exec(

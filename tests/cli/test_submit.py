@@ -11,7 +11,8 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cli.clusters import JOB, Answer, Cluster, local_queue, run
+from cli.clusters import JOB, Cluster, local_queue
+from kit.commands import CommandResult, run_command
 from kohort.api.names import check_label
 from kohort.cli.job_builder import (
     MAX_NAME,
@@ -30,7 +31,7 @@ from kohort.jobs.keys import MAX_EXEC_TIME_LABEL, PRIORITY_CLASS_LABEL, QUEUE_NA
 
 def made(*arguments: str) -> dict[str, Any]:
     """The Job of a rehearsal without a server."""
-    answer = run(main, ["submit", "--dry-run=client", "-o", "yaml", *arguments])
+    answer = run_command(main, ["submit", "--dry-run=client", "-o", "yaml", *arguments])
     assert answer.code == 0, answer
     found: dict[str, Any] = yaml.safe_load(answer.out)
     return found
@@ -167,8 +168,8 @@ def test_times_are_written_as_people_do(text: str, seconds: int) -> None:
 
 
 def test_what_asks_for_nothing_is_told_that_no_quota_counts() -> None:
-    answer = run(main, ["submit", "--dry-run=client", "--image", "x", "--", "true"])
-    assert answer == Answer(
+    answer = run_command(main, ["submit", "--dry-run=client", "--image", "x", "--", "true"])
+    assert answer == CommandResult(
         0,
         "job.batch/true-… created (client dry run)\n",
         "no resources requested, so no quota is used: set --cpu, --memory or --gpus\n",
@@ -209,7 +210,7 @@ def test_a_wish_that_makes_no_job_is_told_by_its_option(wish: JobArguments, why:
     ],
 )
 def test_a_mistake_is_one_line(arguments: tuple[str, ...], why: str) -> None:
-    answer = run(main, ["submit", "--dry-run=client", *arguments])
+    answer = run_command(main, ["submit", "--dry-run=client", *arguments])
     assert (answer.code, answer.err.count("\n")) == (2, 1)
     assert why in answer.err
 

@@ -16,8 +16,8 @@ import yaml
 
 from controllers.houses import cluster_queue, cohort, flavor, kueue_cluster, local_queue, workload
 from insight.looking import let, somebody
-from insight.serving import shell
 from kit.apiserver import InMemoryApiServer
+from kit.commands import running_command_runner
 from kohort.cli.top_table import chosen, render_quota
 from kohort.engine.quota import FlavorResource
 from kohort.insight.quota import QuotaTreeNode, QuotaUsage
@@ -90,7 +90,7 @@ async def furnish(cluster: InMemoryApiServer) -> None:
 
 
 async def test_data_and_pictures_of_a_cluster(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
         await furnish(cluster)
         shown, data = await user.run("top"), await user.run("top", "-o", "json")
         as_yaml, wrong = await user.run("top", "-o", "yaml"), await user.run("top", "al")
@@ -104,7 +104,7 @@ async def test_data_and_pictures_of_a_cluster(tmp_path: Path) -> None:
 
 async def test_who_may_not_see_the_queues_is_told_in_one_line(tmp_path: Path) -> None:
     ann = somebody()
-    async with kueue_cluster() as cluster, shell(cluster, tmp_path, ann) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
         await let(cluster, ann, "workloads", namespace="default")
         ended = await user.run("top")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
@@ -116,7 +116,7 @@ SEEN = ("workloads", "clusterqueues", "localqueues", "cohorts", "resourceflavors
 
 async def test_on_a_terminal_it_follows_the_cluster_until_q_as_far_as_rights_reach(tmp_path: Path) -> None:
     ann = somebody()
-    async with kueue_cluster() as cluster, shell(cluster, tmp_path, ann) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
         await furnish(cluster)
         await let(cluster, ann, *SEEN)
         far, near = pty.openpty()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cluster.certificates import Pair
+from kit.pki import KeyPair
 
 Json = Any
 
@@ -20,7 +20,7 @@ class Access:
     """Host and port."""
     authority: bytes
     """The certificate that the server's is signed with, in PEM."""
-    identity: Pair
+    identity: KeyPair
 
     def kubeconfig(self) -> Json:
         """What kubectl and client libraries read."""

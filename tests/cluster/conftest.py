@@ -14,7 +14,8 @@ import pytest
 from cluster.client import Client
 from cluster.control_plane import ControlPlane
 from cluster.conversion_webhook import conversion_webhook
-from cluster.kubectl import Kubectl, Said
+from cluster.kubectl import Kubectl
+from kit.commands import CommandResult
 from kohort.api.crds import WebhookService, definitions
 
 Json = Any
@@ -54,14 +55,14 @@ def kubectl(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="session")
-def installation(kubectl: Kubectl) -> Said:
+def installation(kubectl: Kubectl) -> CommandResult:
     """Our definitions, installed as a user would; what kubectl said."""
     printed = subprocess.run([KOHORT, "crds"], capture_output=True, text=True, check=True).stdout
     return kubectl("apply", "--server-side", "-f", "-", stdin=printed)
 
 
 @pytest.fixture(scope="session")
-def kueue(installation: Said, kubectl: Kubectl) -> Iterator[None]:
+def kueue(installation: CommandResult, kubectl: Kubectl) -> Iterator[None]:
     """Our kinds, ready for use in both versions."""
     with conversion_webhook() as client_config:
         converted = [

@@ -16,10 +16,10 @@ from typing import Self
 from cluster import components
 from cluster.access import Access
 from cluster.binaries import built
-from cluster.certificates import Authority
 from cluster.client import Client
 from cluster.components import Flags
 from cluster.site import ADMIN, ADMINS, Ports, Site
+from kit.pki import ThrowawayCa
 from kit.ports import LOOPBACK, free_shared_port
 from kit.processes import ChildProcess
 
@@ -37,7 +37,7 @@ class ControlPlane:
         self._running = ExitStack()
         folder = Path(tempfile.mkdtemp(prefix="kohort-cluster-"))
         ports = Ports(*(free_shared_port(self._running) for _ in range(3)))
-        self._site = Site(folder, Authority.named("kohort-test"), ports)
+        self._site = Site(folder, ThrowawayCa.create("kohort-test"), ports)
 
     def __enter__(self) -> Self:
         try:

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
-from cluster.certificates import Authority, Pair
+from kit.pki import KeyPair, ThrowawayCa
 from kit.ports import LOOPBACK
 from kohort.api.crds import CONVERSION_PATH
 from kohort.api.errors import ConversionError, DecodeError
@@ -23,7 +23,7 @@ Json = Any
 @contextmanager
 def conversion_webhook() -> Iterator[Json]:
     """A running webhook, as the `clientConfig` that a CustomResourceDefinition needs to find it."""
-    authority = Authority.named("kohort-test-webhook")
+    authority = ThrowawayCa.create("kohort-test-webhook")
     server = ThreadingHTTPServer((LOOPBACK, 0), _Handler)
     server.daemon_threads = True
     server.socket = _tls(authority.server(LOOPBACK)).wrap_socket(server.socket, server_side=True)
@@ -38,7 +38,7 @@ def conversion_webhook() -> Iterator[Json]:
         server.server_close()
 
 
-def _tls(identity: Pair) -> ssl.SSLContext:
+def _tls(identity: KeyPair) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     identity.load_into(context)
     return context

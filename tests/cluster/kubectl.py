@@ -6,25 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kit.commands import CommandResult
+
 Json = Any
 _SECONDS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What kubectl printed."""
-
-    out: str
-    err: str
-
-    @property
-    def lines(self) -> list[str]:
-        """The output, line by line."""
-        return self.out.splitlines()
-
-
 class KubectlError(Exception):
-    """kubectl failed; the text is what it said."""
+    """kubectl failed; the message is its standard error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +24,7 @@ class Kubectl:
     kubeconfig: Path
     cache: Path
 
-    def __call__(self, *arguments: str, stdin: str = "") -> Said:
+    def __call__(self, *arguments: str, stdin: str = "") -> CommandResult:
         """Run it; anything but success is an error."""
         done = subprocess.run(
             [self.program, f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.cache}", *arguments],
@@ -47,17 +36,17 @@ class Kubectl:
         )
         if done.returncode:
             raise KubectlError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
-        return Said(done.stdout, done.stderr)
+        return CommandResult(done.returncode, done.stdout, done.stderr)
 
-    def apply(self, *objects: Json) -> Said:
+    def apply(self, *objects: Json) -> CommandResult:
         """Server-side apply of some objects."""
         return self("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=_together(objects))
 
-    def delete(self, *objects: Json) -> Said:
+    def delete(self, *objects: Json) -> CommandResult:
         """Delete some objects, and wait until they are gone."""
         return self("delete", "-f", "-", stdin=_together(objects))
 
-    def create(self, one: Json, *arguments: str) -> Said:
+    def create(self, one: Json, *arguments: str) -> CommandResult:
         """Create an object."""
         return self("create", "-f", "-", *arguments, stdin=json.dumps(one))
 

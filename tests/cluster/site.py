@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cluster.access import Access, write_secret
-from cluster.certificates import Authority, Pair, key_pem, new_key
+from kit.pki import KeyPair, ThrowawayCa, key_pem, new_key
 from kit.ports import LOOPBACK
 
 ADMIN = "admin"
@@ -32,7 +32,7 @@ class Site:
     """The folder, the authority that signs for it, and the ports."""
 
     folder: Path
-    authority: Authority
+    authority: ThrowawayCa
     ports: Ports
 
     @property
@@ -48,7 +48,7 @@ class Site:
     def access(self, user: str, groups: tuple[str, ...] = ()) -> Access:
         """A user with a certificate of this cluster's authority."""
         address = f"{LOOPBACK}:{self.ports.api_server}"
-        return Access(address, self.authority.pair.certificate, self.authority.client(user, groups))
+        return Access(address, self.authority.certificate_pem, self.authority.client(user, groups))
 
     def kubeconfig(self, user: str) -> Path:
         """Where the kubeconfig of a user is."""
@@ -65,7 +65,7 @@ class Site:
     def furnish(self) -> None:
         """Write every certificate, key and kubeconfig that the programs read."""
         self.logs.mkdir()
-        front_proxy = Authority.named("front-proxy")
+        front_proxy = ThrowawayCa.create("front-proxy")
         self._write("ca", self.authority.pair)
         self._write("serving", self.authority.server(*_SERVER_NAMES))
         self._write("front-proxy-ca", front_proxy.pair)
@@ -75,6 +75,6 @@ class Site:
         for user, groups in ((ADMIN, (ADMINS,)), (CONTROLLER_MANAGER, ()), (SCHEDULER, ())):
             self.access(user, groups).write(self.kubeconfig(user))
 
-    def _write(self, name: str, pair: Pair) -> None:
+    def _write(self, name: str, pair: KeyPair) -> None:
         write_secret(self.certificate(name), pair.certificate)
         write_secret(self.key(name), pair.key)

@@ -31,8 +31,8 @@ from cluster.client import Client
 from cluster.kubectl import Kubectl, KubectlError
 from cluster.manager_pods import KOHORT, ManagerPod, Program
 from cluster.nodes import child_node
+from cluster.page_runner import ClusterPageRunner, commands_for_test
 from cluster.services import WithServices
-from cluster.shell import Shell, told_by
 from docs.pages import ROOT, Command
 from kohort.api.documents import read_documents
 from oracle.kueue import build_manager, manager_manifests
@@ -51,7 +51,7 @@ class Story:
 
     def __init__(self, plane: WithServices, folder: Path) -> None:
         self.folder = folder
-        self.shell = Shell(plane, folder)
+        self.shell = ClusterPageRunner(plane, folder)
         self.kubectl = Kubectl(plane.kubectl, plane.kubeconfig, folder / "cache")
         self.admin = Client(plane.admin)
         self.pod = ManagerPod(plane, folder)
@@ -117,8 +117,8 @@ class Story:
         _eventually(lambda: self.admin.get(path).accepted)
         waiting = self.admin.get(path).body["items"]
         self.order = [each["metadata"]["ownerReferences"][0]["name"] for each in waiting]
-        for command in told_by(MANAGER_PAGE, __file__):
-            self.shell.type(command, MANAGER_PAGE)
+        for command in commands_for_test(MANAGER_PAGE, __file__):
+            self.shell.run(command, MANAGER_PAGE)
         self._give("large", 6)
         self._create(job("high", "small", priority="high"))
         self._until(lambda seen: len(seen.active("first")) == 2 and seen.active("high"))
@@ -142,7 +142,7 @@ class Story:
         for command in told:
             if command.text.startswith("kubectl delete deployment"):
                 self.pod.stop()
-            self.shell.type(command, PAGE)
+            self.shell.run(command, PAGE)
             if command.text.startswith("kubectl delete deployment"):
                 self.refused = self.refused or self._refusal(job("refused", "large"))
             if "kubectl apply --server-side" in command.text:
@@ -207,7 +207,7 @@ def _documents(objects: Sequence[Json]) -> str:
 
 def _parted(page: Path) -> tuple[list[Command], list[Command]]:
     """The commands of the page: those of the change, and those of the way back."""
-    told = told_by(page, __file__)
+    told = commands_for_test(page, __file__)
     stops = [place for place, each in enumerate(told) if each.text.startswith("kubectl delete deployment")]
     assert len(stops) == 2, "once for Kueue, and once for Kohort"
     return told[: stops[1]], told[stops[1] :]

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from cluster.kubectl import Kubectl, Said
+from cluster.kubectl import Kubectl
 from golden.admission import load
+from kit.commands import CommandResult
 from kohort.api.kinds import CustomObject, all_kinds
 from kohort.api.kueue.group import GROUP
 
@@ -53,7 +54,7 @@ def one_of_each(kubectl: Kubectl, kueue: None) -> Iterator[None]:
     kubectl.delete(*objects)
 
 
-def test_they_install_without_a_warning(installation: Said) -> None:
+def test_they_install_without_a_warning(installation: CommandResult) -> None:
     assert installation.err == ""
     assert sorted(line.split()[0].partition("/")[2] for line in installation.lines) == NAMES
 

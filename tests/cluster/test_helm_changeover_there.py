@@ -10,7 +10,7 @@ import pytest
 from cluster.control_plane import ControlPlane, WithoutScheduler
 from cluster.kubectl import Kubectl
 from cluster.manager_pods import NAMESPACE
-from cluster.shell import Shell, told_by
+from cluster.page_runner import ClusterPageRunner, commands_for_test
 from docs.pages import ROOT
 from kohort.install.manifests import registrations
 from kohort.install.options import Options
@@ -49,12 +49,12 @@ def plane(tmp_path: Path) -> Iterator[ControlPlane]:
 
 
 def test_no_webhook_of_kueue_stays_and_helm_forgets_the_release(plane: ControlPlane, tmp_path: Path) -> None:
-    kubectl, shell = Kubectl(plane.kubectl, plane.kubeconfig, tmp_path / "cache"), Shell(plane, tmp_path)
+    kubectl, shell = Kubectl(plane.kubectl, plane.kubeconfig, tmp_path / "cache"), ClusterPageRunner(plane, tmp_path)
     config = kubectl("get", "configmap", "-n", NAMESPACE, "kueue-manager-config", "-o", "json").out
     (tmp_path / CONFIG).write_text(json.loads(config)["data"][CONFIG])
     ours = {each.name for each in registrations(Options())}
     assert webhooks(kubectl) - ours
-    for command in told_by(PAGE, __file__):
-        shell.type(command, PAGE)
+    for command in commands_for_test(PAGE, __file__):
+        shell.run(command, PAGE)
     assert webhooks(kubectl) == ours
     assert "helm" not in kubectl("get", "secrets", "-n", NAMESPACE).out

@@ -9,7 +9,7 @@ import pytest
 from cluster.control_plane import ControlPlane
 from cluster.kubectl import Kubectl
 from cluster.nodes import child_node
-from cluster.shell import Shell, told_by
+from cluster.page_runner import ClusterPageRunner, commands_for_test
 from docs.pages import ROOT
 
 PAGE: Final = ROOT / "docs" / "how-to" / "install.md"
@@ -25,15 +25,15 @@ def plane(tmp_path: Path) -> Iterator[ControlPlane]:
 
 
 def test_the_page_installs_and_takes_away(plane: ControlPlane, tmp_path: Path) -> None:
-    shell, told = Shell(plane, tmp_path), told_by(PAGE, __file__)
+    shell, told = ClusterPageRunner(plane, tmp_path), commands_for_test(PAGE, __file__)
     kubectl = Kubectl(plane.kubectl, plane.kubeconfig, tmp_path / "cache")
     away = next(place for place, each in enumerate(told) if each.text.startswith("kubectl delete"))
     for command in told[:away]:
-        shell.type(command, PAGE)
+        shell.run(command, PAGE)
     assert "kueue-controller-manager" in kubectl("get", "deployments", "-n", "kueue-system").out
     _list_all(kubectl)
     for command in told[away:]:
-        shell.type(command, PAGE)
+        shell.run(command, PAGE)
     kinds = "crd,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations"
     left = kubectl("get", f"namespaces,{kinds},apiservices", "-o", "name").lines
     assert [each for each in left if "kueue" in each] == []

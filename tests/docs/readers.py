@@ -32,7 +32,7 @@ from docs.pages import (
     is_as_told,
     steps,
 )
-from docs.terminals import Terminal
+from kit.commands import ForegroundProcess
 from kohort.api.documents import read_documents
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
@@ -74,7 +74,7 @@ class Reader:
         self.kubectl = kubectl
         self.address = own_loopback()
         self._exports = folder / "exports"
-        self._terminals = list[Terminal]()
+        self._terminals = list[ForegroundProcess]()
         self._applied = 0.0
         tools = [str(Path(sys.executable).parent), *([str(kubectl.parent)] if kubectl else []), "/usr/bin", "/bin"]
         self.environment = {"PATH": os.pathsep.join(tools), "HOME": str(self.home), "LANG": "C.UTF-8"}
@@ -128,12 +128,12 @@ class Reader:
         time.sleep(max(0.0, self._applied + 1.0 - time.monotonic()))
         self._applied = time.monotonic()
 
-    def _open(self, command: Command, told: tuple[str, ...], page: Path) -> Terminal:
+    def _open(self, command: Command, told: tuple[str, ...], page: Path) -> ForegroundProcess:
         """Start it in a terminal of its own, and wait until it shows what is told."""
-        terminal = Terminal(self._as_typed(command.text), self.folder, self.environment)
+        terminal = ForegroundProcess(self._as_typed(command.text), self.folder, self.environment)
         self._terminals.append(terminal)
-        if not terminal.shows(lambda seen: begins_as_told(self._as_shown(seen), told), PATIENCE):
-            raise _disappointed(page, command, self._as_shown(terminal.seen))
+        if not terminal.wait_for_output(lambda seen: begins_as_told(self._as_shown(seen), told), PATIENCE):
+            raise _disappointed(page, command, self._as_shown(terminal.output))
         return terminal
 
     def _interrupt(self, command: Command, page: Path) -> None:
@@ -141,7 +141,7 @@ class Reader:
         place = command.says.index(CTRL_C)
         terminal = self._open(command, command.says[:place], page)
         terminal.interrupt()
-        seen = self._as_shown(terminal.seen)
+        seen = self._as_shown(terminal.output)
         if not goes_on_as_told(seen, command.says[:place], command.says[place + 1 :]):
             raise _disappointed(page, command, seen)
 

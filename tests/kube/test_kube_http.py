@@ -12,6 +12,7 @@ from aiohttp import web
 from kit.fake_apiserver import FakeApiServer
 from kit.faults import FaultInjectingTransport, Rejection, RequestFault, StreamFault
 from kit.loopback import LoopbackServer
+from kit.pki import KeyPair, ThrowawayCa
 from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
@@ -29,7 +30,6 @@ from kohort.kube.retries import RetryPolicy
 from kohort.kube.sync_status import SyncState
 from kohort.kube.transport import Request
 from kube.chains import Chains
-from kube.pki import Authority, Pair
 
 KEY = ObjectKey("ns", "a")
 SETTINGS = HttpSettings(environment={})
@@ -160,43 +160,43 @@ async def test_a_big_list_and_many_requests_at_once(net: Net) -> None:
 # TLS
 
 
-def server_context(pair: Pair, authority: Authority, folder: Path) -> ssl.SSLContext:
+def server_context(pair: KeyPair, authority: ThrowawayCa, folder: Path) -> ssl.SSLContext:
     file = folder / "server.pem"
     file.write_bytes(pair.pem)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
-    context.load_verify_locations(cadata=authority.certificate.decode())
+    context.load_verify_locations(cadata=authority.certificate_pem.decode())
     context.verify_mode = ssl.CERT_OPTIONAL
     return context
 
 
 @pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
+def authority() -> ThrowawayCa:
+    return ThrowawayCa.create("test authority")
 
 
 @pytest.fixture
-async def secure(authority: Authority, tmp_path: Path) -> AsyncIterator[Net]:
-    net = await Net(server_context(authority.sign("server"), authority, tmp_path)).start()
+async def secure(authority: ThrowawayCa, tmp_path: Path) -> AsyncIterator[Net]:
+    net = await Net(server_context(authority.server("127.0.0.1"), authority, tmp_path)).start()
     yield net
     await net.stop()
 
 
-async def test_a_client_certificate_shows_who_asks(secure: Net, authority: Authority) -> None:
-    jane = authority.sign("jane")
+async def test_a_client_certificate_shows_who_asks(secure: Net, authority: ThrowawayCa) -> None:
+    jane = authority.client("jane")
     credentials = StaticCredentials(certificate=InlineContent(jane.certificate), key=InlineContent(jane.key))
-    await secure.client(credentials, ServerTrust(InlineContent(authority.certificate))).of(ConfigMap).get(KEY)
+    await secure.client(credentials, ServerTrust(InlineContent(authority.certificate_pem))).of(ConfigMap).get(KEY)
     assert secure.server.peers == ["jane"]
 
 
 async def test_a_client_certificate_that_rotates_is_used_anew(
-    secure: Net, authority: Authority, tmp_path: Path
+    secure: Net, authority: ThrowawayCa, tmp_path: Path
 ) -> None:
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
     credentials = StaticCredentials(certificate=RotatingFile(certificate, "c"), key=RotatingFile(key, "k"))
-    maps = secure.client(credentials, ServerTrust(InlineContent(authority.certificate))).of(ConfigMap)
+    maps = secure.client(credentials, ServerTrust(InlineContent(authority.certificate_pem))).of(ConfigMap)
     for name in ("jane", "jane-renewed"):
-        pair = authority.sign(name)
+        pair = authority.client(name)
         certificate.write_bytes(pair.certificate)
         key.write_bytes(pair.key)
         await maps.get(KEY)
@@ -205,26 +205,30 @@ async def test_a_client_certificate_that_rotates_is_used_anew(
 
 async def test_a_server_that_nobody_vouches_for_is_refused(secure: Net) -> None:
     with pytest.raises(UnreachableError, match="certificate verification failed"):
-        await secure.client(trust=ServerTrust(InlineContent(Authority("another").certificate))).of(ConfigMap).get(KEY)
+        await (
+            secure.client(trust=ServerTrust(InlineContent(ThrowawayCa.create("another").certificate_pem)))
+            .of(ConfigMap)
+            .get(KEY)
+        )
 
 
 async def test_an_insecure_client_asks_nobody(secure: Net) -> None:
     await secure.client(trust=ServerTrust(insecure=True)).of(ConfigMap).get(KEY)
 
 
-async def test_the_name_in_the_certificate_can_be_given(authority: Authority, tmp_path: Path) -> None:
-    net = await Net(server_context(authority.sign("server", "kubernetes"), authority, tmp_path)).start()
-    trust = InlineContent(authority.certificate)
+async def test_the_name_in_the_certificate_can_be_given(authority: ThrowawayCa, tmp_path: Path) -> None:
+    net = await Net(server_context(authority.server("kubernetes"), authority, tmp_path)).start()
+    trust = InlineContent(authority.certificate_pem)
     with pytest.raises(UnreachableError, match="certificate verification failed"):
         await net.client(trust=ServerTrust(trust)).of(ConfigMap).get(KEY)
     await net.client(trust=ServerTrust(trust, server_name="kubernetes")).of(ConfigMap).get(KEY)
     await net.stop()
 
 
-async def test_broken_key_pairs_and_authorities_are_told_in_one_line(secure: Net, authority: Authority) -> None:
+async def test_broken_key_pairs_and_authorities_are_told_in_one_line(secure: Net, authority: ThrowawayCa) -> None:
     pair = StaticCredentials(certificate=InlineContent(b"nonsense"), key=InlineContent(b"nonsense"))
     with pytest.raises(ConfigError, match="test: client certificate and key are not a matching PEM pair"):
-        await secure.client(pair, ServerTrust(InlineContent(authority.certificate))).of(ConfigMap).get(KEY)
+        await secure.client(pair, ServerTrust(InlineContent(authority.certificate_pem))).of(ConfigMap).get(KEY)
     with pytest.raises(ConfigError, match="test: certificate-authority is not a PEM certificate"):
         await secure.client(trust=ServerTrust(InlineContent(b"nonsense"))).of(ConfigMap).get(KEY)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kit.pki import ThrowawayCa
 from kit.ports import free_port
 from kohort.kube.clock import settle
 from kohort.kube.config.client_config import ClientConfig, ServerTrust
@@ -18,7 +19,6 @@ from kohort.kube.http import HttpSettings, HttpTransport
 from kohort.kube.http1.errors import ConnectionClosedError
 from kohort.kube.http1.response import BUFFER
 from kohort.kube.transport import Request
-from kube.pki import Authority
 from kube.sockets import Caller, Line, Script, listening, ok
 from loop_time import loop_time
 
@@ -305,20 +305,20 @@ async def test_a_connection_that_is_lost_tells_everybody_once() -> None:
 
 
 @pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
+def authority() -> ThrowawayCa:
+    return ThrowawayCa.create("test authority")
 
 
-def server_side(authority: Authority, folder: Path, *names: str) -> ssl.SSLContext:
+def server_side(authority: ThrowawayCa, folder: Path) -> ssl.SSLContext:
     file = folder / "pair.pem"
-    file.write_bytes(authority.sign("server", *names).pem)
+    file.write_bytes(authority.server("127.0.0.1").pem)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     return context
 
 
-def sealed(authority: Authority, port: int, proxy: str = "") -> HttpTransport:
-    trust = ServerTrust(InlineContent(authority.certificate))
+def sealed(authority: ThrowawayCa, port: int, proxy: str = "") -> HttpTransport:
+    trust = ServerTrust(InlineContent(authority.certificate_pem))
     return HttpTransport(
         ClientConfig(f"https://127.0.0.1:{port}", StaticCredentials(), trust, proxy, origin="test"), SETTINGS
     )
@@ -331,7 +331,7 @@ async def failure(transport: HttpTransport) -> TransportError:
     return caught.value
 
 
-async def test_a_server_that_speaks_no_tls_is_told(authority: Authority) -> None:
+async def test_a_server_that_speaks_no_tls_is_told(authority: ThrowawayCa) -> None:
     async def script(caller: Caller) -> None:
         await caller.reader.read(100)
         caller.say(b"HTTP/1.0 400 Bad Request\r\n\r\n")
@@ -343,7 +343,7 @@ async def test_a_server_that_speaks_no_tls_is_told(authority: Authority) -> None
     assert "WRONG_VERSION_NUMBER" in str(error)
 
 
-async def test_a_server_that_hangs_up_on_the_handshake_is_told(authority: Authority) -> None:
+async def test_a_server_that_hangs_up_on_the_handshake_is_told(authority: ThrowawayCa) -> None:
     async def script(caller: Caller) -> None:
         await caller.reader.read(100)
 
@@ -353,13 +353,13 @@ async def test_a_server_that_hangs_up_on_the_handshake_is_told(authority: Author
     assert "(Server disconnected): check that it is running" in str(error)
 
 
-async def test_a_handshake_that_never_ends_has_an_end(authority: Authority) -> None:
+async def test_a_handshake_that_never_ends_has_an_end(authority: ThrowawayCa) -> None:
     async def script(caller: Caller) -> None:
         await caller.end()
 
     async with asyncio.timeout(60), listening(script) as port:
         access = ClientConfig(
-            f"https://127.0.0.1:{port}", StaticCredentials(), ServerTrust(InlineContent(authority.certificate))
+            f"https://127.0.0.1:{port}", StaticCredentials(), ServerTrust(InlineContent(authority.certificate_pem))
         )
         error = await failure(HttpTransport(access, HttpSettings(connect_seconds=0.05, environment={})))
     assert isinstance(error, UnreachableError)
@@ -384,10 +384,10 @@ class Sealed:
         self.line.say(self.outgoing.read())
 
 
-async def shaken(authority: Authority, context: ssl.SSLContext) -> Sealed:
+async def shaken(authority: ThrowawayCa, context: ssl.SSLContext) -> Sealed:
     """A connection whose client thinks that all is well."""
     peer = Sealed(Line(), context)
-    client = ssl.create_default_context(cadata=authority.certificate.decode())
+    client = ssl.create_default_context(cadata=authority.certificate_pem.decode())
     securing = asyncio.create_task(peer.line.connection.secure(client, "127.0.0.1"))
     await settle()
     peer.hear()
@@ -399,7 +399,7 @@ async def shaken(authority: Authority, context: ssl.SSLContext) -> Sealed:
     return peer
 
 
-async def test_a_client_certificate_that_is_asked_for_in_vain_is_told(authority: Authority, tmp_path: Path) -> None:
+async def test_a_client_certificate_that_is_asked_for_in_vain_is_told(authority: ThrowawayCa, tmp_path: Path) -> None:
     context = server_side(authority, tmp_path)
     context.verify_mode = ssl.CERT_REQUIRED
     peer = await shaken(authority, context)
@@ -413,7 +413,7 @@ async def test_a_client_certificate_that_is_asked_for_in_vain_is_told(authority:
     assert "certificate required" in str(caught.value.__cause__)
 
 
-async def test_records_are_opened_however_they_are_cut(authority: Authority, tmp_path: Path) -> None:
+async def test_records_are_opened_however_they_are_cut(authority: ThrowawayCa, tmp_path: Path) -> None:
     peer = await shaken(authority, server_side(authority, tmp_path))
     asking = asyncio.create_task(peer.line.connection.send(b"GET / HTTP/1.1\r\n\r\n", "GET", float("inf")))
     await settle()
@@ -430,7 +430,7 @@ async def test_records_are_opened_however_they_are_cut(authority: Authority, tmp
 
 
 async def test_under_tls_a_body_up_to_the_end_is_whole_only_with_a_goodbye(
-    authority: Authority, tmp_path: Path
+    authority: ThrowawayCa, tmp_path: Path
 ) -> None:
     async def script(caller: Caller) -> None:
         await caller.request()
@@ -448,7 +448,7 @@ async def test_under_tls_a_body_up_to_the_end_is_whole_only_with_a_goodbye(
         await transport.close()
 
 
-async def test_big_things_go_both_ways_through_tls(authority: Authority, tmp_path: Path) -> None:
+async def test_big_things_go_both_ways_through_tls(authority: ThrowawayCa, tmp_path: Path) -> None:
     body = bytes(range(256)) * 8192
 
     async def script(caller: Caller) -> None:
@@ -501,7 +501,7 @@ async def hello(caller: Caller) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_tls_goes_through_a_proxy_of_either_kind(scheme: str, authority: Authority, tmp_path: Path) -> None:
+async def test_tls_goes_through_a_proxy_of_either_kind(scheme: str, authority: ThrowawayCa, tmp_path: Path) -> None:
     context = server_side(authority, tmp_path)
     proxy = Proxy()
     async with (
@@ -518,7 +518,7 @@ async def test_tls_goes_through_a_proxy_of_either_kind(scheme: str, authority: A
     assert not any("uthorization: Bearer" in line for line in lines)
 
 
-async def test_a_proxy_that_refuses_is_told(authority: Authority) -> None:
+async def test_a_proxy_that_refuses_is_told(authority: ThrowawayCa) -> None:
     proxy = Proxy(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
     async with asyncio.timeout(60), listening(proxy) as port:
         error = await failure(sealed(authority, 1, f"http://127.0.0.1:{port}"))
@@ -528,7 +528,7 @@ async def test_a_proxy_that_refuses_is_told(authority: Authority) -> None:
     )
 
 
-async def test_a_proxy_that_is_not_there_is_told(authority: Authority) -> None:
+async def test_a_proxy_that_is_not_there_is_told(authority: ThrowawayCa) -> None:
     error = await failure(sealed(authority, 1, f"http://127.0.0.1:{free_port()}"))
     assert "connecting through the proxy failed (Connection refused): check proxy-url" in str(error)
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from cluster.binaries import built
 from cluster.control_plane import ControlPlane, WithoutScheduler
 from cluster.nodes import simulated, simulated_nodes
+from kit.commands import CommandResult
 from kohort.api.core.events import Event
 from kohort.api.meta import Taint
 from kohort.api.resource import Resource
@@ -59,15 +60,6 @@ _FLEET = (*(simulated(f"node-{number}") for number in range(3)), _LONELY)
 _ADMIN = User("admin", (MASTERS, AUTHENTICATED))
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a command came to."""
-
-    code: int
-    out: str
-    err: str
-
-
 @dataclass(frozen=True)
 class Stage:
     """One control plane, and a namespace on it for one story."""
@@ -77,7 +69,7 @@ class Stage:
     home: Path
     namespace: str = ""
 
-    async def kubectl(self, *arguments: str) -> Said:
+    async def kubectl(self, *arguments: str) -> CommandResult:
         command = [f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.home}", f"--namespace={self.namespace}"]
         process = await asyncio.create_subprocess_exec(
             built() / "kubectl",
@@ -87,7 +79,7 @@ class Stage:
             stderr=asyncio.subprocess.PIPE,
         )
         out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
-        return Said(process.returncode or 0, out.decode(), err.decode())
+        return CommandResult(process.returncode or 0, out.decode(), err.decode())
 
     def place(self, resource: Resource) -> str:
         return self.namespace if resource.namespaced else ""

@@ -1,6 +1,6 @@
-"""Certificates of a test cluster: an authority that signs servers and users, in memory.
+"""A certificate authority in memory, which signs certificates of servers and users.
 
-Elliptic keys, because a cluster needs ten of them and an RSA key takes longer than the rest of the start.
+Keys are elliptic, because a cluster needs ten of them and an RSA key takes longer than the rest of the start.
 """
 
 import base64
@@ -24,40 +24,45 @@ _CLOCK_SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class KeyPair:
     """A certificate and its key, in PEM."""
 
     certificate: bytes
     key: bytes = field(repr=False)
 
     @property
+    def pem(self) -> bytes:
+        """Certificate and key in one file."""
+        return self.certificate + self.key
+
+    @property
     def encoded_certificate(self) -> str:
-        """The certificate as it stands in manifests."""
+        """The certificate as manifests contain it."""
         return base64.b64encode(self.certificate).decode()
 
     @property
     def encoded_key(self) -> str:
-        """The key as it stands in manifests."""
+        """The key as manifests contain it."""
         return base64.b64encode(self.key).decode()
 
     def load_into(self, context: ssl.SSLContext) -> None:
-        """Let a TLS context show this certificate; Python reads it from files only."""
+        """Use this certificate in a TLS context; Python reads it from files only."""
         with tempfile.NamedTemporaryFile() as file:
-            file.write(self.certificate + self.key)
+            file.write(self.pem)
             file.flush()
             context.load_cert_chain(file.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Authority:
-    """Signs certificates that all trust who trust `certificate`."""
+class ThrowawayCa:
+    """Signs certificates that every client with `certificate_pem` trusts."""
 
     certificate: x509.Certificate
     key: PrivateKey = field(repr=False)
 
     @classmethod
-    def named(cls, name: str, key: PrivateKey | None = None) -> Self:
-        """A fresh authority, signed by itself; Kueue knows one by the name that it is good for."""
+    def create(cls, name: str, key: PrivateKey | None = None) -> Self:
+        """A new, self-signed authority; Kueue requires its name among the subject alternative names."""
         key, subject = key or new_key(), _subject(name, ())
         builder = _builder(subject, subject, key.public_key())
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
@@ -65,19 +70,24 @@ class Authority:
         return cls(builder.add_extension(_SIGNING, critical=True).sign(key, hashes.SHA256()), key)
 
     @property
-    def pair(self) -> Pair:
-        """Its own certificate and key."""
-        return Pair(self.certificate.public_bytes(serialization.Encoding.PEM), key_pem(self.key))
+    def certificate_pem(self) -> bytes:
+        """The CA bundle of clients."""
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
 
-    def client(self, user: str, groups: tuple[str, ...] = ()) -> Pair:
-        """What lets a client speak as this user, member of these groups."""
+    @property
+    def pair(self) -> KeyPair:
+        """Its own certificate and key."""
+        return KeyPair(self.certificate_pem, key_pem(self.key))
+
+    def client(self, user: str, groups: tuple[str, ...] = ()) -> KeyPair:
+        """A client certificate of this user, member of these groups."""
         return self._signed(_subject(user, groups), ExtendedKeyUsageOID.CLIENT_AUTH, ())
 
-    def server(self, *names: str) -> Pair:
-        """What a server shows to clients that know it by one of these host names or addresses."""
+    def server(self, *names: str) -> KeyPair:
+        """A server certificate for these host names or addresses."""
         return self._signed(_subject(names[0], ()), ExtendedKeyUsageOID.SERVER_AUTH, names)
 
-    def _signed(self, subject: x509.Name, usage: x509.ObjectIdentifier, names: tuple[str, ...]) -> Pair:
+    def _signed(self, subject: x509.Name, usage: x509.ObjectIdentifier, names: tuple[str, ...]) -> KeyPair:
         key = new_key()
         builder = _builder(subject, self.certificate.subject, key.public_key())
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
@@ -87,7 +97,7 @@ class Authority:
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName([*map(_general, names)]), critical=False)
         certificate = builder.sign(self.key, hashes.SHA256())
-        return Pair(certificate.public_bytes(serialization.Encoding.PEM), key_pem(key))
+        return KeyPair(certificate.public_bytes(serialization.Encoding.PEM), key_pem(key))
 
 
 _SIGNING = x509.KeyUsage(
@@ -104,12 +114,12 @@ _SIGNING = x509.KeyUsage(
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """A fresh private key."""
+    """A new private key."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def key_pem(key: PrivateKey) -> bytes:
-    """The private key in the form that Go reads."""
+    """The private key in the format that Go reads."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     )

@@ -1,4 +1,4 @@
-"""Somebody at a cluster who types what a page says, and compares what he sees."""
+"""Runs the commands of a page against a real control plane and compares their output."""
 
 import os
 import subprocess
@@ -11,18 +11,18 @@ from cluster.control_plane import ControlPlane
 from docs.pages import ROOT, Command, blocks, commands, is_as_told
 
 SECONDS: Final = 150.0
-"""That a command may take: a busy API server begins anew again and again to delete definitions, for up to a minute."""
+"""Timeout of a command: a busy API server restarts the deletion of definitions for up to a minute."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shell:
-    """A shell of the administrator, in a folder of its own."""
+class ClusterPageRunner:
+    """A shell of the administrator in its own directory."""
 
     plane: ControlPlane
     folder: Path
 
-    def type(self, command: Command, page: Path) -> None:
-        """Run a command of a page; it must succeed, and say what the page says."""
+    def run(self, command: Command, page: Path) -> None:
+        """Run a command of a page; it must succeed with the output that the page shows."""
         done = subprocess.run(
             ["bash", "-o", "pipefail", "-c", command.text],
             cwd=self.folder,
@@ -36,8 +36,8 @@ class Shell:
         )
         place = f"{page.relative_to(ROOT)}:{command.line}: {command.text}"
         assert done.returncode == 0, f"{place}\n{done.stdout}"
-        told = "\n".join(command.says)
-        assert not told or is_as_told(done.stdout, command.says), f"{place}\n{done.stdout}\nand not:\n{told}"
+        expected = "\n".join(command.says)
+        assert not expected or is_as_told(done.stdout, command.says), f"{place}\n{done.stdout}\nand not:\n{expected}"
 
     def _environment(self) -> dict[str, str]:
         tools = [Path(sys.executable).parent, self.plane.kubectl.parent, "/usr/bin", "/bin"]
@@ -49,7 +49,7 @@ class Shell:
         }
 
 
-def told_by(page: Path, test: str) -> list[Command]:
-    """The commands of those blocks of a page that it leaves to a test."""
+def commands_for_test(page: Path, test: str) -> list[Command]:
+    """The commands in those blocks of a page that this test runs."""
     name = str(Path(test).relative_to(ROOT))
     return [command for block in blocks(page) if block.run_by == name for command in commands(block)]
