@@ -34,30 +34,30 @@ NOTHING: Any = object()
 
 
 @dataclass(frozen=True)
-class Place:
+class SchemaNode:
     """A node of a kind's schema that has rules."""
 
     path: str
     schema: Schema = field(repr=False)
 
 
-def places_below(schema: Schema, path: str) -> Iterator[Place]:
+def nodes_below(schema: Schema, path: str) -> Iterator[SchemaNode]:
     if schema.rules:
-        yield Place(path, schema)
+        yield SchemaNode(path, schema)
     for name, node in schema.properties.items():
-        yield from places_below(node, f"{path}.{name}")
+        yield from nodes_below(node, f"{path}.{name}")
     for suffix, below in (("[]", schema.items), ("{}", schema.additional)):
         if below is not None:
-            yield from places_below(below, path + suffix)
+            yield from nodes_below(below, path + suffix)
 
 
 def title(kind: type[CustomObject]) -> str:
     return f"{kind.info.resource.version}.{kind.info.resource.kind}"
 
 
-def all_places() -> list[Place]:
+def all_places() -> list[SchemaNode]:
     """One place for each set of rules: the versions of a kind share most of them."""
-    found = (place for kind in all_kinds(GROUP) for place in places_below(schema_of(kind), title(kind)))
+    found = (place for kind in all_kinds(GROUP) for place in nodes_below(schema_of(kind), title(kind)))
     return list({place.schema.rules: place for place in found}.values())
 
 
@@ -89,7 +89,7 @@ def python_holds(rule: Rule, value: Json, old: Json) -> bool:
 
 
 @dataclass(frozen=True)
-class Sighting:
+class RuleCase:
     """A rule met with a value."""
 
     rule: Rule
@@ -104,11 +104,11 @@ class Sighting:
         return self.holds == python_holds(self.rule, self.value, self.old)
 
 
-def sightings(value: Json, schema: Schema, old: Json) -> Iterator[Sighting]:
+def sightings(value: Json, schema: Schema, old: Json) -> Iterator[RuleCase]:
     """Every rule at or below a node, with the value it is applied to."""
     for rule in schema.rules:
         if not (rule.is_transition and old is NOTHING):
-            yield Sighting(rule, value, old)
+            yield RuleCase(rule, value, old)
     for node, member, former in children(value, schema, old):
         yield from sightings(member, node, former)
 
@@ -136,7 +136,7 @@ def passes_the_schema(value: Json, schema: Schema) -> bool:
     return all(error.source == "cel" for error in validate(value, schema))
 
 
-def golden_sightings() -> Iterator[Sighting]:
+def golden_sightings() -> Iterator[RuleCase]:
     for name in FILES:
         for case in load(name):
             former: Json = NOTHING
@@ -145,7 +145,7 @@ def golden_sightings() -> Iterator[Sighting]:
                 former = step["response"].get("object", former)
 
 
-def step_sightings(step: Json, former: Json) -> Iterator[Sighting]:
+def step_sightings(step: Json, former: Json) -> Iterator[RuleCase]:
     body = step.get("body", {})
     kind = kind_of(body.get("apiVersion", ""), body.get("kind", ""))
     if kind is None:
@@ -208,8 +208,8 @@ CHANGES: list[tuple[type[CustomObject], Json, Json]] = [
 
 
 @cache
-def known_sightings() -> dict[Rule, list[Sighting]]:
-    seen: dict[Rule, list[Sighting]] = {rule: [] for rule in RULES}
+def known_sightings() -> dict[Rule, list[RuleCase]]:
+    seen: dict[Rule, list[RuleCase]] = {rule: [] for rule in RULES}
     ours = (sighting for kind, value, old in CHANGES for sighting in sightings(value, schema_of(kind), old))
     for sighting in (*golden_sightings(), *ours):
         seen[sighting.rule].append(sighting)
@@ -243,7 +243,7 @@ def test_every_rule_is_seen_kept_and_broken(rule: Rule) -> None:
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.path)
 @given(data=st.data())
-def test_cel_and_python_agree_on_generated_values(place: Place, data: st.DataObject) -> None:
+def test_cel_and_python_agree_on_generated_values(place: SchemaNode, data: st.DataObject) -> None:
     value = default(data.draw(json_for(place.schema)), place.schema)
     old = data.draw(st.one_of(st.just(NOTHING), edited(value, place.schema)))
     for sighting in sightings(value, place.schema, old):

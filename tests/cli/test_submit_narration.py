@@ -191,7 +191,7 @@ def pod(code: int, metadata: Object | None = None, status: Object | None = None)
 
 
 async def code_of(phase: JobPhase, *pods: Object) -> int:
-    client = Client(FakeApi())
+    client = Client(FakeApiServer())
     for number, each in enumerate(pods):
         named = {"name": f"train-{number}", **each["metadata"]}
         await client.of(Pod.resource).create({**each, "metadata": named})

@@ -167,7 +167,7 @@ def _encoded(value: Any) -> bytes:
     return json.dumps(value).encode(errors="surrogatepass")
 
 
-class Sent(NamedTuple):
+class FuzzedRequest(NamedTuple):
     """One request."""
 
     method: str
@@ -184,7 +184,7 @@ class Sent(NamedTuple):
 
 
 PLAUSIBLE = st.builds(
-    Sent,
+    FuzzedRequest,
     st.sampled_from(["POST", "PUT", "GET"]),
     st.sampled_from(["/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/default/configmaps/seed"]),
     st.sampled_from([[], [("fieldValidation", "Strict")], [("limit", "+-5")], [("dryRun", "All")]]),
@@ -195,11 +195,13 @@ PLAUSIBLE = st.builds(
 """Requests that are wrong in one or two places: these get far."""
 SENT = st.one_of(
     PLAUSIBLE,
-    st.builds(Sent, st.sampled_from(METHODS), PATHS, QUERIES, HEADERS, BODIES, st.sampled_from([True, True, False])),
+    st.builds(
+        FuzzedRequest, st.sampled_from(METHODS), PATHS, QUERIES, HEADERS, BODIES, st.sampled_from([True, True, False])
+    ),
 )
 
 
-async def answer_all(requests: list[Sent]) -> None:
+async def answer_all(requests: list[FuzzedRequest]) -> None:
     async with running_apiserver() as cluster:
         for seed in (widget_definition(), config_map("seed"), pod("seed"), widget("seed")):
             await cluster.create(seed)
@@ -208,7 +210,7 @@ async def answer_all(requests: list[Sent]) -> None:
         assert (await cluster.request("GET", "/readyz")).status == 200
 
 
-async def check_answer(cluster: InMemoryApiServer, sent: Sent) -> None:
+async def check_answer(cluster: InMemoryApiServer, sent: FuzzedRequest) -> None:
     async with asyncio.timeout(LONGEST_ANSWER):
         answer = await cluster.core.router.handle(sent.inbound())
     if not isinstance(answer.body, bytes):
@@ -222,15 +224,15 @@ async def check_answer(cluster: InMemoryApiServer, sent: Sent) -> None:
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 KNOWN = [
-    Sent("POST", MAPS, [("fieldValidation", "Strict")], [], b"{not json", is_admin=True),
-    Sent("GET", MAPS, [("limit", "+-5")], [], b"", is_admin=True),
-    Sent("GET", MAPS, [], [("Impersonate-User", "\udcff\udcfe")], b"", is_admin=True),
-    Sent("GET", MAPS, [], [("Authorization", f"Bearer {DEEP}.e30.AA")], b"", is_admin=False),
+    FuzzedRequest("POST", MAPS, [("fieldValidation", "Strict")], [], b"{not json", is_admin=True),
+    FuzzedRequest("GET", MAPS, [("limit", "+-5")], [], b"", is_admin=True),
+    FuzzedRequest("GET", MAPS, [], [("Impersonate-User", "\udcff\udcfe")], b"", is_admin=True),
+    FuzzedRequest("GET", MAPS, [], [("Authorization", f"Bearer {DEEP}.e30.AA")], b"", is_admin=False),
 ]
 """Requests that once were answered with 500."""
 
 
 @example(KNOWN)
 @given(st.lists(SENT, min_size=1, max_size=REQUESTS_PER_SERVER))
-def test_no_request_is_answered_with_an_error_of_the_server(requests: list[Sent]) -> None:
+def test_no_request_is_answered_with_an_error_of_the_server(requests: list[FuzzedRequest]) -> None:
     asyncio.run(answer_all(requests))

@@ -15,7 +15,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from embedded.server.objects import config_map, deployment, pod, widget, widget_definition
-from fuzz.damage import JUNK, SEED, damaged, rounds
+from fuzz.mutations import JUNK, SEED, damaged, rounds
 from kit.apiserver import InMemoryApiServer, Object, running_apiserver
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.server.requests.request_info import ServerRequest
@@ -33,7 +33,7 @@ EXPECTED = (b"typed patch object", b"declared merge key", b"list element types",
 
 
 @dataclass(frozen=True)
-class Sent:
+class DamagedRequest:
     """A request whose body is still an object."""
 
     method: str
@@ -87,35 +87,37 @@ MAP = {**config_map("seed", a="b"), "metadata": {"name": "seed", "labels": {"a":
 STEPS = [{"op": "add", "path": "/data", "value": {"a": "b"}}, {"op": "test", "path": "/metadata/name", "value": "seed"}]
 
 
-def valid() -> Iterator[Sent]:
+def valid() -> Iterator[DamagedRequest]:
     """One request of each sort."""
     for kind, place in (
         ({**MAP, "metadata": {"generateName": "m-"}}, f"{CORE}/configmaps"),
         (pod("x"), f"{CORE}/pods"),
     ):
-        yield Sent("POST", place, kind, query=STRICT)
-        yield Sent("GET", place, query=PAGE)
-        yield Sent("GET", place, query=WATCH)
-    yield Sent("POST", WIDGETS, widget("x"), query=STRICT)
-    yield Sent("PUT", f"{CORE}/configmaps/seed", MAP, query=(*STRICT, ("dryRun", "All")))
-    yield Sent("PATCH", f"{WIDGETS}/seed/status", {"status": {"ready": True}}, "application/merge-patch+json")
-    yield Sent("PUT", f"{DEPLOYMENTS}/seed", deployment("seed"), query=STRICT)
-    yield Sent("PUT", f"{DEPLOYMENTS}/seed/scale", SCALE)
+        yield DamagedRequest("POST", place, kind, query=STRICT)
+        yield DamagedRequest("GET", place, query=PAGE)
+        yield DamagedRequest("GET", place, query=WATCH)
+    yield DamagedRequest("POST", WIDGETS, widget("x"), query=STRICT)
+    yield DamagedRequest("PUT", f"{CORE}/configmaps/seed", MAP, query=(*STRICT, ("dryRun", "All")))
+    yield DamagedRequest("PATCH", f"{WIDGETS}/seed/status", {"status": {"ready": True}}, "application/merge-patch+json")
+    yield DamagedRequest("PUT", f"{DEPLOYMENTS}/seed", deployment("seed"), query=STRICT)
+    yield DamagedRequest("PUT", f"{DEPLOYMENTS}/seed/scale", SCALE)
     for found, place in ((MAP, f"{CORE}/configmaps/seed"), (widget("seed"), f"{WIDGETS}/seed")):
-        yield Sent("PATCH", place, found, "application/apply-patch+yaml", APPLY)
-        yield Sent("PATCH", place, found, "application/merge-patch+json", STRICT)
-    yield Sent("PATCH", f"{DEPLOYMENTS}/seed", deployment("seed"), "application/strategic-merge-patch+json")
-    yield Sent("PATCH", f"{CORE}/configmaps/seed", STEPS, "application/json-patch+json")
-    yield Sent("DELETE", f"{CORE}/configmaps/seed", REMOVAL)
-    yield Sent("DELETE", f"{CORE}/configmaps", REMOVAL, query=(("labelSelector", "none=at-all"),))
-    yield Sent("POST", f"{CORE}/pods/seed/eviction", EVICTION)
-    yield Sent("POST", f"{CORE}/pods/seed/binding", BINDING)
-    yield Sent("GET", f"{CORE}/pods/seed/log", query=LOG)
-    yield Sent("POST", f"{CORE}/serviceaccounts/default/token", {"spec": {"expirationSeconds": 600}})
-    yield Sent("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", REVIEW)
-    yield Sent("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": TOKENS[1]}})
-    yield Sent("GET", "/apis", headers=(("Authorization", f"Bearer {TOKENS[1]}"),), is_known=False)
-    yield Sent("GET", f"{CORE}/configmaps", headers=(("Impersonate-User", "ann"), ("Impersonate-Group", "team")))
+        yield DamagedRequest("PATCH", place, found, "application/apply-patch+yaml", APPLY)
+        yield DamagedRequest("PATCH", place, found, "application/merge-patch+json", STRICT)
+    yield DamagedRequest("PATCH", f"{DEPLOYMENTS}/seed", deployment("seed"), "application/strategic-merge-patch+json")
+    yield DamagedRequest("PATCH", f"{CORE}/configmaps/seed", STEPS, "application/json-patch+json")
+    yield DamagedRequest("DELETE", f"{CORE}/configmaps/seed", REMOVAL)
+    yield DamagedRequest("DELETE", f"{CORE}/configmaps", REMOVAL, query=(("labelSelector", "none=at-all"),))
+    yield DamagedRequest("POST", f"{CORE}/pods/seed/eviction", EVICTION)
+    yield DamagedRequest("POST", f"{CORE}/pods/seed/binding", BINDING)
+    yield DamagedRequest("GET", f"{CORE}/pods/seed/log", query=LOG)
+    yield DamagedRequest("POST", f"{CORE}/serviceaccounts/default/token", {"spec": {"expirationSeconds": 600}})
+    yield DamagedRequest("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", REVIEW)
+    yield DamagedRequest("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": TOKENS[1]}})
+    yield DamagedRequest("GET", "/apis", headers=(("Authorization", f"Bearer {TOKENS[1]}"),), is_known=False)
+    yield DamagedRequest(
+        "GET", f"{CORE}/configmaps", headers=(("Impersonate-User", "ann"), ("Impersonate-Group", "team"))
+    )
 
 
 def token(head: bytes, claims: bytes = b"{}") -> str:
@@ -145,17 +147,17 @@ ENDS = (b"", b"}", b"\xff", b"\x00", b"[" * 20000, b'{"a":' * 3000, b'{"a":1,"a"
 # Each of these damages one part.
 
 
-def with_other_method(sent: Sent, dice: random.Random) -> Sent:
+def with_other_method(sent: DamagedRequest, dice: random.Random) -> DamagedRequest:
     return replace(sent, method=dice.choice(METHODS))
 
 
-def with_other_path(sent: Sent, dice: random.Random) -> Sent:
+def with_other_path(sent: DamagedRequest, dice: random.Random) -> DamagedRequest:
     parts = sent.path.split("/")
     place = dice.randrange(1, len(parts) + 1)
     return replace(sent, path="/".join([*parts[:place], dice.choice(PARTS), *parts[place + dice.randrange(2) :]]))
 
 
-def with_other_query(sent: Sent, dice: random.Random) -> Sent:
+def with_other_query(sent: DamagedRequest, dice: random.Random) -> DamagedRequest:
     known = dict([*PAGE, *WATCH, *LOG, *STRICT, *APPLY, ("dryRun", "All"), ("continue", ""), *sent.query])
     given = dict(sent.query)
     name = dice.choice([*given, *given, *known])
@@ -163,29 +165,29 @@ def with_other_query(sent: Sent, dice: random.Random) -> Sent:
     return replace(sent, query=tuple(given.items()))
 
 
-def with_other_header(sent: Sent, dice: random.Random) -> Sent:
+def with_other_header(sent: DamagedRequest, dice: random.Random) -> DamagedRequest:
     name = dice.choice(NAMES)
     return replace(sent, headers=(*(pair for pair in sent.headers if pair[0] != name), (name, dice.choice(WORDS))))
 
 
-def with_token(sent: Sent, dice: random.Random) -> Sent:
+def with_token(sent: DamagedRequest, dice: random.Random) -> DamagedRequest:
     return replace(sent, headers=(("Authorization", f"Bearer {dice.choice(TOKENS)}"),), is_known=False)
 
 
-def with_other_type(sent: Sent, dice: random.Random) -> Sent:
+def with_other_type(sent: DamagedRequest, dice: random.Random) -> DamagedRequest:
     return replace(sent, content_type=dice.choice(TYPES))
 
 
-def with_other_text(sent: Sent, dice: random.Random) -> Sent:
+def with_other_text(sent: DamagedRequest, dice: random.Random) -> DamagedRequest:
     data = sent.data
     return replace(sent, text=data[: dice.randrange(len(data) + 1)] + dice.choice(ENDS))
 
 
-def with_other_members(sent: Sent, dice: random.Random) -> Sent:
+def with_other_members(sent: DamagedRequest, dice: random.Random) -> DamagedRequest:
     return replace(sent, body=damaged(sent.body, dice))
 
 
-def with_other_head(sent: Sent, dice: random.Random) -> Sent:
+def with_other_head(sent: DamagedRequest, dice: random.Random) -> DamagedRequest:
     """Damage to what all objects have: few members, read in many places."""
     if not isinstance(sent.body, dict):
         return sent
@@ -197,12 +199,12 @@ def with_other_head(sent: Sent, dice: random.Random) -> Sent:
     return replace(sent, body={**sent.body, **found} if isinstance(found, dict) else found)
 
 
-Damage = Callable[[Sent, random.Random], Sent]
+Damage = Callable[[DamagedRequest, random.Random], DamagedRequest]
 OF_HEADS: tuple[Damage, ...] = (with_other_method, with_other_path, with_other_query, with_other_header, with_token)
 OF_BODIES: tuple[Damage, ...] = (with_other_type, with_other_text, with_other_head, with_other_members)
 
 
-def damaged_request(dice: random.Random) -> Sent:
+def damaged_request(dice: random.Random) -> DamagedRequest:
     """A request with one fault, or sometimes two."""
     sent = dice.choice(VALID)
     sorts = OF_HEADS if sent.body is None else (*OF_HEADS, *OF_BODIES, *OF_BODIES)
@@ -223,7 +225,7 @@ async def place_seeds(cluster: InMemoryApiServer) -> None:
         await cluster.create(each)
 
 
-async def check_answer(cluster: InMemoryApiServer, sent: Sent) -> int:
+async def check_answer(cluster: InMemoryApiServer, sent: DamagedRequest) -> int:
     async with asyncio.timeout(LONGEST_ANSWER):
         answer = await cluster.core.router.handle(sent.inbound())
     if not isinstance(answer.body, bytes):
@@ -246,7 +248,7 @@ async def test_requests_with_a_fault_are_no_fault_of_the_server() -> None:
 
 
 @pytest.mark.parametrize("sent", VALID, ids=lambda sent: f"{sent.method} {sent.path} {sent.content_type}")
-async def test_the_requests_that_are_damaged_pass_as_they_are(sent: Sent) -> None:
+async def test_the_requests_that_are_damaged_pass_as_they_are(sent: DamagedRequest) -> None:
     """Otherwise the damage could be hidden by an earlier refusal."""
     async with running_apiserver() as cluster:
         await place_seeds(cluster)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from fuzz.damage import SEED, damaged, rounds
+from fuzz.mutations import SEED, damaged, rounds
 from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.reviews import UserInfo

@@ -6,7 +6,7 @@
 
 import asyncio
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -267,6 +267,44 @@ class GatedResponse:
 
     async def close(self) -> None:
         await self._inner.close()
+
+
+class CrashingTransport:
+    """The transport of a process that crashes after some writes; the last one arrives, and its response is lost."""
+
+    def __init__(self, inner: Transport, writes: int) -> None:
+        self._inner = inner
+        self._left = writes
+
+    async def send(self, request: Request, timeout: float) -> Response:
+        if request.method == "GET" and self._left > 0:
+            return await self._inner.send(request, timeout)
+        self._left -= 1
+        if self._left < 0:
+            raise UnreachableError("crashed")
+        response = await self._inner.send(request, timeout)
+        if self._left == 0:
+            await response.close()
+            raise LostResponseError("crashed")
+        return response
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class CountingTransport:
+    """Counts requests by method and last part of the path."""
+
+    def __init__(self, inner: Transport) -> None:
+        self.inner = inner
+        self.sent: Counter[tuple[str, str]] = Counter()
+
+    async def send(self, request: Request, timeout: float) -> Response:
+        self.sent[request.method, request.path.split("/")[-1]] += 1
+        return await self.inner.send(request, timeout)
+
+    async def close(self) -> None:
+        await self.inner.close()
 
 
 def _matches(request: Request, method: str, end: str) -> bool:

@@ -1,4 +1,4 @@
-"""The other end of a connection in tests: a transport without a socket, and servers that follow a script."""
+"""The other end of a connection: a transport without a socket, and servers that run a script per connection."""
 
 import asyncio
 import ssl
@@ -8,16 +8,16 @@ from typing import Any
 
 from kohort.kube.http1.connection import INBOX, Connection
 
-Script = Callable[["Caller"], Awaitable[None]]
+ServerScript = Callable[["ServerConnection"], Awaitable[None]]
 
 
-class NoSocket:
+class FakeSocket:
     def setsockopt(self, level: int, option: int, value: int) -> None:
         pass
 
 
 class FakeTransport(asyncio.Transport):
-    """Keeps what is written; ends when told, as asyncio's do: at once for `is_closing`, a turn later for the rest."""
+    """Records writes; like asyncio's, it reports the loss of the connection one loop iteration after `abort`."""
 
     def __init__(self, protocol: asyncio.BaseProtocol) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class FakeTransport(asyncio.Transport):
         self._closing = False
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return NoSocket() if name == "socket" else default
+        return FakeSocket() if name == "socket" else default
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written.append(bytes(data))
@@ -50,7 +50,7 @@ class FakeTransport(asyncio.Transport):
             asyncio.get_running_loop().call_soon(self.protocol.connection_lost, None)
 
 
-class Line:
+class ConnectionHarness:
     """A connection and its other end."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
@@ -59,39 +59,39 @@ class Line:
         self.transport = FakeTransport(self.connection)
         self.connection.connection_made(self.transport)
 
-    def say(self, data: bytes) -> None:
-        """Let bytes come."""
+    def send(self, data: bytes) -> None:
+        """Deliver bytes to the connection."""
         self._inbox[: len(data)] = data
         self.connection.buffer_updated(len(data))
 
 
-class Caller:
-    """One connection as a server sees it."""
+class ServerConnection:
+    """One connection on the server's side."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
         self.reader = reader
         self.writer = writer
         self.number = number
-        """The how many-th connection this is, from 1 on."""
+        """Number of the connection, from 1 on."""
 
     async def request(self) -> str:
-        """The first line of the next request; raises IncompleteReadError where there is none."""
+        """The head of the next request; raises IncompleteReadError at the end of the connection."""
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode()
         lengths = [line.partition(":")[2] for line in head.lower().splitlines() if line.startswith("content-length:")]
         await self.reader.readexactly(int(lengths[0]) if lengths else 0)
         return head
 
-    def say(self, *data: bytes) -> None:
+    def send(self, *data: bytes) -> None:
         self.writer.write(b"".join(data))
 
     async def end(self) -> None:
-        """Wait until the client has closed."""
+        """Wait until the client has closed the connection."""
         await self.reader.read()
 
 
 @asynccontextmanager
-async def listening(script: Script, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """A server whose connections each follow the script; its port."""
+async def running_scripted_server(script: ServerScript, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """Runs the script for each connection until the context exits; yields the port."""
     running = set[asyncio.Task[None]]()
     count = 0
 
@@ -100,7 +100,7 @@ async def listening(script: Script, tls: ssl.SSLContext | None = None) -> AsyncI
         count += 1
         running.add(asyncio.current_task())  # type: ignore[arg-type]
         try:
-            await script(Caller(reader, writer, count))
+            await script(ServerConnection(reader, writer, count))
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
@@ -116,7 +116,7 @@ async def listening(script: Script, tls: ssl.SSLContext | None = None) -> AsyncI
         await asyncio.gather(*running, return_exceptions=True)
 
 
-def ok(body: bytes, *lines: bytes) -> bytes:
-    """A whole answer."""
+def ok_response(body: bytes, *lines: bytes) -> bytes:
+    """A complete response."""
     head = [b"HTTP/1.1 200 OK", b"Content-Length: %d" % len(body), *lines]
     return b"\r\n".join((*head, b"", body))

@@ -28,7 +28,7 @@ KEY = ObjectKey("ns", "a")
 CONFIG_MAP = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns"), data={"x": "1"})
 
 
-class Desk:
+class ClientFixture:
     """A client, the network and the server, in virtual time."""
 
     def __init__(self) -> None:
@@ -59,22 +59,22 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def desk() -> ClientFixture:
+    return ClientFixture()
 
 
-async def test_the_same_object_as_struct_and_as_json(desk: Desk) -> None:
+async def test_the_same_object_as_struct_and_as_json(desk: ClientFixture) -> None:
     assert (await desk.maps.get(KEY)).data == {"x": "1"}
     assert (await desk.client.of(ConfigMap.resource).get(KEY))["data"] == {"x": "1"}
 
 
-async def test_what_is_not_there_is_not_found(desk: Desk) -> None:
+async def test_what_is_not_there_is_not_found(desk: ClientFixture) -> None:
     with pytest.raises(StatusError) as caught:
         await desk.maps.get(("ns", "missing"))
     assert caught.value.is_not_found
 
 
-async def test_a_list_is_read_page_by_page(desk: Desk) -> None:
+async def test_a_list_is_read_page_by_page(desk: ClientFixture) -> None:
     for number in range(7):
         desk.api.put("configmaps", ("ns", f"m{number}"))
     pages = [page async for page in desk.maps.pages(limit=3)]
@@ -83,7 +83,7 @@ async def test_a_list_is_read_page_by_page(desk: Desk) -> None:
     assert (await desk.maps.list(ListScope("elsewhere"))).items == ()
 
 
-async def test_a_list_that_expires_under_the_reader_is_read_in_one_piece(desk: Desk) -> None:
+async def test_a_list_that_expires_under_the_reader_is_read_in_one_piece(desk: ClientFixture) -> None:
     for number in range(600):
         desk.api.put("configmaps", ("ns", f"m{number}"))
     desk.network.fail_next(RequestFault.NONE, Rejection(410))
@@ -91,7 +91,7 @@ async def test_a_list_that_expires_under_the_reader_is_read_in_one_piece(desk: D
     assert [dict(request.query).get("limit") for request in desk.network.sent] == ["500", "500", None]
 
 
-async def test_selectors_and_options_stand_in_the_query(desk: Desk) -> None:
+async def test_selectors_and_options_stand_in_the_query(desk: ClientFixture) -> None:
     await desk.maps.list(ListScope("ns", labels="a in (b,c)", fields="metadata.name=a"))
     assert desk.last.target == (
         "/api/v1/namespaces/ns/configmaps?labelSelector=a+in+%28b%2Cc%29&fieldSelector=metadata.name%3Da&limit=500"
@@ -119,7 +119,7 @@ def test_each_patch_knows_how_it_is_sent(patch: Patch, media_type: str, query: A
     assert (patch.media_type, patch.query(), json.loads(patch.body())) == (media_type, query, body)
 
 
-async def test_create_update_and_delete(desk: Desk) -> None:
+async def test_create_update_and_delete(desk: ClientFixture) -> None:
     made = await desk.maps.create(ConfigMap(metadata=ObjectMeta(name="b", namespace="ns"), data={"y": "1"}))
     assert made.metadata.uid
     maps = desk.client.of(ConfigMap.resource)
@@ -140,18 +140,18 @@ async def test_create_update_and_delete(desk: Desk) -> None:
     assert ObjectKey("ns", "b") not in desk.api.state("configmaps")
 
 
-async def test_a_view_is_never_written_back_whole(desk: Desk) -> None:
+async def test_a_view_is_never_written_back_whole(desk: ClientFixture) -> None:
     with pytest.raises(ApiError, match="patch it"):
         await desk.maps.update(await desk.maps.get(KEY))
 
 
-async def test_a_nameless_object_is_not_its_whole_collection(desk: Desk) -> None:
+async def test_a_nameless_object_is_not_its_whole_collection(desk: ClientFixture) -> None:
     with pytest.raises(ApiError, match="no name"):
         await desk.maps.delete(("ns", ""))
     assert desk.network.sent == []
 
 
-async def test_subresources_of_pods(desk: Desk) -> None:
+async def test_subresources_of_pods(desk: ClientFixture) -> None:
     desk.api.put("pods", KEY, spec={"containers": []})
     pods = desk.client.of(Pod)
     await pods.evict(KEY, DeletionOptions(grace_seconds=5))
@@ -165,13 +165,13 @@ async def test_subresources_of_pods(desk: Desk) -> None:
     assert [chunk async for chunk in pods.follow_log(KEY)] == [b"line 1\nline 2\n"]
 
 
-async def test_scale_is_read(desk: Desk) -> None:
+async def test_scale_is_read(desk: ClientFixture) -> None:
     path = "/api/v1/namespaces/ns/configmaps/a/scale"
     desk.api.responses[path] = CannedResponse(200, b'{"spec":{"replicas":3},"status":{"replicas":2}}')
     assert (await desk.maps.scale(KEY)).spec.replicas == 3
 
 
-async def test_a_watch_that_ends_politely_in_the_middle_of_an_event_has_lost_it(desk: Desk) -> None:
+async def test_a_watch_that_ends_politely_in_the_middle_of_an_event_has_lost_it(desk: ClientFixture) -> None:
     async with desk.maps.watch("0") as watch:
         seen = aiter(watch)
         assert (await anext(seen)).version == "1"
@@ -182,22 +182,22 @@ async def test_a_watch_that_ends_politely_in_the_middle_of_an_event_has_lost_it(
 
 # Retries
 
-Call = Callable[[Desk], Awaitable[Any]]
+Call = Callable[[ClientFixture], Awaitable[Any]]
 
 
-def get(desk: Desk) -> Awaitable[Any]:
+def get(desk: ClientFixture) -> Awaitable[Any]:
     return desk.maps.get(KEY)
 
 
-def post(desk: Desk) -> Awaitable[Any]:
+def post(desk: ClientFixture) -> Awaitable[Any]:
     return desk.maps.create(CONFIG_MAP, "other")
 
 
-def merge_patch(desk: Desk) -> Awaitable[Any]:
+def merge_patch(desk: ClientFixture) -> Awaitable[Any]:
     return desk.maps.patch(KEY, MergePatch({"data": {"x": "2"}}))
 
 
-def json_patch(desk: Desk) -> Awaitable[Any]:
+def json_patch(desk: ClientFixture) -> Awaitable[Any]:
     return desk.maps.patch(KEY, JsonPatch(()))
 
 
@@ -215,7 +215,7 @@ def json_patch(desk: Desk) -> Awaitable[Any]:
         (merge_patch, RequestFault.LOST_RESPONSE),
     ],
 )
-async def test_what_can_be_sent_again_is(desk: Desk, call: Call, fault: RequestFault | Rejection) -> None:
+async def test_what_can_be_sent_again_is(desk: ClientFixture, call: Call, fault: RequestFault | Rejection) -> None:
     desk.network.fail_next(fault)
     result = await desk.outcome(call(desk))
     assert not isinstance(result, BaseException), result
@@ -234,14 +234,14 @@ async def test_what_can_be_sent_again_is(desk: Desk, call: Call, fault: RequestF
     ],
 )
 async def test_what_could_happen_twice_or_forever_is_not(
-    desk: Desk, call: Call, fault: RequestFault | Rejection, error: type[KubeError]
+    desk: ClientFixture, call: Call, fault: RequestFault | Rejection, error: type[KubeError]
 ) -> None:
     desk.network.fail_next(fault)
     assert isinstance(await desk.outcome(call(desk)), error)
     assert len(desk.network.sent) == 1
 
 
-async def test_retries_end(desk: Desk) -> None:
+async def test_retries_end(desk: ClientFixture) -> None:
     desk.network.disconnect()
     assert isinstance(await desk.outcome(get(desk)), UnreachableError)
     desk.network.reconnect()
@@ -252,7 +252,7 @@ async def test_retries_end(desk: Desk) -> None:
     assert len(desk.network.sent) == 5
 
 
-async def test_the_server_says_how_long_to_wait(desk: Desk) -> None:
+async def test_the_server_says_how_long_to_wait(desk: ClientFixture) -> None:
     desk.network.fail_next(Rejection(429, retry_after=7))
     task = asyncio.ensure_future(get(desk))
     await desk.clock.advance(6.9)
@@ -262,7 +262,7 @@ async def test_the_server_says_how_long_to_wait(desk: Desk) -> None:
     await task
 
 
-async def test_a_refusal_that_is_no_status_is_told_in_one_line(desk: Desk) -> None:
+async def test_a_refusal_that_is_no_status_is_told_in_one_line(desk: ClientFixture) -> None:
     desk.network.fail_next(Rejection(403, body=b"<html>\n<b>policy</b>\n</html>" + b"x" * 5000))
     error = await desk.outcome(get(desk))
     assert isinstance(error, StatusError)
@@ -273,7 +273,7 @@ async def test_a_refusal_that_is_no_status_is_told_in_one_line(desk: Desk) -> No
 # Manners
 
 
-async def test_a_rate_limit_holds_requests_back_and_none_does_not(desk: Desk) -> None:
+async def test_a_rate_limit_holds_requests_back_and_none_does_not(desk: ClientFixture) -> None:
     limited = replace(desk.client, limiter=TokenBucket(desk.clock, rate=1, burst=2)).of(ConfigMap)
     tasks = [asyncio.ensure_future(limited.get(KEY)) for _ in range(4)]
     await settle()
@@ -284,14 +284,14 @@ async def test_a_rate_limit_holds_requests_back_and_none_does_not(desk: Desk) ->
     await asyncio.gather(*tasks, *(desk.maps.get(KEY) for _ in range(50)))
 
 
-async def test_each_warning_is_passed_on_once(desk: Desk) -> None:
+async def test_each_warning_is_passed_on_once(desk: ClientFixture) -> None:
     desk.api.warning = 'v1beta1 is deprecated", 299 - "and \\"odd\\"'
     client = replace(desk.client, on_warning=desk.warnings.append)
     await client.of(ConfigMap).get(KEY)
     assert desk.warnings == ["v1beta1 is deprecated", 'and "odd"']
 
 
-async def test_requests_say_who_sends_them(desk: Desk) -> None:
+async def test_requests_say_who_sends_them(desk: ClientFixture) -> None:
     await desk.maps.get(KEY)
     assert desk.last.headers["User-Agent"] == USER_AGENT
     assert "Authorization" not in repr(desk.last)
@@ -300,7 +300,7 @@ async def test_requests_say_who_sends_them(desk: Desk) -> None:
 # Discovery
 
 
-async def test_known_kinds_need_no_discovery_and_others_are_asked_for_once(desk: Desk) -> None:
+async def test_known_kinds_need_no_discovery_and_others_are_asked_for_once(desk: ClientFixture) -> None:
     mapping = RestMapper(desk.client)
     assert (await mapping.resource("batch/v1", "Job")).plural == "jobs"
     assert (await mapping.resource("kueue.x-k8s.io/v1beta2", "Workload")).plural == "workloads"
@@ -315,7 +315,7 @@ async def test_known_kinds_need_no_discovery_and_others_are_asked_for_once(desk:
     assert len(desk.network.sent) == 1
 
 
-async def test_an_unknown_kind_is_asked_for_again_after_a_while(desk: Desk) -> None:
+async def test_an_unknown_kind_is_asked_for_again_after_a_while(desk: ClientFixture) -> None:
     mapping = RestMapper(desk.client)
     desk.api.responses["/apis/ray.io/v1"] = CannedResponse(404, b"404 page not found")
     for _ in range(3):
@@ -329,7 +329,7 @@ async def test_an_unknown_kind_is_asked_for_again_after_a_while(desk: Desk) -> N
 
 
 @pytest.mark.parametrize("api_version", ["../../secrets/v1", "a/b/c", "", "v1?watch=1", "UPPER/v1"])
-async def test_a_version_that_is_none_is_not_asked_for(desk: Desk, api_version: str) -> None:
+async def test_a_version_that_is_none_is_not_asked_for(desk: ClientFixture, api_version: str) -> None:
     with pytest.raises(NoKindMatchError):
         await RestMapper(desk.client).resource(api_version, "Odd")
     assert desk.network.sent == []

@@ -40,7 +40,7 @@ def config(cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = 
     }
 
 
-class Desk:
+class ConfigFixture:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.clock = VirtualClock()
@@ -66,8 +66,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def desk(tmp_path: Path) -> ConfigFixture:
+    return ConfigFixture(tmp_path)
 
 
 async def headers(access: ClientConfig) -> dict[str, str]:
@@ -77,7 +77,7 @@ async def headers(access: ClientConfig) -> dict[str, str]:
 # Which file, which context
 
 
-def test_the_named_file_then_the_environment_then_the_pod_then_home(desk: Desk, tmp_path: Path) -> None:
+def test_the_named_file_then_the_environment_then_the_pod_then_home(desk: ConfigFixture, tmp_path: Path) -> None:
     desk.write(config(cluster={"server": "https://home"}), ".kube/config")
     assert desk.access().server == "https://home"
     listed = desk.write(config(cluster={"server": "https://listed"}), "listed")
@@ -86,7 +86,7 @@ def test_the_named_file_then_the_environment_then_the_pod_then_home(desk: Desk, 
     assert desk.access(config(cluster={"server": "https://named"})).server == "https://named"
 
 
-def test_a_user_without_a_home_may_still_name_a_file(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home_may_still_name_a_file(desk: ConfigFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
@@ -94,7 +94,7 @@ def test_a_user_without_a_home_may_still_name_a_file(desk: Desk, monkeypatch: py
     assert load_client_config(ConfigOverrides(desk.write(config()))).server == "https://k8s.example:6443"
 
 
-def test_of_several_files_the_first_that_names_a_thing_has_it(desk: Desk) -> None:
+def test_of_several_files_the_first_that_names_a_thing_has_it(desk: ConfigFixture) -> None:
     first = {"contexts": [{"name": "other", "context": {"cluster": "k", "user": "u", "namespace": "team"}}]}
     second = config(cluster={"server": "https://second"}, user={"token": TOKEN})
     third = config(cluster={"server": "https://third"})
@@ -105,7 +105,7 @@ def test_of_several_files_the_first_that_names_a_thing_has_it(desk: Desk) -> Non
     assert desk.access(context="other").namespace == "team"
 
 
-def test_nothing_to_read_is_told_with_the_remedy(desk: Desk) -> None:
+def test_nothing_to_read_is_told_with_the_remedy(desk: ConfigFixture) -> None:
     with pytest.raises(ConfigError, match="set KUBECONFIG or use --kubeconfig"):
         desk.access()
 
@@ -136,11 +136,11 @@ def test_nothing_to_read_is_told_with_the_remedy(desk: Desk) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(desk: Desk, content: Any, context: str, told: str) -> None:
+def test_what_is_wrong_is_told_in_one_line(desk: ConfigFixture, content: Any, context: str, told: str) -> None:
     assert told in desk.problem(content, context)
 
 
-def test_everything_of_a_cluster_is_understood(desk: Desk) -> None:
+def test_everything_of_a_cluster_is_understood(desk: ConfigFixture) -> None:
     pem = b"-----BEGIN CERTIFICATE-----"
     access = desk.access(
         config(
@@ -162,7 +162,7 @@ def test_everything_of_a_cluster_is_understood(desk: Desk) -> None:
 # Who to be
 
 
-async def test_tokens_passwords_and_files(desk: Desk) -> None:
+async def test_tokens_passwords_and_files(desk: ConfigFixture) -> None:
     assert await headers(desk.access(config(user={"token": TOKEN}))) == {"Authorization": f"Bearer {TOKEN}"}
     basic = base64.b64encode(b"me:pass").decode()
     user = {"username": "me", "password": "pass"}
@@ -177,7 +177,7 @@ async def test_tokens_passwords_and_files(desk: Desk) -> None:
     assert await headers(desk.access(config(user=both))) == {"Authorization": f"Bearer {TOKEN}"}
 
 
-async def test_files_are_relative_to_their_kubeconfig_and_missing_ones_are_named(desk: Desk) -> None:
+async def test_files_are_relative_to_their_kubeconfig_and_missing_ones_are_named(desk: ConfigFixture) -> None:
     user = {"client-certificate": "pki/tls.crt", "client-key": "pki/tls.key"}
     access = desk.access(config(user=user))
     with pytest.raises(ConfigError, match=f"cannot read client-certificate {desk.folder}/pki/tls.crt"):
@@ -189,7 +189,7 @@ async def test_files_are_relative_to_their_kubeconfig_and_missing_ones_are_named
     assert (pair.certificate, pair.key) == (b"certificate", b"key")
 
 
-async def test_nothing_that_is_secret_shows_when_printed(desk: Desk) -> None:
+async def test_nothing_that_is_secret_shows_when_printed(desk: ConfigFixture) -> None:
     data = base64.b64encode(TOKEN.encode()).decode()
     users: list[dict[str, Any]] = [
         {"token": TOKEN, "password": TOKEN, "username": "u"},
@@ -248,10 +248,10 @@ sys.exit(int(os.environ.get("CODE", "0")))
 """
 
 
-class Plugin:
+class ExecPluginFixture:
     """A credential program and the desk it is configured at."""
 
-    def __init__(self, desk: Desk, **exec_config: Any) -> None:
+    def __init__(self, desk: ConfigFixture, **exec_config: Any) -> None:
         self.desk = desk
         desk.write(PLUGIN, "plugin.py")
         self.answer(token="token-RUN")  # noqa: S106
@@ -281,8 +281,8 @@ class Plugin:
         return json.loads((self.desk.folder / "info").read_text())
 
 
-async def test_a_program_runs_once_until_its_answer_expires(desk: Desk) -> None:
-    plugin = Plugin(desk)
+async def test_a_program_runs_once_until_its_answer_expires(desk: ConfigFixture) -> None:
+    plugin = ExecPluginFixture(desk)
     until = desk.clock.wall() + timedelta(hours=1)
     plugin.answer(token="token-RUN", expirationTimestamp=until.strftime("%Y-%m-%dT%H:%M:%SZ"))  # noqa: S106
     credentials = plugin.credentials()
@@ -293,8 +293,8 @@ async def test_a_program_runs_once_until_its_answer_expires(desk: Desk) -> None:
     assert plugin.runs == 2
 
 
-async def test_a_refused_login_runs_the_program_again_but_not_for_each_request(desk: Desk) -> None:
-    plugin = Plugin(desk)
+async def test_a_refused_login_runs_the_program_again_but_not_for_each_request(desk: ConfigFixture) -> None:
+    plugin = ExecPluginFixture(desk)
     credentials = plugin.credentials()
     first = await credentials.login()
     assert not await credentials.refused(first)
@@ -306,8 +306,8 @@ async def test_a_refused_login_runs_the_program_again_but_not_for_each_request(d
     assert await credentials.login() == second
 
 
-async def test_a_login_that_the_server_refuses_is_replaced_once(desk: Desk) -> None:
-    plugin = Plugin(desk)
+async def test_a_login_that_the_server_refuses_is_replaced_once(desk: ConfigFixture) -> None:
+    plugin = ExecPluginFixture(desk)
     server = await LoopbackServer(FakeApiServer()).start()
     server.tokens = {"token-2"}
     access = desk.access(config({"server": server.address}, {"exec": plugin.settings}))
@@ -323,8 +323,8 @@ async def test_a_login_that_the_server_refuses_is_replaced_once(desk: Desk) -> N
     await server.stop()
 
 
-async def test_a_program_may_give_a_client_certificate(desk: Desk) -> None:
-    plugin = Plugin(desk)
+async def test_a_program_may_give_a_client_certificate(desk: ConfigFixture) -> None:
+    plugin = ExecPluginFixture(desk)
     plugin.answer(clientCertificateData="certificate", clientKeyData=TOKEN)
     login = await plugin.credentials().login()
     assert login.key_pair is not None
@@ -332,9 +332,9 @@ async def test_a_program_may_give_a_client_certificate(desk: Desk) -> None:
     assert TOKEN not in repr(login)
 
 
-async def test_a_program_is_told_of_the_cluster_where_it_wants_that(desk: Desk) -> None:
-    await Plugin(desk).credentials().login()
-    plugin = Plugin(desk, provideClusterInfo=True, apiVersion="client.authentication.k8s.io/v1beta1")
+async def test_a_program_is_told_of_the_cluster_where_it_wants_that(desk: ConfigFixture) -> None:
+    await ExecPluginFixture(desk).credentials().login()
+    plugin = ExecPluginFixture(desk, provideClusterInfo=True, apiVersion="client.authentication.k8s.io/v1beta1")
     assert plugin.info["spec"] == {"interactive": False}
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
     await plugin.credentials({"tls-server-name": "kubernetes", "extensions": [extension]}).login()
@@ -346,8 +346,8 @@ async def test_a_program_is_told_of_the_cluster_where_it_wants_that(desk: Desk) 
     }
 
 
-async def test_a_program_that_does_not_end_is_ended(desk: Desk) -> None:
-    plugin = Plugin(desk, args=["-c", "import time; time.sleep(600)"])
+async def test_a_program_that_does_not_end_is_ended(desk: ConfigFixture) -> None:
+    plugin = ExecPluginFixture(desk, args=["-c", "import time; time.sleep(600)"])
     asking = asyncio.create_task(plugin.credentials().login())
     async with asyncio.timeout(60):
         while not desk.clock.sleepers:
@@ -369,9 +369,9 @@ async def test_a_program_that_does_not_end_is_ended(desk: Desk) -> None:
     ],
 )
 async def test_a_program_that_fails_is_named(
-    desk: Desk, settings: dict[str, Any], answer: dict[str, Any], told: str
+    desk: ConfigFixture, settings: dict[str, Any], answer: dict[str, Any], told: str
 ) -> None:
-    plugin = Plugin(desk, **settings)
+    plugin = ExecPluginFixture(desk, **settings)
     if answer:
         desk.write(json.dumps(answer), "answer")
     with pytest.raises(ConfigError) as caught:
@@ -389,7 +389,7 @@ def jwt(expires: float) -> str:
     return f"e30.{body}.x"
 
 
-async def test_an_openid_token_is_used_while_it_lasts_and_then_refreshed(desk: Desk) -> None:
+async def test_an_openid_token_is_used_while_it_lasts_and_then_refreshed(desk: ConfigFixture) -> None:
     now = desk.clock.wall().timestamp()
     renewed = jwt(now + 1e6)
 

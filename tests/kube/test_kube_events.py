@@ -21,7 +21,7 @@ JOB = ObjectReference(api_version="batch/v1", kind="Job", namespace="ns", name="
 ADMITTED = EventToRecord("Normal", "Admitted", "Admitted by ClusterQueue research")
 
 
-class Desk:
+class EventRecorderFixture:
     def __init__(self) -> None:
         self.api = FakeApiServer()
         self.clock = VirtualClock()
@@ -36,14 +36,14 @@ class Desk:
 
 
 @pytest.fixture
-async def desk() -> AsyncIterator[Desk]:
-    desk = Desk()
+async def desk() -> AsyncIterator[EventRecorderFixture]:
+    desk = EventRecorderFixture()
     yield desk
     desk.task.cancel()
     await asyncio.gather(desk.task, return_exceptions=True)
 
 
-async def test_an_event_has_all_that_an_api_server_wants(desk: Desk) -> None:
+async def test_an_event_has_all_that_an_api_server_wants(desk: EventRecorderFixture) -> None:
     desk.recorder.record(JOB, ADMITTED)
     await desk.clock.advance(1)
     (event,) = desk.events
@@ -63,7 +63,7 @@ async def test_an_event_has_all_that_an_api_server_wants(desk: Desk) -> None:
     }
 
 
-async def test_the_same_event_again_is_counted_and_rarely_written(desk: Desk) -> None:
+async def test_the_same_event_again_is_counted_and_rarely_written(desk: EventRecorderFixture) -> None:
     for _ in range(100):
         desk.recorder.record(JOB, ADMITTED)
         await desk.clock.advance(1)
@@ -73,7 +73,7 @@ async def test_the_same_event_again_is_counted_and_rarely_written(desk: Desk) ->
     assert len(desk.network.sent) <= 12
 
 
-async def test_events_of_one_series_are_counted_together_whatever_their_messages(desk: Desk) -> None:
+async def test_events_of_one_series_are_counted_together_whatever_their_messages(desk: EventRecorderFixture) -> None:
     for victim in ("a", "b", "c"):
         desk.recorder.record(JOB, EventToRecord("Normal", "Preempted", f"Preempted {victim}", series="7"))
     await desk.clock.advance(1)
@@ -86,7 +86,7 @@ async def test_events_of_one_series_are_counted_together_whatever_their_messages
     assert "series" not in second
 
 
-async def test_after_a_long_pause_the_same_event_is_a_new_one(desk: Desk) -> None:
+async def test_after_a_long_pause_the_same_event_is_a_new_one(desk: EventRecorderFixture) -> None:
     desk.recorder.record(JOB, ADMITTED)
     await desk.clock.advance(1000)
     desk.recorder.record(JOB, ADMITTED)
@@ -94,7 +94,7 @@ async def test_after_a_long_pause_the_same_event_is_a_new_one(desk: Desk) -> Non
     assert len(desk.events) == 2
 
 
-async def test_an_object_that_talks_too_much_is_held_back(desk: Desk) -> None:
+async def test_an_object_that_talks_too_much_is_held_back(desk: EventRecorderFixture) -> None:
     for number in range(100):
         desk.recorder.record(JOB, EventToRecord("Warning", "Odd", f"message {number}"))
         await desk.clock.advance(0.1)
@@ -102,7 +102,7 @@ async def test_an_object_that_talks_too_much_is_held_back(desk: Desk) -> None:
     assert desk.recorder.dropped == 75
 
 
-async def test_recording_never_waits_and_a_full_buffer_drops(desk: Desk) -> None:
+async def test_recording_never_waits_and_a_full_buffer_drops(desk: EventRecorderFixture) -> None:
     desk.network.disconnect()
     for number in range(100):
         desk.recorder.record(ObjectReference(kind="Job", namespace="ns", name=f"job-{number}"), ADMITTED)
@@ -112,7 +112,7 @@ async def test_recording_never_waits_and_a_full_buffer_drops(desk: Desk) -> None
     assert len(desk.events) == 40
 
 
-async def test_an_event_that_is_refused_does_not_stop_the_others(desk: Desk) -> None:
+async def test_an_event_that_is_refused_does_not_stop_the_others(desk: EventRecorderFixture) -> None:
     desk.network.fail_next(Rejection(403))
     desk.recorder.record(JOB, ADMITTED)
     desk.recorder.record(JOB, EventToRecord("Normal", "Started", "go"))
@@ -121,7 +121,7 @@ async def test_an_event_that_is_refused_does_not_stop_the_others(desk: Desk) -> 
     assert desk.recorder.dropped == 1
 
 
-async def test_a_series_whose_event_is_gone_starts_anew(desk: Desk) -> None:
+async def test_a_series_whose_event_is_gone_starts_anew(desk: EventRecorderFixture) -> None:
     desk.recorder.record(JOB, ADMITTED)
     await desk.clock.advance(1)
     (key,) = desk.api.state("events")
@@ -131,7 +131,7 @@ async def test_a_series_whose_event_is_gone_starts_anew(desk: Desk) -> None:
     assert len(desk.events) == 1
 
 
-async def test_a_note_is_cut_to_what_a_server_takes(desk: Desk) -> None:
+async def test_a_note_is_cut_to_what_a_server_takes(desk: EventRecorderFixture) -> None:
     desk.recorder.record(JOB, EventToRecord("Normal", "Long", "ü" * 2000))
     await desk.clock.advance(1)
     note = desk.events[0]["note"]
@@ -139,7 +139,9 @@ async def test_a_note_is_cut_to_what_a_server_takes(desk: Desk) -> None:
     assert note.endswith("ü...")
 
 
-async def test_events_tell_the_time_at_which_they_happened_however_late_they_are_written(desk: Desk) -> None:
+async def test_events_tell_the_time_at_which_they_happened_however_late_they_are_written(
+    desk: EventRecorderFixture,
+) -> None:
     desk.network.disconnect()
     desk.recorder.record(JOB, ADMITTED)
     await desk.clock.advance(3)
@@ -152,7 +154,7 @@ async def test_events_tell_the_time_at_which_they_happened_however_late_they_are
     assert event["series"] == {"count": 2, "lastObservedTime": "2026-01-01T00:00:03.000000Z"}
 
 
-async def test_names_sort_by_time_so_that_lists_tell_a_story(desk: Desk) -> None:
+async def test_names_sort_by_time_so_that_lists_tell_a_story(desk: EventRecorderFixture) -> None:
     reasons = ["Pulled", "Created", "Started", "Killing"]
     for reason in reasons:
         desk.recorder.record(JOB, EventToRecord("Normal", reason, "text"))
@@ -161,7 +163,7 @@ async def test_names_sort_by_time_so_that_lists_tell_a_story(desk: Desk) -> None
     assert [event["reason"] for event in by_name] == reasons
 
 
-async def test_an_event_whose_answer_was_lost_is_not_there_twice(desk: Desk) -> None:
+async def test_an_event_whose_answer_was_lost_is_not_there_twice(desk: EventRecorderFixture) -> None:
     desk.network.fail_next(RequestFault.LOST_RESPONSE)
     desk.recorder.record(JOB, ADMITTED)
     await desk.clock.advance(1)
@@ -171,7 +173,7 @@ async def test_an_event_whose_answer_was_lost_is_not_there_twice(desk: Desk) -> 
     assert event["series"]["count"] == 2
 
 
-class SlowApi(FakeApiServer):
+class SlowApiServer(FakeApiServer):
     """An API that takes a second for each write, and remembers how many it had at once."""
 
     clock: VirtualClock
@@ -186,14 +188,14 @@ class SlowApi(FakeApiServer):
 
 
 @dataclass
-class SlowDesk:
+class SlowRecorderFixture:
     """A recorder whose server is slow."""
 
     writers: int
 
     def __post_init__(self) -> None:
         self.clock = VirtualClock()
-        self.api = SlowApi()
+        self.api = SlowApiServer()
         self.api.clock = self.clock
         limits = EventLimits(writers=self.writers)
         self.recorder = EventRecorder(Client(self.api, clock=self.clock), "kohort.dev/manager", "manager-1", limits)
@@ -211,7 +213,7 @@ def job(number: int) -> ObjectReference:
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(1, 4))
 def test_events_are_written_side_by_side_and_in_order_for_each_object(objects: list[int], writers: int) -> None:
     async def play() -> None:
-        desk = SlowDesk(writers)
+        desk = SlowRecorderFixture(writers)
         for number, about in enumerate(objects):
             desk.recorder.record(job(about), EventToRecord("Normal", f"R{number}", "text"))
         running = asyncio.create_task(desk.recorder.run())
@@ -227,7 +229,7 @@ def test_events_are_written_side_by_side_and_in_order_for_each_object(objects: l
 
 
 async def test_the_end_writes_side_by_side_and_counts_what_there_was_no_time_for() -> None:
-    desk = SlowDesk(writers=4)
+    desk = SlowRecorderFixture(writers=4)
     for number in range(30):
         desk.recorder.record(job(number), ADMITTED)
     flushing = asyncio.create_task(desk.recorder.flush(5.0))
@@ -237,7 +239,7 @@ async def test_the_end_writes_side_by_side_and_counts_what_there_was_no_time_for
     assert desk.recorder.dropped == 30 - len(desk.told)
 
 
-async def test_at_the_end_everything_is_written(desk: Desk) -> None:
+async def test_at_the_end_everything_is_written(desk: EventRecorderFixture) -> None:
     desk.recorder.record(JOB, ADMITTED)
     await desk.clock.advance(1)
     desk.recorder.record(JOB, ADMITTED)
@@ -247,7 +249,7 @@ async def test_at_the_end_everything_is_written(desk: Desk) -> None:
     assert json.loads(desk.network.sent[-1].body)["series"]["lastObservedTime"] == "2026-01-01T00:00:01.000000Z"
 
 
-async def test_the_end_does_not_wait_for_a_server_that_is_away(desk: Desk) -> None:
+async def test_the_end_does_not_wait_for_a_server_that_is_away(desk: EventRecorderFixture) -> None:
     desk.network.disconnect()
     for number in range(30):
         desk.recorder.record(ObjectReference(kind="Job", namespace="ns", name=f"job-{number}"), ADMITTED)
@@ -257,7 +259,7 @@ async def test_the_end_does_not_wait_for_a_server_that_is_away(desk: Desk) -> No
 
 
 async def test_only_so_many_events_and_objects_are_remembered() -> None:
-    desk = Desk()
+    desk = EventRecorderFixture()
     desk.recorder = EventRecorder(desk.client, "kohort.dev/manager", "manager-1", EventLimits(buffer=5, remembered=7))
     for number in range(100):
         desk.recorder.record(ObjectReference(kind="Job", namespace="ns", name=f"job-{number}"), ADMITTED)

@@ -29,13 +29,13 @@ from kohort.kube.resource_types import typed_resource
 from kohort.kube.retries import RetryPolicy
 from kohort.kube.sync_status import SyncState
 from kohort.kube.transport import Request
-from kube.chains import Chains
+from kube.event_chains import EventChainChecker
 
 KEY = ObjectKey("ns", "a")
 SETTINGS = HttpSettings(environment={})
 
 
-class Net:
+class HttpFixture:
     """A server on loopback and clients of it."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
@@ -45,7 +45,7 @@ class Net:
         self.server = LoopbackServer(self.faults, tls)
         self.transports: list[HttpTransport] = []
 
-    async def start(self) -> "Net":
+    async def start(self) -> "HttpFixture":
         await self.server.start()
         self.api.put("configmaps", KEY, data={"x": "1"})
         return self
@@ -68,8 +68,8 @@ class Net:
 
 
 @pytest.fixture
-async def net() -> AsyncIterator[Net]:
-    net = await Net().start()
+async def net() -> AsyncIterator[HttpFixture]:
+    net = await HttpFixture().start()
     yield net
     await net.stop()
 
@@ -81,11 +81,11 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-async def test_objects_come_over_the_wire(net: Net) -> None:
+async def test_objects_come_over_the_wire(net: HttpFixture) -> None:
     assert (await net.client().of(ConfigMap).get(KEY)).data == {"x": "1"}
 
 
-async def test_impersonation_and_identity_stand_in_the_headers(net: Net) -> None:
+async def test_impersonation_and_identity_stand_in_the_headers(net: HttpFixture) -> None:
     somebody = Impersonation("jane", "u-1", ("dev", "ops"), {"scopes": ("view",)})
     await net.client(StaticCredentials(token=InlineContent(b"secret\n")), impersonation=somebody).of(ConfigMap).get(KEY)
     sent = net.server.headers[-1]
@@ -97,7 +97,7 @@ async def test_impersonation_and_identity_stand_in_the_headers(net: Net) -> None
     assert sent["Accept-Encoding"] == "identity"
 
 
-async def test_nobody_listening_is_told_with_the_address(net: Net) -> None:
+async def test_nobody_listening_is_told_with_the_address(net: HttpFixture) -> None:
     client = net.client()
     await net.server.stop()
     with pytest.raises(
@@ -107,7 +107,7 @@ async def test_nobody_listening_is_told_with_the_address(net: Net) -> None:
         await client.of(ConfigMap).get(KEY)
 
 
-async def test_an_answer_that_breaks_off_is_lost(net: Net) -> None:
+async def test_an_answer_that_breaks_off_is_lost(net: HttpFixture) -> None:
     net.faults.fail_next(Rejection(200, body=b""))
     async with net.client().of(ConfigMap).watch("1") as watch:
         assert [change async for change in watch] == []
@@ -117,7 +117,7 @@ async def test_an_answer_that_breaks_off_is_lost(net: Net) -> None:
             assert [change async for change in watch] == []
 
 
-async def test_an_answer_that_never_comes_has_an_end(net: Net) -> None:
+async def test_an_answer_that_never_comes_has_an_end(net: HttpFixture) -> None:
     silent = FaultInjectingTransport(net.api, net.clock)
     net.server.inner = silent
     transport = net.client().transport
@@ -126,7 +126,7 @@ async def test_an_answer_that_never_comes_has_an_end(net: Net) -> None:
         await transport.send(Request("GET", "/api/v1/configmaps"), 0.05)
 
 
-async def test_several_warnings_arrive(net: Net) -> None:
+async def test_several_warnings_arrive(net: HttpFixture) -> None:
     seen = list[str]()
     net.api.warning = 'one", 299 - "two'
     client = Client(net.client().transport, on_warning=seen.append)
@@ -134,7 +134,7 @@ async def test_several_warnings_arrive(net: Net) -> None:
     assert seen == ["one", "two"]
 
 
-async def test_a_token_file_that_rotates_is_read_again(net: Net, tmp_path: Path) -> None:
+async def test_a_token_file_that_rotates_is_read_again(net: HttpFixture, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("old\n")
     net.server.tokens = {"old"}
@@ -149,7 +149,7 @@ async def test_a_token_file_that_rotates_is_read_again(net: Net, tmp_path: Path)
     assert caught.value.code == 401
 
 
-async def test_a_big_list_and_many_requests_at_once(net: Net) -> None:
+async def test_a_big_list_and_many_requests_at_once(net: HttpFixture) -> None:
     for number in range(1200):
         net.api.put("configmaps", ("ns", f"m{number}"), data={"text": "x" * 500})
     maps = net.client().of(ConfigMap)
@@ -176,13 +176,13 @@ def authority() -> ThrowawayCa:
 
 
 @pytest.fixture
-async def secure(authority: ThrowawayCa, tmp_path: Path) -> AsyncIterator[Net]:
-    net = await Net(server_context(authority.server("127.0.0.1"), authority, tmp_path)).start()
+async def secure(authority: ThrowawayCa, tmp_path: Path) -> AsyncIterator[HttpFixture]:
+    net = await HttpFixture(server_context(authority.server("127.0.0.1"), authority, tmp_path)).start()
     yield net
     await net.stop()
 
 
-async def test_a_client_certificate_shows_who_asks(secure: Net, authority: ThrowawayCa) -> None:
+async def test_a_client_certificate_shows_who_asks(secure: HttpFixture, authority: ThrowawayCa) -> None:
     jane = authority.client("jane")
     credentials = StaticCredentials(certificate=InlineContent(jane.certificate), key=InlineContent(jane.key))
     await secure.client(credentials, ServerTrust(InlineContent(authority.certificate_pem))).of(ConfigMap).get(KEY)
@@ -190,7 +190,7 @@ async def test_a_client_certificate_shows_who_asks(secure: Net, authority: Throw
 
 
 async def test_a_client_certificate_that_rotates_is_used_anew(
-    secure: Net, authority: ThrowawayCa, tmp_path: Path
+    secure: HttpFixture, authority: ThrowawayCa, tmp_path: Path
 ) -> None:
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
     credentials = StaticCredentials(certificate=RotatingFile(certificate, "c"), key=RotatingFile(key, "k"))
@@ -203,7 +203,7 @@ async def test_a_client_certificate_that_rotates_is_used_anew(
     assert secure.server.peers == ["jane", "jane-renewed"]
 
 
-async def test_a_server_that_nobody_vouches_for_is_refused(secure: Net) -> None:
+async def test_a_server_that_nobody_vouches_for_is_refused(secure: HttpFixture) -> None:
     with pytest.raises(UnreachableError, match="certificate verification failed"):
         await (
             secure.client(trust=ServerTrust(InlineContent(ThrowawayCa.create("another").certificate_pem)))
@@ -212,12 +212,12 @@ async def test_a_server_that_nobody_vouches_for_is_refused(secure: Net) -> None:
         )
 
 
-async def test_an_insecure_client_asks_nobody(secure: Net) -> None:
+async def test_an_insecure_client_asks_nobody(secure: HttpFixture) -> None:
     await secure.client(trust=ServerTrust(insecure=True)).of(ConfigMap).get(KEY)
 
 
 async def test_the_name_in_the_certificate_can_be_given(authority: ThrowawayCa, tmp_path: Path) -> None:
-    net = await Net(server_context(authority.server("kubernetes"), authority, tmp_path)).start()
+    net = await HttpFixture(server_context(authority.server("kubernetes"), authority, tmp_path)).start()
     trust = InlineContent(authority.certificate_pem)
     with pytest.raises(UnreachableError, match="certificate verification failed"):
         await net.client(trust=ServerTrust(trust)).of(ConfigMap).get(KEY)
@@ -225,7 +225,9 @@ async def test_the_name_in_the_certificate_can_be_given(authority: ThrowawayCa, 
     await net.stop()
 
 
-async def test_broken_key_pairs_and_authorities_are_told_in_one_line(secure: Net, authority: ThrowawayCa) -> None:
+async def test_broken_key_pairs_and_authorities_are_told_in_one_line(
+    secure: HttpFixture, authority: ThrowawayCa
+) -> None:
     pair = StaticCredentials(certificate=InlineContent(b"nonsense"), key=InlineContent(b"nonsense"))
     with pytest.raises(ConfigError, match="test: client certificate and key are not a matching PEM pair"):
         await secure.client(pair, ServerTrust(InlineContent(authority.certificate_pem))).of(ConfigMap).get(KEY)
@@ -236,10 +238,10 @@ async def test_broken_key_pairs_and_authorities_are_told_in_one_line(secure: Net
 # Informers over sockets
 
 
-async def test_an_informer_outlives_resets_stalls_and_a_restart_with_another_history(net: Net) -> None:
+async def test_an_informer_outlives_resets_stalls_and_a_restart_with_another_history(net: HttpFixture) -> None:
     client = Client(net.client().transport, clock=net.clock, random=Random(1))  # noqa: S311
     informer = Informer(client.of(ConfigMap), settings=WatchSettings(page_size=100))
-    chains = Chains(typed_resource(ConfigMap))
+    chains = EventChainChecker(typed_resource(ConfigMap))
     informer.subscribe(chains)
     running = asyncio.create_task(informer.run())
 
@@ -284,7 +286,7 @@ async def test_an_informer_outlives_resets_stalls_and_a_restart_with_another_his
     await asyncio.gather(ticking, running, return_exceptions=True)
 
 
-async def test_ten_thousand_objects_over_a_socket(net: Net) -> None:
+async def test_ten_thousand_objects_over_a_socket(net: HttpFixture) -> None:
     for number in range(10_000):
         net.api.put("configmaps", ("ns", f"c{number}"), data={"n": "0"})
     informer = Informer(net.client().of(ConfigMap))

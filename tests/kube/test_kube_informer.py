@@ -19,12 +19,12 @@ from kohort.kube.options import ListScope
 from kohort.kube.resource_types import typed_resource
 from kohort.kube.sync_status import SyncState
 from kohort.kube.watch_events import WatchEvent, WatchEventType
-from kube.chains import Chains
+from kube.event_chains import EventChainChecker
 
 KEY = ("ns", "a")
 
 
-class Room:
+class InformerFixture:
     def __init__(self) -> None:
         self.api = FakeApiServer()
         self.clock = VirtualClock()
@@ -50,13 +50,13 @@ class Room:
 
 
 @pytest.fixture
-async def room() -> AsyncIterator[Room]:
-    room = Room()
+async def room() -> AsyncIterator[InformerFixture]:
+    room = InformerFixture()
     yield room
     await room.informers.stop()
 
 
-async def test_an_informer_starts_not_live_and_says_so_until_its_watch_is_open(room: Room) -> None:
+async def test_an_informer_starts_not_live_and_says_so_until_its_watch_is_open(room: InformerFixture) -> None:
     room.network.disconnect()
     informer = room.informers.of(ConfigMap)
     assert informer.sync_status.state is SyncState.STARTING
@@ -70,7 +70,7 @@ async def test_an_informer_starts_not_live_and_says_so_until_its_watch_is_open(r
     await asyncio.wait_for(informer.wait_for_sync(), 60)
 
 
-async def test_a_cache_that_was_live_is_stale_from_the_moment_it_is_cut_off(room: Room) -> None:
+async def test_a_cache_that_was_live_is_stale_from_the_moment_it_is_cut_off(room: InformerFixture) -> None:
     informer = await room.live()
     await room.clock.advance(100)
     room.network.disconnect()
@@ -83,7 +83,7 @@ async def test_a_cache_that_was_live_is_stale_from_the_moment_it_is_cut_off(room
     assert room.informers.not_synced() == {"ConfigMap": informer.sync_status}
 
 
-async def test_a_server_that_stalls_is_noticed(room: Room, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_server_that_stalls_is_noticed(room: InformerFixture, caplog: pytest.LogCaptureFixture) -> None:
     informer = await room.live()
     room.network.stall_streams()
     room.put("a")
@@ -96,7 +96,7 @@ async def test_a_server_that_stalls_is_noticed(room: Room, caplog: pytest.LogCap
     assert informer.cache.get(KEY) is not None
 
 
-async def test_bookmarks_keep_a_quiet_watch_alive(room: Room) -> None:
+async def test_bookmarks_keep_a_quiet_watch_alive(room: InformerFixture) -> None:
     await room.live()
     for _ in range(4):
         await room.clock.advance(60)
@@ -104,7 +104,7 @@ async def test_bookmarks_keep_a_quiet_watch_alive(room: Room) -> None:
     assert len(room.watches()) == 1
 
 
-async def test_a_watch_ends_by_itself_where_the_server_does_not_end_it(room: Room) -> None:
+async def test_a_watch_ends_by_itself_where_the_server_does_not_end_it(room: InformerFixture) -> None:
     await room.live()
     asked = int(room.watches()[0]["timeoutSeconds"])
     assert 300 <= asked <= 600
@@ -114,7 +114,7 @@ async def test_a_watch_ends_by_itself_where_the_server_does_not_end_it(room: Roo
     assert len(room.watches()) == 2
 
 
-async def test_a_watch_resumes_where_it_ended_without_listing(room: Room) -> None:
+async def test_a_watch_resumes_where_it_ended_without_listing(room: InformerFixture) -> None:
     informer = await room.live()
     room.put("a", x="1")
     await room.clock.advance(5)
@@ -128,7 +128,7 @@ async def test_a_watch_resumes_where_it_ended_without_listing(room: Room) -> Non
     assert found.data == {"x": "2"}
 
 
-async def test_a_bookmark_moves_the_place_to_resume_from(room: Room) -> None:
+async def test_a_bookmark_moves_the_place_to_resume_from(room: InformerFixture) -> None:
     await room.live()
     for _ in range(5):
         room.api.put("pods", ("ns", "other"))
@@ -139,7 +139,7 @@ async def test_a_bookmark_moves_the_place_to_resume_from(room: Room) -> None:
     assert room.watches()[-1]["resourceVersion"] == "5"
 
 
-async def test_a_server_that_went_back_in_time_is_listed_anew(room: Room) -> None:
+async def test_a_server_that_went_back_in_time_is_listed_anew(room: InformerFixture) -> None:
     informer = await room.live()
     room.put("a", x="1")
     room.put("a", x="2")
@@ -152,7 +152,7 @@ async def test_a_server_that_went_back_in_time_is_listed_anew(room: Room) -> Non
     assert (room.lists(), found.data) == (2, {"x": "1"})
 
 
-async def test_a_server_that_ends_each_watch_at_once_is_not_hammered(room: Room) -> None:
+async def test_a_server_that_ends_each_watch_at_once_is_not_hammered(room: InformerFixture) -> None:
     informer = await room.live()
     for _ in range(400):
         room.api.end_watches()
@@ -163,7 +163,7 @@ async def test_a_server_that_ends_each_watch_at_once_is_not_hammered(room: Room)
 
 
 async def test_a_definition_that_changes_is_not_worth_a_line_of_log(
-    room: Room, caplog: pytest.LogCaptureFixture
+    room: InformerFixture, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer = await room.live()
     with caplog.at_level(logging.INFO):
@@ -177,7 +177,7 @@ async def test_a_definition_that_changes_is_not_worth_a_line_of_log(
 
 
 async def test_a_server_that_never_knows_our_revision_is_told_of_and_not_hammered(
-    room: Room, caplog: pytest.LogCaptureFixture
+    room: InformerFixture, caplog: pytest.LogCaptureFixture
 ) -> None:
     await room.live()
     before = room.lists()
@@ -191,7 +191,7 @@ async def test_a_server_that_never_knows_our_revision_is_told_of_and_not_hammere
 
 
 async def test_an_outage_of_an_hour_costs_less_than_a_request_per_second_and_two_lines_of_log(
-    room: Room, caplog: pytest.LogCaptureFixture
+    room: InformerFixture, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer = await room.live()
     await room.clock.advance(5)
@@ -206,7 +206,7 @@ async def test_an_outage_of_an_hour_costs_less_than_a_request_per_second_and_two
     assert [record.message.split(":")[1] for record in caplog.records] == [" watch failed", " watch re-established"]
 
 
-async def test_an_index_follows_every_change(room: Room) -> None:
+async def test_an_index_follows_every_change(room: InformerFixture) -> None:
     informer = await room.live()
     informer.index("by colour", lambda found: [found.data["colour"]] if "colour" in found.data else [])
     room.put("a", colour="red")
@@ -227,7 +227,7 @@ def by_name(found: ConfigMap) -> list[str]:
     return [found.metadata.name]
 
 
-async def test_an_index_name_stands_for_one_function(room: Room) -> None:
+async def test_an_index_name_stands_for_one_function(room: InformerFixture) -> None:
     informer = room.informers.of(ConfigMap)
     informer.index("name", by_name)
     informer.index("name", by_name)
@@ -235,19 +235,19 @@ async def test_an_index_name_stands_for_one_function(room: Room) -> None:
         informer.index("name", lambda _: [])
 
 
-async def test_who_comes_late_hears_of_everything_that_is_there(room: Room) -> None:
+async def test_who_comes_late_hears_of_everything_that_is_there(room: InformerFixture) -> None:
     room.put("a")
     room.put("b")
     informer = await room.live()
-    chains = Chains(typed_resource(ConfigMap))
+    chains = EventChainChecker(typed_resource(ConfigMap))
     informer.subscribe(chains)
     assert sorted(chains.calls) == ["+ns/a", "+ns/b"]
 
 
-async def test_a_name_that_was_taken_by_another_object_is_told_as_going_and_coming(room: Room) -> None:
+async def test_a_name_that_was_taken_by_another_object_is_told_as_going_and_coming(room: InformerFixture) -> None:
     room.put("a")
     informer = await room.live()
-    chains = Chains(typed_resource(ConfigMap))
+    chains = EventChainChecker(typed_resource(ConfigMap))
     informer.subscribe(chains)
     room.network.disconnect()
     room.api.remove("configmaps", KEY)
@@ -258,13 +258,13 @@ async def test_a_name_that_was_taken_by_another_object_is_told_as_going_and_comi
 
 
 async def test_a_handler_that_fails_does_not_keep_others_from_hearing(
-    room: Room, caplog: pytest.LogCaptureFixture
+    room: InformerFixture, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(_old: ConfigMap | None, _new: ConfigMap | None) -> None:
         raise RuntimeError("a bug")
 
     informer = await room.live()
-    chains = Chains(typed_resource(ConfigMap))
+    chains = EventChainChecker(typed_resource(ConfigMap))
     informer.subscribe(broken)
     informer.subscribe(chains)
     room.put("a")
@@ -275,7 +275,7 @@ async def test_a_handler_that_fails_does_not_keep_others_from_hearing(
 
 
 async def test_an_index_that_fails_is_told_and_does_not_end_the_informer(
-    room: Room, caplog: pytest.LogCaptureFixture
+    room: InformerFixture, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer = await room.live()
     bugs = ["a bug"]
@@ -297,7 +297,7 @@ async def test_an_index_that_fails_is_told_and_does_not_end_the_informer(
 
 
 async def test_an_object_that_becomes_unreadable_is_kept_as_it_was_and_told(
-    room: Room, caplog: pytest.LogCaptureFixture
+    room: InformerFixture, caplog: pytest.LogCaptureFixture
 ) -> None:
     room.put("a", x="1")
     informer = await room.live()
@@ -317,7 +317,7 @@ async def test_an_object_that_becomes_unreadable_is_kept_as_it_was_and_told(
 
 def test_the_going_of_what_was_never_there_is_not_told() -> None:
     mirror = NotifyingStore(typed_resource(ConfigMap), NO_METRICS)
-    chains = Chains(typed_resource(ConfigMap))
+    chains = EventChainChecker(typed_resource(ConfigMap))
     mirror.subscribe(chains)
     gone = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns", uid="u", resource_version="7"))
     mirror.apply(WatchEvent(WatchEventType.DELETED, "7", gone))
@@ -335,7 +335,7 @@ def test_the_going_of_an_object_tells_its_final_state() -> None:
     assert told == [(None, first), (final, None)]
 
 
-async def test_everybody_shares_one_informer_per_kind_and_scope(room: Room) -> None:
+async def test_everybody_shares_one_informer_per_kind_and_scope(room: InformerFixture) -> None:
     one = room.informers.of(ConfigMap)
     assert room.informers.of(ConfigMap) is one
     assert room.informers.of(typed_resource(ConfigMap)) is one
@@ -343,7 +343,7 @@ async def test_everybody_shares_one_informer_per_kind_and_scope(room: Room) -> N
     assert len(list(room.informers)) == 2
 
 
-async def test_an_informer_asked_for_after_the_start_starts_at_once(room: Room) -> None:
+async def test_an_informer_asked_for_after_the_start_starts_at_once(room: InformerFixture) -> None:
     room.informers.start()
     informer = room.informers.of(ConfigMap, ListScope("ns"))
     room.put("a")
@@ -353,7 +353,7 @@ async def test_an_informer_asked_for_after_the_start_starts_at_once(room: Room) 
     assert informer.cache.all_keys() == [KEY]
 
 
-async def test_stopping_ends_every_watch(room: Room) -> None:
+async def test_stopping_ends_every_watch(room: InformerFixture) -> None:
     informer = await room.live()
     await room.informers.stop()
     assert informer.sync_status.state is SyncState.STOPPED
@@ -361,11 +361,11 @@ async def test_stopping_ends_every_watch(room: Room) -> None:
     assert room.network.streams == []
 
 
-async def test_ten_thousand_objects_that_all_change(room: Room) -> None:
+async def test_ten_thousand_objects_that_all_change(room: InformerFixture) -> None:
     for number in range(10_000):
         room.put(f"c{number}", n="0")
     informer = room.informers.of(ConfigMap)
-    chains = Chains(typed_resource(ConfigMap))
+    chains = EventChainChecker(typed_resource(ConfigMap))
     informer.subscribe(chains)
     room.informers.start()
     await asyncio.wait_for(informer.wait_for_sync(), 60)

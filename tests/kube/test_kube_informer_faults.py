@@ -18,7 +18,7 @@ from kohort.kube.informer import Informer
 from kohort.kube.reflector import WatchSettings
 from kohort.kube.resource_types import typed_resource
 from kohort.kube.sync_status import SyncState
-from kube.chains import Chains
+from kube.event_chains import EventChainChecker
 
 SETTINGS = WatchSettings(page_size=2)
 RETRIED = 15.0
@@ -27,7 +27,7 @@ LONG = (60.0, 200.0, 2000.0)
 """Pauses after the last fault: first a short one, in which no silence is noticed yet."""
 
 
-class World:
+class InformerFaultHarness:
     """A server, a bad network and an informer."""
 
     def __init__(self, seed: int = 0) -> None:
@@ -36,7 +36,7 @@ class World:
         self.network = FaultInjectingTransport(self.api, self.clock)
         client = Client(self.network, clock=self.clock, random=Random(seed))  # noqa: S311
         self.informer = Informer(client.of(ConfigMap), settings=SETTINGS)
-        self.chains = Chains(typed_resource(ConfigMap))
+        self.chains = EventChainChecker(typed_resource(ConfigMap))
         self.informer.subscribe(self.chains)
         self.is_stalled = False
 
@@ -142,7 +142,7 @@ steps = st.one_of(
 )
 
 
-def action(world: World, name: str) -> Callable[..., None]:
+def action(world: InformerFaultHarness, name: str) -> Callable[..., None]:
     found: Any = world
     for part in name.split("."):
         found = getattr(found, part)
@@ -150,7 +150,7 @@ def action(world: World, name: str) -> Callable[..., None]:
 
 
 async def play(story: list[tuple[Any, ...]], *, in_stream: bool, piece: int, seed: int) -> None:
-    world = World(seed)
+    world = InformerFaultHarness(seed)
     world.api.expires_in_stream, world.network.piece = in_stream, piece
     running = asyncio.create_task(world.informer.run())
     for name, *arguments in story:

@@ -165,7 +165,7 @@ def test_no_key_is_lost_and_none_is_worked_on_twice_at_a_time(story: list[tuple[
 # Controllers
 
 
-class Bench:
+class ControllerFixture:
     def __init__(self) -> None:
         self.clock = VirtualClock()
         self.queue = WorkQueue[str](self.clock)
@@ -185,13 +185,15 @@ class Bench:
 
 
 @pytest.fixture
-async def bench() -> AsyncIterator[Bench]:
-    bench = Bench()
+async def bench() -> AsyncIterator[ControllerFixture]:
+    bench = ControllerFixture()
     yield bench
     await bench.controller.stop(0)
 
 
-async def test_an_error_is_logged_once_and_the_key_comes_back(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_error_is_logged_once_and_the_key_comes_back(
+    bench: ControllerFixture, caplog: pytest.LogCaptureFixture
+) -> None:
     bench.answers["a"] = [StatusError(403, "Forbidden", "not allowed"), RuntimeError("a bug")]
     bench.controller.start()
     bench.queue.add("a")
@@ -202,7 +204,7 @@ async def test_an_error_is_logged_once_and_the_key_comes_back(bench: Bench, capl
     assert bench.queue.failures("a") == 0
 
 
-async def test_a_conflict_is_no_news(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_conflict_is_no_news(bench: ControllerFixture, caplog: pytest.LogCaptureFixture) -> None:
     bench.answers["a"] = [conflict(ErrorSubject("pods", name="a"), MODIFIED)]
     bench.controller.start()
     bench.queue.add("a")
@@ -211,7 +213,7 @@ async def test_a_conflict_is_no_news(bench: Bench, caplog: pytest.LogCaptureFixt
     assert caplog.records == []
 
 
-async def test_a_reconcile_can_ask_to_look_again(bench: Bench) -> None:
+async def test_a_reconcile_can_ask_to_look_again(bench: ControllerFixture) -> None:
     bench.answers["a"] = [RequeueAfter(after=30)]
     bench.controller.start()
     bench.queue.add("a")
@@ -219,7 +221,7 @@ async def test_a_reconcile_can_ask_to_look_again(bench: Bench) -> None:
     assert bench.seen == [("a", 0), ("a", 30)]
 
 
-async def test_workers_share_the_keys(bench: Bench) -> None:
+async def test_workers_share_the_keys(bench: ControllerFixture) -> None:
     bench.answers = {key: [10.0] for key in "abc"}
     bench.controller.start(workers=2)
     for key in "abc":
@@ -228,7 +230,7 @@ async def test_workers_share_the_keys(bench: Bench) -> None:
     assert bench.seen == [("a", 0), ("b", 0), ("c", 10)]
 
 
-async def test_a_stop_waits_for_what_has_begun(bench: Bench) -> None:
+async def test_a_stop_waits_for_what_has_begun(bench: ControllerFixture) -> None:
     bench.answers = {"a": [10.0]}
     bench.controller.start()
     bench.queue.add("a")
@@ -243,7 +245,7 @@ async def test_a_stop_waits_for_what_has_begun(bench: Bench) -> None:
     assert bench.seen == [("a", 0)]
 
 
-async def test_a_stop_cuts_off_what_takes_too_long(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_stop_cuts_off_what_takes_too_long(bench: ControllerFixture, caplog: pytest.LogCaptureFixture) -> None:
     bench.answers = {"a": [1000.0]}
     bench.controller.start()
     bench.queue.add("a")

@@ -20,7 +20,7 @@ ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 
 
 @dataclass
-class Terminal:
+class PseudoTerminal:
     """A terminal of which the test holds the far end."""
 
     far: int
@@ -55,13 +55,13 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal() -> Iterator[Terminal]:
+def terminal() -> Iterator[PseudoTerminal]:
     far, near = pty.openpty()
     with (
         open(near, "r+b", buffering=0) as both,
         io.TextIOWrapper(both, encoding="utf-8", write_through=True) as stream,
     ):
-        made = Terminal(far, LiveViewSettings(stream, stream, {"TERM": "xterm"}, pause=0.0))
+        made = PseudoTerminal(far, LiveViewSettings(stream, stream, {"TERM": "xterm"}, pause=0.0))
         made.resize(40, 10)
         yield made
     os.close(far)
@@ -71,7 +71,7 @@ def of_size(screen: Screen) -> list[str]:
     return [f"{screen.width} by {screen.height}"]
 
 
-async def test_a_picture_is_drawn_on_the_alternate_screen_and_the_terminal_restored(terminal: Terminal) -> None:
+async def test_a_picture_is_drawn_on_the_alternate_screen_and_the_terminal_restored(terminal: PseudoTerminal) -> None:
     before = terminal.modes()
     async with live(asyncio.Event(), terminal.place) as view:
         view.show(of_size)
@@ -81,7 +81,7 @@ async def test_a_picture_is_drawn_on_the_alternate_screen_and_the_terminal_resto
     assert terminal.modes() == before
 
 
-async def test_the_terminal_is_restored_after_a_failure_too(terminal: Terminal) -> None:
+async def test_the_terminal_is_restored_after_a_failure_too(terminal: PseudoTerminal) -> None:
     before = terminal.modes()
     with pytest.raises(ZeroDivisionError):
         async with live(asyncio.Event(), terminal.place):
@@ -90,7 +90,7 @@ async def test_the_terminal_is_restored_after_a_failure_too(terminal: Terminal) 
     assert terminal.modes() == before
 
 
-async def test_a_resized_terminal_gets_a_picture_of_its_size(terminal: Terminal) -> None:
+async def test_a_resized_terminal_gets_a_picture_of_its_size(terminal: PseudoTerminal) -> None:
     async with live(asyncio.Event(), terminal.place) as view:
         view.show(of_size)
         await terminal.shown("40 by 10")
@@ -99,7 +99,7 @@ async def test_a_resized_terminal_gets_a_picture_of_its_size(terminal: Terminal)
         await terminal.shown("60 by 20")
 
 
-async def test_q_ends_the_view(terminal: Terminal) -> None:
+async def test_q_ends_the_view(terminal: PseudoTerminal) -> None:
     ended = asyncio.Event()
     async with live(ended, terminal.place):
         terminal.press(b"xq")
@@ -107,7 +107,7 @@ async def test_q_ends_the_view(terminal: Terminal) -> None:
             await ended.wait()
 
 
-async def test_other_keys_do_not(terminal: Terminal) -> None:
+async def test_other_keys_do_not(terminal: PseudoTerminal) -> None:
     ended = asyncio.Event()
     async with live(ended, terminal.place) as view:
         terminal.press(b"x")
@@ -116,7 +116,7 @@ async def test_other_keys_do_not(terminal: Terminal) -> None:
         assert not ended.is_set()
 
 
-async def test_pictures_that_follow_each_other_fast_are_drawn_once(terminal: Terminal) -> None:
+async def test_pictures_that_follow_each_other_fast_are_drawn_once(terminal: PseudoTerminal) -> None:
     async with live(asyncio.Event(), terminal.place) as view:
         for number in range(5):
             view.show(lambda _screen, number=number: [f"picture {number}"])  # type: ignore[misc]
@@ -128,7 +128,7 @@ def appended(view: Live, *pictures: list[str]) -> None:
         view.show(lambda _screen, lines=picture: lines)  # type: ignore[misc]
 
 
-async def test_a_terminal_that_can_not_be_drawn_on_gets_lines(terminal: Terminal) -> None:
+async def test_a_terminal_that_can_not_be_drawn_on_gets_lines(terminal: PseudoTerminal) -> None:
     before = terminal.modes()
     async with live(asyncio.Event(), replace(terminal.place, environment={"TERM": "dumb"})) as view:
         appended(view, ["NAME", "a 1"], ["NAME", "a 2"])

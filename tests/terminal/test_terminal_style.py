@@ -22,7 +22,7 @@ from kohort.terminal.style import (
 )
 
 
-class Terminal(io.StringIO):
+class FakeTerminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
@@ -33,16 +33,16 @@ READABLE = 3.0
 
 
 def test_a_terminal_has_colours() -> None:
-    assert style_of(Terminal(), COLOURS) == COLOURED
+    assert style_of(FakeTerminal(), COLOURS) == COLOURED
 
 
 @pytest.mark.parametrize("environment", [{**COLOURS, "NO_COLOR": "1"}, {"TERM": "dumb"}, {}])
 def test_who_asks_for_no_colours_gets_none(environment: dict[str, str]) -> None:
-    assert style_of(Terminal(), environment) == PLAIN
+    assert style_of(FakeTerminal(), environment) == PLAIN
 
 
 def test_an_empty_no_color_says_nothing() -> None:
-    assert style_of(Terminal(), {**COLOURS, "NO_COLOR": ""}) == COLOURED
+    assert style_of(FakeTerminal(), {**COLOURS, "NO_COLOR": ""}) == COLOURED
 
 
 def test_a_file_has_no_colours_and_no_width() -> None:
@@ -118,8 +118,8 @@ def test_a_shade_stands_out_on_white_and_on_black(role: Role) -> None:
 
 
 def test_a_terminal_of_256_colours_gets_shades() -> None:
-    assert style_of(Terminal(), {"TERM": "tmux-256color"}) == SHADED
-    assert style_of(Terminal(), {"TERM": "xterm", "COLORTERM": "truecolor"}) == SHADED
+    assert style_of(FakeTerminal(), {"TERM": "tmux-256color"}) == SHADED
+    assert style_of(FakeTerminal(), {"TERM": "xterm", "COLORTERM": "truecolor"}) == SHADED
     assert SHADED.paint("a", Role.WARN) == "\x1b[38;5;166ma\x1b[0m"
 
 

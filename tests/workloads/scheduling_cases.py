@@ -6,17 +6,17 @@ Nodes belong to everybody, so a case has the cluster to itself while it runs.
 from dataclasses import dataclass
 from typing import Any
 
-from embedded.scheduler.things import (
+from embedded.scheduler.harness import (
     HOST,
     ZONE,
     Object,
-    away,
     label_in,
-    near,
     node,
     node_affinity,
     pod,
-    spread,
+    pod_affinity,
+    pod_anti_affinity,
+    topology_spread,
 )
 
 TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
@@ -88,11 +88,11 @@ def _zoned(name: str, zone: str, **spec: Any) -> Object:
 
 
 def _lonely(name: str) -> Object:
-    return pod(name, labels={"app": "db"}, affinity=away(HOST, app="db"))
+    return pod(name, labels={"app": "db"}, affinity=pod_anti_affinity(HOST, app="db"))
 
 
 def _even(name: str) -> Object:
-    return pod(name, cpu="1", labels={"app": "w"}, topologySpreadConstraints=spread(ZONE, app="w"))
+    return pod(name, cpu="1", labels={"app": "w"}, topologySpreadConstraints=topology_spread(ZONE, app="w"))
 
 
 def _claim() -> Object:
@@ -176,14 +176,14 @@ CASES = (
         (_zoned("a", "1"), _zoned("b", "2")),
         _pods(
             pod("p", labels={"app": "db"}, nodeSelector={ZONE: "2"}),
-            pod("q", affinity=near(ZONE, app="db")),
-            pod("r", affinity=near(ZONE, app="none")),
+            pod("q", affinity=pod_affinity(ZONE, app="db")),
+            pod("r", affinity=pod_affinity(ZONE, app="none")),
         ),
     ),
     Case(
         "the first of its kind",
         (_zoned("a", "1"), node("b")),
-        _pods(pod("p", labels={"app": "x"}, affinity=near(ZONE, app="x"))),
+        _pods(pod("p", labels={"app": "x"}, affinity=pod_affinity(ZONE, app="x"))),
     ),
     Case(
         "pods spread over zones",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cluster.control_plane import ControlPlane
-from embedded.scheduler.things import Object, pod
+from embedded.scheduler.harness import Object, pod
 from kohort.api.core.nodes import Node
 from kohort.api.core.pods import Pod
 from kohort.api.resource import Resource

@@ -92,12 +92,12 @@ def test_the_order_of_objects_changes_nothing_but_the_order(values: list[Any]) -
     assert said(values) == said(VALID)
 
 
-class Held(dict[str, Any]):
+class WeakDocument(dict[str, Any]):
     """A document's value that can be watched."""
 
 
 def test_a_document_is_dropped_once_it_was_checked() -> None:
-    value = Held(job("lq"))
+    value = WeakDocument(job("lq"))
     watched = weakref.ref(value)
     checker = Checker(DEFAULT_GATES)
     checker.read([Document(value, "job.yaml")])

@@ -29,7 +29,7 @@ async def nothing() -> None:
     """What happens while a webhook thinks, mostly."""
 
 
-class Hook:
+class AdmissionWebhook:
     """A webhook on this machine that does as the test says."""
 
     def __init__(self, url: str, bundle: str) -> None:
@@ -59,7 +59,7 @@ class Hook:
 
 
 @pytest.fixture
-async def hook(tmp_path: Path) -> AsyncIterator[Hook]:
+async def hook(tmp_path: Path) -> AsyncIterator[AdmissionWebhook]:
     authority = FileCertificateAuthority.create(datetime.now(UTC))
     pair = authority.server(["127.0.0.1"], datetime.now(UTC))
     (tmp_path / "pair.pem").write_bytes(pair.certificate_pem + pair.key_pem)
@@ -75,7 +75,7 @@ async def hook(tmp_path: Path) -> AsyncIterator[Hook]:
     site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
     await site.start()
     port = runner.addresses[0][1]
-    made = Hook(f"https://127.0.0.1:{port}/", b64encode(authority.pem).decode())
+    made = AdmissionWebhook(f"https://127.0.0.1:{port}/", b64encode(authority.pem).decode())
     serve.append(made.serve)
     yield made
     await runner.cleanup()
@@ -86,7 +86,7 @@ def patch(*operations: Object) -> Object:
     return {"allowed": True, "patchType": "JSONPatch", "patch": encoded}
 
 
-async def test_a_webhook_can_change_a_write(cluster: InMemoryApiServer, hook: Hook) -> None:
+async def test_a_webhook_can_change_a_write(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     hook.answer = lambda _: patch({"op": "add", "path": "/data/by", "value": "hook"})
     await cluster.create(hook.configuration("MutatingWebhookConfiguration"))
     assert (await cluster.create(config_map("a", x="1")))["data"] == {"x": "1", "by": "hook"}
@@ -97,7 +97,7 @@ async def test_a_webhook_can_change_a_write(cluster: InMemoryApiServer, hook: Ho
 
 
 async def test_what_a_webhook_adds_gets_its_defaults_before_the_next_one_looks(
-    cluster: InMemoryApiServer, hook: Hook
+    cluster: InMemoryApiServer, hook: AdmissionWebhook
 ) -> None:
     sidecar = {"name": "side", "image": "busybox:1"}
     hook.answer = lambda _: patch({"op": "add", "path": "/spec/containers/-", "value": sidecar})
@@ -111,7 +111,9 @@ async def test_what_a_webhook_adds_gets_its_defaults_before_the_next_one_looks(
     assert (seen["imagePullPolicy"], seen["terminationMessagePath"]) == ("IfNotPresent", "/dev/termination-log")
 
 
-async def test_a_pod_with_a_node_that_a_webhook_gates_is_refused(cluster: InMemoryApiServer, hook: Hook) -> None:
+async def test_a_pod_with_a_node_that_a_webhook_gates_is_refused(
+    cluster: InMemoryApiServer, hook: AdmissionWebhook
+) -> None:
     gates = [{"name": "kueue.x-k8s.io/admission"}]
     hook.answer = lambda _: patch({"op": "add", "path": "/spec/schedulingGates", "value": gates})
     rule = {**RULE, "resources": ["pods"]}
@@ -121,7 +123,7 @@ async def test_a_pod_with_a_node_that_a_webhook_gates_is_refused(cluster: InMemo
     assert (await cluster.try_create(pod("p"))).status == 201
 
 
-async def test_a_webhook_can_refuse_and_warn(cluster: InMemoryApiServer, hook: Hook) -> None:
+async def test_a_webhook_can_refuse_and_warn(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     hook.answer = lambda _: {"allowed": False, "status": {"message": "not today", "code": 422, "reason": "Invalid"}}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
     reply = await cluster.try_create(config_map("a"))
@@ -133,7 +135,7 @@ async def test_a_webhook_can_refuse_and_warn(cluster: InMemoryApiServer, hook: H
     assert (await cluster.try_create(config_map("b"))).message.endswith("denied the request without explanation")
 
 
-async def test_only_what_a_webhook_asked_for_reaches_it(cluster: InMemoryApiServer, hook: Hook) -> None:
+async def test_only_what_a_webhook_asked_for_reaches_it(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     selector = {"matchLabels": {"watched": "yes"}}
     condition = {"name": "named", "expression": "object.metadata.name != 'skipped'"}
     more: Object = {"objectSelector": selector, "matchConditions": [condition]}
@@ -148,7 +150,7 @@ EVERYTHING = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "re
 META = {"apiVersion": "meta.k8s.io/v1"}
 
 
-async def test_a_webhook_sees_the_options_of_a_write(cluster: InMemoryApiServer, hook: Hook) -> None:
+async def test_a_webhook_sees_the_options_of_a_write(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[EVERYTHING]))
     path = "/api/v1/namespaces/default/configmaps/a"
     await cluster.create(config_map("a"))
@@ -167,7 +169,7 @@ async def test_a_webhook_sees_the_options_of_a_write(cluster: InMemoryApiServer,
     ]
 
 
-async def test_a_webhook_sees_the_options_of_a_delete(cluster: InMemoryApiServer, hook: Hook) -> None:
+async def test_a_webhook_sees_the_options_of_a_delete(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[EVERYTHING]))
     for found in (config_map("a"), config_map("b"), pod("p")):
         await cluster.create(found)
@@ -183,7 +185,7 @@ async def test_a_webhook_sees_the_options_of_a_delete(cluster: InMemoryApiServer
     ]
 
 
-async def test_a_condition_can_tell_who_manages_the_fields(cluster: InMemoryApiServer, hook: Hook) -> None:
+async def test_a_condition_can_tell_who_manages_the_fields(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     condition = {"name": "others", "expression": "request.options.fieldManager != 'me'"}
     more: Object = {"matchConditions": [condition], "failurePolicy": "Fail"}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", **more))
@@ -192,7 +194,7 @@ async def test_a_condition_can_tell_who_manages_the_fields(cluster: InMemoryApiS
     assert [each["name"] for each in hook.asked] == ["b"]
 
 
-class Sealed(tuple[ServedResource, ...]):
+class ReadOnlyCatalog(tuple[ServedResource, ...]):
     """Resources that nobody may go through."""
 
     def __iter__(self) -> Iterator[ServedResource]:
@@ -200,12 +202,12 @@ class Sealed(tuple[ServedResource, ...]):
 
 
 async def test_a_webhook_sees_another_version_and_nobody_goes_through_all_kinds_for_it(
-    cluster: InMemoryApiServer, hook: Hook
+    cluster: InMemoryApiServer, hook: AdmissionWebhook
 ) -> None:
     await cluster.create(widget_definition(version("v1"), version("v2", storage=False)))
     rule = {"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": ["v2"], "resources": ["widgets"]}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[rule]))
-    cluster.core.catalog.resources = Sealed(cluster.core.catalog.resources)
+    cluster.core.catalog.resources = ReadOnlyCatalog(cluster.core.catalog.resources)
     await cluster.create(widget("w"))
     (asked,) = hook.asked
     assert (asked["requestKind"]["version"], asked["kind"]["version"]) == ("v1", "v2")
@@ -213,7 +215,9 @@ async def test_a_webhook_sees_another_version_and_nobody_goes_through_all_kinds_
 
 
 @pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
-async def test_a_webhook_that_is_not_there(cluster: InMemoryApiServer, hook: Hook, policy: str, status: int) -> None:
+async def test_a_webhook_that_is_not_there(
+    cluster: InMemoryApiServer, hook: AdmissionWebhook, policy: str, status: int
+) -> None:
     hook.client = {"url": "https://127.0.0.1:1/", "caBundle": hook.client["caBundle"]}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", failurePolicy=policy))
     reply = await cluster.try_create(config_map("a"))
@@ -223,7 +227,7 @@ async def test_a_webhook_that_is_not_there(cluster: InMemoryApiServer, hook: Hoo
 
 
 async def test_a_write_does_not_outlive_the_namespace_that_goes_while_a_webhook_thinks(
-    cluster: InMemoryApiServer, hook: Hook
+    cluster: InMemoryApiServer, hook: AdmissionWebhook
 ) -> None:
     await cluster.create(namespace("team"))
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
@@ -234,7 +238,9 @@ async def test_a_write_does_not_outlive_the_namespace_that_goes_while_a_webhook_
     assert (await cluster.request("GET", "/api/v1/namespaces/team/configmaps/late")).status == 404
 
 
-async def test_a_definition_whose_objects_may_not_go_yet_is_tried_again(cluster: InMemoryApiServer, hook: Hook) -> None:
+async def test_a_definition_whose_objects_may_not_go_yet_is_tried_again(
+    cluster: InMemoryApiServer, hook: AdmissionWebhook
+) -> None:
     await cluster.create(widget_definition())
     await cluster.create(widget("w"))
     rule = {"operations": ["DELETE"], "apiGroups": ["example.com"], "apiVersions": ["*"], "resources": ["widgets"]}
@@ -252,7 +258,7 @@ async def test_a_definition_whose_objects_may_not_go_yet_is_tried_again(cluster:
 
 @pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
 async def test_a_webhook_that_thinks_for_too_long(
-    cluster: InMemoryApiServer, hook: Hook, policy: str, status: int
+    cluster: InMemoryApiServer, hook: AdmissionWebhook, policy: str, status: int
 ) -> None:
     done_thinking = asyncio.Event()
     hook.meanwhile = done_thinking.wait
@@ -266,7 +272,7 @@ async def test_a_webhook_that_thinks_for_too_long(
         assert reply.message.endswith('?timeout=1s": context deadline exceeded')
 
 
-async def test_a_stranger_is_not_trusted(cluster: InMemoryApiServer, hook: Hook) -> None:
+async def test_a_stranger_is_not_trusted(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     other = FileCertificateAuthority.create(datetime.now(UTC))
     hook.client["caBundle"] = b64encode(other.pem).decode()
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
@@ -274,13 +280,15 @@ async def test_a_stranger_is_not_trusted(cluster: InMemoryApiServer, hook: Hook)
     assert hook.asked == []
 
 
-async def test_a_rehearsal_is_told_as_such(cluster: InMemoryApiServer, hook: Hook) -> None:
+async def test_a_rehearsal_is_told_as_such(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
     await cluster.create(config_map("a"), dryRun="All")
     assert [each["dryRun"] for each in hook.asked] == [True]
 
 
-async def test_a_webhook_that_wants_to_sees_what_others_changed(cluster: InMemoryApiServer, hook: Hook) -> None:
+async def test_a_webhook_that_wants_to_sees_what_others_changed(
+    cluster: InMemoryApiServer, hook: AdmissionWebhook
+) -> None:
     def answer(asked: Object) -> Object:
         number = str(len(hook.asked))
         return patch({"op": "add", "path": f"/data/n{number}", "value": asked["name"]})
@@ -294,7 +302,9 @@ async def test_a_webhook_that_wants_to_sees_what_others_changed(cluster: InMemor
     assert set(hook.asked[2]["object"]["data"]) == {"x", "n1", "n2"}
 
 
-async def test_the_configuration_of_webhooks_is_never_held_up(cluster: InMemoryApiServer, hook: Hook) -> None:
+async def test_the_configuration_of_webhooks_is_never_held_up(
+    cluster: InMemoryApiServer, hook: AdmissionWebhook
+) -> None:
     hook.answer = lambda _: {"allowed": False}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[EVERYTHING]))
     path = f"/apis/{GROUP}/validatingwebhookconfigurations/hooks"
@@ -320,7 +330,9 @@ async def test_a_policy_refuses_what_it_does_not_like(cluster: InMemoryApiServer
     assert (await cluster.try_create(config_map("a", x="1"))).status == 201
 
 
-async def test_versions_are_converted_by_the_definitions_webhook(cluster: InMemoryApiServer, hook: Hook) -> None:
+async def test_versions_are_converted_by_the_definitions_webhook(
+    cluster: InMemoryApiServer, hook: AdmissionWebhook
+) -> None:
     def answer(asked: Object) -> Object:
         wanted = asked["desiredAPIVersion"]
         spec = {"size": 7}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.controllers.workshops import Workshop, labelled, owned, workshop
+from embedded.controllers.harness import ControllerHarness, running_controller_harness, with_controller, with_labels
 from embedded.server.objects import deployment, pod
 from kit.apiserver import Object
 from kohort.api.errors import ApiError
@@ -20,8 +20,8 @@ from kohort.kube.clock import START
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[Workshop]:
-    async with workshop(DisruptionController) as running:
+async def world() -> AsyncIterator[ControllerHarness]:
+    async with running_controller_harness(DisruptionController) as running:
         yield running
 
 
@@ -35,56 +35,56 @@ def replica_set(name: str, replicas: int) -> Object:
     return {**deployment(name, replicas), "kind": "ReplicaSet"}
 
 
-async def figures(world: Workshop, found: Object) -> tuple[int, ...]:
+async def figures(world: ControllerHarness, found: Object) -> tuple[int, ...]:
     status = (await world.get(found))["status"]
     names = ("expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed")
     return tuple(status.get(name, 0) for name in names)
 
 
-async def ready_pods(world: Workshop, count: int, owner: Object | None = None) -> list[Object]:
+async def ready_pods(world: ControllerHarness, count: int, owner: Object | None = None) -> list[Object]:
     made = []
     for index in range(count):
-        one = labelled(pod(f"web-{index}"), app="web")
-        made.append(await world.create(owned(one, owner) if owner else one))
-    await world.run(*made)
+        one = with_labels(pod(f"web-{index}"), app="web")
+        made.append(await world.create(with_controller(one, owner) if owner else one))
+    await world.mark_running(*made)
     return made
 
 
-async def evict(world: Workshop, one: Object) -> int:
+async def evict(world: ControllerHarness, one: Object) -> int:
     name = one["metadata"]["name"]
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
     return (await world.cluster.request("POST", f"{world.path(one)}/eviction", body)).status
 
 
-async def test_a_minimum_counts_the_pods_that_are_there(world: Workshop) -> None:
+async def test_a_minimum_counts_the_pods_that_are_there(world: ControllerHarness) -> None:
     found = await world.create(budget(minAvailable=2))
     pods = await ready_pods(world, 3)
-    await world.calm()
+    await world.settle()
     assert await figures(world, found) == (3, 2, 3, 1)
     (condition,) = (await world.get(found))["status"]["conditions"]
     assert (condition["status"], condition["reason"]) == ("True", "SufficientPods")
     await world.set_status(pods[0], conditions=[world.condition("Ready", "False")])
-    await world.calm()
+    await world.settle()
     assert await figures(world, found) == (3, 2, 2, 0)
     (condition,) = (await world.get(found))["status"]["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "InsufficientPods")
 
 
-async def test_a_share_counts_what_the_owners_want(world: Workshop) -> None:
+async def test_a_share_counts_what_the_owners_want(world: ControllerHarness) -> None:
     owner = await world.create(replica_set("web", 10))
     found = await world.create(budget(maxUnavailable="25%"))
     await ready_pods(world, 9, owner)
-    await world.calm()
+    await world.settle()
     assert await figures(world, found) == (10, 7, 9, 2)
 
 
-async def test_nothing_may_go_where_an_owner_has_no_scale(world: Workshop) -> None:
+async def test_nothing_may_go_where_an_owner_has_no_scale(world: ControllerHarness) -> None:
     template = {"spec": {"restartPolicy": "Never", **pod("x")["spec"]}}
     head = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}}
     owner = await world.create({**head, "spec": {"template": template}})
     found = await world.create(budget(maxUnavailable=1))
     await ready_pods(world, 2, owner)
-    await world.calm()
+    await world.settle()
     status = (await world.get(found))["status"]
     assert status["disruptionsAllowed"] == 0
     (condition,) = status["conditions"]
@@ -92,44 +92,44 @@ async def test_nothing_may_go_where_an_owner_has_no_scale(world: Workshop) -> No
     assert condition["message"] == "jobs.batch does not implement the scale subresource"
 
 
-async def test_evictions_are_granted_up_to_the_budget(world: Workshop) -> None:
+async def test_evictions_are_granted_up_to_the_budget(world: ControllerHarness) -> None:
     found = await world.create(budget(minAvailable=2))
     pods = await ready_pods(world, 3)
-    await world.calm()
+    await world.settle()
     assert [await evict(world, one) for one in pods[:2]] == [201, 429]
-    await world.calm()
+    await world.settle()
     assert await figures(world, found) == (3, 2, 2, 0)
     await world.delete(pods[0], gracePeriodSeconds=0)
-    await world.calm()
+    await world.settle()
     assert await figures(world, found) == (2, 2, 2, 0)
     assert not (await world.get(found))["status"].get("disruptedPods")
 
 
-async def test_an_eviction_that_comes_to_nothing_is_forgotten_after_two_minutes(world: Workshop) -> None:
+async def test_an_eviction_that_comes_to_nothing_is_forgotten_after_two_minutes(world: ControllerHarness) -> None:
     found = await world.create(budget(minAvailable=2))
     await ready_pods(world, 3)
-    await world.calm()
+    await world.settle()
     moment = world.condition("x", "y")["lastTransitionTime"]
     await world.set_status(found, disruptedPods={"web-0": moment})
-    await world.calm()
+    await world.settle()
     assert await figures(world, found) == (3, 2, 2, 0)
-    await world.later(130)
+    await world.advance(130)
     assert await figures(world, found) == (3, 2, 3, 1)
     assert "NotDeleted" in {reason for reason, _ in await world.events()}
 
 
-async def test_another_selector_means_other_pods(world: Workshop) -> None:
+async def test_another_selector_means_other_pods(world: ControllerHarness) -> None:
     found = await world.create(budget(minAvailable=1))
     await ready_pods(world, 2)
-    await world.calm()
+    await world.settle()
     await world.merge(found, {"spec": {"selector": {"matchLabels": {"app": "else"}}}})
-    await world.calm()
+    await world.settle()
     assert await figures(world, found) == (0, 1, 0, 0)
 
 
-async def test_a_budget_without_pods_allows_nothing(world: Workshop) -> None:
+async def test_a_budget_without_pods_allows_nothing(world: ControllerHarness) -> None:
     found = await world.create(budget(minAvailable=0))
-    await world.calm()
+    await world.settle()
     assert await figures(world, found) == (0, 0, 0, 0)
     assert ("NoPods", "No matching pods found") in await world.events()
 

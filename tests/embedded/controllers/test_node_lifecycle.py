@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.controllers.workshops import Workshop, node, workshop
+from embedded.controllers.harness import ControllerHarness, node, running_controller_harness
 from embedded.server.objects import pod
 from kit.apiserver import Object
 from kohort.api.core.nodes import Node, NodeSpec, NodeStatus
@@ -22,12 +22,12 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[Workshop]:
-    async with workshop(NodeLifecycle) as running:
+async def world() -> AsyncIterator[ControllerHarness]:
+    async with running_controller_harness(NodeLifecycle) as running:
         yield running
 
 
-async def renew(world: Workshop, name: str, seconds: int = 40) -> None:
+async def renew(world: ControllerHarness, name: str, seconds: int = 40) -> None:
     spec = {
         "holderIdentity": name,
         "leaseDurationSeconds": seconds,
@@ -39,12 +39,12 @@ async def renew(world: Workshop, name: str, seconds: int = 40) -> None:
         await world.create({**head, "metadata": {"name": name, "namespace": "kube-node-lease"}, "spec": spec})
 
 
-async def pass_time(world: Workshop, seconds: int, *alive: str) -> None:
+async def pass_time(world: ControllerHarness, seconds: int, *alive: str) -> None:
     """Time in which some nodes renew their leases."""
     for _ in range(seconds // 10):
         for name in alive:
             await renew(world, name)
-        await world.later(10)
+        await world.advance(10)
 
 
 def status_of(found: Object, kind: str) -> str:
@@ -56,16 +56,18 @@ def taints_of(found: Object) -> set[tuple[str, str]]:
     return {(each["key"], each["effect"]) for each in found["spec"].get("taints", ())}
 
 
-async def test_a_node_that_renews_its_lease_stays_ready(world: Workshop) -> None:
+async def test_a_node_that_renews_its_lease_stays_ready(world: ControllerHarness) -> None:
     host = await world.create(node("host"))
     await pass_time(world, 200, "host")
     assert status_of(await world.get(host), "Ready") == "True"
 
 
-async def test_a_silent_node_becomes_unknown_with_its_pods_not_ready_and_pods_kept_off(world: Workshop) -> None:
+async def test_a_silent_node_becomes_unknown_with_its_pods_not_ready_and_pods_kept_off(
+    world: ControllerHarness,
+) -> None:
     lost, _ = await world.create(node("lost")), await world.create(node("alive"))
     serving = await world.create(pod("serving", nodeName="lost"))
-    await world.run(serving)
+    await world.mark_running(serving)
     await renew(world, "lost")
     await pass_time(world, 40, "alive")
     assert status_of(await world.get(lost), "Ready") == "True"
@@ -83,29 +85,29 @@ async def test_a_silent_node_becomes_unknown_with_its_pods_not_ready_and_pods_ke
     assert ("NodeNotReady", "Node is not ready") in events
 
 
-async def test_a_node_that_comes_back_loses_the_taints_and_keeps_others(world: Workshop) -> None:
+async def test_a_node_that_comes_back_loses_the_taints_and_keeps_others(world: ControllerHarness) -> None:
     mine = {"key": "mine", "effect": "NoSchedule", "value": "x"}
     lost, _ = await world.create(node("lost", mine)), await world.create(node("alive"))
     await pass_time(world, 60, "alive")
     assert (UNREACHABLE, "NoExecute") in taints_of(await world.get(lost))
     await renew(world, "lost")
     await world.set_status(lost, conditions=[world.condition("Ready", "True")])
-    await world.calm()
+    await world.settle()
     assert (await world.get(lost))["spec"]["taints"] == [mine]
 
 
-async def test_nobody_is_driven_out_while_no_node_is_ready(world: Workshop) -> None:
+async def test_nobody_is_driven_out_while_no_node_is_ready(world: ControllerHarness) -> None:
     hosts = [await world.create(node(name)) for name in ("a", "b")]
-    await world.later(70)
+    await world.advance(70)
     assert [taints_of(await world.get(host)) for host in hosts] == [{(UNREACHABLE, "NoSchedule")}] * 2
     await world.set_status(hosts[0], conditions=[world.condition("Ready", "True")])
     await renew(world, "a")
-    await world.later(15)
+    await world.advance(15)
     assert taints_of(await world.get(hosts[0])) == set()
     assert (UNREACHABLE, "NoExecute") in taints_of(await world.get(hosts[1]))
 
 
-async def test_nodes_are_emptied_one_by_one(world: Workshop) -> None:
+async def test_nodes_are_emptied_one_by_one(world: ControllerHarness) -> None:
     hosts = [await world.create(node(name)) for name in ("a", "b", "c")]
     await world.create(node("alive"))
     await pass_time(world, 60, "alive")
@@ -115,16 +117,16 @@ async def test_nodes_are_emptied_one_by_one(world: Workshop) -> None:
     assert all([(UNREACHABLE, "NoExecute") in taints_of(await world.get(host)) for host in hosts])
 
 
-async def test_a_lost_node_costs_nothing_more(world: Workshop) -> None:
+async def test_a_lost_node_costs_nothing_more(world: ControllerHarness) -> None:
     await world.create(node("lost"))
     await world.create(node("alive"))
     await pass_time(world, 80, "alive")
-    before = world.meddler.count("PATCH")
+    before = world.interceptor.count("PATCH")
     await pass_time(world, 100, "alive")
-    assert world.meddler.count("PATCH") == before
+    assert world.interceptor.count("PATCH") == before
 
 
-async def test_a_node_with_a_longer_lease_is_given_longer(world: Workshop) -> None:
+async def test_a_node_with_a_longer_lease_is_given_longer(world: ControllerHarness) -> None:
     slow, _ = await world.create(node("slow")), await world.create(node("alive"))
     await renew(world, "slow", seconds=200)
     await pass_time(world, 220, "alive")
@@ -133,18 +135,18 @@ async def test_a_node_with_a_longer_lease_is_given_longer(world: Workshop) -> No
     assert status_of(await world.get(slow), "Ready") == "Unknown"
 
 
-async def test_a_node_that_never_said_anything_is_lost_later(world: Workshop) -> None:
+async def test_a_node_that_never_said_anything_is_lost_later(world: ControllerHarness) -> None:
     new = await world.create(node("new", ready=""))
-    await world.later(55)
+    await world.advance(55)
     assert not (await world.get(new))["status"].get("conditions")
-    await world.later(10)
+    await world.advance(10)
     (ready,) = [each for each in (await world.get(new))["status"]["conditions"] if each["type"] == "Ready"]
     assert (ready["status"], ready["reason"]) == ("Unknown", "NodeStatusNeverUpdated")
 
 
-async def test_a_cordoned_node_is_tainted(world: Workshop) -> None:
+async def test_a_cordoned_node_is_tainted(world: ControllerHarness) -> None:
     host = await world.create(node("host", unschedulable=True))
-    await world.calm()
+    await world.settle()
     assert taints_of(await world.get(host)) == {("node.kubernetes.io/unschedulable", "NoSchedule")}
 
 

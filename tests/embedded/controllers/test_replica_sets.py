@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.controllers.workshops import Workshop, labelled, owned, workshop
+from embedded.controllers.harness import ControllerHarness, running_controller_harness, with_controller, with_labels
 from embedded.server.objects import config_map, deployment, pod, quota
 from kit.apiserver import Object
 from kohort.api.core.objects import StatusCondition
@@ -23,8 +23,8 @@ from kohort.kube.clock import START
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[Workshop]:
-    async with workshop(ReplicaSetController) as running:
+async def world() -> AsyncIterator[ControllerHarness]:
+    async with running_controller_harness(ReplicaSetController) as running:
         yield running
 
 
@@ -33,14 +33,14 @@ def replica_set(replicas: int, **spec: Any) -> Object:
     return {**found, "spec": {**found["spec"], **spec}}
 
 
-async def counts(world: Workshop, found: Object) -> tuple[int, int, int]:
+async def counts(world: ControllerHarness, found: Object) -> tuple[int, int, int]:
     status = (await world.get(found))["status"]
     return status["replicas"], status.get("readyReplicas", 0), status.get("availableReplicas", 0)
 
 
-async def test_pods_are_made_with_all_that_their_template_says(world: Workshop) -> None:
+async def test_pods_are_made_with_all_that_their_template_says(world: ControllerHarness) -> None:
     found = await world.create(replica_set(3))
-    await world.calm()
+    await world.settle()
     pods = await world.pods()
     assert len(pods) == 3
     for one in pods:
@@ -62,91 +62,91 @@ async def test_pods_are_made_with_all_that_their_template_says(world: Workshop) 
     assert sum(reason == "SuccessfulCreate" for reason, _ in await world.events()) == 3
 
 
-async def test_a_pod_that_fails_or_goes_is_replaced(world: Workshop) -> None:
+async def test_a_pod_that_fails_or_goes_is_replaced(world: ControllerHarness) -> None:
     found = await world.create(replica_set(2))
-    await world.run_all()
+    await world.run_all_pods()
     first, second = await world.pods()
     await world.set_status(first, phase="Failed")
     await world.delete(second, gracePeriodSeconds=0)
-    await world.run_all()
+    await world.run_all_pods()
     assert await counts(world, found) == (2, 2, 2)
     assert len(await world.pods()) == 3
 
 
-async def test_pods_become_available_after_their_ready_seconds(world: Workshop) -> None:
+async def test_pods_become_available_after_their_ready_seconds(world: ControllerHarness) -> None:
     found = await world.create(replica_set(1, minReadySeconds=30))
-    await world.run_all()
+    await world.run_all_pods()
     assert await counts(world, found) == (1, 1, 0)
-    await world.later(31)
+    await world.advance(31)
     assert await counts(world, found) == (1, 1, 1)
 
 
-async def test_scaling_down_spares_what_serves(world: Workshop) -> None:
+async def test_scaling_down_spares_what_serves(world: ControllerHarness) -> None:
     found = await world.create(replica_set(3))
-    await world.calm()
+    await world.settle()
     serving, *_ = await world.pods()
-    await world.run(serving)
+    await world.mark_running(serving)
     await world.merge(found, {"spec": {"replicas": 1}})
-    await world.calm()
+    await world.settle()
     assert await world.names() == [serving["metadata"]["name"]]
     assert await counts(world, found) == (1, 1, 1)
 
 
-async def test_a_matching_stray_is_adopted_and_one_that_no_longer_matches_is_released(world: Workshop) -> None:
-    stray = await world.create(labelled(pod("stray"), app="web"))
-    await world.calm()
+async def test_a_matching_stray_is_adopted_and_one_that_no_longer_matches_is_released(world: ControllerHarness) -> None:
+    stray = await world.create(with_labels(pod("stray"), app="web"))
+    await world.settle()
     found = await world.create(replica_set(2))
-    await world.calm()
+    await world.settle()
     assert len(await world.pods()) == 2
     assert (await world.get(stray))["metadata"]["ownerReferences"][0]["uid"] == found["metadata"]["uid"]
     await world.merge(stray, {"metadata": {"labels": {"app": "else"}}})
-    await world.calm()
+    await world.settle()
     assert not (await world.get(stray))["metadata"].get("ownerReferences")
     assert len(await world.pods()) == 3
 
 
-async def test_pods_of_others_are_left_alone(world: Workshop) -> None:
+async def test_pods_of_others_are_left_alone(world: ControllerHarness) -> None:
     other = await world.create(config_map("other"))
-    theirs = await world.create(owned(labelled(pod("theirs"), app="web"), other))
+    theirs = await world.create(with_controller(with_labels(pod("theirs"), app="web"), other))
     await world.create(replica_set(1))
-    await world.calm()
+    await world.settle()
     assert len(await world.pods()) == 2
     assert (await world.get(theirs))["metadata"]["ownerReferences"][0]["kind"] == "ConfigMap"
 
 
-async def test_a_refusal_is_told_and_taken_back(world: Workshop) -> None:
+async def test_a_refusal_is_told_and_taken_back(world: ControllerHarness) -> None:
     limit = await world.create(quota("few", pods="1"))
     found = await world.create(replica_set(3))
-    await world.calm()
+    await world.settle()
     (condition,) = (await world.get(found))["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("ReplicaFailure", "True", "FailedCreate")
     assert "exceeded quota: few" in condition["message"]
     assert await counts(world, found) == (1, 0, 0)
     await world.delete(limit)
-    await world.later(60)
+    await world.advance(60)
     assert await counts(world, found) == (3, 0, 0)
     assert not (await world.get(found))["status"].get("conditions")
 
 
-async def test_a_cache_that_lags_never_makes_pods_twice(world: Workshop) -> None:
-    world.meddler.hold_watches("pods")
+async def test_a_cache_that_lags_never_makes_pods_twice(world: ControllerHarness) -> None:
+    world.interceptor.hold_watches("pods")
     found = await world.create(replica_set(3))
-    await world.calm()
+    await world.settle()
     await world.merge(found, {"metadata": {"labels": {"look": "again"}}})
-    await world.calm()
+    await world.settle()
     assert len(await world.pods()) == 3
-    world.meddler.release_watches("pods")
-    await world.calm()
+    world.interceptor.release_watches("pods")
+    await world.settle()
     assert len(await world.pods()) == 3
 
 
-async def test_a_set_on_its_way_out_makes_nothing(world: Workshop) -> None:
+async def test_a_set_on_its_way_out_makes_nothing(world: ControllerHarness) -> None:
     found = replica_set(0)
     found["metadata"]["finalizers"] = ["a.b/c"]
     made = await world.create(found)
     await world.delete(made)
     await world.merge(made, {"spec": {"replicas": 2}})
-    await world.calm()
+    await world.settle()
     assert await world.pods() == []
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from embedded.controllers.workshops import Workshop, node
+from embedded.controllers.harness import ControllerHarness, node
 from embedded.server.objects import deployment
 from kit.apiserver import ADMIN, running_apiserver
 from kit.faults import InterceptingTransport
@@ -14,21 +14,21 @@ from kohort.kube.client import Client
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[Workshop]:
+async def world() -> AsyncIterator[ControllerHarness]:
     async with running_apiserver() as cluster:
-        meddler = InterceptingTransport(cluster.core.transport(ADMIN))
-        async with running_controllers(Client(meddler, cluster.clock)) as controllers:
+        interceptor = InterceptingTransport(cluster.core.transport(ADMIN))
+        async with running_controllers(Client(interceptor, cluster.clock)) as controllers:
             await controllers.wait_started()
-            yield Workshop(cluster, meddler)
+            yield ControllerHarness(cluster, interceptor)
 
 
-async def test_each_kind_is_watched_once(world: Workshop) -> None:
-    watched = [request.path for request in world.meddler.sent if ("watch", "1") in request.query]
+async def test_each_kind_is_watched_once(world: ControllerHarness) -> None:
+    watched = [request.path for request in world.interceptor.sent if ("watch", "1") in request.query]
     assert len(watched) == len(set(watched))
     assert "/api/v1/pods" in watched
 
 
-async def test_a_deployment_with_a_budget_comes_up_and_says_so(world: Workshop) -> None:
+async def test_a_deployment_with_a_budget_comes_up_and_says_so(world: ControllerHarness) -> None:
     await world.create(node("node"))
     budget = {
         "apiVersion": "policy/v1",
@@ -37,7 +37,7 @@ async def test_a_deployment_with_a_budget_comes_up_and_says_so(world: Workshop) 
         "spec": {"maxUnavailable": "50%", "selector": {"matchLabels": {"app": "web"}}},
     }
     found, guard = await world.create(deployment("web", 4)), await world.create(budget)
-    await world.run_all()
+    await world.run_all_pods()
     assert (await world.get(found))["status"]["availableReplicas"] == 4
     assert (await world.get(guard))["status"]["disruptionsAllowed"] == 2
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embedded.controllers.workshops import Workshop
+from embedded.controllers.harness import ControllerHarness
 from embedded.server.objects import deployment
 from kit.apiserver import ADMIN, InMemoryApiServer, Object, running_apiserver
 from kit.faults import InterceptingTransport
@@ -30,14 +30,14 @@ async def cluster() -> AsyncIterator[InMemoryApiServer]:
 
 
 @asynccontextmanager
-async def at_work(cluster: InMemoryApiServer) -> AsyncIterator[Workshop]:
+async def at_work(cluster: InMemoryApiServer) -> AsyncIterator[ControllerHarness]:
     """Controllers with caches of their own, until they stop."""
-    meddler = InterceptingTransport(cluster.core.transport(ADMIN))
-    controllers = BuiltinControllers(Client(meddler, cluster.clock), SERVING)
+    interceptor = InterceptingTransport(cluster.core.transport(ADMIN))
+    controllers = BuiltinControllers(Client(interceptor, cluster.clock), SERVING)
     controllers.start()
     try:
         await controllers.wait_started()
-        yield Workshop(cluster, meddler)
+        yield ControllerHarness(cluster, interceptor)
     finally:
         async with running_virtual_time(cluster.clock):
             await controllers.stop()
@@ -55,18 +55,18 @@ def stateful_set(replicas: int) -> Object:
 async def test_controllers_that_start_anew_finish_what_others_began(cluster: InMemoryApiServer) -> None:
     async with at_work(cluster) as world:
         web, db = await world.create(deployment("web", 4)), await world.create(stateful_set(3))
-        await world.run_all()
+        await world.run_all_pods()
         await world.merge(web, image("new"))
         await world.merge(db, image("new"))
-        await world.calm()
+        await world.settle()
     for _ in range(3):
         async with at_work(cluster) as world:
-            await world.calm()
+            await world.settle()
             terminating = [pod for pod in await world.pods() if pod["metadata"].get("deletionTimestamp")]
             for pod in terminating:
                 await world.delete(pod, gracePeriodSeconds=0)
     async with at_work(cluster) as world:
-        await world.run_all()
+        await world.run_all_pods()
         assert {pod["spec"]["containers"][0]["image"] for pod in await world.pods()} == {"new"}
         assert len(await world.pods()) == 7
         assert len(await world.items(SETS)) == 2
@@ -78,24 +78,24 @@ async def test_controllers_that_start_anew_finish_what_others_began(cluster: InM
 async def test_a_cache_that_lags_makes_nothing_twice(cluster: InMemoryApiServer, held: str) -> None:
     async with at_work(cluster) as world:
         web, db = await world.create(deployment("web", 3)), await world.create(stateful_set(2))
-        await world.run_all()
-        world.meddler.hold_watches(held)
+        await world.run_all_pods()
+        world.interceptor.hold_watches(held)
         for name in ("a", "b"):
             await world.merge(web, image(name))
             await world.merge(db, image(name))
-            await world.calm()
+            await world.settle()
         assert len([pod for pod in await world.pods() if pod["metadata"]["name"].startswith("web-")]) <= 4
-        world.meddler.release_watches(held)
-        await world.run_all()
+        world.interceptor.release_watches(held)
+        await world.run_all_pods()
         assert {pod["spec"]["containers"][0]["image"] for pod in await world.pods()} == {"b"}
         assert len(await world.pods()) == 5
 
 
-async def settled(world: Workshop) -> None:
+async def settled(world: ControllerHarness) -> None:
     """Whatever was refused is tried again in time, and what follows from it comes about."""
     for _ in range(4):
-        await world.later(30)
-        await world.run_all()
+        await world.advance(30)
+        await world.run_all_pods()
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -114,7 +114,7 @@ async def test_whatever_is_refused_for_a_while_the_end_is_the_same(
 ) -> None:
     async with running_apiserver() as cluster, at_work(cluster) as world:
         for (method, end), code, times in rejections:
-            world.meddler.reject(method, end, *[code] * times)
+            world.interceptor.reject(method, end, *[code] * times)
         web, _ = await world.create(deployment("web", 2)), await world.create(stateful_set(2))
         await settled(world)
         await world.merge(web, image("new"))

@@ -4,47 +4,47 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from embedded.controllers.workshops import Workshop, workshop
+from embedded.controllers.harness import ControllerHarness, running_controller_harness
 from embedded.server.objects import pod
 from kit.apiserver import Object
 from kohort.embedded.controllers.stale_disruptions import StaleDisruptions
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[Workshop]:
-    async with workshop(StaleDisruptions) as running:
+async def world() -> AsyncIterator[ControllerHarness]:
+    async with running_controller_harness(StaleDisruptions) as running:
         yield running
 
 
-async def told(world: Workshop, found: Object) -> tuple[str, str]:
+async def told(world: ControllerHarness, found: Object) -> tuple[str, str]:
     conditions = (await world.get(found))["status"]["conditions"]
     (one,) = [each for each in conditions if each["type"] == "DisruptionTarget"]
     return one["status"], one.get("reason", "")
 
 
-async def doomed(world: Workshop, name: str, reason: str) -> Object:
+async def doomed(world: ControllerHarness, name: str, reason: str) -> Object:
     made = await world.create(pod(name, nodeName="node"))
     condition = world.condition("DisruptionTarget", "True", reason=reason, message="soon")
     await world.set_status(made, phase="Running", conditions=[condition])
     return made
 
 
-async def test_it_is_taken_back_after_two_minutes(world: Workshop) -> None:
+async def test_it_is_taken_back_after_two_minutes(world: ControllerHarness) -> None:
     found = await doomed(world, "spared", "EvictionByEvictionAPI")
-    await world.later(110)
+    await world.advance(110)
     assert await told(world, found) == ("True", "EvictionByEvictionAPI")
-    await world.later(15)
+    await world.advance(15)
     assert await told(world, found) == ("False", "")
 
 
-async def test_what_the_node_says_stands(world: Workshop) -> None:
+async def test_what_the_node_says_stands(world: ControllerHarness) -> None:
     found = await doomed(world, "ending", "TerminationByKubelet")
-    await world.later(300)
+    await world.advance(300)
     assert await told(world, found) == ("True", "TerminationByKubelet")
 
 
-async def test_a_pod_that_goes_is_left_alone(world: Workshop) -> None:
+async def test_a_pod_that_goes_is_left_alone(world: ControllerHarness) -> None:
     found = await doomed(world, "going", "PreemptionByScheduler")
     await world.delete(found)
-    await world.later(300)
+    await world.advance(300)
     assert await told(world, found) == ("True", "PreemptionByScheduler")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.controllers.workshops import Workshop, labelled, workshop
+from embedded.controllers.harness import ControllerHarness, running_controller_harness, with_labels
 from embedded.server.objects import deployment, pod
 from kit.apiserver import Object
 from kohort.api.core.apps import Ordinals, RollingUpdate, UpdateStrategy
@@ -30,8 +30,8 @@ DISK = {
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[Workshop]:
-    async with workshop(StatefulSetController) as running:
+async def world() -> AsyncIterator[ControllerHarness]:
+    async with running_controller_harness(StatefulSetController) as running:
         yield running
 
 
@@ -48,21 +48,21 @@ def partition(number: int) -> Object:
     return {"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": number}}}}
 
 
-async def images(world: Workshop) -> dict[str, str]:
+async def images(world: ControllerHarness) -> dict[str, str]:
     return {each["metadata"]["name"]: each["spec"]["containers"][0]["image"] for each in await world.pods()}
 
 
-async def claims(world: Workshop) -> list[str]:
+async def claims(world: ControllerHarness) -> list[str]:
     return [each["metadata"]["name"] for each in await world.items(CLAIMS)]
 
 
-async def test_pods_come_one_after_the_other(world: Workshop) -> None:
+async def test_pods_come_one_after_the_other(world: ControllerHarness) -> None:
     found = await world.create(db())
     for expected in (["db-0"], ["db-0", "db-1"], ["db-0", "db-1", "db-2"]):
-        await world.calm()
+        await world.settle()
         assert await world.names() == expected
-        await world.run(*[each for each in await world.pods() if each["status"]["phase"] == "Pending"])
-    await world.calm()
+        await world.mark_running(*[each for each in await world.pods() if each["status"]["phase"] == "Pending"])
+    await world.settle()
     status = (await world.get(found))["status"]
     revision = status["updateRevision"]
     assert status == {
@@ -87,178 +87,178 @@ async def test_pods_come_one_after_the_other(world: Workshop) -> None:
     assert ("SuccessfulCreate", "Create Pod db-1 in StatefulSet db successful") in await world.events()
 
 
-async def test_parallel_sets_do_not_wait(world: Workshop) -> None:
+async def test_parallel_sets_do_not_wait(world: ControllerHarness) -> None:
     found = await world.create(db(podManagementPolicy="Parallel"))
-    await world.calm()
+    await world.settle()
     assert await world.names() == ["db-0", "db-1", "db-2"]
     await world.merge(found, {"spec": {"replicas": 0}})
-    await world.calm()
+    await world.settle()
     assert await world.names() == []
 
 
-async def test_pods_go_highest_first_and_one_by_one(world: Workshop) -> None:
+async def test_pods_go_highest_first_and_one_by_one(world: ControllerHarness) -> None:
     found = await world.create(db())
-    await world.run_all()
+    await world.run_all_pods()
     await world.merge(found, {"spec": {"replicas": 1}})
-    await world.calm()
+    await world.settle()
     terminating = [each for each in await world.pods() if each["metadata"].get("deletionTimestamp")]
     assert [each["metadata"]["name"] for each in terminating] == ["db-2"]
-    await world.run_all()
+    await world.run_all_pods()
     assert await world.names() == ["db-0"]
 
 
-async def test_a_pod_that_ended_is_replaced_under_its_name(world: Workshop) -> None:
+async def test_a_pod_that_ended_is_replaced_under_its_name(world: ControllerHarness) -> None:
     await world.create(db(2))
-    await world.run_all()
+    await world.run_all_pods()
     first, _ = await world.pods()
     await world.set_status(first, phase="Failed")
-    await world.run_all()
+    await world.run_all_pods()
     assert await world.names() == ["db-0", "db-1"]
-    assert not await world.is_there(first)
+    assert not await world.exists(first)
 
 
-async def test_an_update_goes_backwards_and_waits_for_each(world: Workshop) -> None:
+async def test_an_update_goes_backwards_and_waits_for_each(world: ControllerHarness) -> None:
     found = await world.create(db(2))
-    await world.run_all()
+    await world.run_all_pods()
     before = (await world.get(found))["status"]["currentRevision"]
     await world.merge(found, image("new"))
-    await world.calm()
+    await world.settle()
     status = (await world.get(found))["status"]
     assert status["currentRevision"] == before != status["updateRevision"]
     terminating = [each for each in await world.pods() if each["metadata"].get("deletionTimestamp")]
     assert [each["metadata"]["name"] for each in terminating] == ["db-1"]
     await world.delete(terminating[0], gracePeriodSeconds=0)
-    await world.calm()
+    await world.settle()
     assert await images(world) == {"db-0": "busybox:1", "db-1": "new"}
-    await world.run_all()
+    await world.run_all_pods()
     assert await images(world) == {"db-0": "new", "db-1": "new"}
     status = (await world.get(found))["status"]
     assert status["currentRevision"] == status["updateRevision"]
     assert status["currentReplicas"] == status["updatedReplicas"] == 2
 
 
-async def test_a_partition_keeps_the_lower_pods_as_they_were(world: Workshop) -> None:
+async def test_a_partition_keeps_the_lower_pods_as_they_were(world: ControllerHarness) -> None:
     found = await world.create(db())
-    await world.run_all()
+    await world.run_all_pods()
     await world.merge(found, {"spec": {**image("new")["spec"], **partition(2)["spec"]}})
-    await world.run_all()
+    await world.run_all_pods()
     assert await images(world) == {"db-0": "busybox:1", "db-1": "busybox:1", "db-2": "new"}
     await world.delete((await world.pods())[0], gracePeriodSeconds=0)
-    await world.run_all()
+    await world.run_all_pods()
     assert (await images(world))["db-0"] == "busybox:1"
     status = (await world.get(found))["status"]
     assert (status["currentReplicas"], status["updatedReplicas"]) == (2, 1)
     await world.merge(found, partition(0))
-    await world.run_all()
+    await world.run_all_pods()
     assert set((await images(world)).values()) == {"new"}
 
 
-async def test_on_delete_waits_for_somebody_to_delete(world: Workshop) -> None:
+async def test_on_delete_waits_for_somebody_to_delete(world: ControllerHarness) -> None:
     found = await world.create(db(2, updateStrategy={"type": "OnDelete"}))
-    await world.run_all()
+    await world.run_all_pods()
     await world.merge(found, image("new"))
-    await world.run_all()
+    await world.run_all_pods()
     assert set((await images(world)).values()) == {"busybox:1"}
     await world.delete((await world.pods())[0], gracePeriodSeconds=0)
-    await world.run_all()
+    await world.run_all_pods()
     assert await images(world) == {"db-0": "new", "db-1": "busybox:1"}
 
 
-async def test_numbers_can_start_elsewhere(world: Workshop) -> None:
+async def test_numbers_can_start_elsewhere(world: ControllerHarness) -> None:
     await world.create(db(2, ordinals={"start": 5}))
-    await world.run_all()
+    await world.run_all_pods()
     assert await world.names() == ["db-5", "db-6"]
 
 
-async def test_a_pod_waits_until_the_one_before_is_available(world: Workshop) -> None:
+async def test_a_pod_waits_until_the_one_before_is_available(world: ControllerHarness) -> None:
     await world.create(db(2, minReadySeconds=20))
-    await world.run_all()
+    await world.run_all_pods()
     assert await world.names() == ["db-0"]
-    await world.later(21)
+    await world.advance(21)
     assert await world.names() == ["db-0", "db-1"]
 
 
-async def test_claims_come_with_pods_and_stay_behind(world: Workshop) -> None:
+async def test_claims_come_with_pods_and_stay_behind(world: ControllerHarness) -> None:
     found = await world.create(db(2, volumeClaimTemplates=[DISK]))
-    await world.run_all()
+    await world.run_all_pods()
     assert await claims(world) == ["disk-db-0", "disk-db-1"]
     assert (await world.pods())[1]["spec"]["volumes"] == [
         {"name": "disk", "persistentVolumeClaim": {"claimName": "disk-db-1"}}
     ]
     assert (await world.items(CLAIMS))[0]["metadata"]["labels"] == {"app": "db"}
     await world.merge(found, {"spec": {"replicas": 1}})
-    await world.run_all()
+    await world.run_all_pods()
     assert await world.names() == ["db-0"]
     assert await claims(world) == ["disk-db-0", "disk-db-1"]
 
 
-async def test_claims_are_owned_by_whom_they_go_with(world: Workshop) -> None:
+async def test_claims_are_owned_by_whom_they_go_with(world: ControllerHarness) -> None:
     policy = {"whenScaled": "Delete", "whenDeleted": "Delete"}
     spec = {"volumeClaimTemplates": [DISK], "persistentVolumeClaimRetentionPolicy": policy}
     found = await world.create(db(2, **spec))
-    await world.run_all()
+    await world.run_all_pods()
     owners = [each["metadata"]["ownerReferences"] for each in await world.items(CLAIMS)]
     assert [[one["kind"] for one in each] for each in owners] == [["StatefulSet"], ["StatefulSet"]]
     await world.merge(found, {"spec": {"replicas": 1}})
-    await world.calm()
+    await world.settle()
     owners = [each["metadata"]["ownerReferences"] for each in await world.items(CLAIMS)]
     assert [[one["kind"] for one in each] for each in owners] == [["StatefulSet"], ["Pod"]]
 
 
-async def test_a_new_pod_waits_for_claims_that_go_with_its_predecessor(world: Workshop) -> None:
+async def test_a_new_pod_waits_for_claims_that_go_with_its_predecessor(world: ControllerHarness) -> None:
     policy = {"whenScaled": "Delete"}
     spec = {"volumeClaimTemplates": [DISK], "persistentVolumeClaimRetentionPolicy": policy}
     found = await world.create(db(1, **spec))
-    await world.run_all()
+    await world.run_all_pods()
     await world.merge(found, {"spec": {"replicas": 0}})
-    await world.run_all()
+    await world.run_all_pods()
     await world.merge(found, {"spec": {"replicas": 1}})
-    await world.later(3)
+    await world.advance(3)
     assert await world.names() == []
     await world.cluster.request("DELETE", f"{CLAIMS}/disk-db-0")
-    await world.later(3)
+    await world.advance(3)
     assert await world.names() == ["db-0"]
 
 
-async def test_going_back_takes_up_the_old_revision(world: Workshop) -> None:
+async def test_going_back_takes_up_the_old_revision(world: ControllerHarness) -> None:
     found = await world.create(db(1))
-    await world.run_all()
+    await world.run_all_pods()
     first = (await world.get(found))["status"]["updateRevision"]
     await world.merge(found, image("new"))
-    await world.run_all()
+    await world.run_all_pods()
     await world.merge(found, image("busybox:1"))
-    await world.run_all()
+    await world.run_all_pods()
     assert (await world.get(found))["status"]["updateRevision"] == first
     numbers = {each["metadata"]["name"]: each["revision"] for each in await world.items(REVISIONS)}
     assert len(numbers) == 2
     assert numbers[first] == 3
 
 
-async def test_the_history_is_bounded(world: Workshop) -> None:
+async def test_the_history_is_bounded(world: ControllerHarness) -> None:
     found = await world.create(db(1, revisionHistoryLimit=1))
     for name in ("a", "b", "c"):
-        await world.run_all()
+        await world.run_all_pods()
         await world.merge(found, image(name))
-    await world.run_all()
+    await world.run_all_pods()
     assert sorted(each["revision"] for each in await world.items(REVISIONS)) == [3, 4]
 
 
-async def test_only_pods_that_bear_its_name_are_adopted(world: Workshop) -> None:
-    stray = await world.create(labelled(pod("stray"), app="db"))
-    mine = await world.create(labelled(pod("db-0"), app="db"))
+async def test_only_pods_that_bear_its_name_are_adopted(world: ControllerHarness) -> None:
+    stray = await world.create(with_labels(pod("stray"), app="db"))
+    mine = await world.create(with_labels(pod("db-0"), app="db"))
     await world.create(db(1))
-    await world.run_all()
+    await world.run_all_pods()
     assert not (await world.get(stray))["metadata"].get("ownerReferences")
     found = await world.get(mine)
     assert found["metadata"]["ownerReferences"][0]["kind"] == "StatefulSet"
     assert found["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] == "db-0"
 
 
-async def test_a_set_at_rest_writes_nothing(world: Workshop) -> None:
+async def test_a_set_at_rest_writes_nothing(world: ControllerHarness) -> None:
     await world.create(db(2, volumeClaimTemplates=[DISK]))
-    await world.run_all()
+    await world.run_all_pods()
     before = world.cluster.core.store.revision
-    await world.later(700)
+    await world.advance(700)
     assert world.cluster.core.store.revision == before
 
 

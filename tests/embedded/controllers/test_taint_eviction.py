@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from embedded.controllers.workshops import Workshop, node, workshop
+from embedded.controllers.harness import ControllerHarness, node, running_controller_harness
 from embedded.server.objects import pod
 from kit.apiserver import Object
 from kohort.api.meta import Taint, Toleration
@@ -15,8 +15,8 @@ A, B = Taint(key="a", effect="NoExecute"), Taint(key="b", effect="NoExecute")
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[Workshop]:
-    async with workshop(TaintEviction) as running:
+async def world() -> AsyncIterator[ControllerHarness]:
+    async with running_controller_harness(TaintEviction) as running:
         yield running
 
 
@@ -47,12 +47,12 @@ def test_the_shortest_toleration_counts(tolerations: list[Toleration], seconds: 
     assert tolerated_seconds((A, B), tolerations) == seconds
 
 
-async def test_a_pod_without_toleration_goes_at_once_and_says_why(world: Workshop) -> None:
+async def test_a_pod_without_toleration_goes_at_once_and_says_why(world: ControllerHarness) -> None:
     host = await world.create(node("host"))
     expelled = await world.create(pod("expelled", nodeName="host"))
-    await world.calm()
+    await world.settle()
     await world.merge(host, {"spec": {"taints": [BROKEN]}})
-    await world.calm()
+    await world.settle()
     found = await world.get(expelled)
     assert found["metadata"]["deletionTimestamp"]
     (condition,) = [each for each in found["status"]["conditions"] if each["type"] == "DisruptionTarget"]
@@ -61,28 +61,28 @@ async def test_a_pod_without_toleration_goes_at_once_and_says_why(world: Worksho
     assert ("TaintManagerEviction", "Marking for deletion Pod default/expelled") in await world.events()
 
 
-async def test_a_pod_that_comes_later_goes_too(world: Workshop) -> None:
+async def test_a_pod_that_comes_later_goes_too(world: ControllerHarness) -> None:
     await world.create(node("host", BROKEN))
-    await world.calm()
+    await world.settle()
     expelled = await world.create(pod("expelled", nodeName="host"))
-    await world.calm()
+    await world.settle()
     assert (await world.get(expelled))["metadata"]["deletionTimestamp"]
 
 
-async def test_a_patient_pod_goes_when_its_time_is_up(world: Workshop) -> None:
+async def test_a_patient_pod_goes_when_its_time_is_up(world: ControllerHarness) -> None:
     await world.create(node("host", BROKEN))
     held = await world.create(patient("held", 60))
-    await world.later(55)
+    await world.advance(55)
     assert "deletionTimestamp" not in (await world.get(held))["metadata"]
-    await world.later(10)
+    await world.advance(10)
     assert (await world.get(held))["metadata"]["deletionTimestamp"]
 
 
-async def test_a_pod_stays_when_the_taint_goes_in_time(world: Workshop) -> None:
+async def test_a_pod_stays_when_the_taint_goes_in_time(world: ControllerHarness) -> None:
     host = await world.create(node("host", BROKEN))
     spared = await world.create(patient("spared", 60))
-    await world.later(30)
+    await world.advance(30)
     await world.merge(host, {"spec": {"taints": None}})
-    await world.later(60)
+    await world.advance(60)
     assert "deletionTimestamp" not in (await world.get(spared))["metadata"]
     assert ("TaintManagerEviction", "Cancelling deletion of Pod default/spared") in await world.events()

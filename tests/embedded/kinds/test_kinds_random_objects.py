@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedded.kinds.shaped import objects
+from embedded.kinds.schema_strategies import objects
 from kohort.embedded.kinds import (
     ReadObject,
     apply_defaults,

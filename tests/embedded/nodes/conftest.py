@@ -2,11 +2,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from embedded.nodes.worlds import World, running_world
+from embedded.nodes.harness import NodeAgentHarness, running_node_agent
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
+async def world() -> AsyncIterator[NodeAgentHarness]:
     """A server with one node of four CPUs."""
-    async with running_world() as found:
+    async with running_node_agent() as found:
         yield found

@@ -1,4 +1,4 @@
-"""A runtime that does what a test says, and writes down what it is asked for."""
+"""A runtime whose pods change state when a test does so, and that records the calls of the agent."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ Object = dict[str, Any]
 
 
 class ScriptedPod:
-    """A pod whose states a test gives."""
+    """A pod whose states a test sets."""
 
     def __init__(self, body: Object, reports: PodStatusSink) -> None:
         self.body = body
@@ -19,7 +19,7 @@ class ScriptedPod:
         self.is_closed = False
 
     def becomes(self, state: State, **more: Any) -> None:
-        """All containers are now so."""
+        """Report a state of all containers."""
         names = [each["name"] for each in self.body["spec"]["containers"]]
         self.reports.state(PodState(tuple(RuntimeContainerStatus(name, state) for name in names), **more))
 

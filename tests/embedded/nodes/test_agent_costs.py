@@ -6,8 +6,9 @@ from collections import Counter
 
 import msgspec
 
-from embedded.nodes.worlds import World, node, pod
+from embedded.nodes.harness import NodeAgentHarness, node, pod
 from kit.apiserver import ADMIN, running_apiserver
+from kit.faults import CountingTransport
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.bound_pods import BoundPodResource
 from kohort.embedded.nodes.manifests import AgentDefaults
@@ -16,50 +17,34 @@ from kohort.embedded.nodes.registration import NodeRegistration, NodeShutdownPol
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
-from kohort.kube.transport import Request, Response, Transport
 
 PODS = 60
 
 
-class Counting:
-    """A transport that counts what goes through it."""
-
-    def __init__(self, inner: Transport) -> None:
-        self.inner = inner
-        self.sent: Counter[tuple[str, str]] = Counter()
-
-    async def send(self, request: Request, timeout: float) -> Response:
-        self.sent[request.method, request.path.split("/")[-1]] += 1
-        return await self.inner.send(request, timeout)
-
-    async def close(self) -> None:
-        await self.inner.close()
-
-
 async def test_a_pod_costs_two_writes_and_no_task() -> None:
     async with running_apiserver() as cluster:
-        network = Counting(cluster.core.transport(ADMIN))
+        network = CountingTransport(cluster.core.transport(ADMIN))
         client = Client(network, cluster.clock)
         nodes = tuple(node(f"n{number}") for number in range(20))
         agent = NodeAgent(
             client, NodeRegistration(nodes, leaving=NodeShutdownPolicy.KEEP), SimulatedRuntime(cluster.clock)
         )
         await agent.start(AgentDefaults())
-        world = World(cluster, agent, client)
+        world = NodeAgentHarness(cluster, agent, client)
         network.sent.clear()
         tasks = len(asyncio.all_tasks())
         for number in range(PODS):
             await cluster.create(pod(f"p{number}", on=f"n{number % 20}", says={"run_seconds": 5}))
-        await world.after(1)
+        await world.advance(1)
         assert len(asyncio.all_tasks()) <= tasks + 2
-        await world.after(9)
+        await world.advance(9)
         assert Counter(await phases(world)) == {"Succeeded": PODS}
         assert network.sent["PATCH", "status"] == 2 * PODS
         assert not [what for what in network.sent if what[0] == "GET"]
         await agent.stop()
 
 
-async def phases(world: World) -> list[str]:
+async def phases(world: NodeAgentHarness) -> list[str]:
     items = (await world.cluster.get("/api/v1/namespaces/default/pods"))["items"]
     return [each["status"]["phase"] for each in items]
 

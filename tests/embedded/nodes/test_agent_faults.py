@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from embedded.nodes.worlds import PODS, World, pod, running_agent
+from embedded.nodes.harness import PODS, NodeAgentHarness, pod, running_agent
 from kit.apiserver import ADMIN, running_apiserver
 from kit.faults import Rejection
 from kohort.kube.transport import Request, Response, Transport
 
 
-class Refusing:
+class RejectingTransport:
     """A transport that refuses the next requests of a kind."""
 
     def __init__(self, inner: Transport) -> None:
@@ -38,9 +38,9 @@ class Refusing:
 
 
 @asynccontextmanager
-async def badly_connected() -> AsyncIterator[tuple[World, Refusing]]:
+async def badly_connected() -> AsyncIterator[tuple[NodeAgentHarness, RejectingTransport]]:
     async with running_apiserver() as cluster:
-        network = Refusing(cluster.core.transport(ADMIN))
+        network = RejectingTransport(cluster.core.transport(ADMIN))
         async with running_agent(cluster, transport=network) as world:
             yield world, network
 
@@ -49,14 +49,14 @@ async def test_refused_writes_are_tried_again_until_the_pod_has_ended_and_gone()
     async with badly_connected() as (world, network):
         network.refuse("PATCH", 500, 409, 422)
         await world.run(pod(says={"run_seconds": 30}))
-        await world.after(10)
+        await world.advance(10)
         assert await world.phase("a") == "Running"
         network.refuse("PATCH", 500, 500)
-        await world.after(30)
+        await world.advance(30)
         assert await world.phase("a") == "Succeeded"
         network.refuse("DELETE", 500, 403)
         await world.delete("a")
-        await world.after(10)
+        await world.advance(10)
         assert not await world.exists(f"{PODS}/a")
 
 
@@ -64,7 +64,7 @@ async def test_a_refusal_is_told_even_if_the_first_try_fails() -> None:
     async with badly_connected() as (world, network):
         network.refuse("PATCH", 403, 403)
         await world.run(pod(nodeSelector={"speed": "high"}))
-        await world.after(5)
+        await world.advance(5)
         assert (await world.status("a"))["reason"] == "NodeAffinity"
 
 

@@ -1,6 +1,15 @@
 """Nodes in the API: how they come, live and go."""
 
-from embedded.nodes.worlds import CAPACITY, LEASES, NODES, World, node, pod, running_agent, running_world
+from embedded.nodes.harness import (
+    CAPACITY,
+    LEASES,
+    NODES,
+    NodeAgentHarness,
+    node,
+    pod,
+    running_agent,
+    running_node_agent,
+)
 from kit.apiserver import InMemoryApiServer, running_apiserver
 from kohort.api.meta import Taint
 from kohort.embedded.nodes.declared import DeclaredNode
@@ -13,11 +22,11 @@ async def ready(cluster: InMemoryApiServer, name: str = "one") -> tuple[str, str
     return found["status"], found["reason"]
 
 
-async def renewed(world: World, name: str = "one") -> str:
+async def renewed(world: NodeAgentHarness, name: str = "one") -> str:
     return str((await world.cluster.get(f"{LEASES}/{name}"))["spec"]["renewTime"])
 
 
-async def test_a_node_registers_as_a_kubelet_would(world: World) -> None:
+async def test_a_node_registers_as_a_kubelet_would(world: NodeAgentHarness) -> None:
     found = await world.cluster.get(f"{NODES}/one")
     labels = found["metadata"]["labels"]
     assert (labels["kubernetes.io/hostname"], labels["kubernetes.io/os"]) == ("one", "linux")
@@ -34,48 +43,48 @@ async def test_a_node_registers_as_a_kubelet_would(world: World) -> None:
     assert status["nodeInfo"]["kubeletVersion"].startswith("v1.37")
 
 
-async def test_a_node_has_a_lease_that_goes_with_it(world: World) -> None:
+async def test_a_node_has_a_lease_that_goes_with_it(world: NodeAgentHarness) -> None:
     lease = await world.cluster.get(f"{LEASES}/one")
     assert (lease["spec"]["holderIdentity"], lease["spec"]["leaseDurationSeconds"]) == ("one", 40)
     assert lease["metadata"]["ownerReferences"][0]["kind"] == "Node"
 
 
-async def test_a_lease_is_renewed_every_ten_seconds(world: World) -> None:
+async def test_a_lease_is_renewed_every_ten_seconds(world: NodeAgentHarness) -> None:
     before = await renewed(world)
-    await world.after(9)
+    await world.advance(9)
     assert await renewed(world) == before
-    await world.after(1)
+    await world.advance(1)
     assert await renewed(world) > before
 
 
-async def test_a_lease_that_somebody_deleted_comes_back(world: World) -> None:
+async def test_a_lease_that_somebody_deleted_comes_back(world: NodeAgentHarness) -> None:
     await world.cluster.request("DELETE", f"{LEASES}/one")
-    await world.after(10)
+    await world.advance(10)
     assert await world.exists(f"{LEASES}/one")
 
 
-async def test_a_deleted_node_stays_away_and_gets_no_lease(world: World) -> None:
+async def test_a_deleted_node_stays_away_and_gets_no_lease(world: NodeAgentHarness) -> None:
     await world.cluster.request("DELETE", f"{NODES}/one")
     await world.cluster.request("DELETE", f"{LEASES}/one")
-    await world.after(30)
+    await world.advance(30)
     assert not await world.exists(f"{NODES}/one")
     assert not await world.exists(f"{LEASES}/one")
 
 
-async def test_a_node_that_was_taken_for_dead_says_that_it_lives(world: World) -> None:
+async def test_a_node_that_was_taken_for_dead_says_that_it_lives(world: NodeAgentHarness) -> None:
     dead = [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]
     await world.cluster.merge(f"{NODES}/one/status", {"status": {"conditions": dead}})
-    await world.after(0)
+    await world.advance(0)
     assert await ready(world.cluster) == ("True", "KubeletReady")
 
 
 async def test_many_leases_are_renewed_a_few_at_a_time() -> None:
     nodes = [node(f"n{number}") for number in range(30)]
-    async with running_world(*nodes) as world:
+    async with running_node_agent(*nodes) as world:
         start = await renewed(world, "n0")
-        await world.after(1)
+        await world.advance(1)
         assert sum([await renewed(world, each.name) > start for each in nodes]) == 3
-        await world.after(9)
+        await world.advance(9)
         assert all([await renewed(world, each.name) > start for each in nodes])
 
 
@@ -98,7 +107,7 @@ async def test_a_restart_keeps_what_an_administrator_has_set() -> None:
 
 async def test_taints_of_a_declaration_are_there_from_the_start() -> None:
     taint = Taint(key="gpu", value="yes", effect="NoSchedule")
-    async with running_world(node(taints=(taint,), unschedulable=True)) as world:
+    async with running_node_agent(node(taints=(taint,), unschedulable=True)) as world:
         spec = (await world.cluster.get(f"{NODES}/one"))["spec"]
         assert spec["taints"] == [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
         assert spec["unschedulable"] is True
@@ -115,7 +124,7 @@ async def test_nodes_go_with_their_agent_unless_they_are_kept() -> None:
 
 
 async def test_an_agent_of_several_nodes_leaves_the_pods_of_others_alone() -> None:
-    async with running_world(node("one"), node("two")) as world:
+    async with running_node_agent(node("one"), node("two")) as world:
         await world.run(pod("mine", on="two"))
         await world.run(pod("theirs", on="three"))
         assert await world.phase("mine") == "Running"
@@ -123,7 +132,7 @@ async def test_an_agent_of_several_nodes_leaves_the_pods_of_others_alone() -> No
         assert len(world.agent) == 1
 
 
-async def test_a_pod_that_does_not_tolerate_being_driven_out_is_refused(world: World) -> None:
+async def test_a_pod_that_does_not_tolerate_being_driven_out_is_refused(world: NodeAgentHarness) -> None:
     taint = {"key": "broken", "effect": "NoExecute"}
     await world.cluster.merge(f"{NODES}/one", {"spec": {"taints": [taint]}})
     await world.run(pod("a"))

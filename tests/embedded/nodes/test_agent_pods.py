@@ -2,19 +2,19 @@
 
 from ipaddress import ip_address, ip_network
 
-from embedded.nodes.worlds import NODES, PODS, World, container, pod
+from embedded.nodes.harness import NODES, PODS, NodeAgentHarness, container, pod
 
 
-async def test_a_pod_runs_for_its_time_and_succeeds(world: World) -> None:
+async def test_a_pod_runs_for_its_time_and_succeeds(world: NodeAgentHarness) -> None:
     await world.run(pod(says={"run_seconds": 20}))
     assert await world.phase("a") == "Running"
-    await world.after(19)
+    await world.advance(19)
     assert await world.phase("a") == "Running"
-    await world.after(1)
+    await world.advance(1)
     assert await world.phase("a") == "Succeeded"
 
 
-async def test_the_status_of_a_running_pod_says_what_a_kubelet_says(world: World) -> None:
+async def test_the_status_of_a_running_pod_says_what_a_kubelet_says(world: NodeAgentHarness) -> None:
     await world.run(pod())
     status = await world.status("a")
     assert {each["type"]: each["status"] for each in status["conditions"]} == {
@@ -35,9 +35,9 @@ async def test_the_status_of_a_running_pod_says_what_a_kubelet_says(world: World
     assert (main["ready"], main["started"], main["restartCount"]) == (True, True, 0)
 
 
-async def test_a_pod_that_succeeded_is_completed_and_not_ready(world: World) -> None:
+async def test_a_pod_that_succeeded_is_completed_and_not_ready(world: NodeAgentHarness) -> None:
     await world.run(pod(says={"run_seconds": 5}))
-    await world.after(5)
+    await world.advance(5)
     assert await world.condition("a", "Ready") == ("False", "PodCompleted", "")
     assert await world.condition("a", "ContainersReady") == ("False", "PodCompleted", "")
     assert await world.condition("a", "Initialized") == ("True", "PodCompleted", "")
@@ -47,63 +47,63 @@ async def test_a_pod_that_succeeded_is_completed_and_not_ready(world: World) -> 
     assert (ended["startedAt"], ended["finishedAt"]) == ("2026-01-01T00:00:00Z", "2026-01-01T00:00:05Z")
 
 
-async def test_a_pod_can_be_told_to_fail(world: World) -> None:
+async def test_a_pod_can_be_told_to_fail(world: NodeAgentHarness) -> None:
     await world.run(pod(says={"run_seconds": 1, "exit_code": 3}))
-    await world.after(1)
+    await world.advance(1)
     assert await world.phase("a") == "Failed"
     (main,) = (await world.status("a"))["containerStatuses"]
     assert main["state"]["terminated"]["exitCode"] == 3
     assert await world.condition("a", "Ready") == ("False", "PodFailed", "")
 
 
-async def test_a_pod_is_ready_after_the_time_that_it_asks_for(world: World) -> None:
+async def test_a_pod_is_ready_after_the_time_that_it_asks_for(world: NodeAgentHarness) -> None:
     await world.run(pod(says={"ready_seconds": 5, "run_seconds": 20}))
     assert await world.condition("a", "Ready") == (
         "False",
         "ContainersNotReady",
         "containers with unready status: [main]",
     )
-    await world.after(5)
+    await world.advance(5)
     assert await world.condition("a", "Ready") == ("True", "", "")
-    await world.after(15)
+    await world.advance(15)
     assert await world.phase("a") == "Succeeded"
 
 
-async def test_a_pod_may_never_be_ready(world: World) -> None:
+async def test_a_pod_may_never_be_ready(world: NodeAgentHarness) -> None:
     await world.run(pod(says={"ready_seconds": "never", "run_seconds": 20}))
-    await world.after(19)
+    await world.advance(19)
     assert (await world.condition("a", "Ready"))[0] == "False"
-    await world.after(1)
+    await world.advance(1)
     assert await world.phase("a") == "Succeeded"
 
 
-async def test_a_pod_that_is_always_restarted_runs_until_it_is_deleted(world: World) -> None:
+async def test_a_pod_that_is_always_restarted_runs_until_it_is_deleted(world: NodeAgentHarness) -> None:
     await world.run(pod(restart="Always"))
-    await world.after(3600)
+    await world.advance(3600)
     assert await world.phase("a") == "Running"
     await world.delete("a")
     assert not await world.exists(f"{PODS}/a")
 
 
-async def test_a_deleted_pod_keeps_its_grace_while_it_takes_its_time_to_stop(world: World) -> None:
+async def test_a_deleted_pod_keeps_its_grace_while_it_takes_its_time_to_stop(world: NodeAgentHarness) -> None:
     await world.run(pod(restart="Always", says={"stop_seconds": 20}))
     await world.delete("a")
-    await world.after(19)
+    await world.advance(19)
     assert await world.phase("a") == "Running"
-    await world.after(1)
+    await world.advance(1)
     assert not await world.exists(f"{PODS}/a")
 
 
-async def test_a_second_delete_with_less_grace_hurries_the_end(world: World) -> None:
+async def test_a_second_delete_with_less_grace_hurries_the_end(world: NodeAgentHarness) -> None:
     await world.run(pod(restart="Always", says={"stop_seconds": 1000}, terminationGracePeriodSeconds=600))
     await world.delete("a")
-    await world.after(10)
+    await world.advance(10)
     await world.delete("a", grace=5)
-    await world.after(5)
+    await world.advance(5)
     assert not await world.exists(f"{PODS}/a")
 
 
-async def test_a_finalizer_keeps_a_stopped_pod_which_says_how_it_ended(world: World) -> None:
+async def test_a_finalizer_keeps_a_stopped_pod_which_says_how_it_ended(world: NodeAgentHarness) -> None:
     held = pod(restart="Never", says={"run_seconds": "forever"})
     held["metadata"]["finalizers"] = ["example.com/look"]
     await world.run(held)
@@ -113,11 +113,11 @@ async def test_a_finalizer_keeps_a_stopped_pod_which_says_how_it_ended(world: Wo
     assert found["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 143
     assert found["metadata"]["deletionGracePeriodSeconds"] == 0
     await world.cluster.merge(f"{PODS}/a", {"metadata": {"finalizers": None}})
-    await world.after(0)
+    await world.advance(0)
     assert len(world.agent) == 0
 
 
-async def test_a_pod_waits_for_its_start(world: World) -> None:
+async def test_a_pod_waits_for_its_start(world: NodeAgentHarness) -> None:
     await world.run(pod(says={"start_seconds": 30}))
     assert await world.phase("a") == "Pending"
     reason = "containers with unready status: [main]"
@@ -126,62 +126,62 @@ async def test_a_pod_waits_for_its_start(world: World) -> None:
     assert await world.condition("a", "PodReadyToStartContainers") == sandbox
     (main,) = (await world.status("a"))["containerStatuses"]
     assert main["state"] == {"waiting": {"reason": "ContainerCreating"}}
-    await world.after(30)
+    await world.advance(30)
     assert await world.phase("a") == "Running"
 
 
-async def test_init_containers_run_in_their_order_and_sidecars_stay(world: World) -> None:
+async def test_init_containers_run_in_their_order_and_sidecars_stay(world: NodeAgentHarness) -> None:
     inits = [container("first"), container("beside", restartPolicy="Always"), container("second")]
     await world.run(pod(says={"init_seconds": 10, "run_seconds": 10}, initContainers=inits))
     status = await world.status("a")
     assert [next(iter(each["state"])) for each in status["initContainerStatuses"]] == ["running", "waiting", "waiting"]
     incomplete = "containers with incomplete status: [first beside second]"
     assert await world.condition("a", "Initialized") == ("False", "ContainersNotInitialized", incomplete)
-    await world.after(10)
+    await world.advance(10)
     status = await world.status("a")
     assert [next(iter(each["state"])) for each in status["initContainerStatuses"]] == [
         "terminated",
         "running",
         "running",
     ]
-    await world.after(10)
+    await world.advance(10)
     status = await world.status("a")
     assert (status["phase"], status["containerStatuses"][0]["ready"]) == ("Running", True)
-    await world.after(10)
+    await world.advance(10)
     status = await world.status("a")
     assert status["phase"] == "Succeeded"
     assert all("terminated" in each["state"] for each in status["initContainerStatuses"])
 
 
-async def test_a_failing_container_is_restarted_later_and_later(world: World) -> None:
+async def test_a_failing_container_is_restarted_later_and_later(world: NodeAgentHarness) -> None:
     await world.run(pod(restart="OnFailure", says={"run_seconds": 1, "fail_times": 3}))
-    await world.after(1)
+    await world.advance(1)
     (main,) = (await world.status("a"))["containerStatuses"]
     assert (main["restartCount"], main["lastState"]["terminated"]["exitCode"]) == (1, 1)
-    await world.after(1)
+    await world.advance(1)
     (main,) = (await world.status("a"))["containerStatuses"]
     assert main["state"]["waiting"]["reason"] == "CrashLoopBackOff"
     uid = (await world.pod("a"))["metadata"]["uid"]
     message = f"back-off 10s restarting failed container=main pod=a_default({uid})"
     assert main["state"]["waiting"]["message"] == message
     assert await world.phase("a") == "Running"
-    await world.after(10 + 1 + 20 + 1)
+    await world.advance(10 + 1 + 20 + 1)
     assert await world.phase("a") == "Succeeded"
     (main,) = (await world.status("a"))["containerStatuses"]
     assert main["restartCount"] == 3
 
 
-async def test_a_pod_beyond_its_deadline_fails(world: World) -> None:
+async def test_a_pod_beyond_its_deadline_fails(world: NodeAgentHarness) -> None:
     await world.run(pod(says={"run_seconds": 100}, activeDeadlineSeconds=30))
-    await world.after(30)
+    await world.advance(30)
     status = await world.status("a")
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
     assert status["message"] == "Pod was active on the node longer than the specified deadline"
-    await world.after(1)
+    await world.advance(1)
     assert ("DeadlineExceeded", status["message"]) in await world.events("a")
 
 
-async def test_a_pod_that_asks_for_too_much_is_refused(world: World) -> None:
+async def test_a_pod_that_asks_for_too_much_is_refused(world: NodeAgentHarness) -> None:
     await world.run(pod("a", restart="Always"))
     big = pod("b", containers=[container("main", resources={"requests": {"cpu": "3500m"}})])
     await world.run(big)
@@ -189,34 +189,34 @@ async def test_a_pod_that_asks_for_too_much_is_refused(world: World) -> None:
     short = "Node didn't have enough resource: cpu, requested: 3500, used: 1000, capacity: 4000"
     assert (status["phase"], status["reason"]) == ("Failed", "OutOfcpu")
     assert status["message"] == f"Pod was rejected: {short}"
-    await world.after(1)
+    await world.advance(1)
     assert ("OutOfcpu", short) in await world.events("b")
 
 
-async def test_what_ended_makes_room(world: World) -> None:
+async def test_what_ended_makes_room(world: NodeAgentHarness) -> None:
     await world.run(pod("a", says={"run_seconds": 1}))
-    await world.after(1)
+    await world.advance(1)
     await world.run(pod("b", containers=[container("main", resources={"requests": {"cpu": "4"}})]))
     assert await world.phase("b") == "Running"
 
 
-async def test_a_pod_for_other_nodes_is_refused(world: World) -> None:
+async def test_a_pod_for_other_nodes_is_refused(world: NodeAgentHarness) -> None:
     await world.run(pod(nodeSelector={"speed": "high"}))
     status = await world.status("a")
     why = "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
     assert (status["reason"], status["message"]) == ("NodeAffinity", f"Pod was rejected: {why}")
 
 
-async def test_nonsense_in_an_annotation_is_told_and_left_out_of_account(world: World) -> None:
+async def test_nonsense_in_an_annotation_is_told_and_left_out_of_account(world: NodeAgentHarness) -> None:
     await world.run(pod(says={"run_seconds": "soon"}))
     assert await world.phase("a") == "Running"
-    await world.after(10)
+    await world.advance(10)
     assert await world.phase("a") == "Succeeded"
     (told,) = [text for reason, text in await world.events("a") if reason == "InvalidAnnotation"]
     assert told.startswith('kohort.dev/run-seconds: "soon" is not a number of seconds')
 
 
-async def test_a_pod_with_a_reason_to_wait_never_starts_and_can_be_deleted(world: World) -> None:
+async def test_a_pod_with_a_reason_to_wait_never_starts_and_can_be_deleted(world: NodeAgentHarness) -> None:
     await world.run(pod(says={"fail_waiting": "ImagePullBackOff"}))
     (main,) = (await world.status("a"))["containerStatuses"]
     assert main["state"] == {"waiting": {"reason": "ImagePullBackOff"}}

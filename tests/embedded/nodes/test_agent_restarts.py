@@ -1,7 +1,7 @@
 """An agent that comes after another one: what it finds, what it goes on with, and what it leaves alone."""
 
+from embedded.nodes.harness import PODS, container, pod, running_agent
 from embedded.nodes.scripted import ScriptedRuntime
-from embedded.nodes.worlds import PODS, container, pod, running_agent
 from kit.apiserver import InMemoryApiServer, running_apiserver
 from kohort.embedded.nodes.runtime import PodState, Running, RuntimeContainerStatus
 from kohort.embedded.server.subresources.logs import PodLogOptions
@@ -19,9 +19,9 @@ async def test_a_simulated_pod_ends_when_it_would_have_ended() -> None:
             await first.run(pod(says={"run_seconds": 100}))
         await cluster.clock.advance(60)
         async with running_agent(cluster) as second:
-            await second.after(39)
+            await second.advance(39)
             assert await second.phase("a") == "Running"
-            await second.after(1)
+            await second.advance(1)
             assert await second.phase("a") == "Succeeded"
             ended = (await second.status("a"))["containerStatuses"][0]["state"]["terminated"]
             assert (ended["startedAt"], ended["finishedAt"]) == ("2026-01-01T00:00:00Z", "2026-01-01T00:01:40Z")
@@ -33,7 +33,7 @@ async def test_a_pod_whose_time_ran_out_meanwhile_ends_at_once() -> None:
             await first.run(pod(says={"run_seconds": 10}))
         await cluster.clock.advance(60)
         async with running_agent(cluster) as second:
-            await second.after(0)
+            await second.advance(0)
             assert await second.phase("a") == "Succeeded"
 
 
@@ -41,13 +41,13 @@ async def test_a_crash_loop_goes_on_where_it_was() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod(restart="Always", says={"run_seconds": 1, "exit_code": 1}))
-            await first.after(1 + 1 + 10 + 1)
+            await first.advance(1 + 1 + 10 + 1)
             assert "waiting" in await state(cluster)
         async with running_agent(cluster) as second:
-            await second.after(0)
+            await second.advance(0)
             main = (await second.status("a"))["containerStatuses"][0]
             assert main["restartCount"] == 2
-            await second.after(20)
+            await second.advance(20)
             assert (await second.status("a"))["containerStatuses"][0]["restartCount"] == 3
 
 
@@ -57,10 +57,10 @@ async def test_a_restart_writes_nothing_to_pods_that_are_as_they_were() -> None:
             await first.run(pod("runs", says={"run_seconds": 100}))
             await first.run(pod("waits", says={"start_seconds": 100}))
             await first.run(pod("ended", says={"run_seconds": 1}))
-            await first.after(5)
+            await first.advance(5)
         before = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in await pods(cluster)}
         async with running_agent(cluster) as second:
-            await second.after(0)
+            await second.advance(0)
             after = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in await pods(cluster)}
             assert after == before
             assert len(second.agent) == 3
@@ -75,12 +75,12 @@ async def test_what_was_deleted_while_no_agent_was_there_goes_when_one_is() -> N
         async with running_agent(cluster) as first:
             await first.run(pod("runs", says={"run_seconds": 100}))
             await first.run(pod("ended", says={"run_seconds": 1}))
-            await first.after(5)
+            await first.advance(5)
         await cluster.create(pod("new"))
         for name in ("runs", "ended", "new"):
             await cluster.request("DELETE", f"{PODS}/{name}")
         async with running_agent(cluster) as second:
-            await second.after(0)
+            await second.advance(0)
             assert await pods(cluster) == []
 
 
@@ -90,7 +90,7 @@ async def test_what_runs_already_has_its_place_before_new_pods() -> None:
             await first.run(pod("z", restart="Always"))
         await cluster.create(pod("a", containers=[container("main", resources={"requests": {"cpu": "3500m"}})]))
         async with running_agent(cluster) as second:
-            await second.after(0)
+            await second.advance(0)
             assert await second.phase("z") == "Running"
             assert (await second.status("a"))["reason"] == "OutOfcpu"
 
@@ -102,11 +102,11 @@ async def test_a_runtime_learns_from_the_status_what_a_former_agent_has_seen() -
             address = (await first.status("a"))["podIP"]
         runtime = ScriptedRuntime()
         async with running_agent(cluster, runtime=runtime) as second:
-            await second.after(0)
+            await second.advance(0)
             found = runtime.pods["a"]
             assert found.body["status"]["containerStatuses"][0]["state"] == await state(cluster)
             found.reports.state(PodState((RuntimeContainerStatus("main", Running(START), restarts=1, ready=True),)))
-            await second.after(0)
+            await second.advance(0)
             status = await second.status("a")
             assert (status["podIP"], status["startTime"]) == (address, "2026-01-01T00:00:00Z")
 
@@ -117,7 +117,7 @@ async def test_a_deadline_counts_from_the_first_start() -> None:
             await first.run(pod(says={"run_seconds": 1000}, activeDeadlineSeconds=50))
         await cluster.clock.advance(40)
         async with running_agent(cluster) as second:
-            await second.after(10)
+            await second.advance(10)
             assert (await second.status("a"))["reason"] == "DeadlineExceeded"
 
 
@@ -125,9 +125,9 @@ async def test_the_log_of_what_ended_before_can_still_be_read_and_the_pod_delete
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod(says={"run_seconds": 5}))
-            await first.after(5)
+            await first.advance(5)
         async with running_agent(cluster) as second:
-            await second.after(0)
+            await second.advance(0)
             parts = [part async for part in second.agent.logs("default", "a", PodLogOptions("main", tail_lines=1))]
             assert b"".join(parts) == b"kohort: exits with 0 (Completed)\n"
             await second.delete("a")
@@ -139,9 +139,9 @@ async def test_a_pod_that_failed_though_its_policy_would_restart_it_is_not_start
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod(restart="Always", activeDeadlineSeconds=5))
-            await first.after(5)
+            await first.advance(5)
         runtime = ScriptedRuntime()
         async with running_agent(cluster, runtime=runtime) as second:
-            await second.after(60)
+            await second.advance(60)
             assert runtime.pods == {}
             assert await second.phase("a") == "Failed"

@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from embedded.nodes.worlds import World, node, pod
+from embedded.nodes.harness import NodeAgentHarness, node, pod
 from kohort.api.core.nodes import Node
 from kohort.api.core.pods import Pod
 from kohort.embedded.auth.certificates import FileCertificateAuthority
@@ -34,21 +34,21 @@ FIRST = "kohort: pod default/a on node one, run 1 is simulated: no process runs,
 PATIENCE = 60.0
 
 
-async def text(world: World, name: str = "a", container: str = "main", **options: object) -> str:
+async def text(world: NodeAgentHarness, name: str = "a", container: str = "main", **options: object) -> str:
     asked = PodLogOptions(container, **options)  # type: ignore[arg-type]
     return b"".join([part async for part in world.agent.logs("default", name, asked)]).decode()
 
 
-async def test_a_simulated_container_says_what_it_simulates(world: World) -> None:
+async def test_a_simulated_container_says_what_it_simulates(world: NodeAgentHarness) -> None:
     await world.run(pod(says={"run_seconds": 5}))
     assert (await text(world)).splitlines() == [FIRST, "kohort: runs for 5 s, then exits with 0"]
-    await world.after(5)
+    await world.advance(5)
     assert (await text(world)).splitlines()[2] == "kohort: exits with 0 (Completed)"
 
 
-async def test_a_part_of_the_log_can_be_asked_for(world: World) -> None:
+async def test_a_part_of_the_log_can_be_asked_for(world: NodeAgentHarness) -> None:
     await world.run(pod(says={"run_seconds": 5}))
-    await world.after(6)
+    await world.advance(6)
     end = "kohort: exits with 0 (Completed)\n"
     assert await text(world, tail_lines=1) == end
     assert await text(world, since_seconds=2) == end
@@ -57,26 +57,26 @@ async def test_a_part_of_the_log_can_be_asked_for(world: World) -> None:
     assert await text(world, tail_lines=0) == ""
 
 
-async def test_the_log_of_the_run_before_can_be_asked_for(world: World) -> None:
+async def test_the_log_of_the_run_before_can_be_asked_for(world: NodeAgentHarness) -> None:
     await world.run(pod(restart="OnFailure", says={"run_seconds": 5, "fail_times": 1}))
     with pytest.raises(StatusError, match='previous terminated container "main" in pod "a" not found'):
         await text(world, previous=True)
-    await world.after(6)
+    await world.advance(6)
     assert "kohort: exits with 1 (Error)" in await text(world, previous=True)
     assert "run 2" in await text(world)
 
 
-async def test_a_followed_log_ends_with_its_container(world: World) -> None:
+async def test_a_followed_log_ends_with_its_container(world: NodeAgentHarness) -> None:
     await world.run(pod(says={"run_seconds": 5}))
     reading = asyncio.create_task(text(world, follow=True))
-    await world.after(4)
+    await world.advance(4)
     assert not reading.done()
-    await world.after(1)
+    await world.advance(1)
     assert reading.done()
     assert (await reading).endswith("kohort: exits with 0 (Completed)\n")
 
 
-async def test_a_followed_log_ends_with_its_reader(world: World) -> None:
+async def test_a_followed_log_ends_with_its_reader(world: NodeAgentHarness) -> None:
     await world.run(pod(restart="Always"))
     output = world.agent.logs("default", "a", PodLogOptions("main", follow=True))
     assert FIRST in (await anext(output)).decode()
@@ -90,14 +90,14 @@ async def test_a_followed_log_ends_with_its_reader(world: World) -> None:
         ("other", 'container "other" not found in pod "a"'),
     ],
 )
-async def test_a_container_without_a_log_says_why(world: World, container: str, why: str) -> None:
+async def test_a_container_without_a_log_says_why(world: NodeAgentHarness, container: str, why: str) -> None:
     await world.run(pod(says={"start_seconds": 5}))
     with pytest.raises(StatusError) as caught:
         await text(world, container=container)
     assert str(caught.value) == why
 
 
-async def test_a_pod_without_a_node_or_of_an_unknown_one_has_no_log(world: World) -> None:
+async def test_a_pod_without_a_node_or_of_an_unknown_one_has_no_log(world: NodeAgentHarness) -> None:
     source = AgentLogs()
     with pytest.raises(StatusError, match="pod a does not have a host assigned"):
         source.open({"metadata": {"name": "a"}, "spec": {}}, PodLogOptions("main"))
@@ -108,7 +108,7 @@ async def test_a_pod_without_a_node_or_of_an_unknown_one_has_no_log(world: World
 # Over the wire
 
 
-class Site:
+class NodeLogsHarness:
     """A server over HTTPS, and an agent that serves logs to whoever may read them."""
 
     def __init__(self, server: ApiServer, source: AgentLogs, authority: FileCertificateAuthority, folder: Path) -> None:
@@ -143,7 +143,7 @@ class Site:
 
 
 @pytest.fixture
-async def site(tmp_path: Path) -> AsyncIterator[Site]:
+async def site(tmp_path: Path) -> AsyncIterator[NodeLogsHarness]:
     source = AgentLogs()
     async with running_api_server(ServerSettings(data=tmp_path / "data", logs=source)) as server:
         authority = FileCertificateAuthority.at(tmp_path / "data" / "keys", SystemClock().wall())
@@ -153,19 +153,19 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
             client, NodeRegistration((node(),)), SimulatedRuntime(client.clock), settings
         ) as agent:
             source.agents.append(agent)
-            yield Site(server, source, authority, tmp_path)
+            yield NodeLogsHarness(server, source, authority, tmp_path)
 
 
 LOG = "/containerLogs/default/a/main"
 
 
-async def test_the_server_passes_logs_on_from_an_agent_of_its_own_process(site: Site) -> None:
+async def test_the_server_passes_logs_on_from_an_agent_of_its_own_process(site: NodeLogsHarness) -> None:
     await site.run(run_seconds="forever")
     assert (await site.pods.log(("default", "a"))).decode().splitlines()[0] == FIRST
     assert await site.pods.log(("default", "a"), Asked(limit_bytes=6)) == b"kohort"
 
 
-async def test_the_server_passes_logs_on_from_another_process_over_the_endpoint(site: Site) -> None:
+async def test_the_server_passes_logs_on_from_another_process_over_the_endpoint(site: NodeLogsHarness) -> None:
     site.source.agents.clear()
     pair = site.pair(ADMIN)
     site.source.remote = RemoteLogs(site.client, KeyPair(pair.certificate_pem, pair.key_pem))
@@ -175,7 +175,7 @@ async def test_the_server_passes_logs_on_from_another_process_over_the_endpoint(
     assert b"".join(parts).decode().splitlines()[-1] == "kohort: exits with 0 (Completed)"
 
 
-async def test_the_endpoint_answers_as_a_kubelet_does(site: Site) -> None:
+async def test_the_endpoint_answers_as_a_kubelet_does(site: NodeLogsHarness) -> None:
     await site.run(run_seconds="forever")
     assert (await site.ask(ADMIN, f"{LOG}?tailLines=1")) == (200, "kohort: runs until it is deleted\n")
     other = "/containerLogs/default/b/main"
@@ -186,17 +186,17 @@ async def test_the_endpoint_answers_as_a_kubelet_does(site: Site) -> None:
     assert (await site.ask(ADMIN, "/pods"))[0] == 404
 
 
-async def test_a_certificate_alone_opens_nobodys_log(site: Site) -> None:
+async def test_a_certificate_alone_opens_nobodys_log(site: NodeLogsHarness) -> None:
     await site.run(run_seconds="forever")
     assert await site.ask(NOBODY, LOG) == (403, "Forbidden")
 
 
-async def test_without_a_certificate_there_is_no_answer(site: Site) -> None:
+async def test_without_a_certificate_there_is_no_answer(site: NodeLogsHarness) -> None:
     with pytest.raises((aiohttp.ClientError, ssl.SSLError, OSError)):
         await site.ask(None, LOG)
 
 
-async def test_a_stranger_with_a_certificate_of_his_own_gets_no_answer(site: Site) -> None:
+async def test_a_stranger_with_a_certificate_of_his_own_gets_no_answer(site: NodeLogsHarness) -> None:
     await site.run(run_seconds="forever")
     site._authority = FileCertificateAuthority.create(SystemClock().wall())
     with pytest.raises((aiohttp.ClientError, ssl.SSLError, OSError)):

@@ -6,7 +6,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.nodes.worlds import NODES, World, node, pod, running_agent
+from embedded.nodes.harness import NODES, NodeAgentHarness, node, pod, running_agent
 from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kohort.embedded.nodes.addresses import HostAddress, PodCidrAllocator, PodIpAllocator
 from kohort.embedded.nodes.agent import NodeAgent
@@ -17,7 +17,7 @@ from kohort.kube.errors import StatusError
 from kohort.kube.transport import Request, Response, Transport
 
 
-class Listless:
+class OwnNodeTransport:
     """A way to the server for somebody who may look at his own node only, as a kubelet."""
 
     def __init__(self, inner: Transport) -> None:
@@ -75,7 +75,7 @@ def test_more_pods_than_addresses_share_them() -> None:
     assert [addresses.allocate("one", "") for _ in range(3)] == ["10.128.0.1", "10.128.0.2", "10.128.0.1"]
 
 
-async def address(world: World, name: str) -> str:
+async def address(world: NodeAgentHarness, name: str) -> str:
     return str((await world.status(name))["podIP"])
 
 
@@ -100,7 +100,7 @@ async def test_an_agent_that_comes_after_another_gives_no_address_that_a_pod_has
             await first.run(pod("a"))
             before = await block(cluster, "one")
         async with running_agent(cluster) as second:
-            await second.after(0)
+            await second.advance(0)
             await second.run(pod("b"))
             assert await address(second, "a") != await address(second, "b")
         assert await block(cluster, "one") == before
@@ -116,7 +116,7 @@ async def test_a_node_that_has_no_block_yet_gets_one() -> None:
 
 async def test_an_agent_that_may_not_see_other_nodes_goes_by_names_and_writes_no_block() -> None:
     async with running_apiserver() as cluster:
-        transport = Listless(cluster.core.transport(ADMIN))
+        transport = OwnNodeTransport(cluster.core.transport(ADMIN))
         async with running_agent(cluster, transport=transport) as world:
             await world.run(pod("a"))
             assert ip_address(await address(world, "a")) in ip_network(PodCidrAllocator([]).pick("one", 10))

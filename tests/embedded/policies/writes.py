@@ -57,7 +57,7 @@ def binding(policy_name: str = "small", **spec: Json) -> Json:
     return {"metadata": {"name": "everywhere"}, "spec": {"policyName": policy_name, **spec}}
 
 
-class Stored:
+class ParameterStore:
     """Parameters by kind: ConfigMaps live in namespaces, Limits do not."""
 
     def __init__(self, *objects: Json) -> None:
@@ -86,4 +86,6 @@ def may_get_only(question: AuthorizationCheck) -> AuthorizerDecision:
 
 def world(*params: Json, namespaces: Json = None, versions: tuple[ServedResource, ...] = ()) -> PolicyContext:
     known = {"team": labelled(stage="test"), **(namespaces or {})}
-    return PolicyContext(known.get, Stored(*params), may_get_only, lambda resource: versions or (resource,), converted)
+    return PolicyContext(
+        known.get, ParameterStore(*params), may_get_only, lambda resource: versions or (resource,), converted
+    )

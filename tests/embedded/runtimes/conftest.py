@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from embedded.runtimes.worlds import World, running_world
+from embedded.runtimes.harness import RuntimeHarness, running_process_runtime
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+async def world(tmp_path: Path) -> AsyncIterator[RuntimeHarness]:
     """A process runtime of its own for each test."""
-    async with running_world(tmp_path / "data") as found:
+    async with running_process_runtime(tmp_path / "data") as found:
         yield found

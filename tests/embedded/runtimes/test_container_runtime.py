@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from embedded.runtimes import fake_podman
-from embedded.runtimes.worlds import Object, World, at_work, container, pod
+from embedded.runtimes.harness import Object, RuntimeHarness, container, pod, running_runtime
 from embedded.server.objects import config_map
 from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kohort.embedded.nodes.runtime import ContainerWaiting
@@ -44,90 +44,90 @@ def calls(podman: Path, command: str) -> list[list[str]]:
     return [call[1:] for call in map(json.loads, lines) if call[0] == command]
 
 
-def running(cluster: InMemoryApiServer, data: Path) -> AbstractAsyncContextManager[World]:
+def running(cluster: InMemoryApiServer, data: Path) -> AbstractAsyncContextManager[RuntimeHarness]:
     client = Client(cluster.core.transport(ADMIN), SystemClock())
     settings = ProcessSettings(data, devices={"nvidia.com/gpu": 2})
-    return at_work(cluster, data, ContainersRuntime("podman", client, settings))
+    return running_runtime(cluster, data, ContainersRuntime("podman", client, settings))
 
 
 @pytest.fixture
-async def world(podman: Path, tmp_path: Path) -> AsyncIterator[World]:
+async def world(podman: Path, tmp_path: Path) -> AsyncIterator[RuntimeHarness]:
     async with running_apiserver() as cluster, running(cluster, tmp_path / "data") as found:
         yield found
 
 
-async def test_a_container_runs_ends_and_is_removed(world: World, podman: Path) -> None:
+async def test_a_container_runs_ends_and_is_removed(world: RuntimeHarness, podman: Path) -> None:
     run = world.run(pod(container(script="echo hello; exit 3")))
-    end = await run.end()
+    end = await run.termination()
     assert (end.exit_code, end.reason) == (3, "Error")
     assert await run.log() == "hello\n"
-    assert run.told.messages("Pulled") == ['Container image "busybox:1" already present on machine']
+    assert run.events.messages("Pulled") == ['Container image "busybox:1" already present on machine']
     await run.running.close()
     world.runs.clear()
     [name] = [call[call.index("--name") + 1] for call in calls(podman, "create")]
     assert calls(podman, "rm") == [["--force", name]]
 
 
-async def test_restarts_are_new_containers(world: World, podman: Path) -> None:
+async def test_restarts_are_new_containers(world: RuntimeHarness, podman: Path) -> None:
     run = world.run(pod(container(script="exit 1"), restart="OnFailure"))
-    await run.until(lambda: isinstance(run.status().state, ContainerWaiting) and run.status().restarts == 1)
+    await run.wait_until(lambda: isinstance(run.status().state, ContainerWaiting) and run.status().restarts == 1)
     names = [call[call.index("--name") + 1].rpartition("_")[2] for call in calls(podman, "create")]
     assert names == ["0", "1"]
 
 
-async def test_stop_signals_and_memory_that_ran_out_is_told(world: World, podman: Path) -> None:
+async def test_stop_signals_and_memory_that_ran_out_is_told(world: RuntimeHarness, podman: Path) -> None:
     run = world.run(pod(container(script="trap 'exit 42' TERM; while :; do sleep 0.01; done")))
-    await run.started()
+    await run.wait_started()
     run.running.stop(30)
-    end = await run.end()
+    end = await run.termination()
     assert (end.exit_code, end.reason) == (42, "OOMKilled")
     assert [call[:2] for call in calls(podman, "kill")] == [["--signal", "TERM"]]
 
 
-async def test_the_log_can_stand_in_for_the_last_words(world: World) -> None:
+async def test_the_log_can_stand_in_for_the_last_words(world: RuntimeHarness) -> None:
     found = container(script="echo one; exit 1", terminationMessagePolicy="FallbackToLogsOnError")
-    assert (await world.run(pod(found)).end()).message == "one\n"
+    assert (await world.run(pod(found)).termination()).message == "one\n"
 
 
 async def test_containers_of_pods_that_the_api_no_longer_has_are_removed(podman: Path, tmp_path: Path) -> None:
     async with running_apiserver() as cluster:
         async with running(cluster, tmp_path / "data") as world:
-            await world.run(pod(container(command=["sleep", "1000"]))).started()
+            await world.run(pod(container(command=["sleep", "1000"]))).wait_started()
             world.runs.clear()
         async with running(cluster, tmp_path / "data"), asyncio.timeout(60):
             while not calls(podman, "rm"):
                 await asyncio.sleep(0.02)
 
 
-async def test_a_program_that_is_not_in_the_image_is_named(world: World) -> None:
-    end = await world.run(pod(container(command=["no-such-program"]))).end()
+async def test_a_program_that_is_not_in_the_image_is_named(world: RuntimeHarness) -> None:
+    end = await world.run(pod(container(command=["no-such-program"]))).termination()
     assert (end.exit_code, end.reason) == (128, "StartError")
     assert "no-such-program" in end.message
 
 
-async def test_an_image_that_can_t_be_pulled_is_tried_again(world: World) -> None:
+async def test_an_image_that_can_t_be_pulled_is_tried_again(world: RuntimeHarness) -> None:
     run = world.run(pod(container(image="absent/broken:1", script="true")))
-    await run.until(lambda: len(run.told.messages("Failed")) == 2)
+    await run.wait_until(lambda: len(run.events.messages("Failed")) == 2)
     state = run.status().state
     assert state == ContainerWaiting("ErrImagePull", "initializing source: manifest unknown")
-    assert run.told.messages("Pulling") == ['Pulling image "absent/broken:1"']
-    assert run.told.messages("Failed") == [
+    assert run.events.messages("Pulling") == ['Pulling image "absent/broken:1"']
+    assert run.events.messages("Failed") == [
         'Failed to pull image "absent/broken:1": initializing source: manifest unknown',
         "Error: ErrImagePull",
     ]
     run.running.stop(0)
-    await run.over()
+    await run.finished()
 
 
-async def test_an_image_that_must_not_be_pulled_is_waited_for(world: World) -> None:
+async def test_an_image_that_must_not_be_pulled_is_waited_for(world: RuntimeHarness) -> None:
     run = world.run(pod(container(image="absent:1", script="true", imagePullPolicy="Never")))
-    await run.until(lambda: run.told.messages("Failed"))
+    await run.wait_until(lambda: run.events.messages("Failed"))
     assert run.status().state == ContainerWaiting(
         "ErrImageNeverPull", 'Container image "absent:1" is not present with pull policy of Never'
     )
 
 
-async def test_volumes_and_variables_reach_the_container_and_no_argument(world: World, podman: Path) -> None:
+async def test_volumes_and_variables_reach_the_container_and_no_argument(world: RuntimeHarness, podman: Path) -> None:
     data = {"token": b64encode(b"hush").decode(), "many": b64encode(b"hush\nhush").decode()}
     metadata = {"name": "keys", "namespace": "default"}
     await world.cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
@@ -139,7 +139,7 @@ async def test_volumes_and_variables_reach_the_container_and_no_argument(world: 
         volumeMounts=[{"name": "settings", "mountPath": "/etc/settings", "readOnly": True}],
     )
     run = world.run(pod(found, volumes=[{"name": "settings", "configMap": {"name": "settings"}}]))
-    await run.end()
+    await run.termination()
     assert await run.log() == "hush\nhush\nhush\nword\n"
     assert "hush" not in (podman / "store/calls").read_text()
     [call] = calls(podman, "create")
@@ -154,14 +154,14 @@ async def test_the_next_agent_goes_on_with_containers_that_run(podman: Path, tmp
         created = await cluster.create({**found, "metadata": {"name": "stays", "namespace": "default"}})
         found["metadata"] = created["metadata"]
         async with running(cluster, tmp_path / "data") as world:
-            await world.run(found).started()
+            await world.run(found).wait_started()
             world.runs.clear()
         async with running(cluster, tmp_path / "data") as world:
             run = world.run(found)
-            await run.started()
+            await run.wait_started()
             assert len(calls(podman, "create")) == 1
             run.running.stop(30)
-            assert (await run.end()).exit_code == 143
+            assert (await run.termination()).exit_code == 143
 
 
 async def test_an_engine_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

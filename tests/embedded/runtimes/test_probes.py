@@ -50,7 +50,7 @@ def test_a_verdict_is_the_last_run_of_equal_answers_that_was_long_enough(
 # When is asked
 
 
-class Room:
+class ProbeHarness:
     """A container that answers as a test likes, watched in virtual time."""
 
     def __init__(self, probes: Probes) -> None:
@@ -73,8 +73,8 @@ class Room:
 
 
 @asynccontextmanager
-async def allowance(**probes: Probe) -> AsyncIterator[Room]:
-    found = Room(Probes(probes.get("startup"), probes.get("readiness"), probes.get("liveness")))
+async def allowance(**probes: Probe) -> AsyncIterator[ProbeHarness]:
+    found = ProbeHarness(Probes(probes.get("startup"), probes.get("readiness"), probes.get("liveness")))
     found.watch.follow([found.watched])
     try:
         yield found
@@ -90,7 +90,7 @@ async def test_a_probe_waits_for_its_delay_and_comes_again_after_each_period() -
 
 
 async def test_the_delay_is_counted_from_the_start_of_the_container() -> None:
-    here = Room(Probes(readiness=probe(initialDelaySeconds=5, periodSeconds=30)))
+    here = ProbeHarness(Probes(readiness=probe(initialDelaySeconds=5, periodSeconds=30)))
     here.watch.follow([ProbedContainer("main", 2, here.clock.wall() - timedelta(seconds=4))])
     await here.later(10)
     assert here.asked == [1]

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from embedded.runtimes.worlds import Object, container, process_runtime
+from embedded.runtimes.harness import Object, container, process_runtime
 from embedded.server.objects import config_map
 from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kohort.embedded.nodes.agent import NodeAgent

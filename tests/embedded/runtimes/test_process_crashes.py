@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from embedded.runtimes.worlds import (
+from embedded.runtimes.harness import (
     Object,
-    Run,
-    Told,
-    World,
-    at_work,
+    PodRun,
+    RuntimeEvents,
+    RuntimeHarness,
     container,
     is_alive,
     pod,
     process_runtime,
+    running_runtime,
     work_file,
 )
 from kit.apiserver import InMemoryApiServer, running_apiserver
@@ -35,7 +35,7 @@ TESTS = Path(__file__).parents[2]
 @contextmanager
 def doomed_agent(data: Path) -> Iterator["subprocess.Popen[str]"]:
     """An agent that is killed at the end, if not before."""
-    command = [sys.executable, "-m", "embedded.runtimes.doomed_agent", str(data)]
+    command = [sys.executable, "-m", "embedded.runtimes.crashing_agent", str(data)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     environment = {**os.environ, "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent / 'src'}"}
     with subprocess.Popen(command, env=environment, **pipes) as agent:  # type: ignore[call-overload]
@@ -59,8 +59,10 @@ def crash(agent: "subprocess.Popen[str]") -> None:
     agent.wait()
 
 
-def successor(cluster: InMemoryApiServer, data: Path, **settings: object) -> AbstractAsyncContextManager[World]:
-    return at_work(cluster, data, process_runtime(cluster, data, settings))
+def successor(
+    cluster: InMemoryApiServer, data: Path, **settings: object
+) -> AbstractAsyncContextManager[RuntimeHarness]:
+    return running_runtime(cluster, data, process_runtime(cluster, data, settings))
 
 
 async def stored(cluster: InMemoryApiServer, found: Object) -> Object:
@@ -128,29 +130,29 @@ async def test_after_a_crash_every_pod_is_found_again_ended_or_told_lost(
         assert not (tmp_path / "scratch" / unwanted["metadata"]["uid"]).exists()
 
 
-async def check_found_again(world: World, found: Object, before: int) -> None:
+async def check_found_again(world: RuntimeHarness, found: Object, before: int) -> None:
     run = world.run(found)
-    await run.started()
+    await run.wait_started()
     assert pid_of(world.data, found) == before
-    assert await run.logged("one") == "one\n"
+    assert await run.wait_for_log("one") == "one\n"
     let_go(world.data, found)
-    assert (await run.end()).exit_code == 5
+    assert (await run.termination()).exit_code == 5
     assert await run.log() == "one\ntwo\n"
 
 
-async def check_told(world: World, found: Object) -> None:
+async def check_told(world: RuntimeHarness, found: Object) -> None:
     """It ended while there was no agent."""
     run = world.run(found)
-    end = await run.end()
+    end = await run.termination()
     assert (end.exit_code, end.reason) == (5, "Error")
     assert await run.log() == "one\ntwo\n"
 
 
-async def check_lost(world: World, found: Object, abandoned: int) -> None:
+async def check_lost(world: RuntimeHarness, found: Object, abandoned: int) -> None:
     """Its shim was killed too: what it left is ended, and the pod begins anew."""
     daemon = int(work_file(world.data, found, "daemon").read_text())
     run = world.run(found)
-    await run.started()
+    await run.wait_started()
     await gone(abandoned, daemon)
     last = run.status().last
     assert last is not None
@@ -158,66 +160,66 @@ async def check_lost(world: World, found: Object, abandoned: int) -> None:
     assert run.status().restarts == 1
 
 
-async def test_a_shim_that_dies_takes_its_containers_along_and_the_pod_goes_on(world: World) -> None:
+async def test_a_shim_that_dies_takes_its_containers_along_and_the_pod_goes_on(world: RuntimeHarness) -> None:
     found = pod(container(command=["sleep", "1000"]), restart="OnFailure")
     run = world.run(found)
-    await run.started()
+    await run.wait_started()
     first = pid_of(world.data, found)
     os.kill(shim_of(world.data, found), signal.SIGKILL)
-    await run.until(lambda: run.runs() and run.status().restarts == 1)
+    await run.wait_until(lambda: run.runs() and run.status().restarts == 1)
     assert not is_alive(first)
     last = run.status().last
     assert last is not None
     assert last.reason == "ContainerStatusUnknown"
 
 
-async def test_a_pod_of_which_nothing_is_left_is_told_lost(world: World) -> None:
+async def test_a_pod_of_which_nothing_is_left_is_told_lost(world: RuntimeHarness) -> None:
     found = pod(container(script="true"))
     running = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
     found["status"] = {"containerStatuses": [{"name": "main", "state": running, "restartCount": 2}]}
     run = world.run(found)
-    end = await run.end()
+    end = await run.termination()
     assert (end.exit_code, end.reason, run.status().restarts) == (137, "ContainerStatusUnknown", 2)
-    assert len(run.told.messages("ShimLost")) == 1
+    assert len(run.events.messages("ShimLost")) == 1
 
 
-async def test_a_pod_that_was_told_lost_before_is_not_told_so_again(world: World) -> None:
+async def test_a_pod_that_was_told_lost_before_is_not_told_so_again(world: RuntimeHarness) -> None:
     found = pod(container(script="true"))
     lost = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown", "startedAt": "2026-01-01T00:00:00Z"}}
     found["status"] = {"containerStatuses": [{"name": "main", "state": lost}]}
     run = world.run(found)
-    await run.end()
-    assert run.told.messages("ShimLost") == []
+    await run.termination()
+    assert run.events.messages("ShimLost") == []
 
 
 async def test_a_clean_stop_leaves_pods_running_for_the_next_agent(cluster: InMemoryApiServer, tmp_path: Path) -> None:
     found = await stored(cluster, pod(container(script=WAITS)))
     runtime = process_runtime(cluster, tmp_path, {})
     await runtime.start()
-    told = Told()
-    await Run(found, told, runtime.run(found, told)).started()
+    told = RuntimeEvents()
+    await PodRun(found, told, runtime.run(found, told)).wait_started()
     await runtime.stop()
     assert is_alive(pid_of(tmp_path, found))
     assert isinstance(told.states[-1].containers[0].state, Running)
     async with successor(cluster, tmp_path) as world:
         run = world.run(found)
         let_go(tmp_path, found)
-        assert (await run.end()).exit_code == 5
+        assert (await run.termination()).exit_code == 5
 
 
 async def test_a_stop_can_end_all_pods_instead(cluster: InMemoryApiServer, tmp_path: Path) -> None:
     found = await stored(cluster, pod(container(command=["sleep", "1000"])))
     runtime = process_runtime(cluster, tmp_path, {"at_stop": AtStop.END})
     await runtime.start()
-    told = Told()
-    await Run(found, told, runtime.run(found, told)).started()
+    told = RuntimeEvents()
+    await PodRun(found, told, runtime.run(found, told)).wait_started()
     process = pid_of(tmp_path, found)
     await runtime.stop()
     assert not is_alive(process)
     assert isinstance(told.states[-1].containers[0].state, Terminated)
 
 
-async def test_two_agents_do_not_share_a_directory(world: World) -> None:
+async def test_two_agents_do_not_share_a_directory(world: RuntimeHarness) -> None:
     second = process_runtime(world.cluster, world.data, {})
     with pytest.raises(RuntimeSetupError, match="is used by another agent: stop it, or choose another directory"):
         await second.start()

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from embedded.runtimes.test_process_surroundings import as_root, secret
-from embedded.runtimes.worlds import Object, Run, World, container, pod, running_world, work_file
+from embedded.runtimes.harness import Object, PodRun, RuntimeHarness, container, pod, running_process_runtime, work_file
+from embedded.runtimes.test_process_environment import as_root, secret
 from kohort.embedded.nodes.runtime import ContainerWaiting
 
 USER, OTHER = 61234, 61235
@@ -26,8 +26,8 @@ def place() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def closed_world(place: Path, **settings: Any) -> AsyncIterator[World]:
-    async with running_world(place / "data", **settings) as world:
+async def closed_world(place: Path, **settings: Any) -> AsyncIterator[RuntimeHarness]:
+    async with running_process_runtime(place / "data", **settings) as world:
         yield world
 
 
@@ -35,13 +35,13 @@ def as_user(user: int, name: str = "main", script: str = "", **fields: Any) -> O
     return container(name, script=script, securityContext={"runAsUser": user}, **fields)
 
 
-def messages(run: Run) -> str:
-    return repr(run.told.states) + repr(run.told.notes)
+def messages(run: PodRun) -> str:
+    return repr(run.events.states) + repr(run.events.notes)
 
 
-async def refusal(run: Run) -> None:
+async def refusal(run: PodRun) -> None:
     """Wait until a container could not be made or started."""
-    await run.until(lambda: run.told.messages("Failed"))
+    await run.wait_until(lambda: run.events.messages("Failed"))
 
 
 @as_root
@@ -60,8 +60,8 @@ async def test_a_link_in_place_of_its_own_files_leads_a_job_nowhere(place: Path,
     """
     async with closed_world(place) as world:
         run = world.run(pod(as_user(USER, script=script), restart="OnFailure"))
-        await run.until(
-            lambda: run.told.states and run.status().restarts and isinstance(run.status().state, ContainerWaiting)
+        await run.wait_until(
+            lambda: run.events.states and run.status().restarts and isinstance(run.status().state, ContainerWaiting)
         )
         assert "only for root" not in messages(run)
     assert target.read_text() == "only for root"
@@ -76,23 +76,23 @@ DIRECTORY = "rm -f $KOHORT_TERMINATION_LOG; mkdir $KOHORT_TERMINATION_LOG; exit 
 
 
 @pytest.mark.parametrize("script", [FIFO, LINK, DIRECTORY], ids=["fifo", "link", "directory"])
-async def test_only_a_regular_file_becomes_the_message(world: World, script: str) -> None:
+async def test_only_a_regular_file_becomes_the_message(world: RuntimeHarness, script: str) -> None:
     run = world.run(pod(container(script=script)))
-    end = await run.end()
+    end = await run.termination()
     assert (end.exit_code, end.message) == (3, "")
 
 
-async def test_a_message_is_cut_at_four_kilobytes(world: World) -> None:
+async def test_a_message_is_cut_at_four_kilobytes(world: RuntimeHarness) -> None:
     script = "head -c 5000 /dev/zero | tr '\\0' x > $KOHORT_TERMINATION_LOG; truncate -s 1T $KOHORT_TERMINATION_LOG"
-    end = await world.run(pod(container(script=script))).end()
+    end = await world.run(pod(container(script=script))).termination()
     assert end.message == "x" * 4096
 
 
 @pytest.mark.parametrize("what", ["fifo", "link", "huge"])
-async def test_a_log_that_was_replaced_is_not_read(world: World, what: str) -> None:
+async def test_a_log_that_was_replaced_is_not_read(world: RuntimeHarness, what: str) -> None:
     """Only a job that runs as the agent's user gets at it; it can't hold up the agent either."""
     run = world.run(pod(container(script="echo ready; exec sleep 1000")))
-    await run.logged("ready")
+    await run.wait_for_log("ready")
     log = world.data / "pods" / run.pod["metadata"]["uid"] / "logs" / "main" / "0.log"
     log.unlink()
     if what == "fifo":
@@ -117,13 +117,13 @@ async def test_the_user_of_one_pod_can_t_read_the_volumes_of_another(place: Path
         holds = "cat $KOHORT_ROOT/kohort-test/token && echo mine > $TMPDIR/mine; echo; exec sleep 1000"
         volumes = [{"name": "keys", "secret": {"secretName": "keys"}}]
         first = world.run(pod(as_user(USER, script=holds, **mount), volumes=volumes))
-        await first.logged("hush-hush\n")
+        await first.wait_for_log("hush-hush\n")
         scratch = world.data / "scratch" / first.pod["metadata"]["uid"]
         script = (
             f"cat {scratch}/volumes/keys/token {scratch}/containers/main/tmp/mine; ls {scratch} {world.data}/pods; id"
         )
         other = world.run(pod(as_user(OTHER, script=script)))
-        await other.over()
+        await other.finished()
         text = await other.log()
         assert "hush-hush" not in text
         assert "mine" not in text.replace("tmp/mine", "")
@@ -143,7 +143,7 @@ async def test_containers_of_one_pod_share_its_volumes_whatever_their_users(plac
                     volumes=[{"name": "shared", "emptyDir": {}}],
                 )
             )
-            assert (await run.end()).exit_code == 0
+            assert (await run.termination()).exit_code == 0
             assert await run.log() == "word\n"
 
 
@@ -151,16 +151,16 @@ async def test_containers_of_one_pod_share_its_volumes_whatever_their_users(plac
 async def test_the_group_of_another_pod_can_t_be_asked_for(place: Path) -> None:
     async with closed_world(place) as world:
         first = world.run(pod(as_user(USER, script="id -G; exec sleep 1000")))
-        group = (await first.logged("\n")).split()[-1]
+        group = (await first.wait_for_log("\n")).split()[-1]
         for asked in ({"supplementalGroups": [int(group)]}, {"runAsGroup": int(group)}, {"fsGroup": int(group)}):
             run = world.run(pod(as_user(OTHER, script="true"), securityContext=asked))
             await refusal(run)
-            assert f"group {group} is reserved" in run.told.messages("Failed")[0]
+            assert f"group {group} is reserved" in run.events.messages("Failed")[0]
 
 
-async def test_no_pod_can_be_told_from_the_process_list(world: World) -> None:
+async def test_no_pod_can_be_told_from_the_process_list(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script="echo ready; exec sleep 1000")))
-    await run.logged("ready")
+    await run.wait_for_log("ready")
     uid = run.pod["metadata"]["uid"]
     seen = []
     for line in Path("/proc").glob("[0-9]*/cmdline"):
@@ -204,7 +204,7 @@ async def test_a_working_directory_inside_a_volume_is_not_made_through_a_link(pl
         first = as_user(USER, "first", script=f"ln -s {directory} $KOHORT_ROOT/kohort-test/link", **outer)
         main = as_user(USER, script="true", workingDir="/kohort-test/link/work", **outer)
         run = world.run(pod(main, init=(first,), volumes=[{"name": "shared", "emptyDir": {}}]))
-        await run.until(lambda: run.told.messages("Failed"))
+        await run.wait_until(lambda: run.events.messages("Failed"))
         assert os.listdir(directory) == []
 
 
@@ -220,7 +220,7 @@ async def test_whatever_a_job_leaves_is_removed(place: Path) -> None:
         async with closed_world(place) as world:
             run = world.run(pod(container(script=f"{links}; {closed}; cd $HOME; {deep}")))
             uid = run.pod["metadata"]["uid"]
-            assert (await run.end()).exit_code == 0
+            assert (await run.termination()).exit_code == 0
             assert work_file(world.data, run.pod, "d").is_dir()
             world.runs.remove(run)
             await run.running.close()

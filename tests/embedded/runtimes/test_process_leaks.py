@@ -5,7 +5,7 @@ import gc
 import os
 from pathlib import Path
 
-from embedded.runtimes.worlds import World, container, pod
+from embedded.runtimes.harness import RuntimeHarness, container, pod
 from kohort.embedded.runtimes.process.shim.processes import all_processes, descendants
 
 PODS = 100
@@ -26,17 +26,17 @@ def memory() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-async def short_life(world: World) -> None:
+async def short_life(world: RuntimeHarness) -> None:
     found = container(script="echo out; echo err >&2", volumeMounts=[{"name": "scratch", "mountPath": "/kohort-test"}])
     run = world.run(pod(found, volumes=[{"name": "scratch", "emptyDir": {}}]))
-    end = await run.end()
+    end = await run.termination()
     assert end.exit_code == 0, end
     assert sorted((await run.log()).split()) == ["err", "out"]
     await run.running.close()
     world.runs.remove(run)
 
 
-async def many(world: World, count: int) -> None:
+async def many(world: RuntimeHarness, count: int) -> None:
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one() -> None:
@@ -47,7 +47,7 @@ async def many(world: World, count: int) -> None:
     gc.collect()
 
 
-async def test_a_hundred_short_pods_leave_nothing_behind(world: World) -> None:
+async def test_a_hundred_short_pods_leave_nothing_behind(world: RuntimeHarness) -> None:
     await many(world, 20)
     before = open_files(), children(), memory()
     async with asyncio.timeout(180):

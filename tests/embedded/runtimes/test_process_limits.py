@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from embedded.runtimes.worlds import World, container, pod, running_world
+from embedded.runtimes.harness import RuntimeHarness, container, pod, running_process_runtime
 from kohort.embedded.runtimes.process.container_setup import tasks_of
 from kohort.embedded.runtimes.process.shim.output import BURST
 
@@ -31,16 +31,16 @@ NO_GROUP = Path("/no/control/group")
 
 
 @pytest.fixture(params=[None, NO_GROUP], ids=["as the machine permits", "without control groups"])
-async def narrow(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+async def narrow(request: pytest.FixtureRequest) -> AsyncIterator[RuntimeHarness]:
     """A runtime whose containers may have few processes."""
     settings = {"processes": LIMIT, "log_size": 1 << 20, "log_rate": RATE, "cgroup": request.param}
     with TemporaryDirectory(prefix="kohort-test-") as place:
         Path(place).chmod(0o711)
-        async with running_world(Path(place) / "data", **settings) as world:
+        async with running_process_runtime(Path(place) / "data", **settings) as world:
             yield world
 
 
-def contained(world: World) -> dict[str, object]:
+def contained(world: RuntimeHarness) -> dict[str, object]:
     """The user for a fork bomb; skips the test where a bomb could get out."""
     if os.geteuid() == 0:
         return {"runAsUser": NOBODY_ELSE}
@@ -62,7 +62,7 @@ async def most_tasks(uid: int) -> int:
 
 
 @pytest.mark.exclusive
-async def test_a_fork_bomb_stays_small_and_ends_with_its_pod(narrow: World) -> None:
+async def test_a_fork_bomb_stays_small_and_ends_with_its_pod(narrow: RuntimeHarness) -> None:
     user = contained(narrow)
     for _ in range(TRIES):
         if await seconds_to_end_a_bomb(narrow, user) < 5:
@@ -70,24 +70,24 @@ async def test_a_fork_bomb_stays_small_and_ends_with_its_pod(narrow: World) -> N
     pytest.fail("no bomb ended within five seconds")
 
 
-async def seconds_to_end_a_bomb(world: World, user: dict[str, object]) -> float:
+async def seconds_to_end_a_bomb(world: RuntimeHarness, user: dict[str, object]) -> float:
     """Let a bomb grow, check that it stays small, and end its pod; returns when nothing of it is left."""
     # Each process forks as often as it may, and goes on trying in a subshell where a failure ends only that.
     bomb = "bomb() { while :; do (bomb & sleep 1000) 2>/dev/null; sleep 0.1; done; }; echo lit; bomb"
     run = world.run(pod(container(script=bomb, securityContext=user)))
-    await run.logged("lit")
+    await run.wait_for_log("lit")
     if user:
         assert LIMIT // 2 < await most_tasks(NOBODY_ELSE) <= LIMIT + 1
     began = time.monotonic()
     run.running.stop(0)
-    await run.over()
+    await run.finished()
     async with asyncio.timeout(60):
         while tasks_of(NOBODY_ELSE):
             await asyncio.sleep(0.01)
     return time.monotonic() - began
 
 
-def shim_of(world: World, pod_uid: str) -> int:
+def shim_of(world: RuntimeHarness, pod_uid: str) -> int:
     book = json.loads((world.data / "pods" / pod_uid / "state.json").read_text())
     return int(book["shim"]["pid"])
 
@@ -109,9 +109,9 @@ async def longest_stall(shim: int, written: int) -> float:
     return longest
 
 
-async def test_a_program_that_prints_without_end_is_slowed_down(narrow: World) -> None:
+async def test_a_program_that_prints_without_end_is_slowed_down(narrow: RuntimeHarness) -> None:
     run = narrow.run(pod(container(command=["yes", "x" * 1000])))
-    await run.started()
+    await run.wait_started()
     uid = run.pod["metadata"]["uid"]
     logs, shim = narrow.data / "pods" / uid / "logs/main", shim_of(narrow, uid)
     began, first, ours = time.monotonic(), transferred(shim)["wchar"], transferred("self")
@@ -125,16 +125,16 @@ async def test_a_program_that_prints_without_end_is_slowed_down(narrow: World) -
         stalls.append(await longest_stall(shim, transferred(shim)["wchar"] + RATE // 8))
     assert min(stalls) < 0.5
     run.running.stop(0)
-    await run.over()
+    await run.finished()
     assert len(await run.log(tail_lines=3)) == 3 * 1001
 
 
-async def test_a_container_gets_no_more_memory_than_its_limit(narrow: World) -> None:
+async def test_a_container_gets_no_more_memory_than_its_limit(narrow: RuntimeHarness) -> None:
     script = 'python3 -c "x = bytearray(400 << 20)" 2>/dev/null; echo $?'
     found = container(script=script, resources={"limits": {"memory": "100Mi"}})
     run = narrow.run(pod(found))
-    await run.end()
+    await run.termination()
     assert (await run.log()).strip() != "0"
     free = narrow.run(pod(container(script=script)))
-    await free.end()
+    await free.termination()
     assert (await free.log()).strip() == "0"

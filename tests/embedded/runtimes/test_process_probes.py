@@ -5,7 +5,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from embedded.runtimes.worlds import World, at_work, container, pod, process_runtime, work_file
+from embedded.runtimes.harness import RuntimeHarness, container, pod, process_runtime, running_runtime, work_file
 from kit.apiserver import running_apiserver
 from kohort.embedded.nodes.runtime import Running
 
@@ -17,75 +17,75 @@ def check(script: str, **fields: Any) -> dict[str, Any]:
     return {"exec": {"command": ["sh", "-c", script]}, "periodSeconds": 1, "timeoutSeconds": 60, **fields}
 
 
-async def test_a_container_is_ready_once_its_command_says_so(world: World) -> None:
+async def test_a_container_is_ready_once_its_command_says_so(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script=FOREVER, readinessProbe=check("echo nothing here; test -e here"))))
-    await run.until(lambda: run.told.messages("Unhealthy"))
-    assert run.told.messages("Unhealthy")[0] == "Readiness probe failed: nothing here\n"
+    await run.wait_until(lambda: run.events.messages("Unhealthy"))
+    assert run.events.messages("Unhealthy")[0] == "Readiness probe failed: nothing here\n"
     assert run.runs()
     assert not run.status().ready
     work_file(world.data, run.pod, "here").touch()
-    await run.until(lambda: run.status().ready)
+    await run.wait_until(lambda: run.status().ready)
     assert run.status().restarts == 0
 
 
-async def test_a_container_that_is_not_alive_is_ended_and_starts_again(world: World) -> None:
+async def test_a_container_that_is_not_alive_is_ended_and_starts_again(world: RuntimeHarness) -> None:
     # The probe that finds the file removes it, so that exactly one fails.
     alive = check("! rm sick 2>/dev/null", failureThreshold=1)
     run = world.run(pod(container(script=f"echo up; {FOREVER}", livenessProbe=alive), restart="OnFailure"))
-    await run.logged("up")
+    await run.wait_for_log("up")
     work_file(world.data, run.pod, "sick").touch()
-    await run.until(lambda: run.runs() and run.status().restarts == 1)
-    assert run.told.messages("Killing") == ["Container main failed liveness probe, will be restarted"]
+    await run.wait_until(lambda: run.runs() and run.status().restarts == 1)
+    assert run.events.messages("Killing") == ["Container main failed liveness probe, will be restarted"]
     last = run.status().last
     assert last is not None
     assert last.exit_code == 0
 
 
-async def test_a_container_that_never_restarts_is_only_ended(world: World) -> None:
+async def test_a_container_that_never_restarts_is_only_ended(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script=FOREVER, startupProbe=check("false", failureThreshold=1)), grace=5))
-    await run.end()
-    assert run.told.messages("Killing") == ["Container main failed startup probe"]
+    await run.termination()
+    assert run.events.messages("Killing") == ["Container main failed startup probe"]
     assert run.status().restarts == 0
 
 
-async def test_a_command_that_hangs_is_ended_with_its_children(world: World) -> None:
+async def test_a_command_that_hangs_is_ended_with_its_children(world: RuntimeHarness) -> None:
     script = "echo $$ >> pids; sleep 1000 & wait"
     run = world.run(pod(container(script=FOREVER, readinessProbe=check(script, timeoutSeconds=1))))
     pids = work_file(world.data, run.pod, "pids")
     # On a busy machine the time of the first may end before its shell has begun: one of the next gets further.
-    await run.until(lambda: run.told.messages("Unhealthy") and pids.exists() and pids.read_text())
+    await run.wait_until(lambda: run.events.messages("Unhealthy") and pids.exists() and pids.read_text())
     expected = f'Readiness probe failed: command "sh -c {script}" timed out'
-    assert set(run.told.messages("Unhealthy")) == {expected}
+    assert set(run.events.messages("Unhealthy")) == {expected}
     leader = int(pids.read_text().splitlines()[0])
     async with asyncio.timeout(60):
         while _members(leader):
             await asyncio.sleep(0.02)
 
 
-async def test_a_command_that_is_not_there_is_told_and_ends_nothing(world: World) -> None:
+async def test_a_command_that_is_not_there_is_told_and_ends_nothing(world: RuntimeHarness) -> None:
     missing = {"exec": {"command": ["no-such-check"]}, "periodSeconds": 1, "failureThreshold": 1}
     run = world.run(pod(container(script=FOREVER, livenessProbe=missing)))
-    await run.until(lambda: len(run.told.messages("Unhealthy")) > 1)
+    await run.wait_until(lambda: len(run.events.messages("Unhealthy")) > 1)
     expected = 'Liveness probe errored: exec: "no-such-check": executable file not found in $PATH'
-    assert run.told.messages("Unhealthy")[0] == expected
+    assert run.events.messages("Unhealthy")[0] == expected
     assert run.runs()
 
 
-async def test_a_port_by_name_makes_a_container_ready(world: World) -> None:
+async def test_a_port_by_name_makes_a_container_ready(world: RuntimeHarness) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         ports = [{"name": "web", "containerPort": listener.getsockname()[1]}]
         found = container(
             script=FOREVER, ports=ports, readinessProbe={"tcpSocket": {"port": "web"}, "timeoutSeconds": 60}
         )
         run = world.run(pod(found))
-        await run.until(lambda: run.told.states and run.status().ready)
+        await run.wait_until(lambda: run.events.states and run.status().ready)
 
 
-async def test_a_container_that_never_started_is_not_probed(world: World) -> None:
+async def test_a_container_that_never_started_is_not_probed(world: RuntimeHarness) -> None:
     run = world.run(pod(container(readinessProbe=check("touch probed"))))
-    assert (await run.end()).exit_code != 0
+    assert (await run.termination()).exit_code != 0
     assert not run.status().ready
-    assert run.told.messages("Unhealthy") == []
+    assert run.events.messages("Unhealthy") == []
     assert not work_file(world.data, run.pod, "probed").exists()
 
 
@@ -94,14 +94,14 @@ async def test_who_was_ready_stays_so_for_the_next_agent(tmp_path: Path) -> None
     async with running_apiserver() as cluster:
         created = await cluster.create({**found, "metadata": {"name": "stays", "namespace": "default"}})
         found["metadata"] = created["metadata"]
-        async with at_work(cluster, tmp_path, process_runtime(cluster, tmp_path, {})) as world:
-            await world.run(found).started()
+        async with running_runtime(cluster, tmp_path, process_runtime(cluster, tmp_path, {})) as world:
+            await world.run(found).wait_started()
             world.runs.clear()
         started = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
         found["status"] = {"containerStatuses": [{"name": "main", "ready": True, "state": started}]}
-        async with at_work(cluster, tmp_path, process_runtime(cluster, tmp_path, {})) as world:
+        async with running_runtime(cluster, tmp_path, process_runtime(cluster, tmp_path, {})) as world:
             run = world.run(found)
-            await run.started()
+            await run.wait_started()
             assert isinstance(run.status().state, Running)
             assert run.status().ready
 

@@ -4,79 +4,79 @@ from datetime import UTC, datetime
 
 import pytest
 
-from embedded.runtimes.worlds import World, container, is_alive, pod, work_file
+from embedded.runtimes.harness import RuntimeHarness, container, is_alive, pod, work_file
 from kohort.embedded.nodes.runtime import ContainerWaiting, Running, Terminated
 from kohort.kube.errors import StatusError
 
 
-async def test_a_command_runs_and_ends(world: World) -> None:
+async def test_a_command_runs_and_ends(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script="echo hello; echo oops >&2")))
-    end = await run.end()
+    end = await run.termination()
     assert (end.exit_code, end.reason) == (0, "Completed")
     assert end.started <= end.finished <= datetime.now(UTC)
     assert sorted((await run.log()).splitlines()) == ["hello", "oops"]
-    assert [note.message for note in run.told.notes if note.reason in ("Created", "Started")] == [
+    assert [note.message for note in run.events.notes if note.reason in ("Created", "Started")] == [
         "Container created",
         "Container started",
     ]
 
 
-async def test_exit_codes_are_kept(world: World) -> None:
-    end = await world.run(pod(container(script="exit 7"))).end()
+async def test_exit_codes_are_kept(world: RuntimeHarness) -> None:
+    end = await world.run(pod(container(script="exit 7"))).termination()
     assert (end.exit_code, end.reason, end.signal) == (7, "Error", 0)
 
 
-async def test_a_signal_is_told_as_containers_tell_it(world: World) -> None:
-    end = await world.run(pod(container(script="kill -9 $$$$"))).end()
+async def test_a_signal_is_told_as_containers_tell_it(world: RuntimeHarness) -> None:
+    end = await world.run(pod(container(script="kill -9 $$$$"))).termination()
     assert (end.exit_code, end.reason, end.signal) == (137, "Error", 9)
 
 
-async def test_a_log_can_be_followed_while_it_grows(world: World) -> None:
+async def test_a_log_can_be_followed_while_it_grows(world: RuntimeHarness) -> None:
     script = "echo ready; while ! test -e $HOME/go; do sleep 0.01; done; echo done"
     run = world.run(pod(container(script=script)))
-    assert await run.logged("ready") == "ready\n"
+    assert await run.wait_for_log("ready") == "ready\n"
     work_file(world.data, run.pod, "go").touch()
-    assert await run.logged("done") == "ready\ndone\n"
-    await run.over()
+    assert await run.wait_for_log("done") == "ready\ndone\n"
+    await run.finished()
     assert await run.log(follow=True) == "ready\ndone\n"
 
 
-async def test_stop_asks_first(world: World) -> None:
+async def test_stop_asks_first(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script="trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.01; done")))
-    await run.logged("ready")
+    await run.wait_for_log("ready")
     run.running.stop(30)
-    assert (await run.end()).exit_code == 3
+    assert (await run.termination()).exit_code == 3
     assert "bye" in await run.log()
-    assert run.told.messages("Killing") == ["Stopping container main"]
+    assert run.events.messages("Killing") == ["Stopping container main"]
 
 
-async def test_who_does_not_handle_the_request_ends_with_143(world: World) -> None:
+async def test_who_does_not_handle_the_request_ends_with_143(world: RuntimeHarness) -> None:
     run = world.run(pod(container(command=["sleep", "1000"])))
-    await run.started()
+    await run.wait_started()
     run.running.stop(30)
-    end = await run.end()
+    end = await run.termination()
     assert (end.exit_code, end.signal) == (143, 15)
 
 
-async def test_who_ignores_the_request_is_killed_after_the_grace(world: World) -> None:
+async def test_who_ignores_the_request_is_killed_after_the_grace(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script="trap '' TERM; echo ready; while :; do sleep 0.01; done")))
-    await run.logged("ready")
+    await run.wait_for_log("ready")
     run.running.stop(0.2)
-    assert (await run.end()).exit_code == 137
+    assert (await run.termination()).exit_code == 137
 
 
-async def test_containers_are_restarted_with_their_old_log_at_hand(world: World) -> None:
+async def test_containers_are_restarted_with_their_old_log_at_hand(world: RuntimeHarness) -> None:
     script = "echo run; test -e $HOME/once && sleep 1000; touch $HOME/once; echo first; exit 1"
     run = world.run(pod(container(script=script), restart="OnFailure"))
-    await run.until(lambda: run.runs() and run.status().restarts == 1)
+    await run.wait_until(lambda: run.runs() and run.status().restarts == 1)
     assert await run.log(previous=True) == "run\nfirst\n"
-    await run.logged("run")
+    await run.wait_for_log("run")
     last = run.status().last
     assert last is not None
     assert last.exit_code == 1
 
 
-async def test_init_containers_come_first_and_sidecars_stay(world: World) -> None:
+async def test_init_containers_come_first_and_sidecars_stay(world: RuntimeHarness) -> None:
     order = "echo $0 >> $KOHORT_ROOT/shared/order"
     shared = {
         "volumeMounts": [{"name": "shared", "mountPath": "/shared"}],
@@ -91,10 +91,10 @@ async def test_init_containers_come_first_and_sidecars_stay(world: World) -> Non
         **shared,
     )
     run = world.run(pod(main, init=(helper, first), volumes=[{"name": "shared", "emptyDir": {}}]))
-    state = await run.over()
+    state = await run.finished()
     assert [each.name for each in state.init] == ["helper", "first"]
     assert sorted((await run.log()).split()[1:]) == ["first", "helper"]
-    assert (await run.end()).exit_code == 0
+    assert (await run.termination()).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -106,62 +106,64 @@ async def test_init_containers_come_first_and_sidecars_stay(world: World) -> Non
         ("/etc", 'exec: "/etc": is a directory'),
     ],
 )
-async def test_a_command_that_does_not_exist_is_named(world: World, command: str, message: str) -> None:
+async def test_a_command_that_does_not_exist_is_named(world: RuntimeHarness, command: str, message: str) -> None:
     run = world.run(pod(container(command=[command])))
-    end = await run.end()
+    end = await run.termination()
     assert (end.exit_code, end.reason, end.message) == (128, "StartError", message)
-    assert run.told.messages("Failed") == [f"Error: {message}"]
+    assert run.events.messages("Failed") == [f"Error: {message}"]
 
 
-async def test_a_pod_whose_command_does_not_exist_can_be_stopped_while_it_waits(world: World) -> None:
+async def test_a_pod_whose_command_does_not_exist_can_be_stopped_while_it_waits(world: RuntimeHarness) -> None:
     run = world.run(pod(container(command=["no-such-program"]), restart="Always"))
-    await run.until(lambda: isinstance(run.status().state, ContainerWaiting) and run.status().restarts == 1)
+    await run.wait_until(lambda: isinstance(run.status().state, ContainerWaiting) and run.status().restarts == 1)
     run.running.stop(30)
-    assert (await run.over()).over
+    assert (await run.finished()).over
 
 
-async def test_the_last_words_become_the_message(world: World) -> None:
-    end = await world.run(pod(container(script="printf 'bad luck' > $KOHORT_ROOT/dev/termination-log; exit 1"))).end()
+async def test_the_last_words_become_the_message(world: RuntimeHarness) -> None:
+    end = await world.run(
+        pod(container(script="printf 'bad luck' > $KOHORT_ROOT/dev/termination-log; exit 1"))
+    ).termination()
     assert end.message == "bad luck"
 
 
-async def test_the_log_can_stand_in_for_the_last_words(world: World) -> None:
+async def test_the_log_can_stand_in_for_the_last_words(world: RuntimeHarness) -> None:
     found = container(script="echo one; echo two; exit 1", terminationMessagePolicy="FallbackToLogsOnError")
-    assert (await world.run(pod(found)).end()).message == "one\ntwo\n"
+    assert (await world.run(pod(found)).termination()).message == "one\ntwo\n"
 
 
-async def test_the_pre_stop_hook_runs_in_the_container_s_surroundings(world: World) -> None:
+async def test_the_pre_stop_hook_runs_in_the_container_s_surroundings(world: RuntimeHarness) -> None:
     hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo $WORD > $HOME/hooked"]}}}
     script = "trap 'cat $HOME/hooked; exit 0' TERM; echo ready; while :; do sleep 0.01; done"
     run = world.run(pod(container(script=script, lifecycle=hook, env=[{"name": "WORD", "value": "farewell"}])))
-    await run.logged("ready")
+    await run.wait_for_log("ready")
     run.running.stop(30)
-    assert (await run.end()).exit_code == 0
+    assert (await run.termination()).exit_code == 0
     assert "farewell" in await run.log()
-    assert run.told.messages("FailedPreStopHook") == []
+    assert run.events.messages("FailedPreStopHook") == []
 
 
-async def test_a_hook_that_fails_is_told_and_holds_up_nothing(world: World) -> None:
+async def test_a_hook_that_fails_is_told_and_holds_up_nothing(world: RuntimeHarness) -> None:
     hook = {"preStop": {"exec": {"command": ["no-such-program"]}}}
     run = world.run(pod(container(command=["sleep", "1000"], lifecycle=hook)))
-    await run.started()
+    await run.wait_started()
     run.running.stop(30)
-    assert (await run.end()).exit_code == 143
-    assert run.told.messages("FailedPreStopHook") == ["PreStopHook failed"]
+    assert (await run.termination()).exit_code == 143
+    assert run.events.messages("FailedPreStopHook") == ["PreStopHook failed"]
 
 
-async def test_daemons_do_not_outlive_their_container(world: World) -> None:
+async def test_daemons_do_not_outlive_their_container(world: RuntimeHarness) -> None:
     daemon_script = "setsid sh -c 'echo $$$$ > $HOME/daemon; exec sleep 1000' &"
     script = f"{daemon_script} while ! test -s $HOME/daemon; do sleep 0.01; done; cat $HOME/daemon"
     run = world.run(pod(container(script=script)))
-    await run.end()
+    await run.termination()
     daemon = int(await run.log())
     assert not is_alive(daemon)
 
 
-async def test_asking_for_logs_too_early_says_why(world: World) -> None:
+async def test_asking_for_logs_too_early_says_why(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script="true", envFrom=[{"configMapRef": {"name": "missing"}}])))
-    await run.until(lambda: isinstance(run.status().state, ContainerWaiting) and run.status().state.message)  # type: ignore[union-attr]
+    await run.wait_until(lambda: isinstance(run.status().state, ContainerWaiting) and run.status().state.message)  # type: ignore[union-attr]
     name = run.pod["metadata"]["name"]
     with pytest.raises(StatusError, match=f'container "main" in pod "{name}" is waiting to start: CreateContainerConf'):
         await run.log()
@@ -169,32 +171,32 @@ async def test_asking_for_logs_too_early_says_why(world: World) -> None:
         await run.log(previous=True)
 
 
-async def test_a_container_without_a_command_fails_and_names_the_remedy(world: World) -> None:
+async def test_a_container_without_a_command_fails_and_names_the_remedy(world: RuntimeHarness) -> None:
     run = world.run(pod(container("main", args=["--fast"]), container("real", script="echo real")))
-    end = await run.end()
+    end = await run.termination()
     text = (
         'container main has no command, and this node does not use its image "busybox:1": set "command", '
         "or run the node with --runtime podman (or docker)"
     )
     assert (end.exit_code, end.reason, end.message) == (128, "StartError", text)
-    assert run.told.messages("Failed") == [f"Error: {text}"]
+    assert run.events.messages("Failed") == [f"Error: {text}"]
     assert await run.log("real") == "real\n"
     assert await run.log() == ""
 
 
-async def test_an_init_container_without_a_command_fails_its_pod(world: World) -> None:
+async def test_an_init_container_without_a_command_fails_its_pod(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script="true"), init=(container("first"),)))
-    await run.over()
+    await run.finished()
     state = run.status("first").state
     assert isinstance(state, Terminated)
     assert state.reason == "StartError"
     assert isinstance(run.status().state, ContainerWaiting)
 
 
-async def test_each_image_is_said_once_not_to_be_used(world: World) -> None:
+async def test_each_image_is_said_once_not_to_be_used(world: RuntimeHarness) -> None:
     runs = [world.run(pod(container(script="true"))) for _ in range(3)]
     for run in runs:
-        await run.end()
-    told = [message for run in runs for message in run.told.messages("ImageNotUsed")]
+        await run.termination()
+    told = [message for run in runs for message in run.events.messages("ImageNotUsed")]
     assert told == ['Image "busybox:1" is not used: its containers run as processes of this machine']
     assert not isinstance(runs[0].status().state, Running)

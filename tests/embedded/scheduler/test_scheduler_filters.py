@@ -2,19 +2,19 @@
 
 import pytest
 
-from embedded.scheduler.things import (
+from embedded.scheduler.harness import (
     HOST,
     ZONE,
     Object,
-    Site,
-    away,
+    SchedulerHarness,
     label_in,
-    near,
     node,
     node_affinity,
     pod,
-    rather,
-    spread,
+    pod_affinity,
+    pod_anti_affinity,
+    preferred_pod_affinity,
+    topology_spread,
 )
 from kohort.embedded.scheduler.placement import SelectedNode
 
@@ -26,54 +26,54 @@ def zoned(name: str, zone: str, **spec: object) -> Object:
 
 
 def test_a_cluster_without_nodes_says_so() -> None:
-    assert Site().why_not(pod("a")) == "no nodes available to schedule pods"
+    assert SchedulerHarness().fit_error(pod("a")) == "no nodes available to schedule pods"
 
 
 def test_every_lacking_resource_is_named() -> None:
-    site = Site(node("small", cpu="1", memory="1Gi"), node("none", pods=0))
+    site = SchedulerHarness(node("small", cpu="1", memory="1Gi"), node("none", pods=0))
     message = "0/2 nodes are available: 1 Insufficient cpu, 1 Insufficient memory, 1 Too many pods."
-    assert site.why_not(pod("a", cpu="2", memory="2Gi")) == message
+    assert site.fit_error(pod("a", cpu="2", memory="2Gi")) == message
 
 
 def test_extended_resources_count() -> None:
-    site = Site(node("gpu", more={"nvidia.com/gpu": "2"}), node("plain"))
+    site = SchedulerHarness(node("gpu", more={"nvidia.com/gpu": "2"}), node("plain"))
     assert [site.place(pod(f"p{index}", requests={"nvidia.com/gpu": "1"})) for index in range(2)] == ["gpu", "gpu"]
-    assert site.why_not(pod("c", requests={"nvidia.com/gpu": "1"})) == (
+    assert site.fit_error(pod("c", requests={"nvidia.com/gpu": "1"})) == (
         "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
     )
 
 
 def test_init_containers_sidecars_and_overhead_count_at_their_peak() -> None:
-    site = Site(node("n", cpu="4"))
+    site = SchedulerHarness(node("n", cpu="4"))
     sidecar = {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}
     init = {"name": "i", "resources": {"requests": {"cpu": "2500m"}}}
     heavy = pod("a", cpu="1", initContainers=[sidecar, init], overhead={"cpu": "600m"})
-    assert site.why_not(heavy) == "0/1 nodes are available: 1 Insufficient cpu."
+    assert site.fit_error(heavy) == "0/1 nodes are available: 1 Insufficient cpu."
     light = pod("b", cpu="1", initContainers=[sidecar, init], overhead={"cpu": "500m"})
     assert site.place(light) == "n"
 
 
 def test_what_the_pod_asks_for_as_a_whole_stands_for_the_sum() -> None:
-    site = Site(node("n", cpu="2"))
+    site = SchedulerHarness(node("n", cpu="2"))
     assert site.place(pod("a", cpu="8", resources={"requests": {"cpu": "2"}})) == "n"
-    assert "Insufficient cpu" in site.why_not(pod("b", resources={"requests": {"cpu": "1"}}))
+    assert "Insufficient cpu" in site.fit_error(pod("b", resources={"requests": {"cpu": "1"}}))
 
 
 def test_taints_keep_pods_away_unless_tolerated() -> None:
-    site = Site(node("t", taints=[TAINT]))
-    assert site.why_not(pod("a")) == "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
+    site = SchedulerHarness(node("t", taints=[TAINT]))
+    assert site.fit_error(pod("a")) == "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
     assert site.place(pod("b", tolerations=[{"key": "gpu", "operator": "Exists"}])) == "t"
 
 
 def test_a_taint_that_discourages_only_ranks() -> None:
-    site = Site(node("t", taints=[{**TAINT, "effect": "PreferNoSchedule"}]), node("u", cpu="3"))
+    site = SchedulerHarness(node("t", taints=[{**TAINT, "effect": "PreferNoSchedule"}]), node("u", cpu="3"))
     assert site.place(pod("a")) == "u"
     assert site.place(pod("b", cpu="4")) == "t"
 
 
 def test_cordoned_nodes_take_only_who_tolerates_it() -> None:
-    site = Site(node("c", unschedulable=True))
-    assert site.why_not(pod("a")) == "0/1 nodes are available: 1 node(s) were unschedulable."
+    site = SchedulerHarness(node("c", unschedulable=True))
+    assert site.fit_error(pod("a")) == "0/1 nodes are available: 1 node(s) were unschedulable."
     key = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}
     assert site.place(pod("b", tolerations=[key])) == "c"
 
@@ -86,159 +86,163 @@ def test_cordoned_nodes_take_only_who_tolerates_it() -> None:
     ],
 )
 def test_selectors_and_affinity_choose_nodes(wish: Object) -> None:
-    site = Site(node("hdd", labels={"disk": "hdd"}), node("ssd", labels={"disk": "ssd"}, cpu="1"))
+    site = SchedulerHarness(node("hdd", labels={"disk": "hdd"}), node("ssd", labels={"disk": "ssd"}, cpu="1"))
     assert site.place(pod("a", cpu="1", **wish)) == "ssd"
-    assert site.why_not(pod("b", cpu="1", **wish)) == (
+    assert site.fit_error(pod("b", cpu="1", **wish)) == (
         "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector."
     )
 
 
 def test_affinity_to_names_looks_at_no_other_node() -> None:
-    site = Site(node("a"), node("b"), node("c"))
+    site = SchedulerHarness(node("a"), node("b"), node("c"))
     named = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}
     assert site.place(pod("p", affinity=node_affinity(named))) == "b"
-    assert site.why_not(pod("q", cpu="9", affinity=node_affinity(named))) == (
+    assert site.fit_error(pod("q", cpu="9", affinity=node_affinity(named))) == (
         "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]."
     )
 
 
 def test_preferred_nodes_win_over_emptier_ones() -> None:
-    site = Site(node("big", cpu="64", memory="64Gi"), node("liked", labels={"disk": "ssd"}))
+    site = SchedulerHarness(node("big", cpu="64", memory="64Gi"), node("liked", labels={"disk": "ssd"}))
     wish = {"weight": 50, "preference": label_in("disk", "ssd")}
     affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
     assert site.place(pod("a", cpu="1", affinity=affinity)) == "liked"
 
 
 def test_host_ports_are_given_once_per_node_and_address() -> None:
-    site = Site(node("n"))
+    site = SchedulerHarness(node("n"))
     assert site.place(pod("a", ports=[{"containerPort": 80, "hostPort": 80}])) == "n"
-    assert site.why_not(pod("b", ports=[{"containerPort": 1, "hostPort": 80, "hostIP": "10.0.0.1"}])) == (
+    assert site.fit_error(pod("b", ports=[{"containerPort": 1, "hostPort": 80, "hostIP": "10.0.0.1"}])) == (
         "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."
     )
     assert site.place(pod("c", ports=[{"containerPort": 80, "hostPort": 80, "protocol": "UDP"}])) == "n"
 
 
 def test_anti_affinity_holds_in_both_directions() -> None:
-    site = Site(node("a"), node("b"))
-    lonely = pod("x", labels={"app": "db"}, affinity=away(HOST, app="db"))
+    site = SchedulerHarness(node("a"), node("b"))
+    lonely = pod("x", labels={"app": "db"}, affinity=pod_anti_affinity(HOST, app="db"))
     assert {site.place(lonely), site.place(lonely)} == {"a", "b"}
-    assert site.why_not(lonely) == "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."
-    assert site.why_not(pod("y", labels={"app": "db"})) == (
+    assert site.fit_error(lonely) == "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."
+    assert site.fit_error(pod("y", labels={"app": "db"})) == (
         "0/2 nodes are available: 2 node(s) didn't satisfy existing pods anti-affinity rules."
     )
     assert site.place(pod("z", labels={"app": "web"})) in ("a", "b")
 
 
 def test_anti_affinity_ends_with_the_pod() -> None:
-    site = Site(node("a"))
-    first = site.settle(pod("x", labels={"app": "db"}, affinity=away(HOST, app="db")), "a")
+    site = SchedulerHarness(node("a"))
+    first = site.add_pod(pod("x", labels={"app": "db"}, affinity=pod_anti_affinity(HOST, app="db")), "a")
     site.cache.remove_pod(first.uid)
     assert site.place(pod("y", labels={"app": "db"})) == "a"
 
 
 def test_affinity_follows_pods_and_lets_the_first_of_a_kind_begin() -> None:
-    site = Site(zoned("a", "1"), zoned("b", "1"), zoned("c", "2"), node("d"))
-    friend = pod("x", cpu="3", labels={"app": "db"}, affinity=near(ZONE, app="db"))
+    site = SchedulerHarness(zoned("a", "1"), zoned("b", "1"), zoned("c", "2"), node("d"))
+    friend = pod("x", cpu="3", labels={"app": "db"}, affinity=pod_affinity(ZONE, app="db"))
     first, second = site.place(friend), site.place(friend)
     assert {first, second} == {"a", "b"}
-    stranger = pod("y", affinity=near(ZONE, app="none"))
-    assert site.why_not(stranger) == "0/4 nodes are available: 4 node(s) didn't match pod affinity rules."
+    stranger = pod("y", affinity=pod_affinity(ZONE, app="none"))
+    assert site.fit_error(stranger) == "0/4 nodes are available: 4 node(s) didn't match pod affinity rules."
 
 
 def test_terms_look_into_the_namespaces_they_select() -> None:
-    site = Site(node("a"), node("b"))
+    site = SchedulerHarness(node("a"), node("b"))
     site.cache.pod_counts.set_namespace("other", {"team": "red"})
-    site.settle(pod("x", labels={"app": "db"}, namespace="other"), "a")
-    site.settle(pod("full", cpu="4"), "b")
-    affinity = away(HOST, app="db")
-    assert site.ask(pod("y", cpu="1", affinity=affinity)) == SelectedNode("a"), "a term means its own namespace alone"
-    site.put(node("b", cpu="16"))
+    site.add_pod(pod("x", labels={"app": "db"}, namespace="other"), "a")
+    site.add_pod(pod("full", cpu="4"), "b")
+    affinity = pod_anti_affinity(HOST, app="db")
+    assert site.find_node(pod("y", cpu="1", affinity=affinity)) == SelectedNode("a"), (
+        "a term selects pods of its own namespace only"
+    )
+    site.add_node(node("b", cpu="16"))
     term = affinity["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]
     term["namespaceSelector"] = {"matchLabels": {"team": "red"}}
     assert site.place(pod("z", affinity=affinity)) == "b"
     site.cache.pod_counts.set_namespace("other", {"team": "blue"})
-    site.put(node("b", cpu="4"))
+    site.add_node(node("b", cpu="4"))
     assert site.place(pod("w", cpu="4", affinity=affinity)) == "a"
 
 
 def test_preferred_affinity_draws_and_repels() -> None:
-    site = Site(node("a"), node("b"), node("c"))
-    site.settle(pod("x", labels={"app": "db"}), "b")
-    assert site.place(pod("y", affinity=rather("podAffinity", HOST, 100, app="db"))) == "b"
-    assert site.place(pod("z", affinity=rather("podAntiAffinity", HOST, 100, app="db"))) != "b"
+    site = SchedulerHarness(node("a"), node("b"), node("c"))
+    site.add_pod(pod("x", labels={"app": "db"}), "b")
+    assert site.place(pod("y", affinity=preferred_pod_affinity("podAffinity", HOST, 100, app="db"))) == "b"
+    assert site.place(pod("z", affinity=preferred_pod_affinity("podAntiAffinity", HOST, 100, app="db"))) != "b"
 
 
 def test_spreading_keeps_zones_even() -> None:
-    site = Site(zoned("a", "1"), zoned("b", "2"), zoned("c", "3", cpu="0"))
-    even = pod("x", cpu="1", labels={"app": "w"}, topologySpreadConstraints=spread(ZONE, app="w"))
+    site = SchedulerHarness(zoned("a", "1"), zoned("b", "2"), zoned("c", "3", cpu="0"))
+    even = pod("x", cpu="1", labels={"app": "w"}, topologySpreadConstraints=topology_spread(ZONE, app="w"))
     placed = [site.place(even) for _ in range(2)]
     assert sorted(placed) == ["a", "b"]
-    assert site.why_not(even) == (
+    assert site.fit_error(even) == (
         "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match pod topology spread constraints."
     )
 
 
 def test_a_spread_that_selects_everything_counts_nothing() -> None:
-    site = Site(zoned("a", "1"), zoned("b", "2", cpu="0"))
-    even = pod("x", cpu="1", topologySpreadConstraints=spread(ZONE))
+    site = SchedulerHarness(zoned("a", "1"), zoned("b", "2", cpu="0"))
+    even = pod("x", cpu="1", topologySpreadConstraints=topology_spread(ZONE))
     assert [site.place(even) for _ in range(3)] == ["a", "a", "a"]
 
 
 def test_spreading_needs_the_label() -> None:
-    site = Site(node("a"))
-    even = pod("x", topologySpreadConstraints=spread(ZONE, app="w"))
-    assert site.why_not(even) == (
+    site = SchedulerHarness(node("a"))
+    even = pod("x", topologySpreadConstraints=topology_spread(ZONE, app="w"))
+    assert site.fit_error(even) == (
         "0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints (missing required label)."
     )
 
 
 def test_spreading_counts_only_nodes_that_the_pod_may_use() -> None:
-    site = Site(zoned("a", "1"), zoned("b", "2"), node("c", labels={ZONE: "3", "off": "yes"}))
+    site = SchedulerHarness(zoned("a", "1"), zoned("b", "2"), node("c", labels={ZONE: "3", "off": "yes"}))
     bound_for = node_affinity({"matchExpressions": [{"key": "off", "operator": "DoesNotExist"}]})
-    even = pod("x", labels={"app": "w"}, affinity=bound_for, topologySpreadConstraints=spread(ZONE, app="w"))
+    even = pod("x", labels={"app": "w"}, affinity=bound_for, topologySpreadConstraints=topology_spread(ZONE, app="w"))
     assert sorted(site.place(even) for _ in range(4)) == ["a", "a", "b", "b"]
 
 
 def test_soft_spreading_ranks_and_never_refuses() -> None:
-    site = Site(zoned("a", "1", cpu="64", memory="64Gi"), zoned("b", "2"))
-    even = pod("x", cpu="1", labels={"app": "w"}, topologySpreadConstraints=spread(ZONE, 1, "ScheduleAnyway", app="w"))
+    site = SchedulerHarness(zoned("a", "1", cpu="64", memory="64Gi"), zoned("b", "2"))
+    even = pod(
+        "x", cpu="1", labels={"app": "w"}, topologySpreadConstraints=topology_spread(ZONE, 1, "ScheduleAnyway", app="w")
+    )
     assert sorted(site.place(even) for _ in range(4)) == ["a", "a", "b", "b"]
     assert [site.place(pod(f"fill{index}", cpu="1", nodeSelector={HOST: "b"})) for index in range(2)] == ["b", "b"]
     assert site.place(even) == "a"
 
 
 def test_equal_nodes_take_turns() -> None:
-    site = Site(*(node(f"n{index}") for index in range(5)))
+    site = SchedulerHarness(*(node(f"n{index}") for index in range(5)))
     names = []
     for index in range(10):
-        record = site.record(pod(f"p{index}"))
+        record = site.pod_info(pod(f"p{index}"))
         names.append(site.place(record))
         site.cache.remove_pod(record.uid)
     assert sorted(names) == sorted(f"n{index}" for index in range(5) for _ in range(2))
 
 
 def test_a_node_that_changes_or_goes_is_seen_at_once() -> None:
-    site = Site(node("a"))
+    site = SchedulerHarness(node("a"))
     assert [site.place(pod(f"p{index}", cpu="1")) for index in range(2)] == ["a", "a"]
-    site.put(node("a", taints=[TAINT]))
-    assert "untolerated" in site.why_not(pod("q", cpu="1"))
-    site.put(node("a"))
+    site.add_node(node("a", taints=[TAINT]))
+    assert "untolerated" in site.fit_error(pod("q", cpu="1"))
+    site.add_node(node("a"))
     assert site.place(pod("r", cpu="1")) == "a"
     site.cache.remove_node("a")
-    assert site.why_not(pod("s", cpu="1")) == "no nodes available to schedule pods"
-    site.put(node("a"))
+    assert site.fit_error(pod("s", cpu="1")) == "no nodes available to schedule pods"
+    site.add_node(node("a"))
     assert site.place(pod("t", cpu="1")) == "a"
-    assert "Insufficient cpu" in site.why_not(pod("u", cpu="1")), "pods outlive the node's object"
+    assert "Insufficient cpu" in site.fit_error(pod("u", cpu="1")), "pods outlive the node's object"
 
 
 def test_a_node_of_the_same_name_is_another_node() -> None:
-    site = Site(node("a"))
+    site = SchedulerHarness(node("a"))
     assert [site.place(pod(f"p{index}", cpu="1")) for index in range(2)] == ["a", "a"]
     for uid in list(site.cache.nodes["a"].pods):
         site.cache.remove_pod(uid)
     site.cache.remove_node("a")
-    site.put(node("a", taints=[TAINT]))
-    assert site.why_not(pod("q", cpu="1")) == "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
+    site.add_node(node("a", taints=[TAINT]))
+    assert site.fit_error(pod("q", cpu="1")) == "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
     site.cache.remove_node("a")
-    site.put(node("a"))
+    site.add_node(node("a"))
     assert site.place(pod("r", cpu="1")) == "a"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedded.scheduler.things import HOST, Object, Site, away, node, pod
+from embedded.scheduler.harness import HOST, Object, SchedulerHarness, node, pod, pod_anti_affinity
 from kohort.api.selectors import Selector, exactly
 from kohort.embedded.scheduler.budgets import DisruptionAllowance
 from kohort.embedded.scheduler.diagnosis import FitError
@@ -30,8 +30,8 @@ def told(found: NodeCandidate | PreemptionNotHelpful) -> str:
 
 
 def test_equal_priorities_are_safe() -> None:
-    site = Site(node("n", cpu="1"), node("m", cpu="1", unschedulable=True))
-    site.settle(of(HIGH), "n")
+    site = SchedulerHarness(node("n", cpu="1"), node("m", cpu="1", unschedulable=True))
+    site.add_pod(of(HIGH), "n")
     assert told(site.victims(of(HIGH))) == (
         "preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, "
         "1 Preemption is not helpful for scheduling."
@@ -39,96 +39,96 @@ def test_equal_priorities_are_safe() -> None:
 
 
 def test_nothing_is_pushed_out_for_a_pod_that_is_too_large() -> None:
-    site = Site(node("n", cpu="1"))
-    site.settle(of(0), "n")
+    site = SchedulerHarness(node("n", cpu="1"))
+    site.add_pod(of(0), "n")
     assert told(site.victims(of(HIGH, cpu="2"))) == (
         "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     )
 
 
 def test_a_node_that_does_not_help_says_what_is_still_lacking() -> None:
-    site = Site(node("n", cpu="2"))
-    site.settle(of(HIGH, cpu="1"), "n")
-    site.settle(of(0, cpu="1"), "n")
+    site = SchedulerHarness(node("n", cpu="2"))
+    site.add_pod(of(HIGH, cpu="1"), "n")
+    site.add_pod(of(0, cpu="1"), "n")
     assert told(site.victims(of(HIGH, cpu="2"))) == "preemption: 0/1 nodes are available: 1 Insufficient cpu."
 
 
 def test_a_pod_that_never_preempts_does_not() -> None:
-    site = Site(node("n", cpu="1"))
-    site.settle(of(0), "n")
+    site = SchedulerHarness(node("n", cpu="1"))
+    site.add_pod(of(0), "n")
     peaceful = of(HIGH, preemptionPolicy="Never")
     assert told(site.victims(peaceful)) == "preemption: not eligible due to preemptionPolicy=Never."
 
 
 def test_the_least_important_go_and_no_more_than_needed() -> None:
-    site = Site(node("n", cpu="4"))
+    site = SchedulerHarness(node("n", cpu="4"))
     for priority in (1, 2, 3, 4):
-        site.settle(of(priority), "n")
+        site.add_pod(of(priority), "n")
     assert chosen(site.victims(of(HIGH, cpu="2"))) == ("n", ["p2", "p1"])
 
 
 def test_of_equals_the_younger_goes() -> None:
-    site = Site(node("n", cpu="2"))
-    site.settle(pod("old", cpu="1"), "n", started=10.0)
-    site.settle(pod("young", cpu="1"), "n", started=20.0)
+    site = SchedulerHarness(node("n", cpu="2"))
+    site.add_pod(pod("old", cpu="1"), "n", started=10.0)
+    site.add_pod(pod("young", cpu="1"), "n", started=20.0)
     assert chosen(site.victims(of(HIGH))) == ("n", ["young"])
 
 
 def test_the_node_with_the_cheapest_victims_is_chosen() -> None:
-    site = Site(node("a", cpu="1"), node("b", cpu="1"), node("c", cpu="2"))
-    site.settle(of(5), "a")
-    site.settle(of(3), "b")
-    site.settle(of(3), "c")
-    site.settle(of(3), "c")
+    site = SchedulerHarness(node("a", cpu="1"), node("b", cpu="1"), node("c", cpu="2"))
+    site.add_pod(of(5), "a")
+    site.add_pod(of(3), "b")
+    site.add_pod(of(3), "c")
+    site.add_pod(of(3), "c")
     assert chosen(site.victims(of(HIGH))) == ("b", ["p3"])
 
 
 @pytest.mark.parametrize(("allowed", "node_name"), [(0, "b"), (1, "a")])
 def test_budgets_are_spared_where_possible(allowed: int, node_name: str) -> None:
-    site = Site(node("a", cpu="1"), node("b", cpu="1"))
-    site.settle(of(1, labels={"app": "db"}), "a")
-    site.settle(of(2), "b")
+    site = SchedulerHarness(node("a", cpu="1"), node("b", cpu="1"))
+    site.add_pod(of(1, labels={"app": "db"}), "a")
+    site.add_pod(of(2), "b")
     site.budgets.append(DisruptionAllowance(Selector(tuple(exactly({"app": "db"}))), allowed, frozenset()))
     assert chosen(site.victims(of(HIGH)))[0] == node_name
 
 
 def test_a_budget_is_broken_where_nothing_else_helps() -> None:
-    site = Site(node("a", cpu="1"))
-    site.settle(of(1, labels={"app": "db"}), "a")
+    site = SchedulerHarness(node("a", cpu="1"))
+    site.add_pod(of(1, labels={"app": "db"}), "a")
     site.budgets.append(DisruptionAllowance(Selector(tuple(exactly({"app": "db"}))), 0, frozenset()))
     assert chosen(site.victims(of(HIGH))) == ("a", ["p1"])
 
 
 def test_an_enemy_of_lower_priority_is_pushed_out() -> None:
-    site = Site(node("a"))
-    site.settle(of(1, labels={"app": "db"}), "a")
-    assert chosen(site.victims(of(HIGH, affinity=away(HOST, app="db")))) == ("a", ["p1"])
+    site = SchedulerHarness(node("a"))
+    site.add_pod(of(1, labels={"app": "db"}), "a")
+    assert chosen(site.victims(of(HIGH, affinity=pod_anti_affinity(HOST, app="db")))) == ("a", ["p1"])
 
 
 def test_room_that_was_made_is_kept_from_lower_priorities() -> None:
-    site = Site(node("n", cpu="1"))
-    queued = site.record(of(HIGH))
+    site = SchedulerHarness(node("n", cpu="1"))
+    queued = site.pod_info(of(HIGH))
     site.cache.nominate(queued, "n")
-    assert "Insufficient cpu" in site.why_not(of(HIGH)), "others of the same priority wait too"
-    assert "Insufficient cpu" in site.why_not(of(1))
+    assert "Insufficient cpu" in site.fit_error(of(HIGH)), "others of the same priority wait too"
+    assert "Insufficient cpu" in site.fit_error(of(1))
     assert site.place(of(HIGH + 1, cpu="1")) == "n"
     site.cache.clear_nomination(queued.uid)
-    assert "Insufficient cpu" in site.why_not(of(1))
+    assert "Insufficient cpu" in site.fit_error(of(1))
 
 
 def test_whoever_room_was_made_for_takes_it() -> None:
-    site = Site(node("m", cpu="8"), node("n", cpu="1"))
-    queued = site.record(of(HIGH))
+    site = SchedulerHarness(node("m", cpu="8"), node("n", cpu="1"))
+    queued = site.pod_info(of(HIGH))
     site.cache.nominate(queued, "n")
     assert site.place(queued) == "n"
     assert not site.cache.nominated_to(queued.uid)
 
 
 def test_no_more_are_pushed_out_while_victims_leave() -> None:
-    site = Site(node("n", cpu="1"), node("m", cpu="1"))
-    site.settle(of(1), "n", leaving=True)
-    site.settle(of(1), "m")
-    queued = site.record(of(HIGH))
+    site = SchedulerHarness(node("n", cpu="1"), node("m", cpu="1"))
+    site.add_pod(of(1), "n", leaving=True)
+    site.add_pod(of(1), "m")
+    queued = site.pod_info(of(HIGH))
     site.cache.nominate(queued, "n")
     answer = site.placer.place(queued)
     assert isinstance(answer, FitError)
@@ -146,9 +146,9 @@ def test_no_more_are_pushed_out_while_victims_leave() -> None:
 def test_victims_are_fewest_and_the_cluster_is_left_as_it_was(
     residents: list[tuple[int, int]], cpu: int, priority: int
 ) -> None:
-    site = Site(node("n", cpu=str(sum(cpu for cpu, _ in residents))))
+    site = SchedulerHarness(node("n", cpu=str(sum(cpu for cpu, _ in residents))))
     for size, rank in residents:
-        site.settle(of(rank, cpu=str(size)), "n")
+        site.add_pod(of(rank, cpu=str(size)), "n")
     before = dict(site.cache.nodes["n"].used), set(site.cache.nodes["n"].pods), site.cache.sequence
     found = site.victims(of(priority, cpu=str(cpu)))
     assert (dict(site.cache.nodes["n"].used), set(site.cache.nodes["n"].pods), site.cache.sequence) == before

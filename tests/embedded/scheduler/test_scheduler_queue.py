@@ -3,24 +3,24 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.scheduler.things import Site, node, pod
+from embedded.scheduler.harness import SchedulerHarness, node, pod
 from kohort.embedded.scheduler.cache import PodInfo
 from kohort.embedded.scheduler.cluster_events import ClusterEvents
 from kohort.embedded.scheduler.diagnosis import UnschedulableCause
 from kohort.embedded.scheduler.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
 
 
-class Line:
+class SchedulingQueueHarness:
     """A queue, and pods for it."""
 
     def __init__(self) -> None:
-        self.site = Site(node("n", cpu="1"))
+        self.site = SchedulerHarness(node("n", cpu="1"))
         self.queue = SchedulingQueue()
         self.events = ClusterEvents(self.site.cache, self.queue)
         self.now = 0.0
 
     def add(self, name: str, priority: int = 0, cpu: str = "1") -> PodInfo:
-        record = self.site.record(pod(name, cpu=cpu, priority=priority))
+        record = self.site.pod_info(pod(name, cpu=cpu, priority=priority))
         self.queue.add(record)
         return record
 
@@ -37,7 +37,7 @@ class Line:
 
 
 def test_higher_priorities_come_first_then_older_pods() -> None:
-    line = Line()
+    line = SchedulingQueueHarness()
     for name, priority in (("a", 0), ("b", 5), ("c", 5), ("d", 9)):
         line.add(name, priority)
     assert [line.pop() for _ in range(5)] == ["d", "b", "c", "a", ""]
@@ -45,7 +45,7 @@ def test_higher_priorities_come_first_then_older_pods() -> None:
 
 @given(st.lists(st.integers(-2, 2), max_size=20))
 def test_nobody_is_lost_and_nobody_overtakes(priorities: list[int]) -> None:
-    line = Line()
+    line = SchedulingQueueHarness()
     for index, priority in enumerate(priorities):
         line.add(f"{index:02d}", priority)
     wanted = sorted(range(len(priorities)), key=lambda index: (-priorities[index], index))
@@ -53,7 +53,7 @@ def test_nobody_is_lost_and_nobody_overtakes(priorities: list[int]) -> None:
 
 
 def test_equal_pods_are_woken_one_by_one() -> None:
-    line = Line()
+    line = SchedulingQueueHarness()
     for name in "abc":
         line.add(name)
     requirements = {line.add_unschedulable() for _ in range(3)}
@@ -65,7 +65,7 @@ def test_equal_pods_are_woken_one_by_one() -> None:
 
 
 def test_only_whom_it_may_help_is_woken() -> None:
-    line = Line()
+    line = SchedulingQueueHarness()
     line.add("fits")
     line.add("large", cpu="2")
     line.add("lonely", cpu="500m")
@@ -82,7 +82,7 @@ def test_only_whom_it_may_help_is_woken() -> None:
 
 
 def test_who_failed_lately_waits_behind_others_but_not_for_nobody() -> None:
-    line = Line()
+    line = SchedulingQueueHarness()
     failed = line.add("failed", priority=5)
     line.add_unschedulable()
     line.queue.reactivate(failed.requirements, line.now)
@@ -91,7 +91,7 @@ def test_who_failed_lately_waits_behind_others_but_not_for_nobody() -> None:
 
 
 def test_a_pause_ends_in_time_and_grows_to_ten_seconds() -> None:
-    line = Line()
+    line = SchedulingQueueHarness()
     failed = line.add("failed", priority=5)
     for pause in (1, 2, 4, 8, 10, 10):
         line.add_unschedulable()
@@ -105,7 +105,7 @@ def test_a_pause_ends_in_time_and_grows_to_ten_seconds() -> None:
 
 
 def test_who_met_an_error_waits_for_the_whole_pause() -> None:
-    line = Line()
+    line = SchedulingQueueHarness()
     line.add("a")
     queued = line.queue.pop(0.0)
     assert queued is not None
@@ -116,17 +116,17 @@ def test_who_met_an_error_waits_for_the_whole_pause() -> None:
 
 
 def test_a_pod_that_asks_for_something_else_is_tried_anew() -> None:
-    line = Line()
+    line = SchedulingQueueHarness()
     before = line.add("a", cpu="2")
     line.add_unschedulable()
-    smaller = line.site.record(pod("a", cpu="1"))
+    smaller = line.site.pod_info(pod("a", cpu="1"))
     changed = PodInfo(before.uid, smaller.key, smaller.labels, smaller.requirements)
     line.queue.add(changed)
     assert [line.pop(), line.pop()] == ["a", ""]
 
 
 def test_a_pod_that_went_is_never_given_out() -> None:
-    line = Line()
+    line = SchedulingQueueHarness()
     gone, unschedulable = line.add("gone"), line.add("resting", priority=1)
     line.add_unschedulable()
     line.queue.remove(gone.uid)
@@ -137,7 +137,7 @@ def test_a_pod_that_went_is_never_given_out() -> None:
 
 
 def test_nobody_rests_for_ever() -> None:
-    line = Line()
+    line = SchedulingQueueHarness()
     line.add("a")
     line.add_unschedulable()
     line.now = MAX_UNSCHEDULABLE_SECONDS - 1
@@ -149,10 +149,10 @@ def test_nobody_rests_for_ever() -> None:
 
 
 def test_whoever_room_is_made_for_is_woken_when_the_node_changes() -> None:
-    line = Line()
+    line = SchedulingQueueHarness()
     record = line.add("a", priority=9, cpu="1")
     line.add_unschedulable()
-    line.site.settle(pod("leaving", cpu="1"), "n")
+    line.site.add_pod(pod("leaving", cpu="1"), "n")
     line.site.cache.nominate(record, "n")
     line.now = 20.0
     line.events.node("n")

@@ -23,7 +23,7 @@ from kohort.kube.clock import VirtualClock
 GROUP = "/apis/visibility.example.com/v1"
 
 
-class Other:
+class AggregatedServer:
     """A server that tells who asked for what."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Other:
 
 
 @asynccontextmanager
-async def serving(tmp_path: Path, trusted: str = "") -> AsyncIterator[Other]:
+async def serving(tmp_path: Path, trusted: str = "") -> AsyncIterator[AggregatedServer]:
     """The other server; where it trusts somebody, it wants to see a certificate."""
     authority = FileCertificateAuthority.create(datetime.now(UTC))
     pair = authority.server(["views.default.svc"], datetime.now(UTC))
@@ -55,7 +55,7 @@ async def serving(tmp_path: Path, trusted: str = "") -> AsyncIterator[Other]:
     if trusted:
         context.load_verify_locations(cadata=trusted)
         context.verify_mode = ssl.CERT_REQUIRED
-    made = Other()
+    made = AggregatedServer()
     runner = web.ServerRunner(web.Server(made.serve))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
@@ -67,7 +67,7 @@ async def serving(tmp_path: Path, trusted: str = "") -> AsyncIterator[Other]:
 
 
 @pytest.fixture
-async def other(tmp_path: Path) -> AsyncIterator[Other]:
+async def other(tmp_path: Path) -> AsyncIterator[AggregatedServer]:
     async with serving(tmp_path) as made:
         yield made
 
@@ -85,7 +85,7 @@ def api_service(bundle: bytes) -> Object:
     return {**head, "metadata": {"name": "v1.visibility.example.com"}, "spec": spec}
 
 
-async def register(cluster: InMemoryApiServer, other: Other) -> None:
+async def register(cluster: InMemoryApiServer, other: AggregatedServer) -> None:
     ports = [{"port": 443, "name": "https"}]
     await cluster.create(
         {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "views"}, "spec": {"ports": ports}}
@@ -104,7 +104,9 @@ async def register(cluster: InMemoryApiServer, other: Other) -> None:
     await cluster.create(api_service(other.bundle))
 
 
-async def test_requests_reach_the_other_server_with_their_user(cluster: InMemoryApiServer, other: Other) -> None:
+async def test_requests_reach_the_other_server_with_their_user(
+    cluster: InMemoryApiServer, other: AggregatedServer
+) -> None:
     await register(cluster, other)
     found = await cluster.get(f"{GROUP}/namespaces/default/views/a", limit="5")
     assert found["path"] == f"{GROUP}/namespaces/default/views/a?limit=5"
@@ -113,7 +115,9 @@ async def test_requests_reach_the_other_server_with_their_user(cluster: InMemory
 
 
 @pytest.mark.parametrize("dots", ["..", "%2e%2e", "%2E.", ".%2e", "x%2f..", "."])
-async def test_dot_segments_do_not_reach_the_other_server(cluster: InMemoryApiServer, other: Other, dots: str) -> None:
+async def test_dot_segments_do_not_reach_the_other_server(
+    cluster: InMemoryApiServer, other: AggregatedServer, dots: str
+) -> None:
     await register(cluster, other)
     reply = await cluster.request("GET", f"{GROUP}/namespaces/team-a/{dots}/victim/views")
     assert (reply.status, reply.reason) == (400, "BadRequest")
@@ -129,14 +133,14 @@ async def test_dot_segments_do_not_reach_the_other_server(cluster: InMemoryApiSe
     ],
 )
 async def test_the_other_server_gets_the_path_that_was_authorized(
-    cluster: InMemoryApiServer, other: Other, asked: str, got: str
+    cluster: InMemoryApiServer, other: AggregatedServer, asked: str, got: str
 ) -> None:
     await register(cluster, other)
     assert (await cluster.get(f"{GROUP}{asked}"))["path"] == f"{GROUP}{got}"
 
 
 async def test_the_other_server_gets_to_know_everything_about_the_user(
-    cluster: InMemoryApiServer, other: Other
+    cluster: InMemoryApiServer, other: AggregatedServer
 ) -> None:
     await register(cluster, other)
     jane = User("jane", (MASTERS, "team"), "u-1", {"example.com/scope": ("a", "b")})
@@ -187,7 +191,7 @@ async def test_those_who_are_bound_to_the_role_may_read_how_to_know_this_server(
     assert (await cluster.as_user("jane").request("GET", others)).status == 403
 
 
-async def test_the_other_server_is_discovered(cluster: InMemoryApiServer, other: Other) -> None:
+async def test_the_other_server_is_discovered(cluster: InMemoryApiServer, other: AggregatedServer) -> None:
     await register(cluster, other)
     path = "/apis/apiregistration.k8s.io/v1/apiservices/v1.visibility.example.com"
     async with asyncio.timeout(60):
@@ -202,14 +206,14 @@ async def test_the_other_server_is_discovered(cluster: InMemoryApiServer, other:
     assert (await cluster.request("GET", f"{GROUP}/namespaces/default/views/a")).status == 404
 
 
-async def test_a_server_that_is_not_there_is_told(cluster: InMemoryApiServer, other: Other) -> None:
+async def test_a_server_that_is_not_there_is_told(cluster: InMemoryApiServer, other: AggregatedServer) -> None:
     await cluster.create(api_service(other.bundle))
     reply = await cluster.request("GET", f"{GROUP}/namespaces/default/views/a")
     assert (reply.status, reply.reason) == (503, "ServiceUnavailable")
     assert 'service "default/views" has no endpoints' in reply.message
 
 
-async def test_no_server_takes_over_what_is_served_here(cluster: InMemoryApiServer, other: Other) -> None:
+async def test_no_server_takes_over_what_is_served_here(cluster: InMemoryApiServer, other: AggregatedServer) -> None:
     await register(cluster, other)
     hijacked = api_service(other.bundle)
     hijacked["metadata"] = {"name": "v1.batch"}

@@ -26,7 +26,7 @@ BOUND = 3600
 
 
 @dataclass(frozen=True)
-class Wire:
+class TlsListenerFixture:
     """A server behind TLS, and ways to reach it."""
 
     server: ApiServer
@@ -51,33 +51,33 @@ def contexts(kubeconfig: Path, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLCon
 
 
 @pytest.fixture
-async def wire(tmp_path: Path) -> AsyncIterator[Wire]:
+async def wire(tmp_path: Path) -> AsyncIterator[TlsListenerFixture]:
     async with running_api_server(ServerSettings(tokens={TOKEN: "root"})) as server, aiohttp.ClientSession() as client:
-        yield Wire(server, client, *contexts(server.kubeconfig, tmp_path))
+        yield TlsListenerFixture(server, client, *contexts(server.kubeconfig, tmp_path))
 
 
-async def get(wire: Wire, path: str, **more: Any) -> tuple[int, Any]:
+async def get(wire: TlsListenerFixture, path: str, **more: Any) -> tuple[int, Any]:
     async with wire.client.get(wire.url(path), ssl=more.pop("ssl", wire.with_certificate), **more) as response:
         return response.status, await response.json()
 
 
-async def test_the_kubeconfig_opens_the_door(wire: Wire) -> None:
+async def test_the_kubeconfig_opens_the_door(wire: TlsListenerFixture) -> None:
     assert (await get(wire, MAPS))[0] == 200
 
 
-async def test_without_credentials_the_door_stays_shut(wire: Wire) -> None:
+async def test_without_credentials_the_door_stays_shut(wire: TlsListenerFixture) -> None:
     status, body = await get(wire, MAPS, ssl=wire.bare)
     assert (status, body["message"]) == (401, "Unauthorized")
 
 
-async def test_a_token_opens_the_door(wire: Wire) -> None:
+async def test_a_token_opens_the_door(wire: TlsListenerFixture) -> None:
     status, _ = await get(wire, MAPS, ssl=wire.bare, headers={"Authorization": f"Bearer {TOKEN}"})
     assert status == 200
     status, _ = await get(wire, MAPS, ssl=wire.bare, headers={"Authorization": "Bearer other"})
     assert status == 401
 
 
-async def test_only_http_1_is_offered(wire: Wire) -> None:
+async def test_only_http_1_is_offered(wire: TlsListenerFixture) -> None:
     context = wire.bare
     context.set_alpn_protocols(["h2", "http/1.1"])
     port = int(wire.server.url.rpartition(":")[2])
@@ -87,20 +87,20 @@ async def test_only_http_1_is_offered(wire: Wire) -> None:
     await writer.wait_closed()
 
 
-async def test_a_body_that_is_too_large_is_refused(wire: Wire) -> None:
+async def test_a_body_that_is_too_large_is_refused(wire: TlsListenerFixture) -> None:
     body = b'{"metadata":{"name":"a"},"data":{"x":"' + b"x" * MAX_BODY + b'"}}'
     async with wire.client.post(wire.url(MAPS), data=BytesIO(body), ssl=wire.with_certificate) as response:
         assert response.status == 413
         assert (await response.json())["reason"] == "RequestEntityTooLarge"
 
 
-async def test_a_large_body_is_taken(wire: Wire) -> None:
+async def test_a_large_body_is_taken(wire: TlsListenerFixture) -> None:
     data = {"metadata": {"name": "large"}, "data": {"x": "x" * 900_000}}
     async with wire.client.post(wire.url(MAPS), json=data, ssl=wire.with_certificate) as response:
         assert response.status == 201
 
 
-async def fill(wire: Wire, size: int) -> None:
+async def fill(wire: TlsListenerFixture, size: int) -> None:
     data = {"metadata": {"name": f"filled-{size}"}, "data": {"x": "x" * size}}
     async with wire.client.post(wire.url(MAPS), json=data, ssl=wire.with_certificate) as response:
         assert response.status == 201
@@ -111,7 +111,7 @@ async def fill(wire: Wire, size: int) -> None:
     [("gzip", "gzip"), ("br, gzip", "gzip"), ("identity", None), ("gzip;q=0", None)],
 )
 async def test_a_long_list_goes_out_compressed_to_who_accepts_it(
-    wire: Wire, accepted: str, encoding: str | None
+    wire: TlsListenerFixture, accepted: str, encoding: str | None
 ) -> None:
     await fill(wire, MIN_COMPRESSED_SIZE)
     headers = {"Accept-Encoding": accepted}
@@ -121,7 +121,7 @@ async def test_a_long_list_goes_out_compressed_to_who_accepts_it(
         assert f"filled-{MIN_COMPRESSED_SIZE}" in names
 
 
-async def test_a_short_list_is_never_compressed(wire: Wire) -> None:
+async def test_a_short_list_is_never_compressed(wire: TlsListenerFixture) -> None:
     async with wire.client.get(
         wire.url(MAPS), ssl=wire.with_certificate, headers={"Accept-Encoding": "gzip"}
     ) as response:
@@ -129,17 +129,17 @@ async def test_a_short_list_is_never_compressed(wire: Wire) -> None:
 
 
 @contextlib.asynccontextmanager
-async def impatient(folder: Path, patience: ListenerTimeouts) -> AsyncIterator[Wire]:
+async def impatient(folder: Path, patience: ListenerTimeouts) -> AsyncIterator[TlsListenerFixture]:
     """A server that does not wait long."""
     async with (
         running_api_server(ServerSettings(timeouts=patience)) as server,
         aiohttp.ClientSession() as client,
         asyncio.timeout(BOUND),
     ):
-        yield Wire(server, client, *contexts(server.kubeconfig, folder))
+        yield TlsListenerFixture(server, client, *contexts(server.kubeconfig, folder))
 
 
-async def connect(wire: Wire) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def connect(wire: TlsListenerFixture) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     port = int(wire.server.url.rpartition(":")[2])
     return await asyncio.open_connection("127.0.0.1", port, ssl=wire.with_certificate, limit=4096)
 
@@ -197,7 +197,7 @@ async def test_a_client_that_takes_nothing_is_cut_off(tmp_path: Path) -> None:
         b"POST /api/v1/pods HTTP/1.1\r\nHost: x\r\nContent-Length: nonsense\r\n\r\n",
     ],
 )
-async def test_nonsense_gets_an_answer_without_a_traceback(wire: Wire, head: bytes) -> None:
+async def test_nonsense_gets_an_answer_without_a_traceback(wire: TlsListenerFixture, head: bytes) -> None:
     port = int(wire.server.url.rpartition(":")[2])
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=wire.with_certificate)
     writer.write(head)
@@ -209,7 +209,7 @@ async def test_nonsense_gets_an_answer_without_a_traceback(wire: Wire, head: byt
     writer.close()
 
 
-async def test_a_question_for_the_head_gets_no_body(wire: Wire) -> None:
+async def test_a_question_for_the_head_gets_no_body(wire: TlsListenerFixture) -> None:
     reader, writer = await connect(wire)
     writer.write(b"HEAD /openapi/v3/api/v1 HTTP/1.1\r\nHost: x\r\n\r\n")
     writer.write(b"HEAD %b?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n" % MAPS.encode())
@@ -221,7 +221,7 @@ async def test_a_question_for_the_head_gets_no_body(wire: Wire) -> None:
     writer.close()
 
 
-async def test_watchers_hear_what_happens_and_leave_nothing_behind(wire: Wire) -> None:
+async def test_watchers_hear_what_happens_and_leave_nothing_behind(wire: TlsListenerFixture) -> None:
     url = wire.url(f"{MAPS}?watch=1&fieldSelector=metadata.name=news")
     streams = [await wire.client.get(url, ssl=wire.with_certificate) for _ in range(20)]
     async with wire.client.post(wire.url(MAPS), json={"metadata": {"name": "news"}}, ssl=wire.with_certificate):

@@ -150,7 +150,7 @@ async def test_a_token_ends_with_what_it_is_bound_to(cluster: InMemoryApiServer)
     assert (await nobody.request("GET", "/api", None, headers)).status == 401
 
 
-class Lines:
+class FakeLogs:
     """A log that says which part of it was asked for."""
 
     async def open(self, pod: Mapping[str, Any], options: PodLogOptions) -> AsyncIterator[bytes]:
@@ -162,7 +162,7 @@ class Lines:
 async def test_logs_come_from_whoever_runs_the_pod() -> None:
     clock = VirtualClock()
     store = await Store.open(None)
-    core = ServerCore(ServerCoreParts(store, clock, Signer(new_key()), b"authority", logs=Lines()))
+    core = ServerCore(ServerCoreParts(store, clock, Signer(new_key()), b"authority", logs=FakeLogs()))
     await core.start()
     cluster = InMemoryApiServer(core, clock)
     await cluster.create(pod("p"))

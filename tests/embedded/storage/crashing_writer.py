@@ -6,7 +6,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from embedded.storage.stores import keeping, key
+from embedded.storage.store_fixtures import key, with_retention
 from kohort.embedded.storage import KeyExistsError, RevisionConflictError, StorageEvent, Store, StoredObject
 
 WRITERS = 8
@@ -21,7 +21,7 @@ class Acknowledged(NamedTuple):
     spec: int | None
 
 
-class Told(NamedTuple):
+class Observed(NamedTuple):
     """A change that the watch told."""
 
     revision: int
@@ -33,7 +33,7 @@ def write_until_killed(file: Path, since: int, kept: int, seed: int, report: Con
 
 
 async def _live(file: Path, since: int, kept: int, seed: int, report: Connection) -> None:
-    store = await Store.open(file, keeping(changes=kept))
+    store = await Store.open(file, with_retention(changes=kept))
     watching = _watch(store, max(since, store.oldest), report)
     await asyncio.gather(watching, *(_write(store, random.Random(seed + each), report) for each in range(WRITERS)))  # noqa: S311
 
@@ -41,7 +41,7 @@ async def _live(file: Path, since: int, kept: int, seed: int, report: Connection
 async def _watch(store: Store, since: int, report: Connection) -> None:
     async for change in store.watch("pods", since=since):
         assert isinstance(change, StorageEvent)
-        report.send(Told(change.revision))
+        report.send(Observed(change.revision))
 
 
 async def _write(store: Store, rng: random.Random, report: Connection) -> None:

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from embedded.storage.stores import Clock, keeping, key, names, opened, pod, told, turns
+from embedded.storage.store_fixtures import (
+    ManualClock,
+    key,
+    names,
+    next_events,
+    open_store,
+    pod,
+    run_ready_tasks,
+    with_retention,
+)
 from kohort.embedded.storage import CompactedError, FutureRevisionError, Store
 from kohort.embedded.storage.records import write_floor
 from kohort.embedded.storage.store import MAX_COMPACTED
@@ -27,7 +36,7 @@ def revisions_in(file: Path) -> list[int]:
 
 
 async def test_compaction_refuses_what_is_older_and_serves_the_rest() -> None:
-    store = await opened()
+    store = await open_store()
     await rewritten(store, "a", 4)
     await store.compact(4)
     assert store.oldest == 4
@@ -37,11 +46,11 @@ async def test_compaction_refuses_what_is_older_and_serves_the_rest() -> None:
         store.watch("pods", since=3)
     assert [entry.revision for entry in store.list("pods", at=4).entries] == [4]
     with store.watch("pods", since=4) as watch:
-        assert await told(watch, 2) == [("MODIFIED", "a", 5), ("MODIFIED", "a", 6)]
+        assert await next_events(watch, 2) == [("MODIFIED", "a", 5), ("MODIFIED", "a", 6)]
 
 
 async def test_the_present_survives_a_compaction_up_to_now() -> None:
-    store = await opened()
+    store = await open_store()
     await rewritten(store, "a", 2)
     await store.delete(key("b"), await rewritten(store, "b", 1))
     await store.compact(store.revision)
@@ -49,13 +58,13 @@ async def test_the_present_survives_a_compaction_up_to_now() -> None:
 
 
 async def test_what_is_to_come_can_not_be_compacted() -> None:
-    store = await opened()
+    store = await open_store()
     with pytest.raises(FutureRevisionError):
         await store.compact(2)
 
 
 async def test_compacting_less_than_is_compacted_changes_nothing() -> None:
-    store = await opened()
+    store = await open_store()
     await rewritten(store, "a", 4)
     await store.compact(5)
     await store.compact(3)
@@ -63,18 +72,18 @@ async def test_compacting_less_than_is_compacted_changes_nothing() -> None:
 
 
 async def test_a_watch_that_has_read_everything_goes_on_after_a_compaction() -> None:
-    store = await opened()
+    store = await open_store()
     with store.watch("pods", since=1) as watch:
         last = await rewritten(store, "a", 1)
-        await told(watch, 2)
+        await next_events(watch, 2)
         await store.compact(store.revision)
         await store.update(key("a"), pod(), last)
-        assert await told(watch, 1) == [("MODIFIED", "a", 4)]
+        assert await next_events(watch, 1) == [("MODIFIED", "a", 4)]
 
 
 async def test_superseded_revisions_leave_the_disk_in_small_steps(tmp_path: Path) -> None:
     file, many = tmp_path / "store.db", 3 * MAX_COMPACTED
-    store = await opened(file)
+    store = await open_store(file)
     last = await rewritten(store, "a", many)
     await store.delete(key("b"), await rewritten(store, "b", 1))
     await store.compact(store.revision)
@@ -84,7 +93,7 @@ async def test_superseded_revisions_leave_the_disk_in_small_steps(tmp_path: Path
 
 async def test_what_a_kept_revision_needs_stays_on_disk(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
-    store = await opened(file)
+    store = await open_store(file)
     await rewritten(store, "a", 4)
     await store.compact(4)
     await store.close()
@@ -93,12 +102,12 @@ async def test_what_a_kept_revision_needs_stays_on_disk(tmp_path: Path) -> None:
 
 async def test_after_all_rows_are_gone_the_revision_goes_on(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
-    store = await opened(file)
+    store = await open_store(file)
     await store.delete(key("a"), await rewritten(store, "a", 1))
     await store.compact(store.revision)
     await store.close()
     assert revisions_in(file) == []
-    store = await opened(file)
+    store = await open_store(file)
     assert (store.revision, store.oldest) == (4, 4)
     assert (await store.create(key("a"), pod())).revision == 5
     await store.close()
@@ -106,27 +115,27 @@ async def test_after_all_rows_are_gone_the_revision_goes_on(tmp_path: Path) -> N
 
 async def test_after_the_newest_row_is_gone_the_revision_goes_on(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
-    store = await opened(file)
+    store = await open_store(file)
     await rewritten(store, "a", 0)
     await store.delete(key("b"), await rewritten(store, "b", 0))
     await store.compact(store.revision)
     await store.close()
     assert revisions_in(file) == [2]
-    store = await opened(file)
+    store = await open_store(file)
     assert (store.revision, store.oldest) == (4, 4)
     await store.close()
 
 
 async def test_a_compaction_holds_after_reopening(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
-    store = await opened(file)
+    store = await open_store(file)
     await rewritten(store, "a", 4)
     await store.compact(4)
     await store.close()
-    store = await opened(file)
+    store = await open_store(file)
     assert (store.oldest, store.revision) == (4, 6)
     with store.watch("pods", since=4) as watch:
-        assert await told(watch, 2) == [("MODIFIED", "a", 5), ("MODIFIED", "a", 6)]
+        assert await next_events(watch, 2) == [("MODIFIED", "a", 5), ("MODIFIED", "a", 6)]
     await store.close()
 
 
@@ -134,8 +143,8 @@ async def test_a_compaction_holds_after_reopening(tmp_path: Path) -> None:
 
 
 async def test_old_changes_are_given_up_by_the_next_write() -> None:
-    clock = Clock()
-    store = await opened(settings=keeping(seconds=300), clock=clock)
+    clock = ManualClock()
+    store = await open_store(settings=with_retention(seconds=300), clock=clock)
     await rewritten(store, "a", 2)
     clock.now = 200
     last = await rewritten(store, "b", 0)
@@ -143,17 +152,17 @@ async def test_old_changes_are_given_up_by_the_next_write() -> None:
     await store.update(key("b"), pod(), last)
     assert store.oldest == 4
     with store.watch("pods", since=4) as watch:
-        assert await told(watch, 2) == [("ADDED", "b", 5), ("MODIFIED", "b", 6)]
+        assert await next_events(watch, 2) == [("ADDED", "b", 5), ("MODIFIED", "b", 6)]
 
 
 async def test_no_more_changes_are_kept_than_told() -> None:
-    store = await opened(settings=keeping(changes=10))
+    store = await open_store(settings=with_retention(changes=10))
     await rewritten(store, "a", 50)
     assert store.revision - store.oldest == 11
 
 
 async def test_the_size_of_the_past_is_bounded_while_the_present_may_be_large() -> None:
-    store = await opened(settings=keeping(superseded_bytes=10_000))
+    store = await open_store(settings=with_retention(superseded_bytes=10_000))
     for number in range(50):
         await store.create(key(str(number)), pod(spec="x" * 1000))
     assert store.oldest == 1
@@ -165,11 +174,11 @@ async def test_the_size_of_the_past_is_bounded_while_the_present_may_be_large() 
 
 async def test_what_policy_gives_up_leaves_the_disk_with_the_following_writes(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
-    store = await opened(file, keeping(changes=10))
+    store = await open_store(file, with_retention(changes=10))
     await rewritten(store, "a", 100)
     await store.close()
     assert len(revisions_in(file)) < 15
-    store = await opened(file)
+    store = await open_store(file)
     assert store.revision == 102
     assert names(store.list("pods")) == ["a"]
     await store.close()
@@ -177,12 +186,12 @@ async def test_what_policy_gives_up_leaves_the_disk_with_the_following_writes(tm
 
 async def test_rows_that_a_crash_left_behind_a_compaction_are_swept_later(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
-    store = await opened(file)
+    store = await open_store(file)
     await rewritten(store, "a", 4)
     await store.delete(key("b"), await rewritten(store, "b", 0))
     await store.close()
     raise_floor(file, store.revision)
-    store = await opened(file)
+    store = await open_store(file)
     assert names(store.list("pods")) == ["a"]
     assert store.oldest == store.revision
     await store.create(key("c"), pod())
@@ -198,12 +207,12 @@ def raise_floor(file: Path, revision: int) -> None:
 
 
 async def test_compaction_between_writes_disturbs_nobody(tmp_path: Path) -> None:
-    store = await opened(tmp_path / "store.db")
+    store = await open_store(tmp_path / "store.db")
     last = await rewritten(store, "a", 30)
     with store.watch("pods", since=store.revision) as watch:
         for _ in range(5):
             last = (await store.update(key("a"), pod(), last)).revision
-            await turns()
+            await run_ready_tasks()
             assert len(await watch.read()) == 1
             await store.compact(store.revision)
     await store.close()

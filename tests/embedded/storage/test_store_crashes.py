@@ -10,8 +10,8 @@ import random
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from embedded.storage.crashing_writer import Acknowledged, Told, write_until_killed
-from embedded.storage.stores import SECONDS, keeping, key
+from embedded.storage.crashing_writer import Acknowledged, Observed, write_until_killed
+from embedded.storage.store_fixtures import SECONDS, key, with_retention
 from kohort.embedded.storage import StorageEvent, Store
 
 KILLS = int(os.environ.get("KOHORT_KILLS", "10"))
@@ -19,7 +19,7 @@ CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["kohort.embedded.storage"])
 
 
-class Witness:
+class WriterReports:
     """What the killed processes reported."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Witness:
             except EOFError:
                 break
             heard += 1
-            if isinstance(said, Told):
+            if isinstance(said, Observed):
                 self.told.append(said.revision)
             else:
                 self.acknowledged.append(said)
@@ -50,7 +50,7 @@ class Witness:
             self.newest[said.name] = said
 
 
-def killed_under_load(file: Path, witness: Witness, kept: int, seed: int) -> None:
+def killed_under_load(file: Path, witness: WriterReports, kept: int, seed: int) -> None:
     """Let a process write, and kill it after a random number of reports, wherever it is then."""
     since = witness.told[-1] if witness.told else 0
     ours, theirs = CONTEXT.Pipe(duplex=False)
@@ -68,10 +68,10 @@ def killed_under_load(file: Path, witness: Witness, kept: int, seed: int) -> Non
 
 
 async def reopened(file: Path, kept: int) -> Store:
-    return await asyncio.wait_for(Store.open(file, keeping(changes=kept)), SECONDS)
+    return await asyncio.wait_for(Store.open(file, with_retention(changes=kept)), SECONDS)
 
 
-def check_present(store: Store, changes: list[StorageEvent], witness: Witness) -> None:
+def check_present(store: Store, changes: list[StorageEvent], witness: WriterReports) -> None:
     """Each object is as last acknowledged, or as a later change left it whose acknowledgement the kill cut off."""
     for change in changes:
         witness.note(found_in(change))
@@ -104,7 +104,7 @@ def check_chain(changes: list[StorageEvent]) -> None:
 
 
 async def test_kills_lose_nothing_and_the_past_stays_whole(tmp_path: Path) -> None:
-    file, witness = tmp_path / "store.db", Witness()
+    file, witness = tmp_path / "store.db", WriterReports()
     await (await reopened(file, 10**9)).close()
     for seed in range(KILLS):
         await asyncio.to_thread(killed_under_load, file, witness, 10**9, seed)
@@ -120,7 +120,7 @@ async def test_kills_lose_nothing_and_the_past_stays_whole(tmp_path: Path) -> No
 
 
 async def test_kills_during_compaction_lose_nothing(tmp_path: Path) -> None:
-    file, witness = tmp_path / "store.db", Witness()
+    file, witness = tmp_path / "store.db", WriterReports()
     for seed in range(KILLS):
         await asyncio.to_thread(killed_under_load, file, witness, 50, seed)
         store = await reopened(file, 50)

@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from embedded.storage.stores import empty, held, keeping, key, names, opened, pod, quiet, turns
+from embedded.storage.store_fixtures import (
+    blocking_store,
+    empty,
+    is_quiet,
+    key,
+    names,
+    open_store,
+    pod,
+    run_ready_tasks,
+    with_retention,
+)
 from kohort.embedded.storage import OpenError, StorageEvent, Store, StoredObject, WriteFailedError
 from kohort.embedded.storage.revision_log import Compaction, RevisionLog
 from kohort.kube.watch_events import WatchEventType
@@ -24,21 +34,21 @@ def update(store: Store, name: str, expected: int) -> "asyncio.Future[StoredObje
 
 
 async def test_a_failed_commit_fails_every_write_of_its_batch_and_shows_nothing() -> None:
-    store, disk = held()
+    store, disk = blocking_store()
     with store.watch("pods", since=1) as watch:
         writes = [create(store, name) for name in "abc"]
-        await turns()
+        await run_ready_tasks()
         await disk.fail()
-        assert [str(write.exception()) for write in writes] == ["no room"] * 3
-        assert (store.revision, names(store.list("pods")), quiet(watch)) == (1, [], True)
+        assert [str(write.exception()) for write in writes] == ["no space left on device"] * 3
+        assert (store.revision, names(store.list("pods")), is_quiet(watch)) == (1, [], True)
 
 
 async def test_what_builds_on_a_failed_write_falls_with_it_and_the_rest_stands() -> None:
-    store, disk = held()
+    store, disk = blocking_store()
     first = create(store, "a")
-    await turns()
+    await run_ready_tasks()
     second, third, other = update(store, "a", 2), update(store, "a", 3), create(store, "b")
-    await turns()
+    await run_ready_tasks()
     await disk.fail()
     assert all(isinstance(write.exception(), WriteFailedError) for write in (first, second, third))
     assert disk.batches == [["a"], ["b"]]
@@ -48,14 +58,14 @@ async def test_what_builds_on_a_failed_write_falls_with_it_and_the_rest_stands()
 
 
 async def test_a_creation_behind_a_failed_deletion_falls_too() -> None:
-    store, disk = held()
+    store, disk = blocking_store()
     create(store, "a")
-    await turns()
+    await run_ready_tasks()
     await disk.succeed()
     gone = asyncio.ensure_future(store.delete(key("a"), 2))
-    await turns()
+    await run_ready_tasks()
     again = create(store, "a")
-    await turns()
+    await run_ready_tasks()
     await disk.fail()
     assert isinstance(gone.exception(), WriteFailedError)
     assert isinstance(again.exception(), WriteFailedError)
@@ -65,27 +75,27 @@ async def test_a_creation_behind_a_failed_deletion_falls_too() -> None:
 
 
 async def test_after_a_failure_writes_build_on_what_is_committed_under_new_revisions() -> None:
-    store, disk = held()
+    store, disk = blocking_store()
     created = create(store, "a")
-    await turns()
+    await run_ready_tasks()
     await disk.succeed()
     lost = update(store, "a", 2)
-    await turns()
+    await run_ready_tasks()
     await disk.fail()
     assert isinstance(lost.exception(), WriteFailedError)
     kept = update(store, "a", created.result().revision)
-    await turns()
+    await run_ready_tasks()
     await disk.succeed()
     assert kept.result().revision == 4
     assert store.revision == 4
 
 
 async def test_a_failed_write_of_a_writer_that_went_away_disturbs_nobody() -> None:
-    store, disk = held()
+    store, disk = blocking_store()
     write = create(store, "a")
-    await turns()
+    await run_ready_tasks()
     write.cancel()
-    await turns()
+    await run_ready_tasks()
     await disk.fail()
     assert store.get(key("a")) is None
 
@@ -106,7 +116,7 @@ def full_at(size: int) -> Iterator[None]:
 
 async def test_a_full_disk_gives_a_clear_error_and_the_store_goes_on_when_there_is_room(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
-    store = await opened(file)
+    store = await open_store(file)
     await store.create(key("before"), pod())
     with full_at(100_000):
         with pytest.raises(
@@ -114,12 +124,12 @@ async def test_a_full_disk_gives_a_clear_error_and_the_store_goes_on_when_there_
         ) as failure:
             await asyncio.gather(*(store.create(key(str(number)), pod(spec="x" * 5000)) for number in range(30)))
         assert "\n" not in str(failure.value)
-        await turns()
+        await run_ready_tasks()
         assert names(store.list("pods")) == ["before"]
         small = await store.create(key("small"), pod())
     after = await store.update(key("small"), pod(spec=2), small.revision)
     await store.close()
-    store = await opened(file)
+    store = await open_store(file)
     assert [(entry.key.name, entry.revision) for entry in store.list("pods").entries] == [
         ("before", 2),
         ("small", after.revision),
@@ -129,7 +139,7 @@ async def test_a_full_disk_gives_a_clear_error_and_the_store_goes_on_when_there_
 
 async def test_whatever_was_acknowledged_before_the_disk_filled_up_is_there(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
-    store = await opened(file, keeping(changes=5))
+    store = await open_store(file, with_retention(changes=5))
     kept: dict[str, int] = {}
     with full_at(150_000):
         for number in range(60):
@@ -141,13 +151,13 @@ async def test_whatever_was_acknowledged_before_the_disk_filled_up_is_there(tmp_
         assert 0 < len(kept) < 60
         assert {entry.key.name: entry.revision for entry in store.list("pods").entries} == kept
     await store.close()
-    store = await opened(file)
+    store = await open_store(file)
     assert {entry.key.name: entry.revision for entry in store.list("pods").entries} == kept
     await store.close()
 
 
 async def test_a_compaction_that_the_disk_does_not_take_is_told_and_can_be_repeated(tmp_path: Path) -> None:
-    store = await opened(tmp_path / "store.db")
+    store = await open_store(tmp_path / "store.db")
     revision = (await store.create(key("a"), pod())).revision
     for number in range(300):
         revision = (await store.update(key("a"), pod(spec=number), revision)).revision
@@ -161,7 +171,7 @@ async def test_a_compaction_that_the_disk_does_not_take_is_told_and_can_be_repea
 
 async def test_what_a_failed_batch_should_have_swept_is_swept_later(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
-    store = await opened(file, keeping(changes=5))
+    store = await open_store(file, with_retention(changes=5))
     revision = (await store.create(key("a"), pod())).revision
     for number in range(20):
         with full_at(1000), pytest.raises(WriteFailedError):
@@ -190,6 +200,6 @@ async def test_a_batch_that_sqlite_refuses_leaves_no_open_transaction(tmp_path: 
 
 async def test_a_file_that_can_not_be_made_on_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
     with full_at(2000), pytest.raises(OpenError, match="cannot be created"):
-        await opened(tmp_path / "store.db")
+        await open_store(tmp_path / "store.db")
     assert not (tmp_path / "store.db").exists()
-    await (await opened(tmp_path / "store.db")).close()
+    await (await open_store(tmp_path / "store.db")).close()

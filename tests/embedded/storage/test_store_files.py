@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embedded.storage.stores import Clock, empty, key, names, opened, pod, told
+from embedded.storage.store_fixtures import ManualClock, empty, key, names, next_events, open_store, pod
 from kohort.embedded.storage import OpenError, Store, files
 from kohort.embedded.storage.backend import abandon
 from kohort.embedded.storage.records import APPLICATION, VERSION, CorruptRowError, read_floor, write_floor
@@ -32,7 +32,7 @@ def file(tmp_path: Path) -> Path:
 
 async def written(file: Path, count: int = 20) -> None:
     """Makes a store with so many objects, and some of them changed and deleted."""
-    store = await opened(file)
+    store = await open_store(file)
     for number in range(count):
         entry = await store.create(key(str(number)), pod(spec="x" * 900))
         if number % 3 == 0:
@@ -46,7 +46,7 @@ async def refused(file: Path) -> str:
     """The one line with which a file is refused, checking that it is one line and that no file changed."""
     before = contents(file)
     with pytest.raises(OpenError) as refusal:
-        await opened(file)
+        await open_store(file)
     text = str(refusal.value)
     assert text.startswith(f"{file}: ")
     assert "\n" not in text
@@ -63,7 +63,7 @@ def contents(file: Path) -> dict[str, bytes]:
 
 
 async def test_everything_is_there_after_reopening(file: Path) -> None:
-    store = await opened(file)
+    store = await open_store(file)
     kept = await store.create(key("a"), pod(spec={"text": "ü\u2028"}))
     changed = await store.create(key("b"), pod())
     changed = await store.update(key("b"), pod(spec=1), changed.revision)
@@ -71,7 +71,7 @@ async def test_everything_is_there_after_reopening(file: Path) -> None:
     await store.delete(key("c"), gone.revision)
     await store.close()
 
-    store = await opened(file)
+    store = await open_store(file)
     assert store.revision == 6
     assert [(entry.key, entry.revision, entry.object) for entry in store.list("pods").entries] == [
         (entry.key, entry.revision, entry.object) for entry in (kept, changed)
@@ -83,15 +83,15 @@ async def test_everything_is_there_after_reopening(file: Path) -> None:
 
 async def test_a_watch_resumes_after_reopening(file: Path) -> None:
     await written(file, 1)
-    store = await opened(file)
+    store = await open_store(file)
     with store.watch("pods", since=2) as watch:
         await store.create(key("new"), pod())
-        assert await told(watch, 3) == [("MODIFIED", "0", 3), ("DELETED", "0", 4), ("ADDED", "new", 5)]
+        assert await next_events(watch, 3) == [("MODIFIED", "0", 3), ("DELETED", "0", 4), ("ADDED", "new", 5)]
     await store.close()
 
 
 async def test_a_new_store_begins_behind_every_revision_that_clients_of_a_former_one_may_know(file: Path) -> None:
-    clock = Clock()
+    clock = ManualClock()
     clock.now = 1_700_000_000
     for path in (file, None):
         store = await Store.open(path, clock=clock)
@@ -102,7 +102,7 @@ async def test_a_new_store_begins_behind_every_revision_that_clients_of_a_former
 async def test_only_its_owner_can_read_the_files(file: Path) -> None:
     before = os.umask(0)
     try:
-        store = await opened(file)
+        store = await open_store(file)
         await store.create(key("secret"), pod())
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()}
     finally:
@@ -115,7 +115,7 @@ async def test_only_its_owner_can_read_the_files(file: Path) -> None:
 async def test_a_path_with_special_characters_is_just_a_path(tmp_path: Path) -> None:
     file = tmp_path / "my store?mode=ro&x#%41.db"
     await written(file, 2)
-    store = await opened(file)
+    store = await open_store(file)
     assert names(store.list("pods")) == ["1"]
     await store.close()
 
@@ -130,11 +130,11 @@ async def test_a_draft_that_a_crash_left_is_no_hindrance(file: Path) -> None:
 
 
 async def test_a_store_in_use_is_refused_with_the_process_that_has_it(file: Path) -> None:
-    store = await opened(file)
+    store = await open_store(file)
     await store.create(key("a"), pod())
     assert f"in use by process {os.getpid()}; stop it" in await refused(file)
     await store.close()
-    await (await opened(file)).close()
+    await (await open_store(file)).close()
 
 
 async def test_another_process_is_named_and_its_death_frees_the_store(file: Path) -> None:
@@ -150,14 +150,14 @@ async def test_another_process_is_named_and_its_death_frees_the_store(file: Path
         assert f"in use by process {other.pid};" in await refused(file)
         other.kill()
         other.wait(60)
-    await (await opened(file)).close()
+    await (await open_store(file)).close()
 
 
 async def test_who_stops_waiting_for_a_store_to_open_leaves_it_free(file: Path) -> None:
     opening: Future[tuple[RevisionLog, RecoveredState]] = Future()
     opening.set_result(RevisionLog.open(file, 1, empty, 0))
     abandon(opening)
-    await (await opened(file)).close()
+    await (await open_store(file)).close()
 
 
 async def test_a_store_that_another_program_has_locked_is_refused(file: Path) -> None:
@@ -166,7 +166,7 @@ async def test_a_store_that_another_program_has_locked_is_refused(file: Path) ->
     db.execute("PRAGMA locking_mode = EXCLUSIVE")
     db.execute("BEGIN EXCLUSIVE")
     with pytest.raises(OpenError, match="locked"):
-        await opened(file)
+        await open_store(file)
     db.close()
 
 
@@ -179,7 +179,7 @@ async def test_an_absent_folder_is_named(tmp_path: Path) -> None:
 
 async def test_a_folder_that_can_not_be_written_is_refused() -> None:
     with pytest.raises(OpenError, match="cannot be written"):
-        await opened(Path("/proc/store.db"))
+        await open_store(Path("/proc/store.db"))
 
 
 async def test_a_folder_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ async def test_a_lost_row_is_noticed(file: Path) -> None:
 
 
 async def test_a_page_that_hides_some_of_its_rows_is_refused(file: Path) -> None:
-    store = await opened(file)
+    store = await open_store(file)
     for number in range(60):
         await store.create(key(str(number)), pod(spec="x" * 900))
     await store.close()
@@ -312,14 +312,14 @@ def test_whatever_bits_flip_the_store_is_refused_or_shows_what_was_written(
 async def sound_or_refused(file: Path, sound: Path) -> None:
     before = file.read_bytes()
     try:
-        store = await opened(file)
+        store = await open_store(file)
     except OpenError:
         await refused(file)
         assert file.read_bytes() == before
         return
     found = [(entry.key, entry.data) for entry in store.list("pods").entries]
     await store.close()
-    store = await opened(sound)
+    store = await open_store(sound)
     expected = [(entry.key, entry.data) for entry in store.list("pods").entries]
     await store.close()
     assert found == expected
@@ -341,7 +341,7 @@ def test_a_floor_that_is_not_what_was_written_is_damage(revision: object) -> Non
 
 async def crashed(folder: Path, file: Path) -> Path:
     """A copy of a store as a crash leaves it: most of it in the write-ahead log."""
-    store = await opened(file)
+    store = await open_store(file)
     for number in range(10):
         await store.create(key(str(number)), pod())
     for name in ("store.db", "store.db-wal", "store.db.lock"):
@@ -352,7 +352,7 @@ async def crashed(folder: Path, file: Path) -> Path:
 
 async def test_a_crashed_store_has_everything(file: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     copy = await crashed(tmp_path_factory.mktemp("copy"), file)
-    store = await opened(copy)
+    store = await open_store(copy)
     assert len(store.list("pods").entries) == 10
     await store.close()
 
@@ -374,6 +374,6 @@ async def test_a_damaged_write_ahead_log_is_noticed_by_what_was_acknowledged(
             log.unlink()
     assert "while 11 had been acknowledged; restore store.db and store.db-wal, or remove" in await refused(copy)
     copy.with_name("store.db.lock").unlink()
-    store = await opened(copy)
+    store = await open_store(copy)
     assert store.revision < 11
     await store.close()

@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from embedded.storage.stores import key, names, opened, placed, pod
+from embedded.storage.store_fixtures import key, names, open_store, placed, pod
 from kohort.embedded.storage import CompactedError, FutureRevisionError, Store
 
 
 async def filled() -> Store:
-    store = await opened()
+    store = await open_store()
     for namespace, name in [("b", "y"), ("a", "z"), ("b", "x"), ("a-b", "w"), ("a", "m")]:
         await store.create(key(name, namespace), pod())
     await store.create(key("other", "a", "jobs"), pod())
@@ -31,7 +31,7 @@ async def test_a_list_of_one_namespace_has_only_its_objects() -> None:
 
 
 async def test_objects_without_namespace_are_listed_by_name() -> None:
-    store = await opened()
+    store = await open_store()
     for name in "cab":
         await store.create(key(name, "", "nodes"), pod())
     assert names(store.list("nodes")) == ["a", "b", "c"]
@@ -109,19 +109,19 @@ async def test_a_list_of_one_namespace_can_be_had_at_an_earlier_revision() -> No
 
 
 async def test_a_revision_that_is_not_there_yet_is_refused() -> None:
-    store = await opened()
+    store = await open_store()
     with pytest.raises(FutureRevisionError, match=r"^revision 2 does not exist yet, the newest is 1$"):
         store.list("pods", at=2)
 
 
 async def test_a_revision_before_the_first_is_refused() -> None:
-    store = await opened()
+    store = await open_store()
     with pytest.raises(CompactedError, match=r"^revision 0 is compacted, the oldest is 1: list again$"):
         store.list("pods", at=0)
 
 
 async def test_names_stay_in_order_through_many_insertions_and_deletions() -> None:
-    store, rng = await opened(), random.Random(5)  # noqa: S311
+    store, rng = await open_store(), random.Random(5)  # noqa: S311
     present: dict[str, int] = {}
     for _ in range(600):
         name = str(rng.randrange(200))
@@ -133,7 +133,7 @@ async def test_names_stay_in_order_through_many_insertions_and_deletions() -> No
 
 
 async def test_what_is_no_longer_at_hand_decoded_is_decoded_again() -> None:
-    store = await opened()
+    store = await open_store()
     for number in range(40):
         await store.create(key(str(number)), pod(spec="x" * 1_000_000))
     first = store.list("pods").entries[0]

@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from embedded.storage.stores import Clock, keeping, pod
+from embedded.storage.store_fixtures import ManualClock, pod, with_retention
 from kohort.embedded.storage import (
     CompactedError,
     FutureRevisionError,
@@ -45,7 +45,7 @@ def within(key: StorageKey, scope: tuple[str, str]) -> bool:
     return key.resource == scope[0] and scope[1] in ("", key.namespace)
 
 
-class Follower:
+class WatchReader:
     """A watch, and how far it has been read."""
 
     def __init__(self, store: Store, scope: tuple[str, str], since: int) -> None:
@@ -64,14 +64,14 @@ class StoreMachine(RuleBasedStateMachine):
         self.states: list[State] = [{}, {}]  # by revision
         self.changes: list[Told] = []
         self.oldest = 1
-        self.followers: list[Follower] = []
+        self.followers: list[WatchReader] = []
         self.store = self.open()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.loop.run_until_complete(asyncio.wait_for(work, 60))
 
     def open(self) -> Store:
-        return self.run(Store.open(self.file, keeping(), Clock()))
+        return self.run(Store.open(self.file, with_retention(), ManualClock()))
 
     @property
     def now(self) -> State:
@@ -166,7 +166,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(scope=SCOPES, data=st.data())
     def follow(self, scope: tuple[str, str], data: st.DataObject) -> None:
         since = data.draw(st.integers(self.oldest, self.revision))
-        self.followers.append(Follower(self.store, scope, since))
+        self.followers.append(WatchReader(self.store, scope, since))
 
     @precondition(lambda self: self.followers)
     @rule(data=st.data())
@@ -216,7 +216,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def resume(self) -> None:
         self.followers = [
-            Follower(self.store, follower.scope, follower.seen)
+            WatchReader(self.store, follower.scope, follower.seen)
             for follower in self.followers
             if follower.seen >= self.oldest
         ]

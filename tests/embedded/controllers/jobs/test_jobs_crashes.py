@@ -7,45 +7,20 @@ from random import Random
 
 import pytest
 
-from embedded.controllers.jobs.job_worlds import JobWorld, job
+from embedded.controllers.jobs.job_harness import JobControllerHarness, job
 from kit.apiserver import ADMIN, InMemoryApiServer, Object, running_apiserver
-from kit.faults import InterceptingTransport
+from kit.faults import CrashingTransport, InterceptingTransport
 from kohort.embedded.controllers.jobs.controller import JobController
 from kohort.kube.client import Client
-from kohort.kube.errors import LostResponseError, UnreachableError
 from kohort.kube.informer import SharedInformerFactory
-from kohort.kube.transport import Request, Response, Transport
 
 COMPLETIONS = 5
-
-
-class Mortal:
-    """A transport that dies after so many writes; the last one arrives, and its answer is lost."""
-
-    def __init__(self, inner: Transport, writes: int) -> None:
-        self._inner = inner
-        self._left = writes
-
-    async def send(self, request: Request, timeout: float) -> Response:
-        if request.method == "GET" and self._left > 0:
-            return await self._inner.send(request, timeout)
-        self._left -= 1
-        if self._left < 0:
-            raise UnreachableError("dead")
-        response = await self._inner.send(request, timeout)
-        if self._left == 0:
-            await response.close()
-            raise LostResponseError("dead")
-        return response
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 @asynccontextmanager
 async def _controller(cluster: InMemoryApiServer, writes: int) -> AsyncIterator[None]:
     """A controller that lives for so many writes."""
-    client = Client(Mortal(cluster.core.transport(ADMIN), writes), cluster.clock)
+    client = Client(CrashingTransport(cluster.core.transport(ADMIN), writes), cluster.clock)
     informers = SharedInformerFactory(client)
     controller = JobController(client, informers)
     informers.start()
@@ -60,10 +35,10 @@ async def _controller(cluster: InMemoryApiServer, writes: int) -> AsyncIterator[
         await stopping
 
 
-class Fate:
+class PodFates:
     """What befell the pods of a Job."""
 
-    def __init__(self, world: JobWorld, random: Random) -> None:
+    def __init__(self, world: JobControllerHarness, random: Random) -> None:
         self._world = world
         self._random = random
         self.succeeded: set[str] = set()
@@ -80,10 +55,10 @@ class Fate:
             # One without was let go before it ended, and counts for nothing whatever it does.
             (self.succeeded if how == "succeed" else self.failed).add(pod["metadata"]["uid"])
         if how == "delete":
-            await self._world.run(pod)
+            await self._world.mark_running(pod)
             await self._world.delete(pod)
         else:
-            await self._world.end(pod, code=int(how == "fail"))
+            await self._world.finish_pods(pod, code=int(how == "fail"))
 
     async def let_go(self) -> None:
         """Let pods end that were asked to."""
@@ -96,8 +71,8 @@ class Fate:
 async def test_however_often_controllers_die_every_pod_is_counted_once(seed: int) -> None:
     random = Random(seed)  # noqa: S311
     async with running_apiserver() as cluster:
-        world = JobWorld(cluster, InterceptingTransport(cluster.core.transport(ADMIN)))
-        fate = Fate(world, random)
+        world = JobControllerHarness(cluster, InterceptingTransport(cluster.core.transport(ADMIN)))
+        fate = PodFates(world, random)
         made = await world.create(job(completions=COMPLETIONS, parallelism=2, backoffLimit=1000))
         for _ in range(60):
             async with _controller(cluster, random.randint(1, 12)):
@@ -107,7 +82,7 @@ async def test_however_often_controllers_die_every_pod_is_counted_once(seed: int
         await _check(world, made, fate)
 
 
-async def _live(world: JobWorld, fate: Fate, random: Random) -> None:
+async def _live(world: JobControllerHarness, fate: PodFates, random: Random) -> None:
     for _ in range(random.randint(1, 3)):
         await world.clock.advance(2)
         await fate.strike()
@@ -115,7 +90,7 @@ async def _live(world: JobWorld, fate: Fate, random: Random) -> None:
         await fate.let_go()
 
 
-async def _check(world: JobWorld, made: Object, fate: Fate) -> None:
+async def _check(world: JobControllerHarness, made: Object, fate: PodFates) -> None:
     status = await world.status(made)
     assert "Complete" in await world.conditions(made)
     assert (status["succeeded"], len(fate.succeeded)) == (COMPLETIONS, COMPLETIONS)

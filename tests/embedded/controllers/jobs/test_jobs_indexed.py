@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest_asyncio
 
-from embedded.controllers.jobs.job_worlds import JobWorld, job, job_world
+from embedded.controllers.jobs.job_harness import JobControllerHarness, job, running_job_controller_harness
 from kit.apiserver import Object
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -13,8 +13,8 @@ FAILURES = "batch.kubernetes.io/job-index-failure-count"
 
 
 @pytest_asyncio.fixture
-async def world() -> AsyncIterator[JobWorld]:
-    async with job_world() as found:
+async def world() -> AsyncIterator[JobControllerHarness]:
+    async with running_job_controller_harness() as found:
         yield found
 
 
@@ -22,14 +22,14 @@ def indexed(completions: int, parallelism: int | None = None, **spec: Any) -> Ob
     return job(completionMode="Indexed", completions=completions, parallelism=parallelism or completions, **spec)
 
 
-async def by_index(world: JobWorld) -> dict[int, Object]:
+async def by_index(world: JobControllerHarness) -> dict[int, Object]:
     """Active pods by their index."""
     return {int(pod["metadata"]["annotations"][INDEX]): pod for pod in await world.active()}
 
 
-async def test_each_pod_knows_its_index(world: JobWorld) -> None:
+async def test_each_pod_knows_its_index(world: JobControllerHarness) -> None:
     await world.create(indexed(2))
-    await world.calm()
+    await world.settle()
     pods = await by_index(world)
     assert sorted(pods) == [0, 1]
     assert pods[1]["metadata"]["labels"][INDEX] == "1"
@@ -40,72 +40,72 @@ async def test_each_pod_knows_its_index(world: JobWorld) -> None:
     assert variable["valueFrom"]["fieldRef"]["fieldPath"] == f"metadata.labels['{INDEX}']"
 
 
-async def test_completed_indexes_are_listed_and_not_run_again(world: JobWorld) -> None:
+async def test_completed_indexes_are_listed_and_not_run_again(world: JobControllerHarness) -> None:
     made = await world.create(indexed(5))
-    await world.calm()
+    await world.settle()
     pods = await by_index(world)
-    await world.end(*(pods[index] for index in (0, 2, 3, 4)))
-    await world.end(pods[1], code=1)
-    await world.calm()
+    await world.finish_pods(*(pods[index] for index in (0, 2, 3, 4)))
+    await world.finish_pods(pods[1], code=1)
+    await world.settle()
     assert (await world.status(made))["completedIndexes"] == "0,2-4"
-    await world.later(11)
+    await world.advance(11)
     assert sorted(await by_index(world)) == [1]
-    await world.end_all()
+    await world.finish_all_pods()
     status = await world.status(made)
     assert (status["completedIndexes"], status["succeeded"], status["failed"]) == ("0-4", 5, 1)
     assert "Complete" in await world.conditions(made)
 
 
-async def test_an_elastic_job_shrinks_and_grows(world: JobWorld) -> None:
+async def test_an_elastic_job_shrinks_and_grows(world: JobControllerHarness) -> None:
     made = await world.create(indexed(4))
-    await world.calm()
-    await world.end((await by_index(world))[3])
-    await world.calm()
+    await world.settle()
+    await world.finish_pods((await by_index(world))[3])
+    await world.settle()
     await world.merge(made, {"spec": {"completions": 2, "parallelism": 2}})
-    await world.calm()
+    await world.settle()
     assert sorted(await by_index(world)) == [0, 1]
     assert (await world.status(made)).get("completedIndexes", "") == ""
     await world.merge(made, {"spec": {"completions": 3, "parallelism": 3}})
-    await world.calm()
+    await world.settle()
     assert sorted(await by_index(world)) == [0, 1, 2]
 
 
-async def test_each_index_fails_by_itself(world: JobWorld) -> None:
+async def test_each_index_fails_by_itself(world: JobControllerHarness) -> None:
     made = await world.create(indexed(3, backoffLimitPerIndex=1))
-    await world.calm()
-    await world.end((await by_index(world))[1], code=1)
-    await world.later(11)
+    await world.settle()
+    await world.finish_pods((await by_index(world))[1], code=1)
+    await world.advance(11)
     again = (await by_index(world))[1]
     assert again["metadata"]["annotations"][FAILURES] == "1"
-    await world.end(again, code=1)
-    await world.calm()
+    await world.finish_pods(again, code=1)
+    await world.settle()
     assert (await world.status(made))["failedIndexes"] == "1"
-    await world.end_all()
+    await world.finish_all_pods()
     assert (await world.conditions(made))["Failed"] == ("True", "FailedIndexes", "Job has failed indexes")
     status = await world.status(made)
     assert (status["completedIndexes"], status["failedIndexes"], status["failed"]) == ("0,2", "1", 2)
 
 
-async def test_too_many_failed_indexes_fail_the_job(world: JobWorld) -> None:
+async def test_too_many_failed_indexes_fail_the_job(world: JobControllerHarness) -> None:
     made = await world.create(indexed(3, backoffLimitPerIndex=0, maxFailedIndexes=1))
-    await world.calm()
+    await world.settle()
     pods = await by_index(world)
-    await world.end(pods[0], pods[1], code=1)
-    await world.calm()
-    await world.reap()
+    await world.finish_pods(pods[0], pods[1], code=1)
+    await world.settle()
+    await world.remove_terminating_pods()
     message = "Job has exceeded the specified maximal number of failed indexes"
     assert (await world.conditions(made))["Failed"] == ("True", "MaxFailedIndexesExceeded", message)
 
 
-async def test_a_success_policy_ends_the_job_early(world: JobWorld) -> None:
+async def test_a_success_policy_ends_the_job_early(world: JobControllerHarness) -> None:
     policy = {"rules": [{"succeededIndexes": "0,3"}, {"succeededIndexes": "1-2", "succeededCount": 1}]}
     made = await world.create(indexed(4, successPolicy=policy))
-    await world.calm()
-    await world.run(*await world.active())
-    await world.end((await by_index(world))[2])
-    await world.calm()
+    await world.settle()
+    await world.mark_running(*await world.active())
+    await world.finish_pods((await by_index(world))[2])
+    await world.settle()
     assert await world.conditions(made) == {"SuccessCriteriaMet": ("True", "SuccessPolicy", "Matched rules at index 1")}
-    await world.reap()
+    await world.remove_terminating_pods()
     assert (await world.conditions(made))["Complete"] == ("True", "SuccessPolicy", "Matched rules at index 1")
     assert (await world.status(made)).get("failed") is None
 
@@ -114,34 +114,34 @@ def on_exit_codes(action: str, *codes: int, operator: str = "In") -> Object:
     return {"action": action, "onExitCodes": {"operator": operator, "values": list(codes)}}
 
 
-async def test_a_policy_fails_the_job_at_once(world: JobWorld) -> None:
+async def test_a_policy_fails_the_job_at_once(world: JobControllerHarness) -> None:
     policy = {"rules": [on_exit_codes("Ignore", 3), on_exit_codes("FailJob", 42)]}
     made = await world.create(job(podFailurePolicy=policy))
-    await world.calm()
+    await world.settle()
     (pod,) = await world.active()
-    await world.end(pod, code=42)
-    await world.calm()
+    await world.finish_pods(pod, code=42)
+    await world.settle()
     name = pod["metadata"]["name"]
     message = f"Container main for pod default/{name} failed with exit code 42 matching FailJob rule at index 1"
     assert (await world.conditions(made))["Failed"] == ("True", "PodFailurePolicy", message)
 
 
-async def test_ignored_failures_do_not_count(world: JobWorld) -> None:
+async def test_ignored_failures_do_not_count(world: JobControllerHarness) -> None:
     made = await world.create(job(backoffLimit=0, podFailurePolicy={"rules": [on_exit_codes("Ignore", 3)]}))
-    await world.calm()
-    await world.end_all(code=3)
-    await world.later(11)
+    await world.settle()
+    await world.finish_all_pods(code=3)
+    await world.advance(11)
     assert len(await world.active()) == 1
     assert (await world.status(made)).get("failed") is None
-    await world.end_all(code=4)
+    await world.finish_all_pods(code=4)
     assert "Failed" in await world.conditions(made)
 
 
-async def test_a_job_that_ignores_disruptions_outlives_a_drain(world: JobWorld) -> None:
+async def test_a_job_that_ignores_disruptions_outlives_a_drain(world: JobControllerHarness) -> None:
     """`kubectl drain` cordons the node and evicts its pods, one by one."""
     rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
     made = await world.create(job(backoffLimit=0, podFailurePolicy={"rules": [rule]}))
-    await world.calm()
+    await world.settle()
     (evicted,) = await world.active()
     await world.bind(evicted, "node")
     await world.set_status(evicted, phase="Running")
@@ -150,50 +150,50 @@ async def test_a_job_that_ignores_disruptions_outlives_a_drain(world: JobWorld) 
         "POST", f"/api/v1/namespaces/default/pods/{name}/eviction", {"metadata": {"name": name}}
     )
     assert answer.status == 201
-    await world.calm()
+    await world.settle()
     terminating = await world.get(evicted)
-    await world.end(terminating, code=143, conditions=terminating["status"]["conditions"])
-    await world.reap()
-    await world.later(11)
+    await world.finish_pods(terminating, code=143, conditions=terminating["status"]["conditions"])
+    await world.remove_terminating_pods()
+    await world.advance(11)
     (replacement,) = await world.active()
     assert replacement["metadata"]["uid"] != evicted["metadata"]["uid"]
     assert "Failed" not in await world.conditions(made)
     assert (await world.status(made)).get("failed") is None
-    await world.end_all()
+    await world.finish_all_pods()
     assert "Complete" in await world.conditions(made)
 
 
-async def test_a_policy_speaks_of_conditions_too(world: JobWorld) -> None:
+async def test_a_policy_speaks_of_conditions_too(world: JobControllerHarness) -> None:
     rule = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     made = await world.create(job(podFailurePolicy={"rules": [rule]}))
-    await world.calm()
+    await world.settle()
     (pod,) = await world.active()
-    await world.end(pod, code=1, conditions=[world.condition("DisruptionTarget", "True")])
-    await world.calm()
+    await world.finish_pods(pod, code=1, conditions=[world.condition("DisruptionTarget", "True")])
+    await world.settle()
     message = f"Pod default/{pod['metadata']['name']} has condition DisruptionTarget matching FailJob rule at index 0"
     assert (await world.conditions(made))["Failed"] == ("True", "PodFailurePolicy", message)
 
 
-async def test_a_policy_fails_a_single_index(world: JobWorld) -> None:
+async def test_a_policy_fails_a_single_index(world: JobControllerHarness) -> None:
     policy = {"rules": [on_exit_codes("FailIndex", 42)]}
     made = await world.create(indexed(2, backoffLimitPerIndex=5, podFailurePolicy=policy))
-    await world.calm()
-    await world.end((await by_index(world))[0], code=42)
-    await world.later(15)
+    await world.settle()
+    await world.finish_pods((await by_index(world))[0], code=42)
+    await world.advance(15)
     assert sorted(await by_index(world)) == [1]
     assert (await world.status(made))["failedIndexes"] == "0"
 
 
-async def test_a_pod_on_its_way_out_is_replaced_only_when_it_is_gone_if_so_asked(world: JobWorld) -> None:
+async def test_a_pod_on_its_way_out_is_replaced_only_when_it_is_gone_if_so_asked(world: JobControllerHarness) -> None:
     made = await world.create(job(podReplacementPolicy="Failed"))
-    await world.calm()
+    await world.settle()
     (pod,) = await world.active()
-    await world.run(pod)
+    await world.mark_running(pod)
     await world.delete(pod)
-    await world.later(15)
+    await world.advance(15)
     assert not await world.active()
     assert ((await world.status(made))["terminating"], (await world.status(made)).get("failed")) == (1, None)
-    await world.end(pod, code=1)
-    await world.later(15)
+    await world.finish_pods(pod, code=1)
+    await world.advance(15)
     assert len(await world.active()) == 1
     assert (await world.status(made))["failed"] == 1

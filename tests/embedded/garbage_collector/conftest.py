@@ -1,0 +1,12 @@
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from embedded.garbage_collector.harness import GarbageCollectorHarness, running_garbage_collector
+
+
+@pytest_asyncio.fixture
+async def world() -> AsyncIterator[GarbageCollectorHarness]:
+    """A server with a collector at work."""
+    async with running_garbage_collector() as found:
+        yield found

@@ -1,0 +1,42 @@
+"""What pods in every namespace count on comes back when somebody deletes it."""
+
+import pytest
+
+from embedded.garbage_collector.harness import GarbageCollectorHarness
+from embedded.server.objects import namespace
+
+ACCOUNT = "/api/v1/namespaces/team/serviceaccounts/default"
+TRUST = "/api/v1/namespaces/team/configmaps/kube-root-ca.crt"
+
+
+@pytest.mark.parametrize("path", [ACCOUNT, TRUST])
+async def test_furniture_comes_back_as_it_was(world: GarbageCollectorHarness, path: str) -> None:
+    await world.create(namespace("team"))
+    before = await world.cluster.get(path)
+    await world.cluster.request("DELETE", path)
+    await world.settle()
+    after = await world.cluster.get(path)
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after.get("data") == before.get("data")
+
+
+async def test_furniture_of_a_namespace_that_goes_does_not_come_back(world: GarbageCollectorHarness) -> None:
+    space = await world.create(namespace("team"))
+    await world.delete(space)
+    await world.settle()
+    assert await world.survivors(space) == set()
+    assert world.interceptor.count("POST") == 0
+
+
+async def test_somebody_who_was_faster_is_not_disturbed(world: GarbageCollectorHarness) -> None:
+    await world.create(namespace("team"))
+
+    async def come_first() -> None:
+        mine = {"metadata": {"name": "default", "namespace": "team", "labels": {"by": "me"}}}
+        await world.create({"apiVersion": "v1", "kind": "ServiceAccount", **mine})
+
+    world.interceptor.before("POST", "/serviceaccounts", come_first)
+    await world.cluster.request("DELETE", ACCOUNT)
+    await world.settle()
+    assert (await world.cluster.get(ACCOUNT))["metadata"]["labels"] == {"by": "me"}
+    assert world.interceptor.count("POST") == 1

@@ -1,0 +1,152 @@
+"""The end of a namespace: everything in it goes, what holds it is told, and then it goes itself."""
+
+from typing import Any
+
+from embedded.garbage_collector.harness import GarbageCollectorHarness, Object, with_finalizers
+from embedded.server.objects import config_map, namespace, pod, widget, widget_definition
+from kohort.embedded.garbage_collector.conditions import RemainingContent, conditions
+
+HOLD = "example.com/hold"
+
+
+async def conditions_of(world: GarbageCollectorHarness, name: str) -> dict[str, tuple[str, str, str]]:
+    found = await world.cluster.get(f"/api/v1/namespaces/{name}")
+    return {
+        each["type"].removeprefix("Namespace"): (each["status"], each["reason"], each["message"])
+        for each in found["status"].get("conditions", ())
+    }
+
+
+def in_team(found: Object) -> Object:
+    return {**found, "metadata": {**found["metadata"], "namespace": "team"}}
+
+
+async def team(world: GarbageCollectorHarness) -> Object:
+    return await world.create(namespace("team"))
+
+
+async def test_a_namespace_goes_with_all_that_is_in_it(world: GarbageCollectorHarness) -> None:
+    await world.create(widget_definition())
+    space = await team(world)
+    inside = [await world.create(in_team(each)) for each in (config_map("a"), pod("b"), widget("c"))]
+    outside = await world.create(config_map("a"))
+    await world.delete(space)
+    await world.settle()
+    assert await world.survivors(space, *inside) == set()
+    assert await world.survivors(outside) == {"a"}
+
+
+async def test_a_namespace_of_that_name_can_come_again_with_its_furniture(world: GarbageCollectorHarness) -> None:
+    space = await team(world)
+    await world.delete(space)
+    await world.settle()
+    await team(world)
+    await world.settle()
+    accounts = await world.cluster.get("/api/v1/namespaces/team/serviceaccounts")
+    assert [each["metadata"]["name"] for each in accounts["items"]] == ["default"]
+
+
+async def test_what_a_finalizer_holds_holds_the_namespace_which_says_so(world: GarbageCollectorHarness) -> None:
+    space = await team(world)
+    stuck = await world.create(in_team(with_finalizers(config_map("stuck"), HOLD)))
+    await world.create(in_team(config_map("free")))
+    await world.delete(space)
+    await world.settle()
+    assert await world.survivors(space, stuck) == {"team", "stuck"}
+    assert world.interceptor.count("DELETE", "/team/configmaps") == 1
+    found = await conditions_of(world, "team")
+    assert found["ContentRemaining"] == (
+        "True",
+        "SomeResourcesRemain",
+        "Some resources are remaining: configmaps. has 1 resource instances",
+    )
+    assert found["FinalizersRemaining"] == (
+        "True",
+        "SomeFinalizersRemain",
+        f"Some content in the namespace has finalizers remaining: {HOLD} in 1 resource instances",
+    )
+    assert found["DeletionContentFailure"][0] == found["DeletionDiscoveryFailure"][0] == "False"
+    await world.remove_finalizers(stuck)
+    await world.settle()
+    assert await world.survivors(space, stuck) == set()
+
+
+async def test_the_last_object_to_go_takes_the_namespace_along_at_once(world: GarbageCollectorHarness) -> None:
+    space = await team(world)
+    stuck = await world.create(in_team(with_finalizers(config_map("stuck"), HOLD)))
+    await world.delete(space)
+    await world.settle()
+    await world.remove_finalizers(stuck)
+    await world.cluster.clock.advance(0.2)
+    assert await world.survivors(space) == set()
+
+
+async def test_pods_go_before_everything_else(world: GarbageCollectorHarness) -> None:
+    space = await team(world)
+    first = await world.create(in_team(with_finalizers(pod("first"), HOLD)))
+    second = await world.create(in_team(config_map("second")))
+    await world.delete(space)
+    await world.settle()
+    waiting = await world.get(second)
+    assert waiting is not None
+    assert "deletionTimestamp" not in waiting["metadata"]
+    await world.remove_finalizers(first)
+    await world.settle()
+    assert await world.survivors(space, first, second) == set()
+
+
+async def test_a_pod_that_runs_has_its_time_to_end(world: GarbageCollectorHarness) -> None:
+    space = await team(world)
+    running = await world.create(in_team(pod("running", nodeName="node", terminationGracePeriodSeconds=30)))
+    await world.delete(space)
+    await world.settle()
+    assert await world.survivors(space, running) == {"team", "running"}
+    await world.cluster.request("DELETE", world.path(running), {"gracePeriodSeconds": 0})
+    await world.settle()
+    assert await world.survivors(space, running) == set()
+
+
+async def test_a_finalizer_on_the_namespace_itself_holds_it_when_it_is_empty(world: GarbageCollectorHarness) -> None:
+    space = await world.create(with_finalizers(namespace("team"), HOLD))
+    inside = await world.create(in_team(config_map("a")))
+    await world.delete(space)
+    await world.settle()
+    assert await world.survivors(space, inside) == {"team"}
+    await world.remove_finalizers(space)
+    await world.settle()
+    assert await world.survivors(space) == set()
+
+
+async def test_what_can_not_be_deleted_is_told_and_tried_again(world: GarbageCollectorHarness) -> None:
+    space = await team(world)
+    await world.create(in_team(config_map("a")))
+    world.interceptor.reject("DELETE", "/configmaps", *(500 for _ in range(4)))
+    await world.delete(space)
+    await world.cluster.clock.advance(0.001)
+    found = await conditions_of(world, "team")
+    status, reason, message = found["DeletionContentFailure"]
+    assert (status, reason) == ("True", "ContentDeletionFailed")
+    assert message == "Failed to delete all resource types, 1 remaining: configmaps.: refused with 500"
+    await world.settle()
+    assert await world.survivors(space) == set()
+
+
+def test_a_namespace_waits_for_an_api_that_does_not_answer() -> None:
+    said = by_type(conditions([], RemainingContent(undiscovered=("far.example.com/v1",)), "now"))
+    assert said["NamespaceDeletionDiscoveryFailure"]["message"] == (
+        "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: "
+        "far.example.com/v1: stale GroupVersion discovery: far.example.com/v1"
+    )
+    assert not RemainingContent(undiscovered=("far.example.com/v1",)).is_empty
+
+
+def test_a_condition_keeps_its_time_until_it_changes_and_strangers_stay() -> None:
+    before = conditions([{"type": "Other", "status": "True"}], RemainingContent(), "then")
+    after = by_type(conditions(before, RemainingContent(objects={"pods.": 2}), "now"))
+    assert after["NamespaceContentRemaining"]["lastTransitionTime"] == "now"
+    assert after["NamespaceFinalizersRemaining"]["lastTransitionTime"] == "then"
+    assert after["Other"] == {"type": "Other", "status": "True"}
+
+
+def by_type(found: list[Any]) -> dict[str, Any]:
+    return {each["type"]: each for each in found}
