@@ -5,11 +5,12 @@ from itertools import chain, cycle, repeat
 import pytest
 
 from jobs.job_houses import JobHouse
-from jobs.topology_builders import HOST, K
+from jobs.topology_builders import GATE, HOST, K
 from jobs.topology_clusters import PODS, assign, placed, pod, pod_patches, pods_per_host, topology_cluster, workload
 from kit.apiserver import Object
 from kit.faults import Rejection, RequestFault
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.api.merge import merge
 from kohort.controllers.context import ManagerSettings
 from kohort.kube.errors import LostResponseError
 from kohort.kube.transport import Request, Response, Transport
@@ -99,22 +100,53 @@ async def test_nothing_is_ungated_once_the_workload_is_evicted() -> None:
         assert await placed(cluster) == {}
 
 
-async def test_a_pod_on_an_unhealthy_node_waits_for_its_replacement() -> None:
-    async with topology_cluster() as cluster:
-        await cluster.create(workload(count=2))
-        await assign(cluster, "wl", h1=1, h2=1)
-        await cluster.merge("Workload", "wl", {"status": {"unhealthyNodes": [{"name": "h1"}]}}, "status")
-        await cluster.create(pod("a", 0), pod("b", 1))
-        await cluster.later(2)
-        assert (await placed(cluster)).get("a") is None
-
-
 async def test_without_the_feature_gate_pods_stay_gated() -> None:
     async with topology_cluster(WITHOUT) as cluster:
         await cluster.create(workload(), pod("a", 0))
         await assign(cluster, "wl", h1=4)
         await cluster.calm()
         assert await placed(cluster) == {}
+
+
+CHAIN = {f"{K}elastic-job": "true", f"{K}workload-slice-name": "one"}
+
+
+def slice_of(name: str, count: int, replaces: str = "") -> Object:
+    """A slice of the elastic job whose first slice is `one`."""
+    notes = {**CHAIN, **({f"{K}workload-slice-replacement-for": f"default/{replaces}"} if replaces else {})}
+    return dict(merge(workload(name, count), {"metadata": {"annotations": notes}}))
+
+
+async def test_pods_of_an_elastic_job_are_placed_by_its_newest_slice() -> None:
+    """They name the first slice, from which the template of the job comes (TAS-68)."""
+    of_chain = {f"{K}workload-slice-name": "one"}
+    async with topology_cluster() as cluster:
+        await cluster.create(slice_of("one", 2), *(pod(name, None, "one", **of_chain) for name in "ab"))
+        await assign(cluster, "one", h1=2)
+        await cluster.calm()
+        await cluster.create(slice_of("two", 3, "one"))
+        await assign(cluster, "two", h1=2, h2=1)
+        await cluster.finish("one")
+        gates = {"spec": {"schedulingGates": [{"name": f"{K}elastic-job"}, GATE]}}
+        await cluster.create(*(merge(pod(name, None, "one", **of_chain), gates) for name in "cd"))
+        await cluster.calm()
+        assert await placed(cluster) == {"a": "h1", "b": "h1", "c": "h2"}
+        waiting = await cluster.cluster.get(f"{PODS}/d")
+        assert waiting["spec"]["schedulingGates"] == gates["spec"]["schedulingGates"], "it is in no admitted slice"
+
+
+async def test_a_follower_ungates_nothing() -> None:
+    async with topology_cluster() as cluster:
+        await cluster.create(workload(), pod("a", 0))
+        await cluster.end()
+        await cluster.start(leads=lambda: False)
+        await assign(cluster, "wl", h1=4)
+        await cluster.calm()
+        assert await placed(cluster) == {}
+        await cluster.end()
+        await cluster.start()
+        await cluster.calm()
+        assert await placed(cluster) == {"a": "h1"}
 
 
 FAULTS = (

@@ -18,7 +18,8 @@ def is_slice(workload: Workload) -> bool:
 
 def chain_of(workload: Workload) -> str:
     """The name that all slices of a job share, that of the first; the name of any other Workload."""
-    return workload.metadata.annotations.get(SLICE_NAME_ANNOTATION) or workload.metadata.name
+    named = workload.metadata.annotations.get(SLICE_NAME_ANNOTATION, "") if is_slice(workload) else ""
+    return named or workload.metadata.name
 
 
 def workload_named_by(pod: JsonObject) -> str:
