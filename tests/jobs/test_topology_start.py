@@ -222,6 +222,17 @@ async def test_a_plain_pod_without_a_domain_loses_both_gates() -> None:
         assert await all_gates(cluster) == {"a": []}
 
 
+async def test_a_pod_that_was_created_without_the_topology_gate_starts_without_it() -> None:
+    async with pod_cluster() as cluster:
+        name = await queued(cluster, sent_pod("a"))
+        reply = await cluster.cluster.merge(f"{PODS}/a", {"spec": {"schedulingGates": [ADMISSION]}})
+        assert reply.status == 200, reply
+        await assign(cluster, name, h2=1)
+        await cluster.calm()
+        assert await all_gates(cluster) == {"a": []}
+        assert (await cluster.cluster.get(f"{PODS}/a"))["spec"]["nodeSelector"] == {"tier": "a"}
+
+
 async def test_a_pod_group_is_placed_by_its_index_label() -> None:
     async with pod_cluster() as cluster:
         notes = {f"{K}pod-group-pod-index-label": "index"}

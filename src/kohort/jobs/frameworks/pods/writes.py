@@ -1,6 +1,7 @@
 """Effects on single pods: gate, ungate, stop, remove the finalizer."""
 
 from copy import deepcopy
+from dataclasses import replace
 from datetime import datetime
 
 from kohort.api.codec import JsonObject
@@ -51,10 +52,13 @@ def drop_gates(pod: JsonObject, *names: str) -> None:
 
 
 def ungate_pod(pod: JsonObject, info: PodSetInfo) -> None:
-    """Merge the info of its pod set into a pod, and remove the admission gate, in place (JOB-150)."""
-    merge_info(pod, info)
-    brought = (TOPOLOGY_GATE,) if TOPOLOGY_GATE in info.scheduling_gates else ()
-    drop_gates(pod, *({ADMISSION_GATE, TOPOLOGY_GATE} - set(brought)))
+    """Merge the info of its pod set into a pod, and remove the admission gate, in place (JOB-150).
+
+    The topology gate stays if the info has it. An existing pod can't get a gate: one that was created while
+    topology-aware scheduling was off starts in any domain (TAS-92).
+    """
+    merge_info(pod, replace(info, scheduling_gates=()))
+    drop_gates(pod, *({ADMISSION_GATE, TOPOLOGY_GATE} - set(info.scheduling_gates)))
 
 
 def remove_finalizer(pod: JsonObject) -> tuple[Effect, ...]:
