@@ -8,7 +8,7 @@ from jobs.acting import a_job
 from kit.fake_apiserver import FakeApiServer
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.jobs.assume_cache import ObjectAssumeCache
+from kohort.jobs.assume_cache import CachedResource, ObjectAssumeCache
 from kohort.kube.client import Client
 from kohort.kube.informer import SharedInformerFactory
 
@@ -19,7 +19,7 @@ KEY = ObjectKey("ns", "etl")
 @asynccontextmanager
 async def known_jobs(api: FakeApiServer) -> AsyncIterator[ObjectAssumeCache]:
     informers = SharedInformerFactory(Client(api))
-    known = ObjectAssumeCache(informers, JOBS)
+    known = ObjectAssumeCache(informers, CachedResource(JOBS))
     known.index("queue", lambda obj: [obj["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]])
     informers.start()
     try:

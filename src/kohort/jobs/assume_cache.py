@@ -13,7 +13,6 @@ import msgspec
 
 from kohort.api.codec import JsonObject, decode_json, encode
 from kohort.api.meta import ObjectKey
-from kohort.api.resource import Resource
 from kohort.kube.assume_cache import AssumeCache
 from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.options import EVERYTHING, ListScope
@@ -79,10 +78,10 @@ def _decoding(values: Callable[[JsonObject], Iterable[Any]]) -> Callable[[Cached
 class ObjectAssumeCache:
     """All objects of one kind, in a scope."""
 
-    def __init__(self, informers: SharedInformerFactory, resource: Resource, scope: ListScope = EVERYTHING) -> None:
-        self.resource = resource
-        self.kind = CachedResource(resource)
-        self.informer: Informer[CachedObject] = informers.of(self.kind, scope)
+    def __init__(self, informers: SharedInformerFactory, kind: CachedResource, scope: ListScope = EVERYTHING) -> None:
+        self.resource = kind.resource
+        self.kind = kind
+        self.informer: Informer[CachedObject] = informers.of(kind, scope)
         self._cache = AssumeCache(self.informer, self.kind.identity)
 
     def index(self, name: str, values: Callable[[JsonObject], Iterable[Any]]) -> None:

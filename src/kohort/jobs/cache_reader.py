@@ -12,7 +12,7 @@ from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload, WorkloadPriorityC
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.controllers.context import ControllerContext
-from kohort.jobs.assume_cache import ObjectAssumeCache
+from kohort.jobs.assume_cache import CachedResource, ObjectAssumeCache
 from kohort.jobs.contract import Framework
 from kohort.jobs.expectations import UidExpectations
 from kohort.kube.errors import StatusError
@@ -48,7 +48,7 @@ class CacheReader:
 
     def _cache_of(self, resource: Resource) -> ObjectAssumeCache:
         if resource not in self.caches:
-            self.caches[resource] = ObjectAssumeCache(self._context.informers, resource)
+            self.caches[resource] = ObjectAssumeCache(self._context.informers, CachedResource(resource))
         return self.caches[resource]
 
     def is_synced(self, framework: Framework) -> bool:

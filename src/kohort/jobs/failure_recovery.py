@@ -15,7 +15,7 @@ from kohort.api.gates import Gate
 from kohort.api.meta import ObjectKey
 from kohort.api.times import format_duration, format_time, from_timedelta, parse_time
 from kohort.controllers.context import RETRY_LIMITS, ControllerContext
-from kohort.jobs.assume_cache import CachedObject, ObjectAssumeCache
+from kohort.jobs.assume_cache import CachedObject, CachedResource, ObjectAssumeCache
 from kohort.jobs.effects import key_of, reference
 from kohort.jobs.objects import annotations, metadata, uid
 from kohort.kube.controller import Controller, RequeueAfter
@@ -78,7 +78,7 @@ class FailureRecovery:
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._recorder = context.recorder(CONTROLLER)
-        self._pods = ObjectAssumeCache(context.informers, Pod.resource)
+        self._pods = ObjectAssumeCache(context.informers, CachedResource(Pod.resource))
         self._pods.index(ENDING, ending_on)
         self._nodes: Informer[Node] = context.informers.of(Node)
         self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "failure-recovery", RETRY_LIMITS)

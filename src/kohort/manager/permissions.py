@@ -124,8 +124,9 @@ def election_permissions(namespace: str) -> Iterator[RequiredPermission]:
 
 
 def topology_permissions() -> Iterator[RequiredPermission]:
-    """Permissions for topology-aware scheduling: to watch nodes and pods, and to fail stuck pods (TAS-106)."""
+    """Permissions for topology-aware scheduling: to watch nodes, and to ungate pods and fail stuck ones (TAS-106)."""
     yield from watch_permissions(view.resource for view in (Node, Pod))
+    yield from patch_permissions((Pod.resource,))
     yield RequiredPermission.on(Pod.resource, "patch", "status")
 
 

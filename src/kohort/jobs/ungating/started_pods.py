@@ -1,17 +1,18 @@
 """The pods that Workloads started, watched from the first Workload on that needs it: most clusters need no watch.
 
-Only pods with the label of a pod set are watched. Every ungater sees the writes of the others.
+Only pods with the label of a pod set are watched, and of these only what ungaters read is kept. Every ungater sees the
+writes of the others.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from kohort.api.codec import JsonObject
 from kohort.api.core.pods import Pod
 from kohort.api.meta import ObjectKey
 from kohort.controllers.context import ControllerContext
-from kohort.jobs.assume_cache import CachedObject, ObjectAssumeCache
+from kohort.jobs.assume_cache import CachedObject, CachedResource, ObjectAssumeCache
 from kohort.jobs.keys import PODSET_LABEL
 from kohort.jobs.objects import gates, metadata
 from kohort.jobs.ungating.chains import workload_named_by
@@ -20,6 +21,30 @@ from kohort.kube.options import ListScope
 BY_WORKLOAD: Final = "workload of pod"
 STARTED: Final = ListScope(labels=PODSET_LABEL)
 NO_GATES: Final[frozenset[str]] = frozenset()
+
+
+_METADATA: Final = (
+    "name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "labels", "annotations",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StartedPodResource(CachedResource):
+    """Pods without members that no ungater reads: containers, volumes, conditions."""
+
+    def to_cached(self, obj: JsonObject) -> CachedObject:
+        """The reduced pod; patches of it leave alone what it lacks."""
+        return super().to_cached(
+            {
+                "metadata": _members(metadata(obj), *_METADATA),
+                "spec": _members(obj.get("spec") or {}, "schedulingGates", "nodeSelector"),
+                "status": _members(obj.get("status") or {}, "phase"),
+            }
+        )
+
+
+def _members(owner: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: owner[name] for name in names if name in owner}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +75,7 @@ class StartedPods:
     def watch(self) -> None:
         """Start watching, unless it has been started."""
         if self._cache is None:
-            self._cache = ObjectAssumeCache(self._context.informers, Pod.resource, STARTED)
+            self._cache = ObjectAssumeCache(self._context.informers, StartedPodResource(Pod.resource), STARTED)
             self._cache.index(BY_WORKLOAD, named_workloads)
             self._cache.informer.subscribe(self._changed)
 
