@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from kohort.api.codec import JsonObject
-from kohort.api.conditions import find
+from kohort.api.conditions import is_true
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import Workload
@@ -144,9 +144,7 @@ async def exit_code(client: Client, job: JsonObject, end: JobProgress) -> int:
 
 def _is_stopped(pod: Pod) -> bool:
     """Whether its containers ended because it was deleted or disrupted: their exit code is that of a signal."""
-    disruption = find(pod.status.conditions, "DisruptionTarget")
-    is_disrupted = disruption is not None and disruption.status == "True"
-    return is_disrupted or pod.metadata.deletion_timestamp is not None
+    return pod.metadata.deletion_timestamp is not None or is_true(pod.status.conditions, "DisruptionTarget")
 
 
 def _failures(pod: Pod) -> list[int]:

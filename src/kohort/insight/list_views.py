@@ -4,6 +4,7 @@ from typing import ClassVar, NamedTuple
 
 import msgspec
 
+from kohort.api.conditions import find, is_true
 from kohort.api.core.objects import ObjectView, StatusCondition
 from kohort.api.meta import OwnerReference, Time
 from kohort.api.resource import Resource
@@ -68,12 +69,11 @@ class LeanWorkload(ObjectView):
 
     def condition(self, type_: str) -> StatusCondition | None:
         """A condition by its type."""
-        return next((each for each in self.status.conditions if each.type == type_), None)
+        return find(self.status.conditions, type_)
 
     def holds(self, type_: str) -> bool:
         """Whether a condition is true."""
-        found = self.condition(type_)
-        return found is not None and found.status == "True"
+        return is_true(self.status.conditions, type_)
 
     @property
     def owner(self) -> OwnerReference | None:

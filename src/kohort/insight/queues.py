@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from kohort.api.amounts import add, format_amount, to_amount
+from kohort.api.conditions import is_true
 from kohort.api.core.objects import StatusCondition
 from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey
@@ -166,16 +167,11 @@ _Conditions = Mapping[str, StatusCondition]
 """Conditions by type."""
 
 
-def _is_true(conditions: _Conditions, type_: str) -> bool:
-    found = conditions.get(type_)
-    return found is not None and found.status == "True"
-
-
 def _state(workload: LeanWorkload, conditions: _Conditions, queue: LeanLocalQueue | None) -> WorkloadState:
-    if _is_true(conditions, "QuotaReserved"):
-        if _is_true(conditions, "Evicted"):
+    if is_true(conditions.values(), "QuotaReserved"):
+        if is_true(conditions.values(), "Evicted"):
             return WorkloadState.LEAVING
-        return WorkloadState.ADMITTED if _is_true(conditions, "Admitted") else WorkloadState.RESERVED
+        return WorkloadState.ADMITTED if is_true(conditions.values(), "Admitted") else WorkloadState.RESERVED
     kept = not workload.spec.active or queue is None or queue.spec.stop_policy not in ("", "None")
     return WorkloadState.HELD if kept else WorkloadState.WAITING
 
@@ -202,7 +198,7 @@ def _since(workload: LeanWorkload, conditions: _Conditions, state: WorkloadState
     if state.holds_quota:
         found = conditions.get("Admitted" if state is WorkloadState.ADMITTED else "QuotaReserved")
     else:
-        found = conditions["Evicted"] if _is_true(conditions, "Evicted") else None
+        found = conditions["Evicted"] if is_true(conditions.values(), "Evicted") else None
     moment = found.last_transition_time if found is not None else None
     return moment if moment is not None or state.holds_quota else workload.metadata.creation_timestamp
 

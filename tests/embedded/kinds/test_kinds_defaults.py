@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from embedded.kinds.builtin_objects import JOBS, PODS, Object, container, deployment, find, job, pod, template
 from kohort.embedded.kinds import apply_defaults, builtin_resources
-from kohort.embedded.kinds.defaults import defaulted_schemas
+from kohort.embedded.kinds.defaults import DEFAULTED
 from kohort.embedded.kinds.definitions import DEFINITIONS
 
 
@@ -22,7 +22,7 @@ def first_container(**more: Any) -> Any:
 
 
 def test_every_default_belongs_to_a_schema_that_exists() -> None:
-    assert defaulted_schemas() <= set(DEFINITIONS)
+    assert DEFAULTED.schemas <= set(DEFINITIONS)
 
 
 def test_a_pod_gets_its_policies() -> None:

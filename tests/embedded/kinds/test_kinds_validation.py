@@ -11,7 +11,7 @@ import pytest
 from embedded.kinds.builtin_objects import JOBS, PODS, Object, container, deployment, find, job, pod, template
 from kohort.embedded.kinds import apply_defaults, builtin_resources, prepare_create, validate
 from kohort.embedded.kinds.definitions import DEFINITIONS
-from kohort.embedded.kinds.validation.objects import schemas_with_rules
+from kohort.embedded.kinds.validation.objects import RULED
 from kohort.embedded.resources import ServedResource
 
 RBAC = "rbac.authorization.k8s.io"
@@ -36,7 +36,7 @@ def named(**parts: Any) -> Object:
 
 
 def test_every_rule_belongs_to_a_schema_that_exists() -> None:
-    assert schemas_with_rules() <= set(DEFINITIONS)
+    assert RULED.schemas <= set(DEFINITIONS)
 
 
 FINE: list[tuple[str, Object]] = [

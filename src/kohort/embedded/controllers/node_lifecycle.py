@@ -6,7 +6,7 @@ fault is more likely on this side, so pods are not evicted.
 
 from datetime import datetime
 
-from kohort.api.conditions import find
+from kohort.api.conditions import find, is_true
 from kohort.api.core.leases import Lease
 from kohort.api.core.nodes import Node
 from kohort.api.times import format_time
@@ -136,8 +136,7 @@ class NodeLifecycle(BuiltinController[str]):
     async def _mark_pods(self, node: Node) -> None:
         """Marks the pods of an unreachable node not ready."""
         for pod in pods_on(self._pods.cache, node.metadata.name):
-            ready = find(pod.status.conditions, "Ready")
-            if ready is not None and ready.status == "True":
+            if is_true(pod.status.conditions, "Ready"):
                 moment = format_time(self._clock.wall())
                 condition = {"type": "Ready", "status": "False", "lastTransitionTime": moment}
                 await amend_status(self._pods.objects, pod, {"conditions": [condition]})

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kohort.api.codec import Json
+from kohort.api.conditions import is_true_in_json
 from kohort.embedded.crds.defaults import default_names
 
 APPROVED = "api-approved.kubernetes.io"
@@ -14,7 +15,7 @@ def establish(crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]], now: 
     status = crd.get("status") or {}
     names, problem = _accepted(crd, others)
     accepted = problem is None
-    is_served = accepted or _is_true(status, "Established")
+    is_served = accepted or is_established(crd)
     conditions = [
         _condition("NamesAccepted", accepted, *(problem or ("NoConflicts", "no conflicts found"))),
         _condition("Established", is_served, *_establishing(is_served)),
@@ -30,11 +31,7 @@ def establish(crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]], now: 
 
 def is_established(crd: Mapping[str, Any]) -> bool:
     """Whether the definition is established."""
-    return _is_true(crd.get("status") or {}, "Established")
-
-
-def _is_true(status: Mapping[str, Any], kind: str) -> bool:
-    return any(each["type"] == kind and each["status"] == "True" for each in status.get("conditions") or ())
+    return is_true_in_json(crd, "Established")
 
 
 def _establishing(is_served: object) -> tuple[str, str]:

@@ -172,17 +172,12 @@ def _default_object(value: dict[str, Json], shape: ValueShape) -> dict[str, Json
     rule = RULES.get(key)
     if rule:
         rule(filled)
-    for name, below in _reach.below(shape).items():
+    for name, below in DEFAULTED.below(shape).items():
         if name in filled:
             filled[name] = _default(filled[name], below)
     return filled
 
 
-_reach = SchemaReach(
+DEFAULTED = SchemaReach(
     frozenset(key if key.startswith("io.k8s.") else _PREFIX + key for key in (*_FIXED, *RULES, *_WHEN_ZERO))
 )
-
-
-def defaulted_schemas() -> frozenset[str]:
-    """Names of all schemas with defaults, for tests."""
-    return _reach.schemas

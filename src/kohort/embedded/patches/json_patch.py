@@ -20,7 +20,6 @@ MAX_COPIED_BYTES = 3 * 1024 * 1024
 _INDEX = re.compile(r"[+-]?[0-9]{1,18}")
 
 Operation = dict[str, Json]
-_Container = dict[str, Json] | list[Json]
 
 
 def apply_json_patch(obj: Json, patch: Json) -> Json:

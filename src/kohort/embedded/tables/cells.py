@@ -72,12 +72,6 @@ def is_deleted(obj: JsonMapping) -> bool:
     return bool(dig(obj, "metadata", "deletionTimestamp"))
 
 
-def is_true(obj: JsonMapping, condition: str) -> bool:
-    """Whether a condition has status True."""
-    conditions = dig(obj, "status", "conditions") or ()
-    return any(one.get("type") == condition and one.get("status") == "True" for one in conditions)
-
-
 def containers(template: Any) -> tuple[str, str]:
     """Names and images of a template's containers."""
     found = dig(template, "spec", "containers") or ()

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from kohort.api.codec import JsonMapping
+from kohort.api.conditions import is_true_in_json
 from kohort.embedded.tables.cells import (
     NONE,
     UNSET,
@@ -12,7 +13,6 @@ from kohort.embedded.tables.cells import (
     containers,
     dig,
     is_deleted,
-    is_true,
     labels_text,
     layout,
     name_of,
@@ -217,7 +217,7 @@ def _definition(obj: JsonMapping, now: datetime) -> Cells:
         spec.get("group", ""),
         names.get("kind", ""),
         ",".join(names.get("shortNames") or ()),
-        is_true(obj, "Established"),
+        is_true_in_json(obj, "Established"),
     )
 
 

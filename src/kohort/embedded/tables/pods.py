@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from kohort.api.codec import Json, JsonMapping
-from kohort.embedded.tables.cells import NONE, Cells, age, dig, is_deleted, is_true, layout, name_of
+from kohort.api.conditions import is_true_in_json
+from kohort.embedded.tables.cells import NONE, Cells, age, dig, is_deleted, layout, name_of
 from kohort.embedded.tables.durations import time_since
 
 _TERMINAL = ("Succeeded", "Failed")
@@ -59,7 +60,7 @@ def _tally(pod: JsonMapping, sidecars: set[Any]) -> _Tally:
         reason = "SchedulingGated"
     starting = _Tally(reason)
     is_starting = _look_at_init(pod, starting, sidecars)
-    if is_starting and not is_true(pod, "Initialized"):
+    if is_starting and not is_true_in_json(pod, "Initialized"):
         return starting
     running = _Tally(starting.reason, starting.ready)
     for one in status.get("initContainerStatuses") or ():
@@ -118,7 +119,7 @@ def _settled(pod: JsonMapping, tally: _Tally) -> str:
     """The reason of a pod with completed containers, from the other containers."""
     if tally.reason != "Completed":
         return tally.reason
-    if tally.has_running and is_true(pod, "Ready"):
+    if tally.has_running and is_true_in_json(pod, "Ready"):
         return "Running"
     return tally.failure or ("NotReady" if tally.has_running else tally.reason)
 
@@ -139,7 +140,7 @@ def _restarts(tally: _Tally, now: datetime) -> str:
 
 def _gates(pod: JsonMapping) -> str:
     gates = [one.get("conditionType", "") for one in dig(pod, "spec", "readinessGates") or ()]
-    return f"{sum(is_true(pod, gate) for gate in gates)}/{len(gates)}" if gates else NONE
+    return f"{sum(is_true_in_json(pod, gate) for gate in gates)}/{len(gates)}" if gates else NONE
 
 
 def pod_row_conditions(pod: JsonMapping) -> list[Json]:

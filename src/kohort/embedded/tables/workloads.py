@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from kohort.api.codec import JsonMapping
+from kohort.api.conditions import is_true_in_json
 from kohort.api.times import TimeError, parse_time
 from kohort.embedded.tables.cells import (
     NONE,
@@ -13,7 +14,6 @@ from kohort.embedded.tables.cells import (
     containers,
     dig,
     is_deleted,
-    is_true,
     layout,
     name_of,
     number,
@@ -41,11 +41,13 @@ def _job(job: JsonMapping, now: datetime) -> Cells:
 
 def _job_status(job: JsonMapping) -> str:
     for condition, word in (("Complete", "Complete"), ("Failed", "Failed")):
-        if is_true(job, condition):
+        if is_true_in_json(job, condition):
             return word
     if is_deleted(job):
         return "Terminating"
-    return next((one for one in ("Suspended", "FailureTarget", "SuccessCriteriaMet") if is_true(job, one)), "Running")
+    return next(
+        (one for one in ("Suspended", "FailureTarget", "SuccessCriteriaMet") if is_true_in_json(job, one)), "Running"
+    )
 
 
 def _completions(job: JsonMapping) -> str:

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from kohort.api.amounts import format_amount
 from kohort.api.core.batch import Job
@@ -15,7 +14,6 @@ from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorChe
 from kohort.insight.doctor.text import counted, listed, listed_names
 from kohort.terminal.nearest import did_you_mean
 
-_PODS: Final = "pods"
 """Counted by the queue itself, if covered (SCH-135)."""
 
 

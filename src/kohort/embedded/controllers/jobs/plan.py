@@ -10,7 +10,7 @@ from datetime import datetime
 
 import msgspec
 
-from kohort.api.conditions import find, is_true
+from kohort.api.conditions import is_true
 from kohort.api.core.objects import StatusCondition
 from kohort.embedded.controllers.jobs.accounting import settle
 from kohort.embedded.controllers.jobs.completion import (
@@ -133,9 +133,7 @@ def _too_many(job: SeenJob, status: SeenJobStatus) -> tuple[EventToRecord, ...]:
 
 def _suspended(job: SeenJob, status: SeenJobStatus, now: datetime) -> tuple[SeenJobStatus, tuple[EventToRecord, ...]]:
     """The status with the Suspended condition; resuming resets startTime."""
-    present = find(status.conditions, SUSPENDED)
-    was = present is not None and present.status == "True"
-    if job.spec.suspend == was:
+    if job.spec.suspend == is_true(status.conditions, SUSPENDED):
         return status, ()
     if job.spec.suspend:
         status = _with(status, condition(SUSPENDED, "True", "JobSuspended", "Job suspended", now))

@@ -112,7 +112,7 @@ _ONE_OF: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 
-_reach = SchemaReach(frozenset((*_RULES, *_NEEDED, *_ONE_OF)))
+RULED = SchemaReach(frozenset((*_RULES, *_NEEDED, *_ONE_OF)))
 
 
 def validate(
@@ -128,11 +128,6 @@ def validate(
         return []
     found = _walk_changed(obj, changed, shape_of(resource.schema.raw))
     return [*found, *update_problems(resource.key, obj, old)]
-
-
-def schemas_with_rules() -> frozenset[str]:
-    """Names of all schemas with rules, for tests."""
-    return _reach.schemas
 
 
 def _walk(value: Json, shape: ValueShape, path: Path) -> Iterator[FieldError]:
@@ -163,7 +158,7 @@ def _walk_changed(obj: Mapping[str, Json], changed: Set[str], shape: ValueShape)
 
 def _members(shape: ValueShape, path: Path) -> Iterator[tuple[str, ValueShape]]:
     """Members with rules below; status is not validated."""
-    for name, below in _reach.below(shape).items():
+    for name, below in RULED.below(shape).items():
         if name != "status" or path != ROOT:
             yield name, below
 

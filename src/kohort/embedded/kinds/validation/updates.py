@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kohort.api.codec import JsonMapping
+from kohort.api.conditions import is_true_in_json
 from kohort.api.fields import ROOT, forbidden
 from kohort.embedded.kinds.validation.name_formats import IMMUTABLE
 from kohort.embedded.kinds.validation.problems import Problems, bad, unchanged
@@ -128,10 +129,7 @@ def _may_be_steered(old: JsonMapping) -> bool:
     status = _part(old, "status")
     if not status.get("startTime"):
         return True
-    suspended = any(
-        one.get("type") == "Suspended" and one.get("status") == "True" for one in status.get("conditions") or ()
-    )
-    return suspended and not status.get("active")
+    return is_true_in_json(old, "Suspended") and not status.get("active")
 
 
 def _steered(template: JsonMapping) -> dict[str, Any]:

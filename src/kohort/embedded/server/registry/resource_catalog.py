@@ -6,7 +6,7 @@ Tables are immutable and replaced as a whole when a definition changes, so that 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kohort.embedded.crds import resources_of
+from kohort.embedded.crds import is_established, resources_of
 from kohort.embedded.openapi import Definitions
 from kohort.embedded.resources import ServedResource
 
@@ -93,9 +93,3 @@ class ResourceCatalog:
     def definition(self, key: str) -> Mapping[str, Any] | None:
         """The CustomResourceDefinition of a resource, by storage name, which is the definition's name."""
         return self._crds.get(key)
-
-
-def is_established(crd: Mapping[str, Any]) -> bool:
-    """Whether the definition has the condition Established."""
-    conditions = (crd.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)

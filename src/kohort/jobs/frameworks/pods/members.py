@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kohort.api.codec import JsonObject
+from kohort.api.conditions import is_true_in_json
 from kohort.api.times import parse_time
 from kohort.jobs.frameworks.pods.shape import shape_hash
 from kohort.jobs.keys import (
@@ -90,8 +91,7 @@ def is_runnable(pod: JsonObject) -> bool:
 
 def is_ready(pod: JsonObject) -> bool:
     """Whether the condition Ready is True (JOB-152)."""
-    ready = condition(pod, "Ready")
-    return ready is not None and ready.get("status") == "True"
+    return is_true_in_json(pod, "Ready")
 
 
 def condition(pod: JsonObject, type_: str) -> dict[str, Any] | None:
