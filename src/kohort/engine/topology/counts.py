@@ -1,0 +1,157 @@
+"""How many pods and slices of a request each domain can have (TAS-46, TAS-47), kept up to date by changes of domains.
+
+Counts depend on the request's shape only, not on its number of pods: requests of one shape share them, and a refresh
+counts only the domains that changed since the last one, and those above them.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from kohort.engine.topology.levels import LevelCounts, LevelRollUp, SliceShape, empty_counts, with_leaders
+from kohort.engine.topology.matcher import Exclusion, ExclusionCause, NodeMatcher
+from kohort.engine.topology.matches import NodeMatches
+from kohort.engine.topology.order import DomainOrder
+from kohort.engine.topology.parameters import PlacementProfile
+from kohort.engine.topology.request import CapacityMode
+from kohort.engine.topology.tree import DomainTree
+from kohort.engine.topology.usage import PodAmounts
+
+_NO_USAGE: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+class CountedShape(msgspec.Struct, frozen=True):
+    """What counts depend on besides the tree."""
+
+    worker: PodAmounts
+    leader: PodAmounts
+    """Empty without a leader."""
+    slices: SliceShape
+    matcher: NodeMatcher
+    mode: CapacityMode
+
+
+class DomainCounts:
+    """The counts of one shape in all domains of a tree."""
+
+    def __init__(self, tree: DomainTree, shape: CountedShape, matches: NodeMatches) -> None:
+        self.tree = tree
+        self.shape = shape
+        levels = empty_counts(tree, shape.slices, matches.scores)
+        self.levels = with_leaders(levels) if shape.leader else levels
+        self.exclusions: dict[Exclusion, int] = dict(matches.totals)
+        """Domains of the lowest level that can't have any pod, by cause (TAS-115)."""
+        self._matches = matches
+        self._limits: list[str] = [""] * tree.leaf_count
+        """The resource of which a domain lacks the request of one pod."""
+        is_empty = shape.mode is CapacityMode.EMPTY
+        self._log = tree.changes.capacity if is_empty else tree.changes.usage
+        self._usage = [_NO_USAGE if is_empty else usage.amounts for usage in tree.usage]
+        self._position = -1
+        self._orders: dict[tuple[int, PlacementProfile], DomainOrder] = {}
+
+    def order(self, level: int, profile: PlacementProfile) -> DomainOrder:
+        """The domains of a level in the order in which they are taken."""
+        order = self._orders.get((level, profile))
+        if order is None:
+            order = self._orders[level, profile] = DomainOrder(self.levels[level], profile)
+        return order
+
+    def worker_order(self, level: int, profile: PlacementProfile, leader_domain: int) -> DomainOrder:
+        """The domains of a level in order S, without the one that has the leader (TAS-51(7d))."""
+        counts = self.levels[level]
+        workers = LevelCounts(
+            counts.pods, counts.slices, [0] * len(counts.pods), counts.pods, counts.slices, counts.scores
+        )
+        order = DomainOrder(workers, profile)
+        order.keys = [key for key in order.keys if key[-1] != leader_domain]
+        return order
+
+    def refresh(self) -> None:
+        """Count the domains that changed."""
+        if self._position == self._log.end:
+            return
+        changed = self._log.since(self._position)
+        self._position = self._log.end
+        domains = self._count_leaves(range(self.tree.leaf_count) if changed is None else changed)
+        self._reorder(len(self.levels) - 1, domains)
+        for level in range(len(self.levels) - 2, -1, -1):
+            parents = self.tree.levels[level + 1].parents
+            roll_up = LevelRollUp(self.tree, self.levels, level, self.shape.slices)
+            count = roll_up.count_with_leader if self.shape.leader else roll_up.count
+            domains = [domain for domain in {parents[child] for child in domains} if count(domain)]
+            self._reorder(level, domains)
+
+    def _reorder(self, level: int, domains: list[int]) -> None:
+        for (ordered, _), order in self._orders.items():
+            if ordered == level:
+                order.update(domains)
+
+    def _count_leaves(self, leaves: Iterable[int]) -> list[int]:
+        """Domains of the lowest level whose counts changed (TAS-46)."""
+        count = self._count_leaf_with_leader if self.shape.leader else self._count_leaf
+        matches = self._matches.exclusions
+        changed = [leaf for leaf in leaves if matches[leaf] is None and count(leaf)]
+        counts, size = self.levels[-1], self.shape.slices.size
+        if counts.slices is not counts.pods and self.shape.slices.level == len(self.levels) - 1:
+            for leaf in changed:
+                counts.slices[leaf] = counts.pods[leaf] // size
+                counts.slices_with_leader[leaf] = counts.pods_with_leader[leaf] // size
+        return changed
+
+    def _count_leaf(self, leaf: int) -> bool:
+        """Whether the number of pods that fit changed (TAS-32)."""
+        free, used, assumed = self.tree.free[leaf], self._usage[leaf], self.tree.usage[leaf].assumed
+        limit, pods = "", -1
+        for resource, amount in self.shape.worker:
+            fitting = (free.get(resource, 0) - used.get(resource, 0) - assumed.get(resource, 0)) // amount
+            if fitting <= 0:
+                limit, pods = resource, 0
+                break
+            if pods < 0 or fitting < pods:
+                pods = fitting
+        if limit != self._limits[leaf]:
+            self._set_limit(leaf, limit)
+        counts = self.levels[-1].pods
+        before, counts[leaf] = counts[leaf], pods
+        return before != pods
+
+    def _count_leaf_with_leader(self, leaf: int) -> bool:
+        """The same with a leader: whether it fits, and how many workers fit beside it."""
+        counts = self.levels[-1]
+        before = counts.leaders[leaf], counts.pods_with_leader[leaf]
+        changed = self._count_leaf(leaf)
+        rest = self._rest_beside_leader(leaf)
+        fits = all(rest[resource] >= 0 for resource, _ in self.shape.leader)
+        counts.leaders[leaf] = int(fits)
+        counts.pods_with_leader[leaf] = (
+            max(0, min([rest[resource] // amount for resource, amount in self.shape.worker]))
+            if fits
+            else counts.pods[leaf]
+        )
+        return changed or before != (counts.leaders[leaf], counts.pods_with_leader[leaf])
+
+    def _rest_beside_leader(self, leaf: int) -> dict[str, int]:
+        free, used, assumed = self.tree.free[leaf], self._usage[leaf], self.tree.usage[leaf].assumed
+        leader = dict(self.shape.leader)
+        return {
+            name: free.get(name, 0) - used.get(name, 0) - assumed.get(name, 0) - leader.get(name, 0)
+            for name in {*dict(self.shape.worker), *leader}
+        }
+
+    def _set_limit(self, leaf: int, resource: str) -> None:
+        self._count_limit(self._limits[leaf], -1)
+        self._count_limit(resource, 1)
+        self._limits[leaf] = resource
+
+    def _count_limit(self, resource: str, change: int) -> None:
+        if not resource:
+            return
+        exclusion = Exclusion(ExclusionCause.RESOURCE, resource)
+        count = self.exclusions.get(exclusion, 0) + change
+        if count:
+            self.exclusions[exclusion] = count
+        else:
+            del self.exclusions[exclusion]

@@ -1,0 +1,209 @@
+"""The domains of one TAS flavor, with live capacity and usage: where the pods of a request go."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import structs
+
+from kohort.api.kueue.slices import Domain
+from kohort.engine.records import Flavor
+from kohort.engine.topology.counts import CountedShape, DomainCounts
+from kohort.engine.topology.descent import Descent, DomainShare
+from kohort.engine.topology.failure import no_domains, shortfall, undivided
+from kohort.engine.topology.levels import SliceShape
+from kohort.engine.topology.matcher import NodeMatcher
+from kohort.engine.topology.matches import NodeMatches, node_matches, within_domains
+from kohort.engine.topology.nodes import HOSTNAME, NodeInventory, TopologyNode
+from kohort.engine.topology.parameters import PlacementParameters, PlacementProblem, parameters_of
+from kohort.engine.topology.request import CapacityMode, PlacementRequest
+from kohort.engine.topology.result import GroupPlacement, PlacementFailure, TopologyDomains
+from kohort.engine.topology.selection import LevelSearch, LevelShortfall
+from kohort.engine.topology.settings import PlacementSettings
+from kohort.engine.topology.tree import DomainPath, DomainTree, leaves_of
+from kohort.engine.topology.usage import (
+    NOTHING_ASSUMED,
+    AssumedUsage,
+    DomainCounter,
+    TopologyUsage,
+    UsageKey,
+    pod_amounts_of,
+)
+
+MAX_SHAPES = 32
+"""Shapes of requests whose counts are kept per flavor."""
+
+
+class FlavorDomains:
+    """The tree of one flavor; built when it is needed after nodes came, went or moved."""
+
+    def __init__(
+        self,
+        flavor: Flavor,
+        levels: tuple[str, ...],
+        inventory: NodeInventory,
+        usage: TopologyUsage,
+        settings: PlacementSettings,
+    ) -> None:
+        self.name = flavor.name
+        self.topology = flavor.topology
+        self.levels = levels
+        self.is_host = levels[-1] == HOSTNAME
+        self._labels = flavor.labels
+        self._inventory = inventory
+        self._usage = usage
+        self._settings = settings
+        self._tree: DomainTree | None = None
+        self._counts: dict[CountedShape, DomainCounts] = {}
+        self._matches: dict[NodeMatcher, NodeMatches] = {}
+
+    @property
+    def tree(self) -> DomainTree:
+        """The current tree."""
+        if self._tree is None:
+            self._tree = self._build()
+        return self._tree
+
+    # Nodes
+
+    def has_member(self, node: TopologyNode | None) -> bool:
+        """Whether a node belongs to the flavor: all labels of the flavor, and a label for every level (TAS-21)."""
+        if node is None:
+            return False
+        labels = node.labels
+        return all(level in labels for level in self.levels) and all(
+            labels.get(key) == value for key, value in self._labels.items()
+        )
+
+    def rebuild(self) -> None:
+        """Members came, went, or changed labels or taints."""
+        if self._tree is None:
+            return
+        for usage in self._tree.usage:
+            usage.trees.pop(self.name, None)
+        self._tree = None
+        self._counts.clear()
+        self._matches.clear()
+
+    def recount(self, node: str) -> None:
+        """A node has other capacity for TAS pods."""
+        tree = self._tree
+        if tree is None or node not in tree.leaf_of_node:
+            return
+        leaf = tree.leaf_of_node[node]
+        tree.free[leaf] = self._inventory.free(tree.nodes[leaf])
+        tree.changes.add_capacity(leaf)
+
+    def _build(self) -> DomainTree:
+        inventory = self._inventory
+        nodes = [node for _, node in sorted(inventory.nodes.items()) if self.has_member(node)]
+        tree = DomainTree(self.levels, leaves_of(self.levels, nodes))
+        tree.free = [inventory.free(members) for members in tree.nodes]
+        self._usage.prune()
+        tree.usage = [self._usage.domain(self.usage_key(tree.values(leaf))) for leaf in range(tree.leaf_count)]
+        for leaf, usage in enumerate(tree.usage):
+            usage.trees[self.name] = (tree.changes, leaf)
+        return tree
+
+    # Usage
+
+    def usage_key(self, values: tuple[str, ...]) -> UsageKey:
+        """Where pods on a domain are counted: hosts for all flavors together (TAS-31)."""
+        return ("" if self.is_host and self._settings.shares_hosts else self.name, values)
+
+    def has_domain(self, values: tuple[str, ...]) -> bool:
+        """Whether the tree has a domain, by the values of an assignment."""
+        return values in self.tree.leaf_of
+
+    def counter(self, values: tuple[str, ...], per_pod: Mapping[str, int]) -> DomainCounter:
+        """Counts pods of one shape on one domain, whether the tree has it or not (TAS-30)."""
+        return DomainCounter(self.name, self.usage_key(values), pod_amounts_of(per_pod), self._usage)
+
+    def assume(self, assumed: AssumedUsage, domains: TopologyDomains, per_pod: Mapping[str, int]) -> None:
+        """Add placed pods to assumed usage (TAS-41)."""
+        amounts = pod_amounts_of(per_pod)
+        for domain in domains.domains:
+            assumed.add(self.usage_key(domain.values), amounts, domain.pods)
+
+    def available(self, values: tuple[str, ...], per_pod: Mapping[str, int]) -> int:
+        """How many pods fit on a domain now; none on one that the tree does not have (TAS-80)."""
+        tree = self.tree
+        leaf = tree.leaf_of.get(values)
+        if leaf is None:
+            return 0
+        free, used = tree.free[leaf], tree.usage[leaf].amounts
+        fitting = [(free.get(name, 0) - used.get(name, 0)) // amount for name, amount in pod_amounts_of(per_pod)]
+        return max(0, min(fitting))
+
+    # Placement
+
+    def place(
+        self,
+        request: PlacementRequest,
+        assumed: AssumedUsage = NOTHING_ASSUMED,
+        *,
+        mode: CapacityMode = CapacityMode.CURRENT,
+        within: DomainPath | None = None,
+    ) -> GroupPlacement | PlacementFailure:
+        """Where the pods go, all or none; `within` is the path of the only domain allowed (TAS-108)."""
+        try:
+            parameters = parameters_of(request, self.levels, self._settings)
+        except PlacementProblem as problem:
+            return PlacementFailure(topology=self.topology, problem=str(problem))
+        if not self.tree.leaf_count:
+            return no_domains(self.topology, self.levels[parameters.level])
+        with self._usage.assuming(assumed):
+            counts = self._counts_of(self._shape(request, parameters, mode), within)
+            counts.refresh()
+            return self._place(request, parameters, counts)
+
+    def _place(
+        self, request: PlacementRequest, parameters: PlacementParameters, counts: DomainCounts
+    ) -> GroupPlacement | PlacementFailure:
+        selection = LevelSearch(counts, parameters).select()
+        if isinstance(selection, LevelShortfall):
+            return shortfall(self.topology, counts, parameters, selection)
+        shares = Descent(counts.tree, counts.levels, parameters).place(selection.level, selection.candidates)
+        if shares is None or sum([share.pods for share in shares]) != request.count:
+            return undivided(self.topology, parameters)
+        shares.sort()
+        return GroupPlacement(
+            self._domains([(share, share.pods) for share in shares]),
+            self._domains([(share, share.leaders) for share in shares]) if request.leader else None,
+        )
+
+    def _domains(self, shares: Sequence[tuple[DomainShare, int]]) -> TopologyDomains:
+        """Domains with pods, in path order (TAS-55)."""
+        tree = self.tree
+        return TopologyDomains(
+            self.levels[-1:] if self.is_host else self.levels,
+            tuple([Domain(tree.values(share.domain), pods) for share, pods in shares if pods]),
+        )
+
+    def _shape(self, request: PlacementRequest, parameters: PlacementParameters, mode: CapacityMode) -> CountedShape:
+        matcher = request.matcher
+        if matcher.preferred and not self._settings.prefers_affinity:
+            matcher = structs.replace(matcher, preferred=())
+        return CountedShape(
+            pod_amounts_of(request.per_pod),
+            pod_amounts_of(request.leader_per_pod) if request.leader else (),
+            SliceShape(parameters.slice_level, parameters.slice_size, parameters.sizes),
+            matcher,
+            mode,
+        )
+
+    def _counts_of(self, shape: CountedShape, within: DomainPath | None) -> DomainCounts:
+        """Counts of a shape; those of the shapes used last are kept."""
+        tree = self.tree
+        if within is not None:
+            return DomainCounts(tree, shape, within_domains(self._matches_of(shape.matcher), tree.leaves_below(within)))
+        counts = self._counts.pop(shape, None) or DomainCounts(tree, shape, self._matches_of(shape.matcher))
+        self._counts[shape] = counts
+        if len(self._counts) > MAX_SHAPES:
+            del self._counts[next(iter(self._counts))]
+        return counts
+
+    def _matches_of(self, matcher: NodeMatcher) -> NodeMatches:
+        matches = self._matches.pop(matcher, None) or node_matches(self.tree, matcher)
+        self._matches[matcher] = matches
+        if len(self._matches) > MAX_SHAPES:
+            del self._matches[next(iter(self._matches))]
+        return matches

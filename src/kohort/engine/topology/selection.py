@@ -1,0 +1,125 @@
+"""Phase 2a: the level of a placement, and the domains of that level to begin with (TAS-51)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kohort.engine.topology.consumption import Candidate, leader_first, tightest
+from kohort.engine.topology.counts import DomainCounts
+from kohort.engine.topology.order import DomainOrder, OrderKey
+from kohort.engine.topology.parameters import PlacementParameters, PlacementProfile
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSelection:
+    """Domains of one level that together can have all slices; capacities are slices."""
+
+    level: int
+    candidates: Sequence[Candidate]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelShortfall:
+    """No domains of the level can have all slices."""
+
+    level: int
+    fitting: int
+    """Slices that fit."""
+    domain: int | None
+    """The best single domain, where only one was allowed."""
+
+
+class LevelSearch:
+    """Searches the levels from the requested one upwards."""
+
+    def __init__(self, counts: DomainCounts, parameters: PlacementParameters) -> None:
+        self._counts = counts
+        self._parameters = parameters
+
+    def select(self) -> LevelSelection | LevelShortfall:
+        """The first level that has domains for all slices (TAS-51)."""
+        parameters = self._parameters
+        level = parameters.level
+        while True:
+            order = self._counts.order(level, parameters.profile)
+            domain = self._single_domain(order)
+            if domain is not None:
+                return LevelSelection(level, [self._candidate(level, domain)])
+            if parameters.is_required:
+                return self._shortfall_of_one(level, order)
+            if level == 0 or parameters.is_unconstrained:
+                return self._spread(level, order)
+            level -= 1
+
+    def _single_domain(self, order: DomainOrder) -> int | None:
+        """One domain that can have everything: the tightest, or the smallest in order (TAS-51(3), TAS-51(4))."""
+        parameters = self._parameters
+        scans_all = parameters.is_required or parameters.profile is PlacementProfile.LEAST_FREE_CAPACITY
+        for run in order.runs():
+            if run.leaders < parameters.leaders:
+                break
+            position = order.tightest(run, parameters.slices, run.start)
+            if position is not None:
+                return order.keys[position][-1]
+            if not scans_all:
+                break
+        return None
+
+    def _shortfall_of_one(self, level: int, order: DomainOrder) -> LevelShortfall:
+        """The failure of a required level: what the first domain in order can have, with the leader (Q-4)."""
+        if not order.keys:
+            return LevelShortfall(level, 0, None)
+        first = order.keys[0]
+        has_leader = -first[0] >= self._parameters.leaders
+        return LevelShortfall(level, order.slices(first) if has_leader else 0, first[-1])
+
+    def _spread(self, level: int, order: DomainOrder) -> LevelSelection | LevelShortfall:
+        """Several domains of the level (TAS-51(7))."""
+        selected: list[Candidate] = []
+        needed, rest = self._parameters.slices, order
+        if self._parameters.leaders:
+            leader = self._leader_domain(level, order)
+            if leader is None:
+                return LevelShortfall(level, 0, None)
+            selected.append(leader)
+            needed -= leader.capacity_with_leader
+            rest = self._counts.worker_order(level, self._parameters.profile, leader.domain)
+        for position, key in enumerate(rest.keys):
+            if needed <= 0:
+                break
+            taken = self._last_domain(rest, position, needed) or key
+            selected.append(self._candidate(level, taken[-1]))
+            needed -= rest.slices(taken)
+        if needed > 0:
+            return LevelShortfall(level, self._parameters.slices - needed, None)
+        return LevelSelection(level, selected)
+
+    def _leader_domain(self, level: int, order: DomainOrder) -> Candidate | None:
+        """The domain of the leader: the prioritised one, or the tightest that takes everything (TAS-51(7a,b))."""
+        candidates = leader_first(
+            [self._candidate(level, key[-1]) for key in order.keys], self._parameters.slices, self._parameters.leaders
+        )
+        if not candidates or candidates[0].leaders < self._parameters.leaders:
+            return None
+        is_best_fit = self._parameters.profile is PlacementProfile.BEST_FIT
+        if is_best_fit and candidates[0].capacity_with_leader >= self._parameters.slices:
+            return tightest(candidates, self._parameters.slices, self._parameters.leaders)
+        return candidates[0]
+
+    def _last_domain(self, order: DomainOrder, position: int, needed: int) -> OrderKey | None:
+        """In BestFit, the tightest domain for all that is left, if the next in order suffices (TAS-51(7d))."""
+        key = order.keys[position]
+        if self._parameters.profile is not PlacementProfile.BEST_FIT or order.slices(key) < needed:
+            return None
+        run = next(run for run in order.runs() if run.end > position)
+        found = order.tightest(run, needed, position)
+        return None if found is None else order.keys[found]
+
+    def _candidate(self, level: int, domain: int) -> Candidate:
+        counts = self._counts.levels[level]
+        return Candidate(
+            domain,
+            counts.slices[domain],
+            counts.slices_with_leader[domain],
+            counts.leaders[domain],
+            counts.scores[domain],
+        )

@@ -1,0 +1,119 @@
+"""The worked examples of docs/spec/topology.md section 18, as golden tests."""
+
+from engine.topology.clusters import HOST, domains, failed, placed, pods, request, workers
+from kohort.engine.topology import PlacementSettings, SliceLayer
+
+T = {
+    "b1": {"r1": {"h1": 2, "h2": 2}, "r2": {"h3": 4, "h4": 2, "h5": 1}},
+    "b2": {"r3": {"h6": 3, "h7": 3}},
+}
+U = {
+    "b1": {"r1": {"h1": 5, "h2": 3}, "r2": {"h3": 4, "h4": 4}},
+    "b2": {"r3": {"h5": 7, "h6": 2}},
+}
+V = {
+    "b1": {"r1": {"h1": 4, "h2": 4, "h3": 3}, "r2": {"h4": 4, "h5": 2, "h6": 2}},
+    "b2": {"r3": {"h7": 4, "h8": 4}, "r4": {"h9": 4, "h10": 4}},
+}
+
+
+def test_ex_1_the_tightest_rack_is_taken() -> None:
+    """TAS-50, TAS-51(3)."""
+    assert workers(domains(T).place(request(5, required="rack"))) == {"h6": 3, "h7": 2}
+
+
+def test_ex_2_no_rack_is_large_enough() -> None:
+    """TAS-51(5), TAS-113."""
+    assert failed(domains(T).place(request(8, required="rack"))) == (
+        'topology "default" allows to fit only 7 out of 8 pod(s)'
+    )
+
+
+def test_ex_3_a_preferred_request_climbs_one_level() -> None:
+    """TAS-51(6), TAS-52(2)."""
+    assert workers(domains(T).place(request(9, preferred="rack"))) == {"h1": 2, "h2": 2, "h3": 4, "h5": 1}
+
+
+def test_ex_4_a_preferred_request_that_no_block_can_have_is_spread() -> None:
+    """TAS-51(7)."""
+    assert workers(domains(T).place(request(14, preferred="rack"))) == {"h1": 2, "h2": 2, "h3": 4, "h6": 3, "h7": 3}
+
+
+def test_ex_5_an_unconstrained_request_takes_the_smallest_host_that_suffices() -> None:
+    """TAS-51(4)."""
+    assert workers(domains(T).place(request(4, unconstrained=True))) == {"h3": 4}
+
+
+def test_ex_6_an_unconstrained_request_fills_the_gaps() -> None:
+    """TAS-44, TAS-51(7d)."""
+    asked = request(6, unconstrained=True)
+    assert workers(domains(T).place(asked)) == {"h1": 2, "h2": 2, "h4": 1, "h5": 1}
+    best_fit = domains(T, settings=PlacementSettings(mixes_profiles=False))
+    assert workers(best_fit.place(asked)) == {"h1": 2, "h3": 4}
+
+
+def test_ex_7_slices_of_hosts_in_a_required_block() -> None:
+    """TAS-51, TAS-52(2)."""
+    asked = request(10, required="block", layers=(SliceLayer(HOST, 2),))
+    assert workers(domains(U).place(asked)) == {"h2": 2, "h3": 4, "h4": 4}
+
+
+def test_ex_8_slices_of_racks_in_a_preferred_block() -> None:
+    """TAS-52(3)."""
+    asked = request(12, preferred="block", layers=(SliceLayer("rack", 3),))
+    assert workers(domains(U).place(asked)) == {"h1": 3, "h2": 3, "h3": 4, "h4": 2}
+
+
+def test_ex_9_slices_alone_start_at_the_highest_level() -> None:
+    """TAS-43, TAS-51(4)."""
+    asked = request(12, layers=(SliceLayer("rack", 4),))
+    assert workers(domains(U).place(asked)) == {"h1": 5, "h2": 3, "h3": 4}
+
+
+LAYERS = (SliceLayer("block", 8), SliceLayer("rack", 4), SliceLayer(HOST, 2))
+
+
+def test_ex_10_layers_of_slices() -> None:
+    """TAS-47(1), TAS-57, TAS-58, TAS-59."""
+    asked = request(16, required="block", layers=LAYERS)
+    assert workers(domains(V).place(asked)) == {"h1": 4, "h2": 2, "h3": 2, "h4": 4, "h5": 2, "h6": 2}
+
+
+def test_ex_10_a_failure_counts_slices_per_layer() -> None:
+    """TAS-114."""
+    tree = {"b1": {"r1": {"h1": 4, "h2": 2}, "r2": {"h3": 3, "h4": 3}}, "b2": {"r3": {"h5": 4, "h6": 1}}}
+    assert failed(domains(tree).place(request(16, required="block", layers=LAYERS))) == (
+        'topology "default" doesn\'t allow to fit; 1/2 slice(s) fit on level block;'
+        " 2/4 slice(s) fit on level rack; 5/8 slice(s) fit on level kubernetes.io/hostname"
+    )
+
+
+PAIR = {"r1": {"h1": 8, "h2": 7}, "r2": {"h3": 6, "h4": 6}}
+LEADER = {
+    "per_pod": {"cpu": 2000, "pods": 1},
+    "leader": "leader",
+    "leader_per_pod": {"cpu": 3000, "pods": 1},
+    "required": "rack",
+}
+
+
+def test_ex_11_the_leader_goes_where_it_costs_no_worker_that_is_needed() -> None:
+    """TAS-46(4), TAS-47(3), TAS-53."""
+    found = placed(domains(PAIR, ("rack", HOST)).place(request(6, **LEADER)))
+    assert pods(found.leader) == {"h2": 1}
+    assert pods(found.workers) == {"h1": 4, "h2": 2}
+
+
+def test_ex_11_a_failure_reports_capacity_beside_the_leader() -> None:
+    """Our choice for Q-4: Kueue reports 7 out of 7, without the leader."""
+    assert failed(domains(PAIR, ("rack", HOST)).place(request(7, **LEADER))) == (
+        'topology "default" allows to fit only 6 out of 7 pod(s)'
+    )
+
+
+def test_ex_15_a_topology_without_hosts_names_domains_by_path() -> None:
+    """TAS-22(4), TAS-55."""
+    tree = {"b1": {"r1": 5, "r2": 3}, "b2": {"r1": 6, "r3": 2}}
+    found = placed(domains(tree, ("block", "rack")).place(request(7, preferred="rack"))).workers
+    assert found.levels == ("block", "rack")
+    assert pods(found) == {"b1/r1": 5, "b1/r2": 2}
