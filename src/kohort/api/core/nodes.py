@@ -3,7 +3,7 @@
 All three are cluster-scoped facts that scheduling reads and Kohort hardly ever writes.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -12,6 +12,9 @@ from kohort.api.markers import ResourceList
 from kohort.api.meta import Taint, Toleration
 from kohort.api.resource import Resource
 from kohort.api.struct import View
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+"""Label with the host name of a node."""
 
 
 class NodeSpec(View):

@@ -1,11 +1,16 @@
-"""Encodes topology assignments as slices, and decodes them (API-74).
+"""Encodes topology assignments as slices, and decodes them (API-74, TAS-69 to TAS-74).
 
-One slice has all domains; per level a single value if all agree, else the parts that differ.
+One slice has all domains; per level a single value if all agree, else the parts that differ. Hosts can also be encoded
+as runs with a common prefix, which is shorter where names of several pools are mixed.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
+from kohort.api.codec import encode
+from kohort.api.core.nodes import HOSTNAME
 from kohort.api.errors import ConversionError
 from kohort.api.kueue.v1beta2.workload import (
     IndividualValues,
@@ -16,6 +21,7 @@ from kohort.api.kueue.v1beta2.workload import (
 )
 
 MAX_DOMAINS_PER_SLICE = 100_000
+MAX_SLICES = 1000
 MAX_DOMAINS = 1_000_000
 """Maximum number of domains of an assignment; a few bytes could otherwise expand to billions."""
 
@@ -29,11 +35,51 @@ class Domain(NamedTuple):
 
 
 def compress(levels: Sequence[str], domains: Sequence[Domain]) -> TopologyAssignment:
-    """The assignment of these domains in this order."""
+    """The assignment of these domains in this order, as one slice (TAS-72)."""
+    return _assignment(levels, domains, [domains])
+
+
+def compress_by_prefix(levels: Sequence[str], domains: Sequence[Domain]) -> TopologyAssignment:
+    """The same, as runs of hosts with a common prefix if that is no longer (TAS-73)."""
+    single = compress(levels, domains)
+    if not levels or levels[-1] != HOSTNAME or len(domains) < 2:
+        return single
+    by_prefix = _assignment(levels, domains, _prefix_runs(domains))
+    if len(by_prefix.slices) <= 1 or len(single.slices) > 1:
+        return by_prefix
+    return single if len(encode(single)) < len(encode(by_prefix)) else by_prefix
+
+
+def _assignment(
+    levels: Sequence[str], domains: Sequence[Domain], runs: Sequence[Sequence[Domain]]
+) -> TopologyAssignment:
     if any(len(domain.values) != len(levels) for domain in domains):
         raise ConversionError(f"every topology domain needs one value for each of the {len(levels)} levels")
-    chunks = [domains[start : start + MAX_DOMAINS_PER_SLICE] for start in range(0, len(domains), MAX_DOMAINS_PER_SLICE)]
+    chunks = [
+        run[start : start + MAX_DOMAINS_PER_SLICE]
+        for run in runs
+        for start in range(0, len(run), MAX_DOMAINS_PER_SLICE)
+    ]
     return TopologyAssignment(levels=tuple(levels), slices=tuple(_slice(len(levels), chunk) for chunk in chunks))
+
+
+def _prefix_runs(domains: Sequence[Domain]) -> list[Sequence[Domain]]:
+    """Consecutive domains with the same prefix: as long ones as the number of slices allows (TAS-73)."""
+    prefixes = [_prefixes(domain.values[-1]) for domain in domains]
+    frequency = Counter([prefix for each in prefixes for prefix in each])
+    for depth in range(max([len(each) for each in prefixes]), 0, -1):
+        keys = [next((prefix for prefix in reversed(each[:depth]) if frequency[prefix] > 1), "") for each in prefixes]
+        runs = [
+            [domain for _, domain in run] for _, run in groupby(zip(keys, domains, strict=True), lambda pair: pair[0])
+        ]
+        if sum([-(-len(run) // MAX_DOMAINS_PER_SLICE) for run in runs]) <= MAX_SLICES:
+            return [*runs]
+    return [domains]
+
+
+def _prefixes(name: str) -> list[str]:
+    """The proper prefixes that end in a dash, shortest first."""
+    return [name[: end + 1] for end in range(len(name) - 1) if name[end] == "-"]
 
 
 def _slice(level_count: int, domains: Sequence[Domain]) -> TopologySlice:
@@ -48,10 +94,10 @@ def _slice(level_count: int, domains: Sequence[Domain]) -> TopologySlice:
 def _level(values: list[str]) -> LevelValues:
     if len(set(values)) == 1:
         return LevelValues(universal=values[0])
-    prefix = _common_start(values)
-    rests = [value[len(prefix) :] for value in values]
-    suffix = _common_start([rest[::-1] for rest in rests])[::-1]
-    roots = tuple(rest[: len(rest) - len(suffix)] for rest in rests)
+    shortest = min([len(value) for value in values])
+    suffix = _common_start([value[::-1] for value in values])[::-1]
+    prefix = _common_start(values)[: shortest - len(suffix)]
+    roots = tuple([value[len(prefix) : len(value) - len(suffix)] for value in values])
     return LevelValues(individual=IndividualValues(roots=roots, prefix=prefix or None, suffix=suffix or None))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
+from kohort.api.core.nodes import HOSTNAME
 from kohort.api.kueue.slices import Domain
 from kohort.engine.records import Flavor
 from kohort.engine.topology.counts import CountedShape, DomainCounts
@@ -12,7 +13,7 @@ from kohort.engine.topology.failure import no_domains, shortfall, undivided
 from kohort.engine.topology.levels import SliceShape
 from kohort.engine.topology.matcher import NodeMatcher
 from kohort.engine.topology.matches import NodeMatches, node_matches, within_domains
-from kohort.engine.topology.nodes import HOSTNAME, NodeInventory, TopologyNode
+from kohort.engine.topology.nodes import NodeInventory, TopologyNode
 from kohort.engine.topology.parameters import PlacementParameters, PlacementProblem, parameters_of
 from kohort.engine.topology.request import CapacityMode, PlacementRequest
 from kohort.engine.topology.result import GroupPlacement, PlacementFailure, TopologyDomains

@@ -2,15 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from kohort.api.core.nodes import Node
 from kohort.api.meta import Taint
 from kohort.api.taints import BLOCKING_EFFECTS
 from kohort.engine.requests.lists import amounts_of
-
-HOSTNAME: Final = "kubernetes.io/hostname"
-"""The level whose domains are nodes."""
 
 
 @dataclass(frozen=True, slots=True)

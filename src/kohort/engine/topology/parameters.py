@@ -44,7 +44,7 @@ class PlacementParameters(msgspec.Struct, frozen=True):
 
 def parameters_of(request: PlacementRequest, levels: Sequence[str], settings: PlacementSettings) -> PlacementParameters:
     """Read a request; raises `PlacementProblem`."""
-    layers = request.layers if settings.allows_layers else request.layers[:1]
+    layers = request.layers
     slice_size = layers[0].size if layers else 1
     if slice_size <= 0:
         raise PlacementProblem("slice topology requested, but slice size not provided")

@@ -11,8 +11,6 @@ class PlacementSettings:
 
     mixes_profiles: bool = True
     """LeastFreeCapacity for unconstrained requests (TAS-44)."""
-    allows_layers: bool = True
-    """More than one layer of slices (TAS-57)."""
     balances: bool = False
     """Balanced placement of preferred requests (TAS-60)."""
     prefers_affinity: bool = False
@@ -25,7 +23,6 @@ class PlacementSettings:
         """Read the feature gates."""
         return PlacementSettings(
             mixes_profiles=gates.enabled(Gate.TASProfileMixed),
-            allows_layers=gates.enabled(Gate.TASMultiLayerTopology),
             balances=gates.enabled(Gate.TASBalancedPlacement),
             prefers_affinity=gates.enabled(Gate.TASRespectNodeAffinityPreferred),
             shares_hosts=gates.enabled(Gate.TASHandleOverlappingFlavors),

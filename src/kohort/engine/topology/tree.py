@@ -8,8 +8,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kohort.api.core.nodes import HOSTNAME
 from kohort.engine.topology.change_log import DomainChanges
-from kohort.engine.topology.nodes import HOSTNAME, TopologyNode
+from kohort.engine.topology.nodes import TopologyNode
 from kohort.engine.topology.usage import DomainUsage
 
 DomainPath = tuple[str, ...]
