@@ -35,6 +35,10 @@ def node(name: str, labels: Mapping[str, str], allocatable: Any, taints: tuple[T
     )
 
 
+def host(name: str, block: str, rack: str, cpus: int) -> Node:
+    return node(name, {"block": block, "rack": rack, HOST: name}, cpus)
+
+
 def nodes(tree: Tree, levels: tuple[str, ...] = LEVELS, path: tuple[str, ...] = ()) -> Iterator[Node]:
     """One node per leaf of the tree, named after the leaf, or after its path where its level is not the host."""
     for value, below in tree.items():
@@ -76,7 +80,7 @@ def placed(outcome: GroupPlacement | PlacementFailure) -> GroupPlacement:
     return outcome
 
 
-def failed(outcome: GroupPlacement | PlacementFailure) -> str:
+def failed(outcome: object) -> str:
     assert isinstance(outcome, PlacementFailure), outcome
     return outcome.message
 
@@ -89,3 +93,9 @@ def pods(found: TopologyDomains | None) -> dict[str, int]:
 
 def workers(outcome: GroupPlacement | PlacementFailure) -> dict[str, int]:
     return pods(placed(outcome).workers)
+
+
+def use(flavor: FlavorDomains, found: TopologyDomains, per_pod: Mapping[str, int] = ONE) -> None:
+    """Count the pods of an assignment."""
+    for domain in found.domains:
+        flavor.counter(domain.values, per_pod).use(domain.pods)

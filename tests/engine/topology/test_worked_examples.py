@@ -1,7 +1,37 @@
 """The worked examples of docs/spec/topology.md section 18, as golden tests."""
 
-from engine.topology.clusters import HOST, domains, failed, placed, pods, request, workers
-from kohort.engine.topology import PlacementSettings, SliceLayer
+import pytest
+
+from engine.topology.clusters import (
+    HOST,
+    ONE,
+    domains,
+    failed,
+    flavor_of,
+    host,
+    node,
+    placed,
+    pods,
+    request,
+    store,
+    use,
+    workers,
+)
+from kohort.api.core.pods import QuotaPodSpec
+from kohort.api.kueue.slices import Domain
+from kohort.api.meta import Taint
+from kohort.engine.records import Flavor
+from kohort.engine.topology import (
+    FailedNode,
+    GroupPlacement,
+    NodeReplacement,
+    PlacementSettings,
+    SliceLayer,
+    TopologyDomains,
+    node_matcher,
+    place_elastic,
+    replace_node,
+)
 
 T = {
     "b1": {"r1": {"h1": 2, "h2": 2}, "r2": {"h3": 4, "h4": 2, "h5": 1}},
@@ -117,3 +147,106 @@ def test_ex_15_a_topology_without_hosts_names_domains_by_path() -> None:
     found = placed(domains(tree, ("block", "rack")).place(request(7, preferred="rack"))).workers
     assert found.levels == ("block", "rack")
     assert pods(found) == {"b1/r1": 5, "b1/r2": 2}
+
+
+def test_ex_13_a_failed_node_is_replaced_in_the_same_rack() -> None:
+    """TAS-46(1), TAS-107, TAS-108."""
+    topologies = store(T)
+    flavor = flavor_of(topologies)
+    asked = request(5, required="rack")
+    existing = placed(flavor.place(asked)).workers
+    use(flavor, existing)
+    topologies.remove_node("h7")
+    topologies.put_node(host("h8", "b2", "r3", 2))
+    found = replace_node(flavor, asked, existing, FailedNode("h7", "h7"))
+    assert isinstance(found, NodeReplacement)
+    assert pods(found.domains) == {"h6": 3, "h8": 2}
+    assert pods(found.added) == {"h8": 2}
+
+
+def test_ex_13_a_failed_node_without_replacement() -> None:
+    """TAS-115: nodes outside the mandatory domain are counted as excluded."""
+    topologies = store(T)
+    flavor = flavor_of(topologies)
+    asked = request(5, required="rack")
+    existing = placed(flavor.place(asked)).workers
+    use(flavor, existing)
+    topologies.remove_node("h7")
+    topologies.put_node(host("h8", "b2", "r3", 1))
+    assert failed(replace_node(flavor, asked, existing, FailedNode("h7", "h7"))) == (
+        'topology "default" allows to fit only 1 out of 2 pod(s).'
+        ' Total nodes: 7; excluded: resource "cpu": 1, topologyDomain: 5'
+    )
+
+
+def assigned(**hosts: int) -> TopologyDomains:
+    return TopologyDomains((HOST,), tuple(Domain((name,), count) for name, count in hosts.items()))
+
+
+@pytest.mark.parametrize("main", [{"preferred": "block"}, {}])
+def test_ex_14_the_rest_of_a_slice_keeps_replacements_in_its_rack(main: dict[str, str]) -> None:
+    """TAS-108; without a main topology Kueue fails, and we place without one (Q-13)."""
+    topologies = store({"b1": {"r1": {"h1": 5, "h2": 4}, "r2": {"h3": 5, "h4": 9}}})
+    flavor = flavor_of(topologies)
+    existing = assigned(h1=2, h2=2, h3=4)
+    use(flavor, existing)
+    topologies.remove_node("h2")
+    asked = request(8, layers=(SliceLayer("rack", 4),), **main)
+    found = replace_node(flavor, asked, existing, FailedNode("h2", "h2"))
+    assert isinstance(found, NodeReplacement)
+    assert pods(found.domains) == {"h1": 4, "h3": 4}
+
+
+def test_ex_14_a_whole_slice_may_move_to_another_rack() -> None:
+    """TAS-108: the request is not `required`."""
+    topologies = store({"b1": {"r1": {"h1": 2, "h2": 2}, "r2": {"h3": 4}, "r3": {"h4": 4}}})
+    flavor = flavor_of(topologies)
+    existing = assigned(h1=2, h2=2, h3=4)
+    use(flavor, existing)
+    topologies.remove_node("h3")
+    asked = request(8, preferred="block", layers=(SliceLayer("rack", 4),))
+    found = replace_node(flavor, asked, existing, FailedNode("h3", "h3"))
+    assert isinstance(found, NodeReplacement)
+    assert pods(found.domains) == {"h1": 2, "h2": 2, "h4": 4}
+
+
+def test_ex_16_causes_of_exclusions() -> None:
+    """TAS-45, TAS-46(3), TAS-115."""
+    topologies = store({})
+    labels = {"block": "b1", "rack": "r1", "pool": "x"}
+    tainted = (Taint(key="gpu", effect="NoSchedule", value="true"),)
+    topologies.put_node(node("n1", {**labels, HOST: "n1"}, 8, tainted))
+    topologies.put_node(node("n2", {"block": "b1", "rack": "r1", HOST: "n2"}, 8))
+    topologies.put_node(node("n3", {**labels, HOST: "n3"}, 1))
+    matcher = node_matcher(QuotaPodSpec(containers=(), node_selector={"pool": "x"}))
+    asked = request(4, per_pod={"cpu": 2000, "pods": 1}, required="rack", matcher=matcher)
+    assert failed(flavor_of(topologies).place(asked)) == (
+        'topology "default" doesn\'t allow to fit any of 4 pod(s). Total nodes: 3;'
+        ' excluded: nodeSelector: 1, resource "cpu": 1, taint "gpu=true:NoSchedule": 1'
+    )
+
+
+def test_ex_17_flavors_share_the_usage_of_hosts() -> None:
+    """TAS-31; the gate switches it off."""
+    for shares, outcome in ((True, "allows to fit only 2 out of 4 pod(s)"), (False, "")):
+        topologies = store({"b": {"r": {"h1": 8}}}, settings=PlacementSettings(shares_hosts=shares))
+        topologies.put_flavor(Flavor("other", {}, (), (), "default"))
+        flavor_of(topologies, "other").counter(("h1",), ONE).use(6)
+        found = flavor_of(topologies).place(request(4, unconstrained=True))
+        assert outcome in failed(found) if outcome else workers(found) == {"h1": 4}
+
+
+def test_ex_20_an_elastic_workload_grows_beside_its_pods() -> None:
+    """TAS-67; the old slice's usage is released, so that it counts once (Q-12)."""
+    flavor = domains({"b": {"r": {"h1": 2, "h2": 3, "h3": 3}}})
+    previous = GroupPlacement(assigned(h1=2, h2=2))
+    found = placed(place_elastic(flavor, request(5, unconstrained=True), previous))
+    assert pods(found.workers) == {"h1": 2, "h2": 3}
+
+
+def test_ex_20_an_elastic_workload_shrinks_from_the_end() -> None:
+    """TAS-67."""
+    flavor = domains({"b": {"r": {"h1": 2, "h2": 3, "h3": 3}}})
+    previous = GroupPlacement(assigned(h1=2, h2=2))
+    found = placed(place_elastic(flavor, request(3, unconstrained=True), previous))
+    assert pods(found.workers) == {"h1": 2, "h2": 1}

@@ -3,8 +3,10 @@
 Pure as the rest of the engine (docs/spec/topology.md).
 """
 
+from kohort.engine.topology.elastic import place_elastic
 from kohort.engine.topology.flavor_domains import FlavorDomains
 from kohort.engine.topology.matcher import MATCHES_ALL, Exclusion, ExclusionCause, NodeMatcher, node_matcher
+from kohort.engine.topology.replacement import FailedNode, NodeReplacement, replace_node
 from kohort.engine.topology.request import CapacityMode, PlacementRequest, SliceLayer
 from kohort.engine.topology.result import GroupPlacement, LayerFit, PlacementFailure, TopologyDomains
 from kohort.engine.topology.settings import PlacementSettings
@@ -19,10 +21,12 @@ __all__ = [
     "DomainCounter",
     "Exclusion",
     "ExclusionCause",
+    "FailedNode",
     "FlavorDomains",
     "GroupPlacement",
     "LayerFit",
     "NodeMatcher",
+    "NodeReplacement",
     "PlacementFailure",
     "PlacementRequest",
     "PlacementSettings",
@@ -30,4 +34,6 @@ __all__ = [
     "TopologyDomains",
     "TopologyStore",
     "node_matcher",
+    "place_elastic",
+    "replace_node",
 ]

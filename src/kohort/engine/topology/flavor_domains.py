@@ -114,6 +114,11 @@ class FlavorDomains:
         """Whether the tree has a domain, by the values of an assignment."""
         return values in self.tree.leaf_of
 
+    def path_of(self, values: tuple[str, ...], level: str) -> DomainPath:
+        """The path of the domain of a level that has a domain of the lowest level; the tree must have it."""
+        tree, index = self.tree, self.levels.index(level)
+        return tree.levels[-1].paths[tree.leaf_of[values]][: index + 1]
+
     def counter(self, values: tuple[str, ...], per_pod: Mapping[str, int]) -> DomainCounter:
         """Counts pods of one shape on one domain, whether the tree has it or not (TAS-30)."""
         return DomainCounter(self.name, self.usage_key(values), pod_amounts_of(per_pod), self._usage)

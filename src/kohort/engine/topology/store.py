@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kohort.api.core.nodes import Node
+from kohort.api.core.nodes import HOSTNAME, Node
 from kohort.engine.records import Flavor
 from kohort.engine.topology.flavor_domains import FlavorDomains
 from kohort.engine.topology.nodes import NodeInventory, TopologyNode, topology_node
@@ -19,6 +19,8 @@ class TopologyStore:
         self.settings = settings
         self.usage = TopologyUsage()
         self._inventory = NodeInventory()
+        self._hostnames: dict[str, str] = {}
+        """Of nodes whose hostname is not their name."""
         self._topologies: dict[str, tuple[str, ...]] = {}
         self._flavors: dict[str, Flavor] = {}
         self._domains: dict[str, FlavorDomains] = {}
@@ -27,14 +29,26 @@ class TopologyStore:
         """The domains of a flavor; None if it is no TAS flavor, or if its Topology is absent."""
         return self._domains.get(name)
 
+    def hostname(self, node: str) -> str:
+        """The value of a node in assignments: its hostname label, also after the node was deleted (TAS-25, Q-10)."""
+        return self._hostnames.get(node, node)
+
     # Nodes
 
     def put_node(self, node: Node) -> frozenset[str]:
         """A node as it is now; one that is not usable is absent (TAS-19, TAS-20)."""
-        return self._set_node(node.metadata.name, topology_node(node))
+        name = node.metadata.name
+        hostname = node.metadata.labels.get(HOSTNAME, name)
+        if hostname != name:
+            self._hostnames[name] = hostname
+        else:
+            self._hostnames.pop(name, None)
+        return self._set_node(name, topology_node(node))
 
     def remove_node(self, name: str) -> frozenset[str]:
-        """The node is deleted."""
+        """The node is deleted; its hostname is kept while pods are assigned to it."""
+        if name in self._hostnames and not self.usage.has_pods((self._hostnames[name],)):
+            del self._hostnames[name]
         return self._set_node(name, None)
 
     def set_non_tas_usage(self, node: str, amounts: Mapping[str, int]) -> frozenset[str]:

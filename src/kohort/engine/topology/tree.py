@@ -76,13 +76,6 @@ class DomainTree:
         has_domain = domain < len(paths) and paths[domain] == path
         return self.descendants(level, domain, len(self.levels) - 1) if has_domain else range(0)
 
-    def ancestor(self, leaf: int, level: int) -> int:
-        """The domain of a level that has a domain of the lowest level."""
-        domain = leaf
-        for each in reversed(self.levels[level + 1 :]):
-            domain = each.parents[domain]
-        return domain
-
 
 def leaves_of(levels: tuple[str, ...], nodes: Iterable[TopologyNode]) -> dict[DomainPath, list[TopologyNode]]:
     """Member nodes by the path of their leaf; hosts are equal by hostname alone, and the first node counts (TAS-22)."""

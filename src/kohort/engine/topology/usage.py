@@ -71,6 +71,10 @@ class TopologyUsage:
             usage = self._domains[key] = DomainUsage()
         return usage
 
+    def has_pods(self, values: tuple[str, ...]) -> bool:
+        """Whether pods are counted on a domain, in any flavor."""
+        return any(key[1] == values and usage.amounts for key, usage in self._domains.items())
+
     def prune(self) -> None:
         """Forget domains without usage that no tree has."""
         unused = [key for key, usage in self._domains.items() if not usage.amounts and not usage.trees]
@@ -114,6 +118,13 @@ class AssumedUsage:
     def __init__(self) -> None:
         self.amounts: dict[UsageKey, dict[str, int]] = {}
         """In internal units."""
+
+    @staticmethod
+    def of(other: "AssumedUsage") -> "AssumedUsage":
+        """A copy, to which more can be added."""
+        copy = AssumedUsage()
+        copy.amounts = {key: dict(amounts) for key, amounts in other.amounts.items()}
+        return copy
 
     def add(self, key: UsageKey, per_pod: PodAmounts, pods: int) -> None:
         """Add pods on a domain."""
