@@ -250,3 +250,20 @@ def test_ex_20_an_elastic_workload_shrinks_from_the_end() -> None:
     previous = GroupPlacement(assigned(h1=2, h2=2))
     found = placed(place_elastic(flavor, request(3, unconstrained=True), previous))
     assert pods(found.workers) == {"h1": 2, "h2": 1}
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (10, {"h3": 5, "h4": 5}),
+        (16, {"h1": 6, "h3": 5, "h4": 5}),
+        (30, {"h1": 6, "h2": 6, "h3": 5, "h4": 4, "h6": 9}),
+    ],
+)
+def test_ex_12_balanced_placement(count: int, expected: dict[str, int]) -> None:
+    """TAS-60 to TAS-64; the last one fits no block, and is placed as without the gate."""
+    tree = {"b1": {"r1": {"h1": 6, "h2": 6}, "r2": {"h3": 5, "h4": 5, "h5": 2}}, "b2": {"r3": {"h6": 9, "h7": 3}}}
+    balanced = domains(tree, settings=PlacementSettings(balances=True))
+    assert workers(balanced.place(request(count, preferred="rack"))) == expected
+    if count == 10:
+        assert workers(domains(tree).place(request(count, preferred="rack"))) == {"h1": 6, "h2": 4}

@@ -52,9 +52,9 @@ class Descent:
     def _divide(self, level: int, share: DomainShare) -> list[DomainShare] | None:
         size = self._size(level)
         children = self._sorted(level, self._tree.children(level - 1, share.domain))
-        portions = consume(
-            self._grouped(level, children, size), share.pods // size, share.leaders, self._parameters.profile
-        )
+        is_above = level <= self._parameters.slice_level
+        candidates = self._in_slices(level, children) if is_above else self._grouped(level, children, size)
+        portions = consume(candidates, share.pods // size, share.leaders, self._parameters.profile)
         return None if portions is None else _shares(portions, size)
 
     def _size(self, level: int) -> int:

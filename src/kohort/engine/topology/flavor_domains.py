@@ -7,6 +7,7 @@ from msgspec import structs
 from kohort.api.core.nodes import HOSTNAME
 from kohort.api.kueue.slices import Domain
 from kohort.engine.records import Flavor
+from kohort.engine.topology.balanced import BalancedSearch
 from kohort.engine.topology.counts import CountedShape, DomainCounts
 from kohort.engine.topology.descent import Descent, DomainShare
 from kohort.engine.topology.failure import no_domains, shortfall, undivided
@@ -164,17 +165,24 @@ class FlavorDomains:
     def _place(
         self, request: PlacementRequest, parameters: PlacementParameters, counts: DomainCounts
     ) -> GroupPlacement | PlacementFailure:
-        selection = LevelSearch(counts, parameters).select()
-        if isinstance(selection, LevelShortfall):
-            return shortfall(self.topology, counts, parameters, selection)
-        shares = Descent(counts.tree, counts.levels, parameters).place(selection.level, selection.candidates)
-        if shares is None or sum([share.pods for share in shares]) != request.count:
+        shares = BalancedSearch(counts, parameters).place() if self._balances(parameters) else None
+        if shares is None:
+            selection = LevelSearch(counts, parameters).select()
+            if isinstance(selection, LevelShortfall):
+                return shortfall(self.topology, counts, parameters, selection)
+            shares = Descent(counts.tree, counts.levels, parameters).place(selection.level, selection.candidates)
+        if shares is None or not _is_complete(shares, parameters):
             return undivided(self.topology, parameters)
         shares.sort()
         return GroupPlacement(
             self._domains([(share, share.pods) for share in shares]),
             self._domains([(share, share.leaders) for share in shares]) if request.leader else None,
         )
+
+    def _balances(self, parameters: PlacementParameters) -> bool:
+        """Whether balanced placement is tried first (TAS-60)."""
+        is_free = not parameters.is_required and not parameters.is_unconstrained
+        return self._settings.balances and is_free and parameters.slices > 0
 
     def _domains(self, shares: Sequence[tuple[DomainShare, int]]) -> TopologyDomains:
         """Domains with pods, in path order (TAS-55)."""
@@ -213,3 +221,9 @@ class FlavorDomains:
         if len(self._matches) > MAX_SHAPES:
             del self._matches[next(iter(self._matches))]
         return matches
+
+
+def _is_complete(shares: Sequence[DomainShare], parameters: PlacementParameters) -> bool:
+    """Whether every pod has a domain (Q-11)."""
+    pods, leaders = sum([share.pods for share in shares]), sum([share.leaders for share in shares])
+    return (pods, leaders) == (parameters.count, parameters.leaders)

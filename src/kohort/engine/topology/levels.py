@@ -58,18 +58,24 @@ def with_leaders(levels: Sequence[LevelCounts]) -> list[LevelCounts]:
 
 
 def copied(levels: Sequence[LevelCounts]) -> list[LevelCounts]:
-    """Counts that change without changing the others."""
-    return [
-        LevelCounts(
-            each.pods.copy(),
-            each.slices.copy(),
-            each.leaders.copy(),
-            each.pods_with_leader.copy(),
-            each.slices_with_leader.copy(),
-            each.scores,
-        )
-        for each in levels
-    ]
+    """Counts that change without changing the others; equal lists remain equal."""
+    return [_copied(each) for each in levels]
+
+
+def _copied(counts: LevelCounts) -> LevelCounts:
+    copies: dict[int, list[int]] = {}
+
+    def copy(column: list[int]) -> list[int]:
+        return copies.setdefault(id(column), column.copy())
+
+    return LevelCounts(
+        copy(counts.pods),
+        copy(counts.slices),
+        copy(counts.leaders),
+        copy(counts.pods_with_leader),
+        copy(counts.slices_with_leader),
+        counts.scores,
+    )
 
 
 class LevelRollUp:
