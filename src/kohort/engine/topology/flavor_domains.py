@@ -91,6 +91,7 @@ class FlavorDomains:
         if tree is None or node not in tree.leaf_of_node:
             return
         leaf = tree.leaf_of_node[node]
+        tree.nodes[leaf] = [self._inventory.nodes[each.name] for each in tree.nodes[leaf]]
         tree.free[leaf] = self._inventory.free(tree.nodes[leaf])
         tree.changes.add_capacity(leaf)
 

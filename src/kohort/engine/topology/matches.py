@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kohort.engine.topology.matcher import MATCHES_ALL, OUTSIDE_DOMAIN, Exclusion, NodeMatcher
+from kohort.engine.topology.matcher import OUTSIDE_DOMAIN, Exclusion, NodeMatcher
 from kohort.engine.topology.tree import DomainTree
 
 
@@ -19,15 +19,16 @@ class NodeMatches:
     """Per domain of the lowest level, why it can't have pods."""
     totals: Mapping[Exclusion, int]
     scores: Sequence[Sequence[int]]
-    """Per level and domain (TAS-65); empty levels where all are zero."""
+    """Per level and domain (TAS-65)."""
 
 
 def node_matches(tree: DomainTree, matcher: NodeMatcher) -> NodeMatches:
-    """Check the nodes of a host topology; the first node of a host counts (TAS-22, TAS-45)."""
+    """Check the nodes of a host topology; the first node of a host counts, and other domains all match (TAS-45)."""
     if not tree.is_host:
-        matcher = MATCHES_ALL
+        return NodeMatches([None] * tree.leaf_count, {}, _zeros(tree))
     exclusions = [matcher.exclusion(nodes[0]) for nodes in tree.nodes]
-    return NodeMatches(exclusions, _totals(exclusions), _scores(tree, matcher, exclusions))
+    scores = _scores(tree, matcher, exclusions) if matcher.preferred else _zeros(tree)
+    return NodeMatches(exclusions, _totals(exclusions), scores)
 
 
 def within_domains(matches: NodeMatches, domains: range) -> NodeMatches:
@@ -43,11 +44,13 @@ def _totals(exclusions: Sequence[Exclusion | None]) -> dict[Exclusion, int]:
     return dict(Counter([each for each in exclusions if each is not None]))
 
 
+def _zeros(tree: DomainTree) -> tuple[Sequence[int], ...]:
+    return tuple([0] * len(level.paths) for level in tree.levels)
+
+
 def _scores(
     tree: DomainTree, matcher: NodeMatcher, exclusions: Sequence[Exclusion | None]
 ) -> tuple[Sequence[int], ...]:
-    if not matcher.preferred:
-        return tuple([0] * len(level.paths) for level in tree.levels)
     scores = [
         0 if exclusion else matcher.score(nodes[0]) for nodes, exclusion in zip(tree.nodes, exclusions, strict=True)
     ]
