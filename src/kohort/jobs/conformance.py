@@ -160,6 +160,7 @@ def _infos(pod_sets: Sequence[JobPodSet]) -> list[PodSetInfo]:
             annotations={"conformance.kohort.dev/annotation": each.name},
             node_selector={"conformance.kohort.dev/node": "n"},
             tolerations=({"key": "conformance.kohort.dev/taint", "operator": "Exists"},),
+            scheduling_gates=("conformance.kohort.dev/gate",),
         )
         for each in pod_sets
     ]

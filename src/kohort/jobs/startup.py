@@ -48,7 +48,7 @@ class _JobReconcilers:
         self._registry = registry
         self._expectations = UidExpectations()
         self._reads = CacheReader(context, self._expectations)
-        pods = StartedPods(context)
+        pods = StartedPods(context.informers)
         self._ungaters = [PodUngater(context, pods, policy) for policy in (ElasticGatePolicy(), TopologyGatePolicy())]
         for ungater in self._ungaters:
             ungater.start()

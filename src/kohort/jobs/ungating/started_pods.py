@@ -5,17 +5,17 @@ writes of the others.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kohort.api.codec import JsonObject
 from kohort.api.core.pods import Pod
 from kohort.api.meta import ObjectKey
-from kohort.controllers.context import ControllerContext
 from kohort.jobs.assume_cache import CachedObject, CachedResource, ObjectAssumeCache
 from kohort.jobs.keys import PODSET_LABEL
 from kohort.jobs.objects import gates, metadata
 from kohort.jobs.ungating.chains import workload_named_by
+from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.options import ListScope
 
 BY_WORKLOAD: Final = "workload of pod"
@@ -49,13 +49,13 @@ def _members(owner: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class PodChange:
-    """A pod of a Workload was created, changed or deleted."""
+    """A pod of a Workload has appeared, changed or left."""
 
     workload: ObjectKey
     """The Workload, or the chain of slices, that the pod names."""
     uid: str
     gates: frozenset[str]
-    """The gates it has; none after its deletion."""
+    """The gates it has; none once it is deleted or names another Workload."""
 
 
 def named_workloads(pod: JsonObject) -> Iterable[tuple[str, str]]:
@@ -67,15 +67,15 @@ def named_workloads(pod: JsonObject) -> Iterable[tuple[str, str]]:
 class StartedPods:
     """A cache of these pods with own writes."""
 
-    def __init__(self, context: ControllerContext) -> None:
-        self._context = context
+    def __init__(self, informers: SharedInformerFactory) -> None:
+        self._informers = informers
         self._handlers: list[Callable[[PodChange], None]] = []
         self._cache: ObjectAssumeCache | None = None
 
     def watch(self) -> None:
         """Start watching, unless it has been started."""
         if self._cache is None:
-            self._cache = ObjectAssumeCache(self._context.informers, StartedPodResource(Pod.resource), STARTED)
+            self._cache = ObjectAssumeCache(self._informers, StartedPodResource(Pod.resource), STARTED)
             self._cache.index(BY_WORKLOAD, named_workloads)
             self._cache.informer.subscribe(self._changed)
 
@@ -102,12 +102,16 @@ class StartedPods:
             self._cache.assume(written)
 
     def _changed(self, old: CachedObject | None, new: CachedObject | None) -> None:
-        if old is not None and (new is None or new.identity.uid != old.identity.uid):
-            self._notify(old, NO_GATES)
-        if new is not None:
-            self._notify(new, frozenset(gates(new.json())))
-
-    def _notify(self, shown: CachedObject, left: frozenset[str]) -> None:
-        for namespace, name in named_workloads(shown.json()):
+        before, after = (_changes(each) if each is not None else () for each in (old, new))
+        still = {(change.workload, change.uid) for change in after}
+        left = (change for change in before if (change.workload, change.uid) not in still)
+        for change in (*(replace(each, gates=NO_GATES) for each in left), *after):
             for handler in self._handlers:
-                handler(PodChange(ObjectKey(namespace, name), shown.identity.uid, left))
+                handler(change)
+
+
+def _changes(shown: CachedObject) -> tuple[PodChange, ...]:
+    """The state of a pod as a change of its Workload; none for a pod that names no Workload."""
+    pod = shown.json()
+    named = (ObjectKey(namespace, name) for namespace, name in named_workloads(pod))
+    return tuple(PodChange(key, shown.identity.uid, frozenset(gates(pod))) for key in named)
