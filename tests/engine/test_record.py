@@ -335,12 +335,12 @@ class TestSettings:
     def test_all_of_them_are_in_the_header(self) -> None:
         """Whoever changes what this line says raises the version of the log."""
         few = EngineSettings(FeatureGates(frozenset({Gate.PartialAdmission})))
-        assert VERSION == 3
+        assert VERSION == 4
         assert events_header(few) == (
-            b'{"log":"kohort-events","version":3,"settings":{"gates":["PartialAdmission"],"cycle":{"assigning":'
+            b'{"log":"kohort-events","version":4,"settings":{"gates":["PartialAdmission"],"cycle":{"assigning":'
             b'{"uses_fungibility":true,"ignores_undeclared":false,"preempts_by_share":false},"tournament":null,'
             b'"by_priority":true,"preemptors_first":false,"recomputes_on_overlap":true,"allows_partial":true,'
-            b'"keeps_progress":true,"honours_gates":false,"fails_fast":true},"fair":null,"requests":{"excluded":[],'
+            b'"keeps_progress":true,"honours_gates":false,"fails_fast":true,"places_again":true,"groups_hostnames":true},"fair":null,"requests":{"excluded":[],'
             b'"transformations":{}},"waitsForPods":false,"evictionTimestamps":true,"history":null}}\n'
         )
 

@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from kohort.api.amounts import format_amount
-from kohort.api.kueue.v1beta2.workload import TopologyAssignment
+from kohort.engine.placement.search import FoundPlaces, PlacementSearch
 from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import FlavorScanState
-from kohort.engine.requests.usage import PodSetUsage
-from kohort.engine.usage_request import CapacityRequest, UsageRequest
+from kohort.engine.topology import PlacementFailure, TopologyDomains
+from kohort.engine.usage_request import UsageRequest
 
 
 class FitMode(IntEnum):
@@ -105,26 +106,25 @@ class FlavorAttempt(msgspec.Struct, frozen=True):
     """Why the flavor can't be used at all: a taint, a selector, a missing object."""
     counts: bool = True
     """False for a flavor that was passed over without being judged (SCH-331)."""
-    capacity_problem: str = ""
-    """What it lacks besides quota."""
+    placement: PlacementFailure | None = None
+    """Why there are no places for the pods, though a flavor was found."""
 
     @property
     def severity(self) -> NoFitReason:
         """The gravest over its resources."""
         if self.obstacle:
             return NoFitReason.NoMatchingFlavor
-        short = (
-            NoFitReason.WaitingForQuota if self.capacity_problem and self.mode is FitMode.NO_FIT else NoFitReason.NONE
-        )
-        return max((verdict.severity for verdict in self.verdicts), default=short) or short
+        if self.placement is not None:
+            return NoFitReason.TopologyPlacementFailed
+        return max((verdict.severity for verdict in self.verdicts), default=NoFitReason.NONE)
 
     @property
     def reasons(self) -> list[str]:
         """Every reason text of the attempt."""
         if self.obstacle:
             return [self.obstacle]
-        lacking = [self.capacity_problem] if self.capacity_problem else []
-        return [verdict.text for verdict in self.verdicts if verdict.text] + lacking
+        unplaced = [self.placement.message] if self.placement else []
+        return [verdict.text for verdict in self.verdicts if verdict.text] + unplaced
 
     def rendered(self) -> str:
         """As in the list of considered flavors (SCH-354)."""
@@ -161,8 +161,10 @@ class PodSetResult(msgspec.Struct):
     """Attempts that explain why it does not fit: of groups that lack capacity, or of the one without a flavor."""
     failed: bool = False
     """Whether a resource of it found no flavor at all."""
-    place: TopologyAssignment | None = None
-    """Its topology assignment, if a placement made one."""
+    problem: str = ""
+    """Why it can't be placed in any topology, whatever is in use (TAS-37)."""
+    domains: TopologyDomains | None = None
+    """The places of its pods, if they look for some and were found."""
     delayed: str = ""
     """`Pending` while its place can't be found yet, `Ready` once it was (SCH-270)."""
     uncovered: str = ""
@@ -171,6 +173,8 @@ class PodSetResult(msgspec.Struct):
     @property
     def reasons(self) -> list[str]:
         """Why it does not fit, in words (SCH-547)."""
+        if self.problem:
+            return [self.problem]
         if self.uncovered:
             return [f"resource {self.uncovered} unavailable in ClusterQueue"]
         return [reason for attempts in self.short for attempt in attempts for reason in attempt.reasons]
@@ -178,7 +182,7 @@ class PodSetResult(msgspec.Struct):
     @property
     def mode(self) -> FitMode:
         """The worst over its resources (SCH-544)."""
-        if self.failed:
+        if self.failed or self.problem:
             return FitMode.NO_FIT
         worst = FitMode.FIT
         for choice in self.choices.values():
@@ -189,7 +193,33 @@ class PodSetResult(msgspec.Struct):
     @property
     def severity(self) -> NoFitReason:
         """Why it does not fit: the gravest group, each group by its mildest flavor (SCH-548)."""
+        if self.problem:
+            return NoFitReason.NoMatchingFlavor
         return max((_group_severity(group) for group in self.attempts), default=NoFitReason.NoMatchingFlavor)
+
+    def set_mode(self, mode: FitMode) -> None:
+        """Give all its resources one mode, whatever their quota (TAS-76)."""
+        for resource, choice in self.choices.items():
+            self.choices[resource] = replace(choice, mode=mode)
+
+    def refuse_places(self, flavor: str, failure: PlacementFailure, mode: FitMode) -> None:
+        """There are no places for its pods in the flavor that was found; the first reason stays (TAS-76)."""
+        self.set_mode(mode)
+        self.attempts = [_unplaced(group, flavor, failure, mode) for group in self.attempts]
+        if any(each.flavor == flavor for group in self.short for each in group):
+            self.short = [_unplaced(group, flavor, failure, mode) for group in self.short]
+            return
+        tried = [each for group in self.attempts for each in group if each.flavor == flavor]
+        self.short.append(tried or [FlavorAttempt(flavor, mode, 0, placement=failure)])
+
+
+def _unplaced(
+    attempts: list[FlavorAttempt], flavor: str, failure: PlacementFailure, mode: FitMode
+) -> list[FlavorAttempt]:
+    return [
+        replace(each, mode=mode, placement=each.placement or failure) if each.flavor == flavor else each
+        for each in attempts
+    ]
 
 
 def _group_severity(attempts: Sequence[FlavorAttempt]) -> NoFitReason:
@@ -211,23 +241,20 @@ class Assignment(msgspec.Struct):
     """It was looked for a second time, because others of the cycle took its victims (SCH-331)."""
     usage: dict[FlavorResource, int] = {}
     """What it would take of each flavor-resource, all pod sets together, on top of a slice that it replaces."""
-    capacity: tuple[CapacityRequest, ...] = ()
-    """What it would take besides quota."""
+    search: PlacementSearch | None = None
+    """The search for places of its pods, if they look for some."""
+    found: FoundPlaces | None = None
+    """The places of its pods; with preemption, those that it keeps from others meanwhile (TAS-78)."""
 
     @property
     def request(self) -> UsageRequest:
-        """All that it needs."""
-        return UsageRequest(self.usage, self.needs, self.capacity)
+        """All that it needs, wherever its pods go."""
+        return UsageRequest(self.usage, self.needs, self.search)
 
     @property
-    def pod_set_usage(self) -> list[PodSetUsage]:
-        """What each pod set holds once admitted."""
-        return [
-            PodSetUsage(
-                each.name, each.count, {name: choice.flavor for name, choice in each.choices.items()}, each.requests
-            )
-            for each in self.pod_sets
-        ]
+    def outcome(self) -> UsageRequest:
+        """All that was found for it."""
+        return UsageRequest(self.usage, places=self.found)
 
     @property
     def full_usage(self) -> dict[FlavorResource, int]:
@@ -235,8 +262,9 @@ class Assignment(msgspec.Struct):
         usage: dict[FlavorResource, int] = {}
         for pod_set in self.pod_sets:
             for resource, choice in pod_set.choices.items():
-                fr = FlavorResource(choice.flavor, resource)
-                usage[fr] = usage.get(fr, 0) + pod_set.requests[resource]
+                if resource in pod_set.requests:
+                    fr = FlavorResource(choice.flavor, resource)
+                    usage[fr] = usage.get(fr, 0) + pod_set.requests[resource]
         return usage
 
     @property
@@ -279,10 +307,13 @@ class Assignment(msgspec.Struct):
     @property
     def message(self) -> str:
         """The condition message for people (SCH-546)."""
+        for pod_set in self.pod_sets:
+            if pod_set.problem:
+                return f"failed to assign flavors to pod set {pod_set.name}: {pod_set.problem}"
         return "; ".join(
-            f"couldn't assign flavors to pod set {pod_set.name}: {', '.join(sorted(pod_set.reasons))}"
+            f"couldn't assign flavors to pod set {pod_set.name}: {', '.join(sorted(reasons))}"
             for pod_set in self.pod_sets
-            if pod_set.mode is not FitMode.FIT
+            if pod_set.mode is not FitMode.FIT and (reasons := pod_set.reasons)
         )
 
     @property

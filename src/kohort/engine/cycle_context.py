@@ -8,14 +8,14 @@ from kohort.engine.fair_preemption import find_fair_targets
 from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.lifecycle.checks import required_checks
 from kohort.engine.lifecycle.reconcile_context import cluster_queue_facts
-from kohort.engine.placement import Placement, UnconstrainedPlacement
+from kohort.engine.placement.placer import Placer
 from kohort.engine.preemption import find_targets
 from kohort.engine.preemption_policy import PreemptionPolicy, PreemptionTarget
-from kohort.engine.records import NOTHING_HELD, ClusterQueueInfo, WorkloadInfo
+from kohort.engine.records import NO_PLACES, ClusterQueueInfo, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
 from kohort.engine.state.quota_accounting import QuotaTracker
 from kohort.engine.state.store import EngineStore
-from kohort.engine.usage_request import CapacityModel, UsageRequest
+from kohort.engine.usage_request import UsageRequest
 
 
 class EngineCycleContext:
@@ -28,7 +28,7 @@ class EngineCycleContext:
         self.eligibility = store.eligibility
         self.rules = store.settings.cycle
         self.variants = store.variants
-        self.placement: Placement = UnconstrainedPlacement()
+        self.placer = Placer(store)
 
     # Reading
 
@@ -36,11 +36,6 @@ class EngineCycleContext:
     def preemption_policy(self) -> PreemptionPolicy:
         """Candidates, order and limits of preemption."""
         return self.store.preemption_policy
-
-    @property
-    def capacity(self) -> CapacityModel | None:
-        """What limits admissions besides quota."""
-        return self.store.capacity
 
     def pod_set_usage(self, workload: WorkloadInfo) -> tuple[PodSetUsage, ...]:
         """The usage of each pod set of a workload."""
@@ -89,6 +84,7 @@ class EngineCycleContext:
         if store.history is not None and queue.orders_by_usage:
             store.history.charge(workload.local_queue, workload.key, _total_requests(workload, queue), now)
         workload.usage, workload.admission = assignment.full_usage, admission
+        workload.placed = assignment.found.counters if assignment.found else NO_PLACES
         workload.reserved_at, workload.progress = now, None
         workload.evicted = False
         workload.pods_ready = False
@@ -97,7 +93,7 @@ class EngineCycleContext:
         if replaced is not None:
             self._quota.release(replaced)
             store.replaced_slices[replaced.key] = workload.key
-        queue.add_holder(workload, store.capacity.usage(assignment.pod_set_usage) if store.capacity else NOTHING_HELD)
+        queue.add_holder(workload)
         queue.node.generation += 1
 
     def _is_admitted_by(self, workload: WorkloadInfo, admission: Admission) -> bool:
@@ -108,9 +104,10 @@ class EngineCycleContext:
         return required <= {check.name for check in checks} and all(check.state == "Ready" for check in checks)
 
     def place(self, workload: WorkloadInfo, admission: Admission) -> None:
-        """Take over topology assignments before they are written; the quota stays the same (SCH-341)."""
-        workload.admission, workload.second_pass = admission, None
+        """Take over topology assignments before they are written; the quota stays the same (SCH-341, TAS-84)."""
+        workload.second_pass = None
         self.store.second_passes.forget(workload.key)
+        self._quota.place(workload, admission)
 
     def try_again(self, workload: WorkloadInfo, now: datetime) -> None:
         """Schedule another second pass of a workload that could not be placed (SCH-272)."""

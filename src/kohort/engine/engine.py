@@ -24,6 +24,7 @@ from kohort.engine.state.pending_tracking import PendingTracker
 from kohort.engine.state.queues import QueueTracker
 from kohort.engine.state.quota_accounting import QuotaTracker
 from kohort.engine.state.store import EngineStore
+from kohort.engine.state.topologies import TopologyTracker
 from kohort.engine.state.unblocking import Unblocking
 from kohort.engine.state.usage_accounting import UsageHistoryTracker
 from kohort.engine.state.workloads import WorkloadTracker
@@ -43,7 +44,8 @@ class Engine:
         quota = QuotaTracker(store, unblocking, pending)
         self.workload_tracker = WorkloadTracker(store, unblocking, self._history, pending, quota)
         queues = QueueTracker(store, unblocking, self._history, pending, quota)
-        self._events = EngineEventHandler(store, self.workload_tracker, queues)
+        topologies = TopologyTracker(store, unblocking, quota)
+        self._events = EngineEventHandler(store, self.workload_tracker, queues, topologies)
         self.context = self.CONTEXT(store, quota)
         self._runner = CycleRunner(store, unblocking, self._history, pending, self.context)
 

@@ -11,13 +11,13 @@ import msgspec
 from kohort.engine.assignment import Assignment, FitMode, FlavorAssignment, FlavorAttempt, PodSetResult, ResourceVerdict
 from kohort.engine.eligibility import FlavorEligibility
 from kohort.engine.hierarchy import ClusterQueueNode
+from kohort.engine.placement.flavor_filter import TopologyFilter
 from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.quota import FlavorResource, QuotaCell
 from kohort.engine.records import ClusterQueueInfo, Flavor, FlavorGroup, FlavorScanState, PodSetResources, WorkloadInfo
+from kohort.engine.requests.demand import PODS
 from kohort.engine.requests.usage import PodSetUsage
-from kohort.engine.usage_request import CapacityModel, CapacityRequest, UsageRequest, released
-
-PODS = "pods"
+from kohort.engine.usage_request import UsageRequest, released
 
 FindTargets = Callable[[WorkloadInfo, ClusterQueueInfo, UsageRequest], list[PreemptionTarget]]
 """The preemption search in force: classical or by fair share."""
@@ -43,6 +43,7 @@ class FlavorSearch(msgspec.Struct):
     find_targets: FindTargets
     rules: FlavorRules
     eligibility: FlavorEligibility
+    filter: TopologyFilter
     counts: Sequence[int] | None = None
     """Pods per pod set, where fewer than asked for are tried (SCH-561)."""
     start: FlavorScanState | None = None
@@ -54,25 +55,15 @@ class FlavorSearch(msgspec.Struct):
     """What earlier pod sets of this workload take (SCH-506)."""
     simulated: dict[FlavorResource, tuple[int, list[PreemptionTarget]]] = {}
     """The victims found for an amount of one flavor-resource alone (SCH-522)."""
-    capacity: CapacityModel | None = None
-    """What limits admissions besides quota."""
-    placed: dict[str, list[PodSetResources]] = {}
-    """Earlier pod sets of this workload by flavor, where there is a capacity model."""
 
     def targets(self, request: UsageRequest) -> list[PreemptionTarget]:
         """The victims for everything together; what was simulated is not searched again where it is the same."""
-        if len(request.quota) == 1 and not request.capacity:
+        if len(request.quota) == 1 and request.search is None:
             ((fr, amount),) = request.quota.items()
             known = self.simulated.get(fr)
             if known is not None and known[0] == amount:
                 return known[1]
         return self.find_targets(self.workload, self.queue, request)
-
-    def capacity_requests(self, flavor: str, group: Sequence[PodSetResources] = ()) -> tuple[CapacityRequest, ...]:
-        """What earlier pod sets and these need of a flavor besides quota."""
-        if self.capacity is None:
-            return ()
-        return self.capacity.requests(self.workload, flavor, [*self.placed.get(flavor, ()), *group])
 
 
 def assign(search: FlavorSearch, cycle: int = 0) -> Assignment:
@@ -84,8 +75,7 @@ def assign(search: FlavorSearch, cycle: int = 0) -> Assignment:
         results += found
         if not _assign_group(search, group, found):
             break
-    capacity = tuple([each for flavor in search.placed for each in search.capacity_requests(flavor)])
-    return Assignment(results, progress=_progress(search, results, cycle), usage=search.taken, capacity=capacity)
+    return Assignment(results, progress=_progress(search, results, cycle), usage=search.taken)
 
 
 def _counted(search: FlavorSearch) -> list[PodSetResources]:
@@ -136,7 +126,18 @@ def _assign_group(search: FlavorSearch, group: list[PodSetResources], results: l
         if not _assign_resources(search, group, results, flavors, totals):
             return False
         assigned.update(flavors.resources)
+    _inherit_topology(search, results)
     return True
+
+
+def _inherit_topology(search: FlavorSearch, results: list[PodSetResult]) -> None:
+    """A member that requests nothing of the queue goes where its group goes (TAS-38)."""
+    idle = [each for each in results if not each.choices] if len(results) > 1 else []
+    for result in idle:
+        for other in results:
+            for resource, choice in other.choices.items():
+                if search.flavors[choice.flavor].topology:
+                    result.choices[resource] = choice
 
 
 def _beyond_replaced(search: FlavorSearch, pod_set: str, resource: str, amount: int) -> int:
@@ -179,8 +180,6 @@ def _assign_resources(
     for resource, amount in requests.items():
         fr = FlavorResource(chosen.flavor, resource)
         search.taken[fr] = search.taken.get(fr, 0) + amount
-    if search.capacity is not None:
-        search.placed.setdefault(chosen.flavor, []).extend(group)
     return True
 
 
@@ -260,31 +259,13 @@ def _try(search: FlavorSearch, group: list[PodSetResources], name: str, requests
     if search.only is not None and (passed_over := _passed_over(search.only, group[0], name, requests)):
         return FlavorAttempt(name, FitMode.NO_FIT, 0, obstacle=passed_over, counts=False)
     flavor = search.flavors.get(name)
-    obstacle = f"flavor {name} not found" if flavor is None else _obstacle(search, flavor, group)
+    obstacle = f"flavor {name} not found" if flavor is None else _obstacle(search, flavor, group, requests)
     obstacle = obstacle or _binding(search, group[0], name, requests)
     if obstacle:
         return FlavorAttempt(name, FitMode.NO_FIT, 0, obstacle=obstacle)
     verdicts = tuple([_judge(search, name, resource, amount) for resource, amount in sorted(requests.items())])
     worst = verdicts[0] if len(verdicts) == 1 else min(verdicts, key=lambda verdict: (verdict.mode, -verdict.borrow))
-    attempt = FlavorAttempt(name, worst.mode, worst.borrow, verdicts)
-    return attempt if search.capacity is None else _with_capacity(search, group, attempt)
-
-
-def _with_capacity(search: FlavorSearch, group: list[PodSetResources], attempt: FlavorAttempt) -> FlavorAttempt:
-    """The attempt with what it lacks besides quota; the mode of all its resources is that of the worst."""
-    capacity = search.capacity_requests(attempt.flavor, group)
-    lacking = [each.problem for each in capacity if not each.fits()]
-    if not lacking or attempt.mode is FitMode.NO_FIT:
-        return attempt
-    mode, borrow = FitMode.NO_FIT, attempt.borrow
-    if all(each.could_fit() for each in capacity):
-        totals = {
-            FlavorResource(attempt.flavor, each.resource): each.assumed + each.request for each in attempt.verdicts
-        }
-        targets = search.find_targets(search.workload, search.queue, UsageRequest(totals, frozenset(totals), capacity))
-        mode = _preemption_mode(search, targets)
-    verdicts = [msgspec.structs.replace(each, mode=min(each.mode, mode), simulated=True) for each in attempt.verdicts]
-    return FlavorAttempt(attempt.flavor, mode, borrow, tuple(verdicts), capacity_problem="; ".join(lacking))
+    return FlavorAttempt(name, worst.mode, worst.borrow, verdicts)
 
 
 def _passed_over(only: Only, first: PodSetResources, name: str, requests: Mapping[str, int]) -> str:
@@ -309,8 +290,12 @@ def _binding(search: FlavorSearch, first: PodSetResources, name: str, requests: 
     return ""
 
 
-def _obstacle(search: FlavorSearch, flavor: Flavor, group: list[PodSetResources]) -> str:
-    """Why pods of the group can't use the flavor."""
+def _obstacle(search: FlavorSearch, flavor: Flavor, group: list[PodSetResources], requests: Mapping[str, int]) -> str:
+    """Why pods of the group can't use the flavor (SCH-511 to SCH-513)."""
+    if flavor.topology or any(each.topology for each in group):
+        covered = search.queue.group_of[next(iter(requests))].resources
+        if problem := search.filter.problem(flavor, covered, group, search.queue):
+            return problem
     for pod_set in group:
         problem = search.eligibility.problem(flavor, pod_set.template)
         if problem:

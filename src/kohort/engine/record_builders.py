@@ -29,11 +29,12 @@ from kohort.engine.settings import EngineSettings
 EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
-def flavor_of(flavor: v1beta2.ResourceFlavor) -> Flavor:
+def flavor_of(flavor: v1beta2.ResourceFlavor, gates: FeatureGates) -> Flavor:
     """What a pod must bear and match to use the flavor."""
     spec = flavor.spec
     taints = tuple(taint for taint in spec.node_taints if taint.effect in BLOCKING_EFFECTS)
-    return Flavor(flavor.metadata.name, spec.node_labels, taints, spec.tolerations, spec.topology_name or "")
+    topology = (spec.topology_name or "") if gates.enabled(Gate.TopologyAwareScheduling) else ""
+    return Flavor(flavor.metadata.name, spec.node_labels, taints, spec.tolerations, topology)
 
 
 def quotas_of(groups: Iterable[ResourceGroup]) -> dict[FlavorResource, Quota]:

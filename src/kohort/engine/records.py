@@ -8,19 +8,23 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
 from kohort.api.core.pods import QuotaPodTemplate
 from kohort.api.kueue import v1beta2
-from kohort.api.kueue.v1beta2.workload import Admission
+from kohort.api.kueue.v1beta2.workload import Admission, TopologyRequest
 from kohort.api.meta import ObjectKey, Taint, Toleration
 from kohort.api.selectors import Selector
 from kohort.engine.hierarchy import ClusterQueueNode
 from kohort.engine.quota import FlavorResource
 from kohort.engine.requests.demand import PodSetDemand
 from kohort.engine.requests.environment import Environment
+from kohort.engine.requests.lists import ResourceAmounts
+
+if TYPE_CHECKING:
+    from kohort.engine.topology import DomainCounter
 
 NO_END: Final = datetime.max.replace(tzinfo=UTC)
 """A time that never comes."""
@@ -40,6 +44,7 @@ class Flavor:
     """Only those that keep pods away (SCH-512)."""
     tolerations: tuple[Toleration, ...]
     topology: str = ""
+    """The Topology of its nodes; not empty for a TAS flavor (TAS-5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,9 @@ class QueuePolicies:
     borrow_threshold: int | None = None
 
 
+NO_AMOUNTS: Final[ResourceAmounts] = MappingProxyType({})
+
+
 class PodSetResources(PodSetDemand, frozen=True):
     """What a pod set asks for, and what decides where it may run."""
 
@@ -71,6 +79,10 @@ class PodSetResources(PodSetDemand, frozen=True):
     """Selectors, affinity and tolerations of the pods; None where nothing restricts them."""
     group: str = ""
     """Pod sets of one topology group get one flavor (SCH-501)."""
+    topology: TopologyRequest | None = None
+    """What the pod set requests of its topology; None where nothing (TAS-34)."""
+    one_pod: ResourceAmounts = NO_AMOUNTS
+    """What one pod takes of its node, itself included, whatever counts as quota (TAS-29)."""
 
 
 class SecondPassReason(Enum):
@@ -89,7 +101,7 @@ CreationOrder = tuple[str, str]
 
 
 class UsageCounter(Protocol):
-    """Counts usage: a cell of quota, or another capacity."""
+    """Counts usage: a cell of quota, or pods in a topology domain."""
 
     def use(self, amount: int, /) -> None:
         """Count usage."""
@@ -98,6 +110,7 @@ class UsageCounter(Protocol):
         """Undo `use`."""
 
 
+NO_PLACES: Final["Mapping[DomainCounter, int]"] = MappingProxyType({})
 NOTHING_HELD: Final[Mapping[UsageCounter, int]] = MappingProxyType({})
 
 
@@ -121,6 +134,7 @@ class WorkloadInfo:
         "key",
         "local_queue",
         "object",
+        "placed",
         "pod_sets",
         "pods_ready",
         "priority",
@@ -166,7 +180,9 @@ class WorkloadInfo:
         self.usage: dict[FlavorResource, int] = {}
         """What it holds while it has quota."""
         self.held: Mapping[UsageCounter, int] = NOTHING_HELD
-        """What it counts at which counters: the cells of its queue, and those of other capacities."""
+        """What it counts at which counters: the cells of its queue, and `placed`."""
+        self.placed: Mapping[DomainCounter, int] = NO_PLACES
+        """Its pods in topology domains."""
         self.admission: Admission | None = None
         """The admission for which `usage` was counted, so that its echo is not counted again."""
         self.reserved_at: datetime | None = None
@@ -258,17 +274,25 @@ class ClusterQueueInfo:
     def __repr__(self) -> str:
         return f"<Queue {self.name}>"
 
-    def add_holder(self, workload: WorkloadInfo, capacity: Mapping[UsageCounter, int] = NOTHING_HELD) -> None:
-        """Count a workload that got quota here; its usage must be set, `capacity` is what it uses besides quota."""
+    def add_holder(self, workload: WorkloadInfo) -> None:
+        """Count a workload that got quota here; its usage and places must be set."""
         workload.queue = self
-        workload.held = {**self.quota_held_by(workload), **capacity}
+        workload.held = self._held_by(workload)
         self.holders[workload.key] = workload
         self.priorities[workload.priority] = self.priorities.get(workload.priority, 0) + 1
         workload.hold()
 
-    def quota_held_by(self, workload: WorkloadInfo) -> dict[UsageCounter, int]:
-        """The usage of a workload at the cells of this queue."""
-        return {self.node.cell(fr): amount for fr, amount in workload.usage.items()}
+    def _held_by(self, workload: WorkloadInfo) -> dict[UsageCounter, int]:
+        held: dict[UsageCounter, int] = {self.node.cell(fr): amount for fr, amount in workload.usage.items()}
+        held.update((counter, pods) for counter, pods in workload.placed.items())
+        return held
+
+    def move_pods(self, holder: WorkloadInfo, places: "Mapping[DomainCounter, int]") -> None:
+        """The pods of a holder are in other places, or in some for the first time."""
+        holder.release()
+        holder.placed = places
+        holder.held = self._held_by(holder)
+        holder.hold()
 
     def drop_holder(self, workload: WorkloadInfo) -> None:
         """The workload's quota is free again."""

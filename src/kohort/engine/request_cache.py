@@ -13,10 +13,10 @@ from kohort.api.gates import Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import ReclaimablePod, TopologyRequest
 from kohort.engine.equivalence import equivalence
-from kohort.engine.records import PodSetDevices, PodSetResources, WorkloadInfo
-from kohort.engine.requests.demand import demands, is_elastic
+from kohort.engine.records import NO_AMOUNTS, PodSetDevices, PodSetResources, WorkloadInfo
+from kohort.engine.requests.demand import demands, is_elastic, one_pod, topology_requested
 from kohort.engine.requests.environment import Environment
-from kohort.engine.requests.problems import workload_problem
+from kohort.engine.requests.problems import resource_problem
 from kohort.engine.settings import EngineSettings
 
 MOST_REMEMBERED: Final = 4096
@@ -75,13 +75,14 @@ class RequestCache:
 
     def _read_anew(self, thing: v1beta2.Workload, shape: RequestKey) -> WorkloadRequests:
         gates, environment = self._settings.gates, shape.environment
-        problem = workload_problem(thing, environment, gates)
+        problem = resource_problem(thing, environment) or ""
         try:
             devices = {name: dict(amounts) for name, amounts in shape.devices}
             asked = demands(thing, self._settings.requests, environment, gates, devices)
         except ApiError:
             # An unreadable template becomes the workload's obstacle when it is a head; others are not affected.
             return WorkloadRequests((), problem, "")
+        with_topology = gates.enabled(Gate.TopologyAwareScheduling)
         pod_sets = tuple(
             PodSetResources(
                 each.name,
@@ -91,6 +92,8 @@ class RequestCache:
                 each.per_pod,
                 pod_set.pod_template,
                 (pod_set.topology_request.pod_set_group_name or "") if pod_set.topology_request else "",
+                topology_requested(pod_set) if with_topology else None,
+                one_pod(pod_set, environment) if with_topology else NO_AMOUNTS,
             )
             for each, pod_set in zip(asked, thing.spec.pod_sets, strict=True)
         )

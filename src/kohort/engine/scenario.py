@@ -10,6 +10,8 @@ scenario is `{"objects": [manifest …], "steps": [step …]}`; a step is one of
     {"settle": {}}                         jobs of evicted workloads stop: their quota is released
     {"finish": "namespace/name"}           a job ends
     {"reclaim": {"workload": "namespace/name", "pods": {"set": 1}}}  so many pods of it are done
+    {"nodeUsage": {"node": "n1", "requests": {"cpu": "2"}, "pods": 1}}  what pods without places use of a node
+    {"failNodes": {"workload": "namespace/name", "nodes": ["n1"]}}  nodes of a workload have failed
     {"conflict": "namespace/name"}         the next admission or eviction of that workload can't be written
     {"wait": seconds}                      time passes
 """
@@ -24,10 +26,11 @@ import msgspec
 from kohort.api.codec import Json, from_json
 from kohort.api.conditions import find, is_true
 from kohort.api.core.namespaces import LimitRange, Namespace
+from kohort.api.core.nodes import Node
 from kohort.api.errors import ApiError
 from kohort.api.kinds import kind_of
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.kueue.v1beta2.workload import ReclaimablePod, WorkloadStatus
+from kohort.api.kueue.v1beta2.workload import ReclaimablePod, UnhealthyNode, WorkloadStatus
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import (
     Decision,
@@ -40,16 +43,18 @@ from kohort.engine.decisions import (
     Reserve,
 )
 from kohort.engine.engine import Engine
-from kohort.engine.events import EvictionFailed, ObjectDeleted, ObjectUpserted, ReservationFailed
+from kohort.engine.events import EvictionFailed, NodeUsageChanged, ObjectDeleted, ObjectUpserted, ReservationFailed
 from kohort.engine.lifecycle.admission import NotAdmitted, Reservation, refuse, reserve
 from kohort.engine.lifecycle.eviction import EvictionCause, evict, for_better_flavor, release, without_replacement
 from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.preemption import PreemptionParty, PreemptionRecord, preempt
 from kohort.engine.lifecycle.preemption_gates import block_on_gates
 from kohort.engine.lifecycle.slices import end_replaced, take_over
+from kohort.engine.requests.demand import PODS
+from kohort.engine.requests.lists import amounts_of
 from kohort.engine.settings import EngineSettings
 
-_CORE_KINDS: Final[Mapping[str, type]] = {"Namespace": Namespace, "LimitRange": LimitRange}
+_CORE_KINDS: Final[Mapping[str, type]] = {"Namespace": Namespace, "LimitRange": LimitRange, "Node": Node}
 DAWN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -134,6 +139,19 @@ class ScenarioRunner:
         status = msgspec.structs.replace(workload.status, reclaimable_pods=pods)
         if status != workload.status:
             self.show(msgspec.structs.replace(workload, status=status))
+
+    def node_usage(self, what: Json) -> None:
+        """Pods without places run on a node (TAS-27)."""
+        amounts = {**amounts_of(what.get("requests", {})), PODS: what.get("pods", 0)}
+        used = {name: amount for name, amount in amounts.items() if amount}
+        self.engine.apply(NodeUsageChanged(what["node"], used), self.now)
+
+    def fail_nodes(self, what: Json) -> None:
+        """Nodes of a workload have failed, or no more (TAS-10)."""
+        workload = self.workloads[_key_of(what["workload"])]
+        nodes = tuple(UnhealthyNode(name=name) for name in what["nodes"])
+        status = msgspec.structs.replace(workload.status, unhealthy_nodes=nodes)
+        self.show(msgspec.structs.replace(workload, status=status))
 
     def conflict(self, name: str) -> None:
         """The next write of the workload fails with a conflict."""
@@ -235,6 +253,8 @@ _ACTIONS: dict[str, Callable[[ScenarioRunner, Any], Any]] = {
     "settle": ScenarioRunner.settle,
     "finish": ScenarioRunner.finish,
     "reclaim": ScenarioRunner.reclaim,
+    "nodeUsage": ScenarioRunner.node_usage,
+    "failNodes": ScenarioRunner.fail_nodes,
     "conflict": ScenarioRunner.conflict,
     "wait": ScenarioRunner.wait,
 }

@@ -12,9 +12,9 @@ from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.obstacles import find_obstacle
 from kohort.engine.pending import PendingState
 from kohort.engine.records import ClusterQueueInfo
+from kohort.engine.state.competition import competing_queues
 from kohort.engine.state.pending_tracking import PendingTracker
 from kohort.engine.state.store import EngineStore
-from kohort.engine.state.unblock_keys import queues_in_tree
 from kohort.engine.state.unblocking import Unblocking
 from kohort.engine.state.usage_accounting import UsageHistoryTracker
 
@@ -128,19 +128,16 @@ class CycleRunner:
                 self._store.backing_off.discard(name)
 
     def _trees(self, names: set[str]) -> Iterator[tuple[HierarchyNode, list[ClusterQueueInfo]]]:
-        """The trees of these queues, each with its root and active queues (SCH-303, SCH-321)."""
+        """Trees of these queues, each with its root and active queues; one where they share nodes (SCH-303, TAS-33)."""
         seen: set[str] = set()
         for name in sorted(names):
             if name in seen or name not in self._store.queues:
                 continue
-            node = self._store.queues[name].node
-            members = queues_in_tree(node)
-            seen.update(members)
+            competing = competing_queues(self._store, self._store.queues[name])
+            members = [self._store.queues[each] for each in sorted(competing)]
+            seen.update([each.name for each in members])
             if members:
-                yield (
-                    node.top(),
-                    [self._store.queues[each] for each in sorted(members) if self._store.queues[each].is_active],
-                )
+                yield members[0].node.top(), [each for each in members if each.is_active]
 
     def _run_once(self, tree: list[ClusterQueueInfo], now: datetime) -> "TreeCycleResult":
         """One cycle of a tree."""

@@ -80,5 +80,7 @@ def _cycle_rules(gates: FeatureGates, *, preempts_by_share: bool, ignores_undecl
         allows_partial=gates.enabled(Gate.PartialAdmission),
         keeps_progress=gates.enabled(Gate.FlavorFungibilityPreserveScanProgress),
         fails_fast=gates.enabled(Gate.TASFailedNodeReplacementFailFast),
+        places_again=gates.enabled(Gate.TASRecomputeAssignmentWithinSchedulingCycle),
+        groups_hostnames=gates.enabled(Gate.TASAssignmentsEncodingByHostnamePrefix),
         honours_gates=gates.enabled(Gate.ConcurrentAdmission) or gates.enabled(Gate.MultiKueueOrchestratedPreemption),
     )

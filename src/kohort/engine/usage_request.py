@@ -1,54 +1,18 @@
-"""Usage requests: what a workload needs so that it can be admitted, in quota and in any other capacity.
+"""Usage requests: what a workload needs so that it can be admitted, in quota and in places for its pods.
 
-All searches (flavors, smaller sizes, victims, the check before an admission, explain) take one `UsageRequest`. Quota is
-counted in cells of the cohort trees; a `CapacityModel` adds further counters, such as the free capacity of nodes. What
-a workload holds is one mapping of counters to amounts, which is taken and released as a whole.
+All searches (smaller sizes, victims, the check before an admission, explain) take one `UsageRequest`. Quota is counted
+in cells of the cohort trees, pods in counters of topology domains. What a workload holds is one mapping of counters to
+amounts, which is taken and released as a whole.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
 
 import msgspec
 
+from kohort.engine.placement.search import FoundPlaces, PlacementSearch
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import ClusterQueueInfo, PodSetResources, UsageCounter, WorkloadInfo
-from kohort.engine.requests.usage import PodSetUsage
-
-
-class CapacityRequest(Protocol):
-    """What pods need of a capacity other than quota."""
-
-    @property
-    def problem(self) -> str:
-        """Why it does not fit now, as a condition message."""
-
-    def fits(self) -> bool:
-        """Whether it fits what is available now."""
-
-    def could_fit(self) -> bool:
-        """Whether it would fit if no workload used anything."""
-
-    def could_fit_without(self, leaving: Sequence[WorkloadInfo]) -> bool:
-        """Whether it might fit if these workloads released what they hold; True where that is costly to find out."""
-
-    def use(self) -> None:
-        """Count it as used."""
-
-    def free(self) -> None:
-        """Undo `use`."""
-
-
-class CapacityModel(Protocol):
-    """A capacity besides quota that limits admissions."""
-
-    def requests(
-        self, workload: WorkloadInfo, flavor: str, pod_sets: Sequence[PodSetResources], /
-    ) -> tuple[CapacityRequest, ...]:
-        """What pod sets of a workload need of a flavor, all together, beyond the slice that the workload replaces."""
-
-    def usage(self, pod_sets: Iterable[PodSetUsage], /) -> Mapping[UsageCounter, int]:
-        """What admitted pod sets count at which counters."""
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
 
 class UsageRequest(msgspec.Struct, frozen=True):
@@ -56,46 +20,60 @@ class UsageRequest(msgspec.Struct, frozen=True):
 
     quota: Mapping[FlavorResource, int]
     needs: frozenset[FlavorResource] = frozenset()
-    """Flavor-resources of flavors that lack quota or another capacity (SCH-601)."""
-    capacity: tuple[CapacityRequest, ...] = ()
+    """Flavor-resources of flavors that lack quota or places (SCH-601)."""
+    search: PlacementSearch | None = None
+    """Pods for which there must be places, whichever (TAS-77)."""
+    places: FoundPlaces | None = None
+    """Places that were found (TAS-80)."""
 
     def use(self, queue: ClusterQueueInfo) -> None:
-        """Count all of it as used in the queue."""
+        """Count quota and places as used."""
         cells = queue.node.cells
         for fr, amount in self.quota.items():
             cells[fr].use(amount)
-        for each in self.capacity:
-            each.use()
+        if self.places is not None:
+            self.places.use()
 
     def free(self, queue: ClusterQueueInfo) -> None:
         """Undo `use`."""
         cells = queue.node.cells
         for fr, amount in self.quota.items():
             cells[fr].free(amount)
-        for each in self.capacity:
-            each.free()
+        if self.places is not None:
+            self.places.free()
+
+
+def quota_fits(queue: ClusterQueueInfo, request: UsageRequest) -> bool:
+    """Whether the quota of the request is available now (SCH-432)."""
+    cells = queue.node.cells
+    return not [fr for fr, amount in request.quota.items() if amount > 0 and cells[fr].available() < amount]
+
+
+def pods_fit(request: UsageRequest) -> bool:
+    """Whether the pods have the places of the request, and find those that it searches for (TAS-77, TAS-80)."""
+    if request.places is not None and not request.places.fit():
+        return False
+    return request.search is None or request.search.succeeds()
 
 
 def fits(queue: ClusterQueueInfo, request: UsageRequest) -> bool:
-    """Whether the request fits what is available now (SCH-432)."""
-    cells = queue.node.cells
-    if [fr for fr, amount in request.quota.items() if amount > 0 and cells[fr].available() < amount]:
-        return False
-    return not request.capacity or all(each.fits() for each in request.capacity)
+    """Whether the request fits what is available now."""
+    return quota_fits(queue, request) and pods_fit(request)
 
 
 def could_suffice(leaving: Sequence[WorkloadInfo], queue: ClusterQueueInfo, request: UsageRequest) -> bool:
     """Whether the request might fit if all of these left: a workload releases no more than it holds."""
     cells = queue.node.cells
-    return (
-        bool(leaving)
-        and all(
-            cells[fr].available() + sum([each.usage.get(fr, 0) for each in leaving]) >= amount
-            for fr, amount in request.quota.items()
-            if amount > 0
-        )
-        and all(each.could_fit_without(leaving) for each in request.capacity)
-    )
+    if not leaving or not all(
+        cells[fr].available() + sum([each.usage.get(fr, 0) for each in leaving]) >= amount
+        for fr, amount in request.quota.items()
+        if amount > 0
+    ):
+        return False
+    if request.search is None:
+        return True
+    with released(leaving):
+        return pods_fit(request)
 
 
 @contextmanager

@@ -12,12 +12,12 @@ from kohort.engine.assignment import Assignment
 from kohort.engine.decisions import Decision, KeepPending, RequeueReason
 from kohort.engine.eligibility import FlavorEligibility
 from kohort.engine.flavor_assigner import FlavorRules
-from kohort.engine.placement import Placement
+from kohort.engine.placement.placer import Placer
 from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.records import ClusterQueueInfo, Flavor, SecondPassReason, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
 from kohort.engine.tournament import TournamentRules
-from kohort.engine.usage_request import CapacityModel, UsageRequest
+from kohort.engine.usage_request import UsageRequest
 from kohort.engine.variants import Variants
 
 MAX_SCANS: Final = 100
@@ -45,6 +45,10 @@ class CycleRules:
     """Gates ConcurrentAdmission and MultiKueueOrchestratedPreemption (SCH-335)."""
     fails_fast: bool = True
     """Gate TASFailedNodeReplacementFailFast (SCH-332)."""
+    places_again: bool = True
+    """Gate TASRecomputeAssignmentWithinSchedulingCycle (TAS-81)."""
+    groups_hostnames: bool = True
+    """Gate TASAssignmentsEncodingByHostnamePrefix (TAS-73)."""
 
 
 class Head(msgspec.Struct):
@@ -107,12 +111,8 @@ class CycleView(Protocol):
         """Which workloads are variants of the same parent."""
 
     @property
-    def placement(self) -> Placement:
+    def placer(self) -> Placer:
         """Finds places for pods."""
-
-    @property
-    def capacity(self) -> CapacityModel | None:
-        """What limits admissions besides quota."""
 
     def find_targets(
         self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest, /

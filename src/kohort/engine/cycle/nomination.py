@@ -8,7 +8,7 @@ from kohort.engine.assignment import Assignment, FitMode, FlavorAssignment, PodS
 from kohort.engine.cycle.model import CycleEntry, CycleView, Head
 from kohort.engine.decisions import KeepPending, RequeueReason
 from kohort.engine.flavor_assigner import FlavorSearch, Only, assign
-from kohort.engine.records import FlavorScanState, WorkloadInfo
+from kohort.engine.records import FlavorScanState, SecondPassReason, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
 
 NOTHING_REPLACED: Mapping[str, PodSetUsage] = {}
@@ -26,7 +26,7 @@ class Nominator:
             reason, message, requeue = head.obstacle
             return CycleEntry(head, Assignment([]), KeepPending(head.workload.key, reason, message, requeue))
         if head.second_pass is not None:
-            return CycleEntry(head, self._placed_again(head))
+            return CycleEntry(head, self.placed_again(head))
         workload = head.workload
         workload.progress = self._current_progress(head)
         try:
@@ -54,14 +54,15 @@ class Nominator:
     def _placed(self, head: Head, search: FlavorSearch) -> tuple[Assignment, bool]:
         """Flavors, then places, then victims if capacity is lacking; and whether that is possible."""
         assignment = assign(search, head.cycle)
-        assignment = self.view.placement.place(head.workload, head.queue, assignment)
+        self.view.placer.place(head.workload, head.queue, assignment)
         mode = assignment.mode
         if mode.needs_preemption:
             assignment.targets = search.targets(assignment.request)
+            self.view.placer.reserve(assignment)
         return assignment, mode is FitMode.FIT or bool(assignment.targets)
 
-    def _placed_again(self, head: Head) -> Assignment:
-        """The flavors that it has, which cost nothing more, and new places (SCH-341, SCH-503)."""
+    def placed_again(self, head: Head) -> Assignment:
+        """The flavors that it has, which cost nothing more, and new places (SCH-341, SCH-503, TAS-88)."""
         kept = [
             PodSetResult(
                 each.name,
@@ -71,7 +72,12 @@ class Nominator:
             )
             for each in self.view.pod_set_usage(head.workload)
         ]
-        return self.view.placement.place(head.workload, head.queue, Assignment(kept))
+        assignment = Assignment(kept)
+        self.view.placer.place(head.workload, head.queue, assignment)
+        if assignment.mode.needs_preemption and head.second_pass is SecondPassReason.DELAYED:
+            assignment.targets = self.view.find_targets(head.workload, head.queue, assignment.request)
+            self.view.placer.reserve(assignment)
+        return assignment
 
     def _search(
         self,
@@ -88,11 +94,11 @@ class Nominator:
             view.find_targets,
             view.rules.assigning,
             view.eligibility,
+            view.placer.filter,
             counts,
             start,
             only,
             NOTHING_REPLACED if head.workload.replaces is None else self._replaced_usage(head.workload),
-            capacity=view.capacity,
         )
 
     def _replaced_usage(self, workload: WorkloadInfo) -> Mapping[str, PodSetUsage]:

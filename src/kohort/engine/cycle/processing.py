@@ -14,12 +14,20 @@ from kohort.engine.cycle.admission import admission_of, with_topology_assignment
 from kohort.engine.cycle.model import CycleContext, CycleEntry, CycleResult, CycleView, Head
 from kohort.engine.cycle.nomination import Nominator
 from kohort.engine.cycle.ordering import in_order
-from kohort.engine.cycle.verdict import BETTER_SIBLING, EntryAction, EntryVerdict, Hold, is_better, judge
+from kohort.engine.cycle.verdict import (
+    BETTER_SIBLING,
+    NO_LONGER_FITS,
+    EntryAction,
+    EntryVerdict,
+    Hold,
+    is_better,
+    judge,
+)
 from kohort.engine.decisions import Evict, EvictForFailedNodes, KeepPending, KeepUnplaced, Migrate, Reserve
 from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.quota import QuotaCell
 from kohort.engine.records import ClusterQueueInfo, SecondPassReason, WorkloadInfo
-from kohort.engine.usage_request import UsageRequest, fits, released
+from kohort.engine.usage_request import UsageRequest, fits, pods_fit, quota_fits, released
 
 
 def run(heads: Iterable[Head], context: CycleContext, now: datetime) -> CycleResult:
@@ -52,31 +60,49 @@ class _Entries:
         """Workloads admitted so far."""
 
     def verdict_on(self, entry: CycleEntry) -> EntryVerdict:
-        """The verdict on the next entry; its assignment is computed again if its targets are taken (SCH-331)."""
+        """The verdict on the next entry."""
         sibling = self.view.variants.admitted_sibling(entry.workload)
         if sibling is not None and is_better(sibling, entry):
             return BETTER_SIBLING
-        if self.victims and self.rules.recomputes_on_overlap and self.overlaps(entry.assignment.targets):
-            self._recompute(entry)
+        self.refresh(entry)
         return judge(entry, sibling, self)
+
+    def refresh(self, entry: CycleEntry) -> None:
+        """Compute an assignment again whose targets or places were taken by other entries (SCH-331, TAS-81)."""
+        if self.victims and self.rules.recomputes_on_overlap and self.overlaps(entry.assignment.targets):
+            with self._victims_away():
+                assignment = self._recomputed(entry)
+            assignment.deferred = assignment.mode is FitMode.FIT
+        elif self.rules.places_again and self._lost_places(entry):
+            assignment = self._recomputed(entry)
+        else:
+            return
+        assignment.recomputed = True
+        entry.assignment = assignment
 
     def overlaps(self, targets: list[PreemptionTarget]) -> bool:
         """Whether another entry preempts one of these."""
         victims = self.victims
         return bool(victims) and any(target.workload.key in victims for target in targets)
 
-    def _recompute(self, entry: CycleEntry) -> None:
-        """Compute the assignment again without the victims of others, in the flavors chosen before (SCH-331)."""
+    def _recomputed(self, entry: CycleEntry) -> Assignment:
+        """An assignment in the flavors that were chosen before (SCH-331)."""
+        if entry.head.second_pass is not None:
+            return self.nominator.placed_again(entry.head)
         only = {
             (pod_set.name, resource): choice.flavor
             for pod_set in entry.assignment.pod_sets
             for resource, choice in pod_set.choices.items()
         }
-        with self._victims_away():
-            assignment = self.nominator.largest(entry.head, None, only)
-        assignment.deferred = assignment.mode is FitMode.FIT
-        assignment.recomputed = True
-        entry.assignment = assignment
+        return self.nominator.largest(entry.head, None, only)
+
+    def _lost_places(self, entry: CycleEntry) -> bool:
+        """Whether the quota of an entry still fits, and its places were taken by other entries (TAS-81)."""
+        outcome, targets = entry.assignment.outcome, entry.assignment.targets
+        if outcome.places is None or not (targets or entry.assignment.mode is FitMode.FIT) or pods_fit(outcome):
+            return False
+        with released(self._leaving(entry)):
+            return quota_fits(entry.queue, outcome) and not pods_fit(outcome)
 
     @contextmanager
     def _victims_away(self) -> Iterator[None]:
@@ -95,12 +121,16 @@ class _Entries:
 
     def fits(self, entry: CycleEntry) -> bool:
         """Whether the entry fits once all victims so far and its own are gone."""
-        request = UsageRequest(entry.assignment.usage, capacity=entry.assignment.capacity)
-        if fits(entry.queue, request):
+        outcome = entry.assignment.outcome
+        if fits(entry.queue, outcome):
             return True
+        with released(self._leaving(entry)):
+            return fits(entry.queue, outcome)
+
+    def _leaving(self, entry: CycleEntry) -> list[WorkloadInfo]:
+        """The victims of the entry and of those before it."""
         leaving = {**self.victims, **{target.workload.key: target for target in entry.assignment.targets}}
-        with released([target.workload for target in leaving.values()]):
-            return fits(entry.queue, request)
+        return [target.workload for target in leaving.values()]
 
 
 class _Cycle:
@@ -135,7 +165,7 @@ class _Cycle:
             self._admit(entry)
             return
         if verdict.hold is Hold.USAGE:
-            self._hold(entry.queue, UsageRequest(entry.assignment.usage, capacity=entry.assignment.capacity))
+            self._hold(entry.queue, entry.assignment.outcome)
         elif verdict.hold is Hold.RESERVABLE:
             self._reserve_capacity(entry)
         if verdict.action is EntryAction.PREEMPT:
@@ -158,7 +188,7 @@ class _Cycle:
             return
         cells = queue.node.cells
         usage = {fr: _reservable(cells[fr], amount, assignment.borrow) for fr, amount in assignment.usage.items()}
-        self._hold(queue, UsageRequest(usage, capacity=assignment.capacity))
+        self._hold(queue, UsageRequest(usage, places=assignment.found))
 
     def _migrate(self, entry: CycleEntry, sibling: WorkloadInfo) -> None:
         """Evict the variant that runs in a worse flavor (SCH-1113)."""
@@ -182,30 +212,38 @@ class _Cycle:
 
     def _process_second_pass(self, entry: CycleEntry, need: SecondPassReason) -> None:
         """Place pods of a workload that has its quota (SCH-272, SCH-332, SCH-361)."""
+        self.entries.refresh(entry)
         workload, assignment = entry.workload, entry.assignment
-        if assignment.mode is FitMode.FIT:
+        fits = self.entries.fits(entry)
+        if assignment.mode is FitMode.FIT and fits:
             self._place(workload, assignment)
-        elif need is SecondPassReason.REPLACEMENT and self.context.rules.fails_fast:
+        elif assignment.mode is not FitMode.FIT and need is SecondPassReason.REPLACEMENT and self._fails_fast:
             nodes = tuple(node.name for node in workload.object.status.unhealthy_nodes) if workload.object else ()
             self.result.decisions.append(EvictForFailedNodes(workload.key, nodes))
             self.result.progressed = True
         else:
-            if need is SecondPassReason.DELAYED:
+            if fits and assignment.targets:
+                self._hold(entry.queue, assignment.outcome)
                 self._issue(entry)
             self.context.try_again(workload, self.now)
-            self.result.decisions.append(KeepUnplaced(workload.key, assignment.message))
+            self.result.decisions.append(KeepUnplaced(workload.key, assignment.message or NO_LONGER_FITS))
+
+    @property
+    def _fails_fast(self) -> bool:
+        return self.context.rules.fails_fast
 
     def _place(self, workload: WorkloadInfo, assignment: Assignment) -> None:
         if workload.object is None or workload.object.status.admission is None:
             raise LookupError(f"{workload.key} has a second pass without an admission")
-        admission = with_topology_assignment(workload.object.status.admission, assignment)
+        rules = self.context.rules
+        admission = with_topology_assignment(workload.object.status.admission, assignment, rules)
         self.context.place(workload, admission)
         self.result.progressed = True
         self.result.decisions.append(Reserve(workload.key, admission, "", 0))
 
     def _admit(self, entry: CycleEntry) -> None:
         workload, assignment = entry.workload, entry.assignment
-        admission = admission_of(entry.queue, assignment)
+        admission = admission_of(entry.queue, assignment, self.context.rules)
         replaced = workload.takes_over_from
         self.context.reserve(workload, assignment, admission, self.now)
         self.entries.admitted.append(workload)

@@ -16,7 +16,7 @@ from kohort.engine.requests.rules import RequestRules, Transformation
 from kohort.engine.settings import EngineSettings
 from kohort.engine.usage_history import HistoryRules
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Increased with every change of lines or settings."""
 EVENTS: Final = "kohort-events"
 DECISIONS: Final = "kohort-decisions"

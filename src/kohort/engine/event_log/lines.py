@@ -31,6 +31,7 @@ from kohort.engine.events import (
     EngineEvent,
     EngineObject,
     EvictionFailed,
+    NodeUsageChanged,
     ObjectDeleted,
     ObjectUpserted,
     ReservationFailed,
@@ -54,6 +55,11 @@ class _Gone(_Line, tag="gone"):
 class _Claimed(_Line, tag="claimed"):
     workload: ObjectKey
     devices: tuple[PodSetDevices, ...]
+
+
+class _NodeUsage(_Line, tag="nodeUsage"):
+    node: str
+    amounts: dict[str, int]
 
 
 class _ReservationFailed(_Line, tag="reservationFailed"):
@@ -105,7 +111,7 @@ class _Wait(_Decision, tag="wait"):
     requeue: RequeueReason
 
 
-_EventLine: Any = _Put | _Gone | _Claimed | _ReservationFailed | _EvictionFailed | _Turn
+_EventLine: Any = _Put | _Gone | _Claimed | _NodeUsage | _ReservationFailed | _EvictionFailed | _Turn
 _DecisionLine: Any = _Reserve | _Evict | _Migrate | _Displace | _Linger | _Wait
 
 
@@ -137,6 +143,8 @@ def _event_line(event: EngineEvent, now: datetime) -> Any:
             return _Gone(t=now, kind=kind, key=key)
         case DeviceClaimsCounted(workload=key, devices=devices):
             return _Claimed(t=now, workload=key, devices=devices)
+        case NodeUsageChanged(node=node, amounts=amounts):
+            return _NodeUsage(t=now, node=node, amounts=dict(amounts))
         case ReservationFailed(workload=key):
             return _ReservationFailed(t=now, workload=key)
         case EvictionFailed(workload=key):
@@ -193,6 +201,8 @@ def step_of(line: bytes) -> LogEntry:
             return EventApplied(found.t, ObjectDeleted(found.kind, found.key))
         case _Claimed():
             return EventApplied(found.t, DeviceClaimsCounted(found.workload, found.devices))
+        case _NodeUsage():
+            return EventApplied(found.t, NodeUsageChanged(found.node, found.amounts))
         case _ReservationFailed():
             return EventApplied(found.t, ReservationFailed(found.workload))
         case _EvictionFailed():

@@ -18,7 +18,8 @@ from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.obstacles import find_obstacle
 from kohort.engine.pending import PendingState
 from kohort.engine.preemption_policy import PreemptionTarget
-from kohort.engine.records import ClusterQueueInfo, UsageCounter, WorkloadInfo
+from kohort.engine.records import NO_PLACES, ClusterQueueInfo, UsageCounter, WorkloadInfo
+from kohort.engine.state.competition import competing_queues
 from kohort.engine.usage_request import released
 
 if TYPE_CHECKING:
@@ -49,10 +50,9 @@ def run_with_heads(
 
 
 def competing_heads(engine: "Engine", queue: ClusterQueueInfo) -> list[cycle.Head]:
-    """The heads of the other queues of the tree, as the next cycle would get them (SCH-230)."""
-    top = queue.node.top()
-    leaves = top.all_queues() if isinstance(top, CohortNode) else ()
-    others = [other for leaf in leaves if (other := engine.context.queue_at(leaf)) is not None and other is not queue]
+    """The heads of the queues that compete with a queue, as the next cycle would get them (SCH-230)."""
+    names = competing_queues(engine.store, queue)
+    others = [other for name in names if (other := engine.store.queues[name]).is_active and other is not queue]
     return [head for other in others if (head := _head_of(engine, other)) is not None]
 
 
@@ -121,7 +121,7 @@ def _away(others: Sequence[WorkloadInfo]) -> Iterator[None]:
 @contextmanager
 def _emptied(engine: "Engine", queue: ClusterQueueInfo, but: WorkloadInfo | None) -> Iterator[None]:
     """Take all usage out of the counters that the queue shares with others, but for that of one workload."""
-    if engine.store.capacity is not None:
+    if engine.store.topology:
         others = [each for other in engine.store.queues.values() for each in other.holders.values() if each is not but]
         with released(others):
             yield
@@ -154,8 +154,7 @@ class _DryRun:
         self.eligibility = context.eligibility
         self.rules = context.rules
         self.variants = context.variants
-        self.placement = context.placement
-        self.capacity = context.capacity
+        self.placer = context.placer
         self.find_targets = context.find_targets
         self.pod_set_usage = context.pod_set_usage
         self.waits_for_pods = context.waits_for_pods
@@ -182,8 +181,8 @@ class _DryRun:
             self._replaced.append(replaced)
         cells = self._queues[admission.cluster_queue].node.cells
         held: dict[UsageCounter, int] = {cells[fr]: amount for fr, amount in assignment.full_usage.items()}
-        if self.capacity is not None:
-            held |= self.capacity.usage(assignment.pod_set_usage)
+        placed = assignment.found.counters if assignment.found is not None else NO_PLACES
+        held.update((counter, pods) for counter, pods in placed.items())
         for counter, amount in held.items():
             counter.use(amount)
             self._used.append((counter, amount))

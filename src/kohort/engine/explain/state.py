@@ -17,7 +17,7 @@ from kohort.engine.lifecycle.reconcile_context import ClusterQueueContext, Local
 from kohort.engine.obstacles import find_obstacle
 from kohort.engine.pending import PendingState
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
-from kohort.engine.requests.problems import workload_problem
+from kohort.engine.requests.problems import resource_problem
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
@@ -101,7 +101,7 @@ def obstacle_of(
     """What keeps the workload from being nominated (SCH-311); without a namespace, only problems of its pods."""
     if workload.key.namespace or workload.object is None or workload.environment is None:
         return find_obstacle(engine.store, workload, queue)
-    problem = workload_problem(workload.object, workload.environment, engine.settings.gates)
+    problem = resource_problem(workload.object, workload.environment)
     return (MISCONFIGURED, problem, RequeueReason.GENERIC) if problem else None
 
 

@@ -3,18 +3,21 @@
 from collections.abc import Mapping, Set
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Final
 
 import msgspec
 
 from kohort.api.amounts import add, format_amount, multiply
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.keys import ELASTIC_JOB_ANNOTATION
-from kohort.api.kueue.v1beta2.workload import PodSet, PodSetRequest, Workload
+from kohort.api.kueue.v1beta2.workload import PodSet, PodSetRequest, TopologyRequest, Workload
 from kohort.engine.requests.environment import Environment
-from kohort.engine.requests.lists import ResourceAmounts
+from kohort.engine.requests.lists import ResourceAmounts, amounts_from
 from kohort.engine.requests.rules import RequestRules
 from kohort.engine.requests.template_requests import REMEMBERED_TEMPLATES, TemplateRequests, read_template
 
+PODS: Final = "pods"
+"""The resource by which pods themselves are counted."""
 NO_DEVICES: Mapping[str, ResourceAmounts] = MappingProxyType({})
 
 
@@ -95,6 +98,27 @@ def per_pod_demand(pod_set: PodSet, rules: RequestRules, environment: Environmen
     return _counted(read_template(pod_set.asking, environment), rules)
 
 
+def one_pod(pod_set: PodSet, environment: Environment) -> ResourceAmounts:
+    """What one pod of the set takes of its node, whatever counts as quota (TAS-29)."""
+    return _on_node(read_template(pod_set.asking, environment))
+
+
+def topology_requested(pod_set: PodSet) -> TopologyRequest | None:
+    """The topology request of a pod set; None where it has only labels for indexes (TAS-34, Q-2)."""
+    request = pod_set.topology_request
+    if request is None:
+        return None
+    is_explicit = (
+        request.unconstrained
+        or request.required
+        or request.preferred
+        or request.pod_set_slice_required_topology
+        or request.pod_set_slice_size
+        or request.slice_constraints
+    )
+    return request if is_explicit else None
+
+
 def resource_requests(
     demanded: tuple[PodSetDemand, ...], byte_valued: Set[str] = frozenset()
 ) -> tuple[PodSetRequest, ...]:
@@ -111,6 +135,11 @@ def resource_requests(
 @lru_cache(maxsize=REMEMBERED_TEMPLATES)
 def _counted(reading: TemplateRequests, rules: RequestRules) -> ResourceAmounts:
     return MappingProxyType(rules.per_pod(reading.request))
+
+
+@lru_cache(maxsize=REMEMBERED_TEMPLATES)
+def _on_node(reading: TemplateRequests) -> ResourceAmounts:
+    return MappingProxyType({**amounts_from(reading.request), PODS: 1})
 
 
 def _with_devices(per_pod: ResourceAmounts, devices: ResourceAmounts | None) -> ResourceAmounts:

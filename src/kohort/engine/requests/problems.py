@@ -8,19 +8,12 @@ from dataclasses import replace
 
 from kohort.api.errors import ApiError
 from kohort.api.fields import ROOT, FieldError, Path
-from kohort.api.gates import FeatureGates
 from kohort.api.kueue.v1beta2.workload import Workload
-from kohort.api.unsupported import holding_message
 from kohort.engine.requests.environment import Environment
 from kohort.engine.requests.template_requests import read_template
 
 INVALID_RESOURCES = "resources validation failed"
 OUT_OF_RANGE = "resources didn't satisfy LimitRange constraints"
-
-
-def workload_problem(workload: Workload, environment: Environment, gates: FeatureGates) -> str:
-    """Why a Workload can never be admitted: its requests, or a requirement that can't be met."""
-    return resource_problem(workload, environment) or holding_message(workload, gates)
 
 
 def resource_problem(workload: Workload, environment: Environment) -> str | None:

@@ -6,29 +6,34 @@ Nothing is decided here: events mark queues dirty and unblock keys, so that a ru
 from datetime import datetime
 
 from kohort.api.core.namespaces import LimitRange, Namespace
-from kohort.api.core.nodes import RuntimeClass
+from kohort.api.core.nodes import Node, RuntimeClass
 from kohort.api.kueue import v1beta2
 from kohort.api.meta import ObjectKey
 from kohort.engine.events import (
     DeviceClaimsCounted,
     EngineEvent,
     EvictionFailed,
+    NodeUsageChanged,
     ObjectDeleted,
     ObjectUpserted,
     ReservationFailed,
 )
 from kohort.engine.state.queues import QueueTracker
 from kohort.engine.state.store import EngineStore
+from kohort.engine.state.topologies import TopologyTracker
 from kohort.engine.state.workloads import WorkloadTracker
 
 
 class EngineEventHandler:
     """Applies events to the store."""
 
-    def __init__(self, store: EngineStore, workloads: WorkloadTracker, queues: QueueTracker) -> None:
+    def __init__(
+        self, store: EngineStore, workloads: WorkloadTracker, queues: QueueTracker, topologies: TopologyTracker
+    ) -> None:
         self._store = store
         self._workloads = workloads
         self._queues = queues
+        self._topologies = topologies
 
     def apply(self, event: EngineEvent, now: datetime) -> None:
         """Apply an event."""
@@ -39,6 +44,8 @@ class EngineEventHandler:
                 self._gone(kind, key, now)
             case DeviceClaimsCounted(workload=key, devices=devices):
                 self._workloads.count_devices(key, devices, now)
+            case NodeUsageChanged(node=node, amounts=amounts):
+                self._topologies.set_node_usage(node, amounts)
             case ReservationFailed(workload=key):
                 self._workloads.revoke_reservation(key, now)
             case EvictionFailed(workload=key):
@@ -56,12 +63,16 @@ class EngineEventHandler:
                 self._queues.put_local_queue(thing, now)
             case v1beta2.ResourceFlavor():
                 self._queues.put_flavor(thing)
+                self._topologies.put_flavor(thing.metadata.name)
             case v1beta2.AdmissionCheck():
                 self._store.checks[thing.metadata.name] = thing
                 self._queues.refresh_queues(check=thing.metadata.name)
             case v1beta2.Topology():
                 self._store.topologies.add(thing.metadata.name)
+                self._topologies.put_topology(thing)
                 self._queues.refresh_topology(thing.metadata.name)
+            case Node():
+                self._topologies.put_node(thing)
             case Namespace():
                 self._queues.put_namespace(thing)
             case LimitRange():
@@ -84,13 +95,17 @@ class EngineEventHandler:
             case "ResourceFlavor":
                 self._store.flavors.pop(key.name, None)
                 self._store.flavor_objects.pop(key.name, None)
+                self._topologies.remove_flavor(key.name)
                 self._queues.refresh_queues(flavor=key.name)
             case "AdmissionCheck":
                 self._store.checks.pop(key.name, None)
                 self._queues.refresh_queues(check=key.name)
             case "Topology":
                 self._store.topologies.discard(key.name)
+                self._topologies.remove_topology(key.name)
                 self._queues.refresh_topology(key.name)
+            case "Node":
+                self._topologies.remove_node(key.name)
             case "Namespace":
                 self._store.namespaces.pop(key.name, None)
             case "LimitRange":

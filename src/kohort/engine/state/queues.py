@@ -137,7 +137,7 @@ class QueueTracker:
 
     def put_flavor(self, thing: v1beta2.ResourceFlavor) -> None:
         """A change of taints or labels of a flavor unblocks its queues (SCH-261)."""
-        flavor = record_builders.flavor_of(thing)
+        flavor = record_builders.flavor_of(thing, self._store.settings.gates)
         before = self._store.flavors.get(flavor.name)
         self._store.flavor_objects[flavor.name] = thing
         if before == flavor:

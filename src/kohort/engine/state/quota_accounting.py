@@ -1,13 +1,16 @@
 """Tracks the quota that workloads hold by their objects."""
 
+from collections.abc import Mapping, Set
 from datetime import datetime
 
 from kohort.api.kueue import v1beta2
+from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.meta import ObjectKey
 from kohort.engine import record_builders
+from kohort.engine.placement.places import places_of
 from kohort.engine.quota import FlavorResource
 from kohort.engine.record_builders import WorkloadConditions
-from kohort.engine.records import NOTHING_HELD, WorkloadInfo
+from kohort.engine.records import NO_PLACES, ClusterQueueInfo, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage, admitted_usage, is_scaled_down
 from kohort.engine.second_pass import need_of
 from kohort.engine.state.pending_tracking import PendingTracker
@@ -34,23 +37,20 @@ class QuotaTracker:
         since = reserved.last_transition_time if reserved else now
         # Mostly the object confirms an admission that was counted when it was decided.
         whole = not (thing.status.reclaimable_pods or is_scaled_down(thing))
-        usage = workload.usage if whole and admission == workload.admission else self._usage_by(thing)
-        capacity = (
-            NOTHING_HELD
-            if self._store.capacity is None
-            else self._store.capacity.usage(admitted_usage(thing, self._store.settings.gates))
-        )
-        if not (workload.has_quota and workload.queue is queue and workload.usage == usage) or (
-            queue is not None and capacity and workload.held != {**queue.quota_held_by(workload), **capacity}
-        ):
+        is_known = admission == workload.admission
+        usage = workload.usage if whole and is_known else self._usage_by(thing)
+        places = workload.placed if whole and is_known else self._places_by(workload, admission)
+        if not (workload.has_quota and workload.queue is queue and workload.usage == usage):
             self.release(workload)
             if queue is None:
                 self._store.orphans[workload.key] = workload
                 return
-            workload.usage = usage
-            queue.add_holder(workload, capacity)
+            workload.usage, workload.placed = usage, places
+            queue.add_holder(workload)
         elif queue is not None:
             queue.node.generation += 1
+            if workload.placed != places:
+                self._move_pods(workload, queue, places)
         workload.reserved_at, workload.admission = since, admission if whole else None
 
     def note_second_pass(self, workload: WorkloadInfo, conditions: WorkloadConditions, now: datetime) -> None:
@@ -64,6 +64,30 @@ class QuotaTracker:
         elif workload.second_pass is not None:
             self._store.second_passes.forget(workload.key)
         workload.second_pass = need
+
+    def place(self, workload: WorkloadInfo, admission: Admission) -> None:
+        """Count the pods of a holder where a second pass found places for them (TAS-84)."""
+        workload.admission = admission
+        if workload.queue is not None:
+            self._move_pods(workload, workload.queue, self._places_by(workload, admission))
+
+    def recount_places(self, flavors: Set[str]) -> None:
+        """Count pods of all holders of some flavors again, whose topologies came, changed or went (TAS-4, TAS-7)."""
+        for queue in self._store.queues.values():
+            if not flavors.isdisjoint(name for group in queue.groups for name in group.flavors):
+                for workload in queue.holders.values():
+                    admission = workload.admission
+                    if admission is None and workload.object is not None:
+                        admission = workload.object.status.admission
+                    self._move_pods(workload, queue, self._places_by(workload, admission))
+
+    def _move_pods(self, workload: WorkloadInfo, queue: ClusterQueueInfo, places: Mapping[int]) -> None:
+        if places != workload.placed:
+            self._unblocking.unblock_places(workload)
+            queue.move_pods(workload, places)
+
+    def _places_by(self, workload: WorkloadInfo, admission: Admission | None) -> Mapping[int]:
+        return places_of(admission, workload.pod_sets, self._store.topology) if admission else NO_PLACES
 
     def _usage_by(self, thing: v1beta2.Workload) -> dict[FlavorResource, int]:
         """The usage of an object's admission by flavor-resource."""
@@ -91,7 +115,7 @@ class QuotaTracker:
                 # Its pods may be those that workloads of all trees waited for (SCH-1035).
                 self._store.dirty.update(self._store.queues)
             self._unblocking.unblock_usage(workload, queue)
-        workload.usage, workload.reserved_at, workload.admission = {}, None, None
+        workload.usage, workload.placed, workload.reserved_at, workload.admission = {}, NO_PLACES, None, None
         if workload.second_pass is not None:
             workload.second_pass = None
             self._store.second_passes.forget(workload.key)

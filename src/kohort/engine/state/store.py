@@ -17,8 +17,8 @@ from kohort.engine.request_cache import RequestCache
 from kohort.engine.second_pass import SecondPasses
 from kohort.engine.settings import EngineSettings
 from kohort.engine.state.unblock_keys import UnblockKey
+from kohort.engine.topology import PlacementSettings, TopologyStore
 from kohort.engine.usage_history import UsageHistory
-from kohort.engine.usage_request import CapacityModel
 from kohort.engine.variants import Variants
 
 
@@ -42,6 +42,8 @@ class EngineStore:
     request_cache: RequestCache
     history: UsageHistory | None
     """Past usage of LocalQueues; given with admission fair sharing."""
+    topology: TopologyStore
+    """Nodes in the domains of topologies, and the pods there; empty without TAS flavors."""
     hierarchy: Hierarchy = field(default_factory=Hierarchy)
     flavors: dict[str, Flavor] = field(default_factory=dict)
     eligibility: FlavorEligibility = field(default_factory=FlavorEligibility)
@@ -54,6 +56,7 @@ class EngineStore:
     flavor_objects: dict[str, v1beta2.ResourceFlavor] = field(default_factory=dict)
     checks: dict[str, v1beta2.AdmissionCheck] = field(default_factory=dict)
     topologies: set[str] = field(default_factory=set)
+    """All Topologies by name."""
     workloads: dict[ObjectKey, WorkloadInfo] = field(default_factory=dict)
     cluster_queue_objects: dict[str, v1beta2.ClusterQueue] = field(default_factory=dict)
     cohort_specs: dict[str, CohortSpec] = field(default_factory=dict)
@@ -75,14 +78,15 @@ class EngineStore:
     environments: EnvironmentCache = field(default_factory=EnvironmentCache)
     variants: Variants = field(default_factory=Variants)
     preemption_policy: PreemptionPolicy = field(default_factory=KueuePreemptionPolicy)
-    capacity: CapacityModel | None = None
-    """What limits admissions besides quota; set before the first event."""
 
     @staticmethod
     def empty(settings: EngineSettings) -> "EngineStore":
         """A store without objects."""
         return EngineStore(
-            settings, RequestCache(settings), UsageHistory(settings.history) if settings.history else None
+            settings,
+            RequestCache(settings),
+            UsageHistory(settings.history) if settings.history else None,
+            TopologyStore(PlacementSettings.of(settings.gates)),
         )
 
     @property

@@ -1,5 +1,6 @@
 """What events unblock, and the reactivation of inadmissible workloads that follows (SCH-260 to SCH-262)."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
@@ -24,8 +25,17 @@ class Unblocking:
     def unblock_usage(self, workload: WorkloadInfo, queue: ClusterQueueInfo) -> None:
         """What the workload holds in the queue is released."""
         self.unblock_tree(queue.node)
-        if self._store.capacity is not None:
-            self._store.unblocked.update(flavor_key(fr.flavor) for fr in workload.usage)
+        self.unblock_places(workload)
+
+    def unblock_places(self, workload: WorkloadInfo) -> None:
+        """Pods of the workload leave their places: others may go there, in whichever tree they wait."""
+        if workload.placed:
+            self.unblock_flavors({counter.flavor for counter in workload.placed})
+
+    def unblock_flavors(self, names: Iterable[str]) -> None:
+        """Nodes of TAS flavors have changed, or pods have left them; hosts may belong to several flavors (TAS-31)."""
+        topology = self._store.topology
+        self._store.unblocked.update(flavor_key(other) for name in names for other in topology.overlapping(name))
 
     def reactivate(self, now: datetime) -> None:
         """Make inadmissible workloads active again in all queues that a key concerns."""

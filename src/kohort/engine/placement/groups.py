@@ -1,0 +1,127 @@
+"""Groups of pod sets that are placed together, and the requests by which they are (TAS-38 to TAS-43)."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from kohort.api.core.pods import NO_ASKING_PODS, QuotaPodSpec
+from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, PodSetUpdate, TopologyRequest
+from kohort.api.meta import Toleration
+from kohort.engine.placement.search import Domains
+from kohort.engine.records import PodSetResources
+from kohort.engine.topology import (
+    AssumedUsage,
+    CapacityMode,
+    FlavorDomains,
+    NodeMatcher,
+    PlacementFailure,
+    PlacementRequest,
+    SliceLayer,
+    node_matcher,
+)
+
+NO_REQUEST = TopologyRequest()
+
+
+class PodsToPlace(msgspec.Struct, frozen=True):
+    """The pods of one pod set that look for places."""
+
+    pod_set: PodSetResources
+    count: int
+    matcher: NodeMatcher
+
+
+class GangPlacement(msgspec.Struct, frozen=True):
+    """A pod set alone, or the workers and the leader of a pod set group (TAS-42)."""
+
+    topology: FlavorDomains
+    request: PlacementRequest
+
+    @property
+    def pod_set(self) -> str:
+        """The workers."""
+        return self.request.pod_set
+
+    @property
+    def pods(self) -> Mapping[str, Mapping[str, int]]:
+        """What one pod requests, by pod set."""
+        found = {self.request.pod_set: self.request.per_pod}
+        if self.request.leader:
+            found[self.request.leader] = self.request.leader_per_pod
+        return found
+
+    def place(self, assumed: AssumedUsage, mode: CapacityMode) -> Domains | PlacementFailure:
+        """Find places, and count the pods in `assumed`."""
+        found = self.topology.place(self.request, assumed, mode=mode)
+        if isinstance(found, PlacementFailure):
+            return found
+        self.topology.assume(assumed, found.workers, self.request.per_pod)
+        if found.leader is None:
+            return {self.request.pod_set: found.workers}
+        self.topology.assume(assumed, found.leader, self.request.leader_per_pod)
+        return {self.request.pod_set: found.workers, self.request.leader: found.leader}
+
+
+def placement_request(members: list[PodsToPlace]) -> PlacementRequest:
+    """The request of one pod set, or of two with one of them as the leader (TAS-42)."""
+    workers, leader = members[0], members[1] if len(members) > 1 else None
+    if leader is not None and leader.count > workers.count:
+        workers, leader = leader, workers
+    request = workers.pod_set.topology or NO_REQUEST
+    return PlacementRequest(
+        pod_set=workers.pod_set.name,
+        count=workers.count,
+        per_pod=workers.pod_set.one_pod,
+        leader=leader.pod_set.name if leader else "",
+        leader_per_pod=leader.pod_set.one_pod if leader else {},
+        required=request.required or "",
+        preferred=request.preferred or "",
+        unconstrained=bool(request.unconstrained),
+        is_implicit=workers.pod_set.topology is None,
+        layers=_layers(request),
+        matcher=workers.matcher,
+    )
+
+
+def group_problem(members: list[PodsToPlace]) -> str:
+    """What is wrong with a pod set group; jobs are validated, Workloads by hand are not (TAS-14)."""
+    if len(members) == 1 or (len(members) == 2 and min(each.count for each in members) == 1):
+        return ""
+    name = members[0].pod_set.group
+    return f'pod set group "{name}" must have two pod sets, one of them with a single pod'
+
+
+def _layers(request: TopologyRequest) -> tuple[SliceLayer, ...]:
+    if request.slice_constraints:
+        return tuple(SliceLayer(each.topology, each.size) for each in request.slice_constraints)
+    topology = request.pod_set_slice_required_topology
+    return (SliceLayer(topology, request.pod_set_slice_size or 0),) if topology else ()
+
+
+def matcher_of(
+    pod_set: PodSetResources, tolerations: tuple[Toleration, ...], checks: Iterable[AdmissionCheckState]
+) -> NodeMatcher | str:
+    """The nodes that may run the pods once Ready checks have changed them; a problem where these conflict (TAS-43)."""
+    spec = pod_set.template.spec if pod_set.template else NO_ASKING_PODS
+    for check in checks:
+        for update in check.pod_set_updates if check.state == "Ready" else ():
+            if update.name == pod_set.name:
+                updated = _updated(spec, update)
+                if isinstance(updated, str):
+                    return f"invalid podSetUpdate for PodSet {pod_set.name}, error: {updated}"
+                spec = updated
+    return node_matcher(spec, tolerations)
+
+
+def _updated(spec: QuotaPodSpec, update: PodSetUpdate) -> QuotaPodSpec | str:
+    for key, value in update.node_selector.items():
+        before = spec.node_selector.get(key, value)
+        if before != value:
+            conflict = f"conflict for key={key}, value1={before}, value2={value}"
+            return f"invalid admission check PodSetUpdate: conflict for nodeSelector: {conflict}"
+    return replace(
+        spec,
+        node_selector={**spec.node_selector, **update.node_selector},
+        tolerations=(*spec.tolerations, *update.tolerations),
+    )

@@ -1,0 +1,76 @@
+"""Finds places for an assignment whose quota was found, and sets its mode by them (TAS-75 to TAS-79)."""
+
+from typing import TYPE_CHECKING
+
+from kohort.engine.assignment import Assignment, FitMode
+from kohort.engine.placement.flavor_filter import TopologyFilter
+from kohort.engine.placement.gathering import PodSetGathering
+from kohort.engine.placement.search import FailedPlacement, FoundPlaces, PlacementSearch
+from kohort.engine.records import ClusterQueueInfo, SecondPassReason, WorkloadInfo
+from kohort.engine.topology import CapacityMode
+from kohort.engine.usage_request import released
+
+if TYPE_CHECKING:
+    from kohort.engine.state.store import EngineStore
+
+
+class Placer:
+    """Places pods of workloads in the topologies of their flavors."""
+
+    def __init__(self, store: "EngineStore") -> None:
+        self._store = store
+        self.filter = TopologyFilter(store.flavors, store.topology)
+
+    def place(self, workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment) -> None:
+        """Find places now, or else whether there are some once others have left (TAS-75, TAS-76)."""
+        if assignment.mode is FitMode.NO_FIT or not self._may_be_placed(workload, queue):
+            return
+        groups = PodSetGathering(self._store, self.filter, workload, queue).groups(assignment)
+        if not groups or any(each.problem for each in assignment.pod_sets):
+            return
+        search = assignment.search = PlacementSearch(groups, workload.takes_over_from)
+        if assignment.mode is FitMode.FIT:
+            found = search.find()
+            if isinstance(found, FoundPlaces):
+                _take(assignment, found)
+                return
+            _refuse(assignment, found, FitMode.PREEMPT)
+        if workload.second_pass is not SecondPassReason.REPLACEMENT:
+            _place_without_others(assignment, search)
+
+    def _may_be_placed(self, workload: WorkloadInfo, queue: ClusterQueueInfo) -> bool:
+        """Spares workloads of other queues the rest."""
+        return any(each.topology is not None for each in workload.pod_sets) or self.filter.is_tas_only(queue)
+
+    def reserve(self, assignment: Assignment) -> None:
+        """Keep the places that its victims leave to it from others (TAS-78)."""
+        if assignment.search is None or not assignment.targets:
+            return
+        with released([target.workload for target in assignment.targets]):
+            found = assignment.search.find()
+        if isinstance(found, FoundPlaces):
+            assignment.found = found
+
+
+def _place_without_others(assignment: Assignment, search: PlacementSearch) -> None:
+    """What would be found if no workload used anything is what the workload keeps from others (TAS-76, TAS-78)."""
+    found = search.find(CapacityMode.EMPTY)
+    if isinstance(found, FailedPlacement):
+        _refuse(assignment, found, FitMode.NO_FIT)
+        return
+    assignment.found = found
+    for result in assignment.pod_sets:
+        if result.name in found.domains:
+            result.set_mode(FitMode.PREEMPT)
+
+
+def _take(assignment: Assignment, found: FoundPlaces) -> None:
+    assignment.found = found
+    for result in assignment.pod_sets:
+        result.domains = found.domains.get(result.name)
+
+
+def _refuse(assignment: Assignment, found: FailedPlacement, mode: FitMode) -> None:
+    """The first failing group decides (Q-8)."""
+    result = next(each for each in assignment.pod_sets if each.name == found.pod_set)
+    result.refuse_places(found.flavor, found.failure, mode)

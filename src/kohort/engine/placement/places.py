@@ -1,0 +1,26 @@
+"""The places of admitted pods: what topology assignments count at which domains (TAS-29, TAS-30)."""
+
+from collections.abc import Mapping, Sequence
+
+from kohort.api.kueue.slices import expand
+from kohort.api.kueue.v1beta2.workload import Admission
+from kohort.engine.records import NO_PLACES, PodSetResources
+from kohort.engine.topology import TopologyStore
+
+
+def places_of(admission: Admission, pod_sets: Sequence[PodSetResources], topologies: TopologyStore) -> Mapping[int]:
+    """Counters of all pods with a topology assignment; a flavor without a Topology counts none."""
+    placed = [each for each in admission.pod_set_assignments if each.topology_assignment is not None]
+    if not placed:
+        return NO_PLACES
+    one_pod = {each.name: each.one_pod for each in pod_sets}
+    counters: dict[int] = {}
+    for each in placed:
+        for flavor in dict.fromkeys(each.flavors.values()):
+            topology = topologies.flavor(flavor)
+            if topology is None or each.topology_assignment is None or each.name not in one_pod:
+                continue
+            for domain in expand(each.topology_assignment):
+                counter = topology.counter(domain.values, one_pod[each.name])
+                counters[counter] = counters.get(counter, 0) + domain.pods
+    return counters

@@ -1,0 +1,145 @@
+"""The search for places of all pods of a workload that look for some (TAS-41)."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
+
+import msgspec
+
+from kohort.engine.records import NO_PLACES, WorkloadInfo
+from kohort.engine.topology import (
+    AssumedUsage,
+    CapacityMode,
+    DomainCounter,
+    FlavorDomains,
+    PlacementFailure,
+    TopologyDomains,
+)
+
+Domains = Mapping[str, TopologyDomains]
+"""Topology domains by pod set."""
+
+
+class PlacementGroup(Protocol):
+    """Pod sets of one flavor that are placed together."""
+
+    @property
+    def topology(self) -> FlavorDomains:
+        """The domains of the flavor."""
+
+    @property
+    def pod_set(self) -> str:
+        """The pod set that a failure is about."""
+
+    @property
+    def pods(self) -> Mapping[str, Mapping[str, int]]:
+        """What one pod requests, by pod set."""
+
+    def place(self, assumed: AssumedUsage, mode: CapacityMode) -> Domains | PlacementFailure:
+        """Find places, and count the pods in `assumed`."""
+
+
+class FoundPlaces(msgspec.Struct, frozen=True):
+    """Places of all pods that looked for some."""
+
+    domains: Domains
+    counters: Mapping[DomainCounter, int]
+    added: Mapping[DomainCounter, int]
+    """The same beyond what these pods have already (TAS-84)."""
+    topologies: Mapping[str, FlavorDomains]
+    """The domains of the flavors."""
+
+    def use(self) -> None:
+        """Count the added pods as used."""
+        for counter, pods in self.added.items():
+            counter.use(pods)
+
+    def free(self) -> None:
+        """Undo `use`."""
+        for counter, pods in self.added.items():
+            counter.free(pods)
+
+    def fit(self) -> bool:
+        """Whether there is room for all added pods; pods of several shapes may share a domain (TAS-80)."""
+        counted: list[tuple[DomainCounter, int]] = []
+        try:
+            for counter, pods in self.added.items():
+                if self.topologies[counter.flavor].room(counter) < pods:
+                    return False
+                counter.use(pods)
+                counted.append((counter, pods))
+        finally:
+            for counter, pods in counted:
+                counter.free(pods)
+        return True
+
+
+class FailedPlacement(msgspec.Struct, frozen=True):
+    """Pods without places."""
+
+    pod_set: str
+    flavor: str
+    failure: PlacementFailure
+
+
+class PlacementSearch(msgspec.Struct, frozen=True):
+    """Pods of a workload that look for places, by flavor and in the order of their pod sets."""
+
+    groups: tuple[PlacementGroup, ...]
+    replaced: WorkloadInfo | None = None
+    """The slice that the workload replaces, whose pods are not counted twice (Q-12)."""
+    former: Mapping[DomainCounter, int] = NO_PLACES
+    """The places that the pods have, or those of the slice."""
+
+    def find(self, mode: CapacityMode = CapacityMode.CURRENT) -> FoundPlaces | FailedPlacement:
+        """Places for all pods, or the first group without one (TAS-41)."""
+        with self._without_slice():
+            return self._find(mode)
+
+    def succeeds(self) -> bool:
+        """Whether there are places for all pods now."""
+        return isinstance(self.find(), FoundPlaces)
+
+    def _find(self, mode: CapacityMode) -> FoundPlaces | FailedPlacement:
+        assumed = AssumedUsage()
+        domains: dict[str, TopologyDomains] = {}
+        counters: dict[DomainCounter, int] = {}
+        for group in self.groups:
+            found = group.place(assumed, mode)
+            if isinstance(found, PlacementFailure):
+                return FailedPlacement(group.pod_set, group.topology.name, found)
+            for pod_set, where in found.items():
+                domains[pod_set] = where
+                count_pods(counters, group.topology, where, group.pods[pod_set])
+        topologies = {group.topology.name: group.topology for group in self.groups}
+        return FoundPlaces(domains, counters, self._added(counters), topologies)
+
+    def _added(self, counters: Mapping[DomainCounter, int]) -> Mapping[DomainCounter, int]:
+        former = self.former
+        if not former:
+            return counters
+        return {
+            counter: pods - former.get(counter, 0)
+            for counter, pods in counters.items()
+            if pods > former.get(counter, 0)
+        }
+
+    @contextmanager
+    def _without_slice(self) -> Iterator[None]:
+        held = self.replaced.placed if self.replaced is not None else NO_PLACES
+        for counter, pods in held.items():
+            counter.free(pods)
+        try:
+            yield
+        finally:
+            for counter, pods in held.items():
+                counter.use(pods)
+
+
+def count_pods(
+    counters: dict[DomainCounter, int], topology: FlavorDomains, where: TopologyDomains, one_pod: Mapping[str, int]
+) -> None:
+    """Add pods of one shape at the counters of their domains."""
+    for values, pods in where.domains:
+        counter = topology.counter(values, one_pod)
+        counters[counter] = counters.get(counter, 0) + pods

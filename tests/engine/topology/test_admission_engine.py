@@ -1,0 +1,289 @@
+"""From events to admissions with topology assignments (TAS-34 to TAS-42, TAS-75, TAS-76)."""
+
+from typing import Any
+
+import pytest
+
+from engine.play import CPU, configured, group, quota
+from engine.topology.topology_play import (
+    HOST,
+    RACK,
+    TREE_T,
+    UNCONSTRAINED,
+    TopologyPlay,
+    preferred,
+    required,
+)
+from kohort.engine.assignment import FitMode
+from kohort.engine.decisions import RequeueReason
+
+Json = Any
+
+
+def play_with_queue(tree: Json = TREE_T, **gates: bool) -> TopologyPlay:
+    play = TopologyPlay(tree, configured(**gates))
+    play.tas_queue("q")
+    return play
+
+
+@pytest.mark.parametrize(
+    ("request_", "count", "places"),
+    [
+        (required(RACK), 5, {"h6": 3, "h7": 2}),
+        (preferred(RACK), 9, {"h1": 2, "h2": 2, "h3": 4, "h5": 1}),
+        (UNCONSTRAINED, 4, {"h3": 4}),
+        (None, 6, {"h1": 2, "h2": 2, "h4": 1, "h5": 1}),
+    ],
+    ids=["EX-1", "EX-3", "EX-5", "EX-6 implicitly"],
+)
+def test_a_gang_is_admitted_with_the_domains_of_its_pods(request_: Json, count: int, places: dict[str, int]) -> None:
+    """TAS-75, TAS-35."""
+    play = play_with_queue()
+    play.gang("w", count, request=request_)
+    assert play.turn().reserved == ["w"]
+    assert play.places("w") == places
+    assert play.used() == places
+
+
+def test_a_gang_that_no_rack_can_take_does_not_fit() -> None:
+    """TAS-76, TAS-116, EX-2."""
+    play = play_with_queue()
+    play.gang("w", 8, request=required(RACK))
+    decision = play.turn().waiting["w"]
+    assert decision.reason == "TopologyPlacementFailed"
+    assert decision.requeue is RequeueReason.NO_FIT
+    assert decision.message == (
+        'couldn\'t assign flavors to pod set main: topology "default" allows to fit only 7 out of 8 pod(s)'
+    )
+
+
+def test_without_granular_reasons_the_reason_is_pending() -> None:
+    """TAS-116."""
+    play = play_with_queue(UnadmittedWorkloadsObservability=False, UnadmittedWorkloadsExplicitStatus=False)
+    play.gang("w", 8, request=required(RACK))
+    play.turn()
+    assert play.pending_reason("w")[0] == "Pending"
+
+
+def test_a_gang_waits_while_others_have_the_nodes() -> None:
+    """TAS-76: quota is free, and the rack would do if it were empty."""
+    play = play_with_queue()
+    play.gang("first", 5, request=required(RACK))
+    play.turn()
+    play.gang("second", 7, request=required(RACK))
+    play.gang("third", 6, request=required(RACK))
+    decisions = play.turn()
+    assert decisions.reserved == ["second"]
+    third = decisions.waiting["third"]
+    assert third.reason == "WaitingForQuota"
+    assert third.assignment is not None
+    assert third.assignment.mode is FitMode.PREEMPT
+    assert "allows to fit only 4 out of 6 pod(s)" in third.message
+    play.finish("ns/first")
+    assert play.turn().reserved == ["third"]
+
+
+def test_a_node_that_comes_reactivates_workloads() -> None:
+    """TAS-24."""
+    play = play_with_queue()
+    play.gang("w", 8, request=required(RACK))
+    assert play.turn().reserved == []
+    play.node("h9", 1, block="b1", rack="r2")
+    assert play.turn().reserved == ["w"]
+    assert play.places("w") == {"h3": 4, "h4": 2, "h5": 1, "h9": 1}
+
+
+def test_pods_of_others_count_and_their_end_reactivates_workloads() -> None:
+    """TAS-26 to TAS-28."""
+    play = play_with_queue()
+    play.perform({"nodeUsage": {"node": "h6", "requests": {"cpu": "2"}, "pods": 2}})
+    play.gang("w", 7, request=required(RACK))
+    assert play.turn().reserved == ["w"]
+    play.gang("v", 6, request=required(RACK))
+    assert play.turn().reserved == []
+    play.perform({"nodeUsage": {"node": "h6"}})
+    assert play.turn().reserved == ["v"]
+    assert play.places("v") == {"h6": 3, "h7": 3}
+
+
+def test_topology_and_nodes_may_come_after_the_workloads() -> None:
+    """TAS-6, TAS-7: usage of admitted workloads counts as soon as their flavor has a topology."""
+    play = play_with_queue()
+    play.gang("w", 5, request=required(RACK))
+    play.turn()
+    shown = list(play.workloads.values())
+    again = TopologyPlay({})
+    again.delete({"kind": "Topology", "name": "default"})
+    again.tas_queue("q")
+    for each in shown:
+        again.show(each)
+    assert not again.engine.store.queues["q"].is_active
+    again.gang("v", 2, request=required(RACK))
+    assert again.turn().reserved == []
+    for host in ("h6", "h7"):
+        again.node(host, 3, block="b2", rack="r3")
+    again.topology("default", "block", RACK, HOST)
+    assert again.used() == {"h6": 3, "h7": 2}
+    assert again.turn().reserved == []
+    again.finish("ns/w")
+    assert again.turn().reserved == ["v"]
+
+
+def test_deleted_and_failed_admissions_release_the_nodes() -> None:
+    play = play_with_queue()
+    play.gang("w", 5, request=required(RACK))
+    play.conflict("ns/w")
+    assert play.turn().reserved == ["w"]
+    assert play.used() == {}
+    assert play.turn().reserved == ["w"]
+    play.delete({"kind": "Workload", "namespace": "ns", "name": "w"})
+    assert play.used() == {}
+
+
+class TestFlavors:
+    """TAS-36, TAS-37, SCH-511."""
+
+    def mixed(self) -> TopologyPlay:
+        play = TopologyPlay()
+        play.queue("q", groups=[group({"f": [quota(CPU, 10)], "tas": [quota(CPU, 10)]})])
+        return play
+
+    def test_a_request_passes_over_flavors_without_topology(self) -> None:
+        play = self.mixed()
+        play.gang("w", 2, request=required(RACK))
+        assert play.turn().reserved == ["w"]
+        assert play.admitted["w"] == {CPU: "tas"}
+
+    def test_without_a_request_flavors_with_topology_are_passed_over(self) -> None:
+        play = self.mixed()
+        play.gang("w", 11)
+        message = play.turn().waiting["w"].message
+        assert 'Flavor "tas" supports only TopologyAwareScheduling' in message
+
+    def test_index_labels_and_false_are_no_request(self) -> None:
+        """TAS-34, Q-2."""
+        play = self.mixed()
+        play.gang("labels", 1, request={"podIndexLabel": "i"})
+        play.gang("false", 1, request={"unconstrained": False})
+        play.turn()
+        assert play.admitted == {"labels": {CPU: "f"}, "false": {CPU: "f"}}
+
+    def test_a_queue_without_topology_has_no_flavor_for_a_request(self) -> None:
+        play = TopologyPlay()
+        play.queue("q", 10)
+        play.gang("w", 1, request=required(RACK))
+        decision = play.turn().waiting["w"]
+        assert decision.reason == "NoMatchingFlavor"
+        assert 'Flavor "f" does not support TopologyAwareScheduling' in decision.message
+
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            required("row"),
+            {"preferred": "row"},
+            {"required": RACK, "podSetSliceRequiredTopology": "row", "podSetSliceSize": 1},
+            {"required": RACK, "podsetSliceRequiredTopologyConstraints": [{"topology": "row", "size": 1}]},
+        ],
+    )
+    def test_a_flavor_must_have_the_levels(self, request_: Json) -> None:
+        play = play_with_queue()
+        play.gang("w", 1, request=request_)
+        assert 'Flavor "tas" does not contain the requested level' in play.turn().waiting["w"].message
+
+    def test_flavors_of_resources_that_pods_do_not_request_need_no_topology(self) -> None:
+        """Quota of a resource that only a transformation produces."""
+        transformations = [{"input": CPU, "strategy": "Retain", "outputs": {"credits": 1}}]
+        settings = configured({"resources": {"transformations": transformations}})
+        play = TopologyPlay(settings=settings)
+        groups = [group({"tas": [quota(CPU, 10)]}), group({"f": [quota("credits", 100)]})]
+        play.queue("q", groups=groups)
+        play.gang("w", 2, request=required(RACK))
+        assert play.turn().reserved == ["w"]
+        assert play.admitted["w"] == {CPU: "tas", "credits": "f"}
+
+    def test_pod_sets_get_one_tas_flavor(self) -> None:
+        play = TopologyPlay()
+        play.tas_flavor("other")
+        play.queue("q", groups=[group({"tas": [quota(CPU, 10)]}), group({"other": [quota("memory", 10)]})])
+        play.gang("w", 1, size={CPU: 1, "memory": 1}, request=required(RACK))
+        decision = play.turn().waiting["w"]
+        assert decision.message == (
+            "failed to assign flavors to pod set main: more than one TAS flavor assigned: other, tas"
+        )
+
+    def test_a_pod_set_without_managed_resources_has_no_flavor(self) -> None:
+        play = play_with_queue()
+        play.gang("w", 1, size={}, request=required(RACK))
+        assert play.turn().waiting["w"].message == ("failed to assign flavors to pod set main: no TAS flavor assigned")
+
+    def test_with_the_gate_off_requests_and_topologies_are_not_read(self) -> None:
+        gates = [
+            "TASFailedNodeReplacement",
+            "TASFailedNodeReplacementFailFast",
+            "TASHandleOverlappingFlavors",
+            "TASMultiLayerTopology",
+            "TASProfileMixed",
+            "TASRecomputeAssignmentWithinSchedulingCycle",
+            "TASReplaceNodeOnNodeTaints",
+            "TASReplaceNodeOnPodTermination",
+        ]
+        play = TopologyPlay(settings=configured(TopologyAwareScheduling=False, **dict.fromkeys(gates, False)))
+        play.queue("q", groups=[group({"f": [quota(CPU, 1)], "tas": [quota(CPU, 10)]})])
+        play.gang("w", 9, request=required(RACK))
+        assert play.turn().reserved == ["w"]
+        assert play.places("w") == {}
+
+
+class TestGroups:
+    """TAS-38, TAS-41, TAS-42."""
+
+    def group_of(self, play: TopologyPlay, leader: Json, workers: int) -> Json:
+        manifest = play.gang_of("w", workers, request={"required": RACK, "podSetGroupName": "g"})
+        (pod_set,) = manifest["spec"]["podSets"]
+        requests = {CPU: str(leader)} if leader else {}
+        template = {"spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]}}
+        manifest["spec"]["podSets"].insert(0, {**pod_set, "name": "leader", "count": 1, "template": template})
+        return manifest
+
+    def test_the_leader_is_placed_with_its_workers(self) -> None:
+        play = play_with_queue()
+        play.put(self.group_of(play, 1, 4))
+        assert play.turn().reserved == ["w"]
+        assert play.places("w", "leader").keys() <= {"h6", "h7"}
+        assert sum(play.places("w").values()) == 4
+        assert sum(play.used().values()) == 5
+
+    def test_a_leader_without_requests_has_the_flavor_of_its_group(self) -> None:
+        play = play_with_queue()
+        play.put(self.group_of(play, 0, 4))
+        assert play.turn().reserved == ["w"]
+        assert sum(play.places("w", "leader").values()) == 1
+
+    def test_pod_sets_of_a_workload_do_not_take_the_same_nodes(self) -> None:
+        """TAS-41."""
+        play = play_with_queue()
+        manifest = play.gang_of("w", 6, request=required(RACK))
+        manifest["spec"]["podSets"].append({**manifest["spec"]["podSets"][0], "name": "more", "count": 5})
+        play.put(manifest)
+        assert play.turn().reserved == ["w"]
+        assert play.places("w") == {"h6": 3, "h7": 3}
+        assert play.places("w", "more").keys() <= {"h3", "h4", "h5"}
+
+    def test_a_group_by_hand_needs_two_pod_sets_and_a_leader(self) -> None:
+        """TAS-14."""
+        play = play_with_queue()
+        manifest = self.group_of(play, 1, 2)
+        manifest["spec"]["podSets"][0]["count"] = 2
+        play.put(manifest)
+        assert play.turn().waiting["w"].message == (
+            'failed to assign flavors to pod set leader: pod set group "g" must have two pod sets, one of them with a'
+            " single pod"
+        )
+
+
+def test_partial_admission_takes_the_size_that_can_be_placed() -> None:
+    """TAS-83."""
+    play = play_with_queue()
+    play.gang("w", 10, min_count=2, request=required(RACK))
+    assert play.turn().reserved == ["w"]
+    assert sum(play.places("w").values()) == 7
