@@ -87,19 +87,6 @@ class TestAnotherLook:
         play.delete({"kind": "Cohort", "name": "L"})
         assert play.turn().reserved == ["w"]
 
-    def test_when_the_topology_of_a_flavor_appears(self, play: Play) -> None:
-        """SCH-1051: a queue whose flavors name what is not there admits nothing."""
-        topology = {"apiVersion": KUEUE, "kind": "Topology", "metadata": {"name": "t"}, "spec": {"levels": []}}
-        play.flavor("f", topologyName="t", nodeLabels={"a": "b"})
-        play.queue("a", 4)
-        play.submit("w", 4, "a")
-        assert play.turn().reserved == []
-        play.put(topology)
-        assert play.turn().reserved == ["w"]
-        play.delete({"kind": "Topology", "name": "t"})
-        play.submit("x", 0, "a")
-        assert play.turn().reserved == []
-
     def test_when_one_check_too_many_goes(self, play: Play) -> None:
         """MK-3, SCH-1051: two MultiKueue checks keep a queue from admitting."""
         for name in ("one", "two"):

@@ -48,7 +48,7 @@ def two_flavors(first: Json, second: Json, settings: Json = None, **spec: Json) 
 class TestGroups:
     """SCH-501: pod sets of one topology group are assigned as one"""
 
-    TOGETHER: Json = {"topologyRequest": {"unconstrained": True, "podSetGroupName": "g"}}
+    TOGETHER: Json = {"topologyRequest": {"podSetGroupName": "g"}}
 
     def test_they_get_one_flavor_that_has_room_for_all_of_them(self) -> None:
         play = two_flavors(5, 10)

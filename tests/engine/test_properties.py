@@ -28,6 +28,7 @@ from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.quota import NO_QUOTA, FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.scenario import ScenarioRunner
+from kohort.engine.state.place_accounting import PlaceTracker
 from kohort.engine.state.quota_accounting import QuotaTracker
 from kohort.engine.state.store import EngineStore
 from kohort.engine.usage_request import UsageRequest
@@ -208,8 +209,8 @@ def strict_head(stage: ScenarioRunner, queue: ClusterQueueInfo) -> WorkloadInfo 
 class WitnessContext(CheckedCycleContext):
     """Remembers whom every search found, after the search was checked."""
 
-    def __init__(self, store: EngineStore, quota: QuotaTracker) -> None:
-        super().__init__(store, quota)
+    def __init__(self, store: EngineStore, quota: QuotaTracker, places: PlaceTracker) -> None:
+        super().__init__(store, quota, places)
         self.found: set[tuple[ObjectKey, ObjectKey, str]] = set()
 
     def find_targets(

@@ -162,7 +162,7 @@ class PodSetResult(msgspec.Struct):
     failed: bool = False
     """Whether a resource of it found no flavor at all."""
     problem: str = ""
-    """Why it can't be placed in any topology, whatever is in use (TAS-37)."""
+    """Why it can't be placed in any topology, also if nothing were in use (TAS-37)."""
     domains: TopologyDomains | None = None
     """The places of its pods, if they look for some and were found."""
     delayed: str = ""
@@ -198,7 +198,7 @@ class PodSetResult(msgspec.Struct):
         return max((_group_severity(group) for group in self.attempts), default=NoFitReason.NoMatchingFlavor)
 
     def set_mode(self, mode: FitMode) -> None:
-        """Give all its resources one mode, whatever their quota (TAS-76)."""
+        """Give all its resources one mode, independent of their quota (TAS-76)."""
         for resource, choice in self.choices.items():
             self.choices[resource] = replace(choice, mode=mode)
 

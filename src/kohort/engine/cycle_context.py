@@ -8,11 +8,12 @@ from kohort.engine.fair_preemption import find_fair_targets
 from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.lifecycle.checks import required_checks
 from kohort.engine.lifecycle.reconcile_context import cluster_queue_facts
-from kohort.engine.placement.placer import Placer
+from kohort.engine.placement.placer import TopologyPlacer
 from kohort.engine.preemption import find_targets
 from kohort.engine.preemption_policy import PreemptionPolicy, PreemptionTarget
 from kohort.engine.records import NO_PLACES, ClusterQueueInfo, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
+from kohort.engine.state.place_accounting import PlaceTracker
 from kohort.engine.state.quota_accounting import QuotaTracker
 from kohort.engine.state.store import EngineStore
 from kohort.engine.usage_request import UsageRequest
@@ -21,14 +22,15 @@ from kohort.engine.usage_request import UsageRequest
 class EngineCycleContext:
     """Implements `CycleContext` and `PreemptionContext` on the store."""
 
-    def __init__(self, store: EngineStore, quota: QuotaTracker) -> None:
+    def __init__(self, store: EngineStore, quota: QuotaTracker, places: PlaceTracker) -> None:
         self.store = store
         self._quota = quota
+        self._places = places
         self.flavors = store.flavors
         self.eligibility = store.eligibility
         self.rules = store.settings.cycle
         self.variants = store.variants
-        self.placer = Placer(store)
+        self.placer = TopologyPlacer(store)
 
     # Reading
 
@@ -107,7 +109,7 @@ class EngineCycleContext:
         """Take over topology assignments before they are written; the quota stays the same (SCH-341, TAS-84)."""
         workload.second_pass = None
         self.store.second_passes.forget(workload.key)
-        self._quota.place(workload, admission)
+        self._places.decide(workload, admission)
 
     def try_again(self, workload: WorkloadInfo, now: datetime) -> None:
         """Schedule another second pass of a workload that could not be placed (SCH-272)."""

@@ -21,6 +21,7 @@ from kohort.engine.scheduling_run import CycleRunner, MergedDecisions, Schedulin
 from kohort.engine.settings import EngineSettings
 from kohort.engine.state.event_handler import EngineEventHandler
 from kohort.engine.state.pending_tracking import PendingTracker
+from kohort.engine.state.place_accounting import PlaceTracker
 from kohort.engine.state.queues import QueueTracker
 from kohort.engine.state.quota_accounting import QuotaTracker
 from kohort.engine.state.store import EngineStore
@@ -41,12 +42,13 @@ class Engine:
         unblocking = Unblocking(store)
         self._history = UsageHistoryTracker(store)
         pending = PendingTracker(store, unblocking, self._history)
-        quota = QuotaTracker(store, unblocking, pending)
-        self.workload_tracker = WorkloadTracker(store, unblocking, self._history, pending, quota)
+        places = PlaceTracker(store, unblocking)
+        quota = QuotaTracker(store, unblocking, pending, places)
+        self.workload_tracker = WorkloadTracker(store, unblocking, self._history, pending, quota, places)
         queues = QueueTracker(store, unblocking, self._history, pending, quota)
-        topologies = TopologyTracker(store, unblocking, quota)
+        topologies = TopologyTracker(store, unblocking, places)
         self._events = EngineEventHandler(store, self.workload_tracker, queues, topologies)
-        self.context = self.CONTEXT(store, quota)
+        self.context = self.CONTEXT(store, quota, places)
         self._runner = CycleRunner(store, unblocking, self._history, pending, self.context)
 
     @property

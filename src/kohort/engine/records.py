@@ -82,7 +82,7 @@ class PodSetResources(PodSetDemand, frozen=True):
     topology: TopologyRequest | None = None
     """What the pod set requests of its topology; None where nothing (TAS-34)."""
     one_pod: ResourceAmounts = NO_AMOUNTS
-    """What one pod takes of its node, itself included, whatever counts as quota (TAS-29)."""
+    """What one pod takes of its node, itself included, independent of what counts as quota (TAS-29)."""
 
 
 class SecondPassReason(Enum):

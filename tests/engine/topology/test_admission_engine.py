@@ -129,6 +129,16 @@ def test_topology_and_nodes_may_come_after_the_workloads() -> None:
     assert again.turn().reserved == ["v"]
 
 
+def test_a_queue_whose_topology_is_gone_admits_nothing() -> None:
+    """TAS-6, SCH-1051."""
+    play = play_with_queue()
+    play.delete({"kind": "Topology", "name": "default"})
+    play.gang("w", 2, request=required(RACK))
+    assert play.turn().decisions == []
+    play.topology("default", "block", RACK, HOST)
+    assert play.turn().reserved == ["w"]
+
+
 def test_deleted_and_failed_admissions_release_the_nodes() -> None:
     play = play_with_queue()
     play.gang("w", 5, request=required(RACK))

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from kohort.api.amounts import format_amount
-from kohort.api.kueue.slices import compress
+from kohort.api.kueue.slices import compress, compress_by_prefix
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment, TopologyAssignment
 from kohort.api.markers import ResourceList
 from kohort.engine.assignment import Assignment, PodSetResult
@@ -55,4 +55,7 @@ def _placed(assigned: PodSetAssignment, pod_set: PodSetResult | None, rules: Cyc
 
 def _topology_assignment(pod_set: PodSetResult, rules: CycleRules) -> TopologyAssignment | None:
     domains = pod_set.domains
-    return None if domains is None else compress(domains.levels, domains.domains)
+    if domains is None:
+        return None
+    encode = compress_by_prefix if rules.groups_hostnames else compress
+    return encode(domains.levels, domains.domains)

@@ -12,7 +12,7 @@ from kohort.engine.assignment import Assignment
 from kohort.engine.decisions import Decision, KeepPending, RequeueReason
 from kohort.engine.eligibility import FlavorEligibility
 from kohort.engine.flavor_assigner import FlavorRules
-from kohort.engine.placement.placer import Placer
+from kohort.engine.placement.placer import TopologyPlacer
 from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.records import ClusterQueueInfo, Flavor, SecondPassReason, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
@@ -111,7 +111,7 @@ class CycleView(Protocol):
         """Which workloads are variants of the same parent."""
 
     @property
-    def placer(self) -> Placer:
+    def placer(self) -> TopologyPlacer:
         """Finds places for pods."""
 
     def find_targets(

@@ -55,7 +55,7 @@ class EvictionCause:
 
 def without_replacement(nodes: Iterable[str]) -> EvictionCause:
     """Why a Workload goes whose failed nodes nothing can replace (SCH-332)."""
-    listed = ", ".join(nodes)
+    listed = ",".join(nodes)
     message = f"Workload was evicted as there was no replacement for unhealthy node(s): {listed}"
     return EvictionCause(reasons.NODE_FAILURES, message)
 
@@ -123,15 +123,15 @@ def release(workload: Workload, gates: FeatureGates, now: datetime) -> Workload:
     evicted = condition(workload, EVICTED)
     if evicted is None or not is_evicted(workload) or not is_reserved(workload) or is_finished(workload):
         return workload
-    returns = evicted.reason in RETURNS_AT_ONCE and not _is_replaced_by_its_owner(workload, gates)
+    returns = evicted.reason in RETURNS_AT_ONCE and not is_bound_to_pod(workload, gates)
     requeued = ConditionState("True" if returns else "False", evicted.reason, evicted.message)
     workload = with_condition_set(workload, REQUEUED, requeued, now)
     reason = reasons.controller_reason(reasons.PENDING_EVALUATION, gates)
     return drop_reservation(workload, reason, evicted.message, gates, now)
 
 
-def _is_replaced_by_its_owner(workload: Workload, gates: FeatureGates) -> bool:
-    """Whether the Workload stands for a single Pod, which an eviction deletes: there is nothing to queue again."""
+def is_bound_to_pod(workload: Workload, gates: FeatureGates) -> bool:
+    """Whether the Workload is that of a single Pod: it can't move, and ends with its Pod (TAS-111)."""
     if not gates.enabled(Gate.SkipReassignmentForPodOwnedWorkloads):
         return False
     return [(owner.api_version, owner.kind) for owner in workload.metadata.owner_references] == [("v1", "Pod")]

@@ -5,14 +5,28 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kohort.api.kueue.v1beta2.workload import PodSetAssignment
+from kohort.api.gates import Gate
+from kohort.api.kueue.v1beta2.workload import PodSetAssignment, TopologyAssignment, WorkloadStatus
 from kohort.engine.assignment import Assignment, PodSetResult
+from kohort.engine.lifecycle.eviction import is_bound_to_pod
 from kohort.engine.placement.delays import is_delayed
 from kohort.engine.placement.flavor_filter import NOT_KNOWN, TopologyFilter
-from kohort.engine.placement.groups import GangPlacement, PodsToPlace, group_problem, matcher_of, placement_request
+from kohort.engine.placement.groups import (
+    GangPlacement,
+    LostPods,
+    PodsToPlace,
+    group_problem,
+    matcher_of,
+    placement_request,
+)
+from kohort.engine.placement.reassignment import (
+    ElasticPlacement,
+    ReplacementPlacement,
+    domains_of,
+    previous_placement,
+)
 from kohort.engine.placement.search import PlacementGroup
 from kohort.engine.records import ClusterQueueInfo, PodSetResources, WorkloadInfo
-from kohort.engine.topology import NodeMatcher
 
 if TYPE_CHECKING:
     from kohort.engine.state.store import EngineStore
@@ -36,41 +50,55 @@ class PodSetGathering:
         self._rules = rules
         self._workload = workload
         self._queue = queue
-        status = workload.object.status if workload.object is not None else None
-        self._checks = status.admission_checks if status is not None else ()
-        self._assigned = _assigned(workload)
+        gates = store.settings.gates
+        status = workload.object.status if workload.object is not None else WorkloadStatus()
+        self._checks = status.admission_checks
+        self._assigned = _assigned(workload) if workload.has_quota else {}
+        is_fixed = workload.object is not None and is_bound_to_pod(workload.object, gates)
+        self._failed = () if is_fixed else tuple([node.name for node in status.unhealthy_nodes])
+        """Nodes that must be replaced; the pod of a workload of a single Pod can't move (TAS-111)."""
+        self._slice = workload.takes_over_from if gates.enabled(Gate.ElasticJobsViaWorkloadSlicesWithTAS) else None
 
     def groups(self, assignment: Assignment) -> tuple[PlacementGroup, ...]:
         """Groups in the order of their flavors, in each flavor in that of the pod sets (TAS-41)."""
         results = {each.name: each for each in assignment.pod_sets}
-        gangs: dict[GroupKey, list[PodsToPlace]] = {}
+        members: dict[GroupKey, list[PodsToPlace]] = {}
         for pod_set in self._workload.pod_sets:
             result = results.get(pod_set.name)
-            if result is not None and self._looks_for_places(pod_set, result):
-                self._add(gangs, pod_set, result)
+            if result is not None and result.count > 0 and self._rules.is_placed(pod_set, self._queue):
+                self._add(members, pod_set, result)
         found = [
-            self._group(key.flavor, members, results)
-            for key, members in sorted(gangs.items(), key=lambda item: item[0].flavor)
+            self._group(key.flavor, each, results)
+            for key, each in sorted(members.items(), key=lambda item: item[0].flavor)
         ]
         return tuple([group for group in found if group is not None])
 
-    def _looks_for_places(self, pod_set: PodSetResources, result: PodSetResult) -> bool:
-        """TAS-34, TAS-35, TAS-39."""
-        return result.count > 0 and self._rules.is_placed(pod_set, self._queue)
-
-    def _add(self, gangs: dict[GroupKey, list[PodsToPlace]], pod_set: PodSetResources, result: PodSetResult) -> None:
+    def _add(self, members: dict[GroupKey, list[PodsToPlace]], pod_set: PodSetResources, result: PodSetResult) -> None:
+        assigned = self._assigned.get(pod_set.name)
+        existing = assigned.topology_assignment if assigned is not None else None
+        lost = self._lost(existing) if existing is not None else None
+        if existing is not None and lost is None:
+            return
         flavor, problem = self._rules.only_flavor(choice.flavor for choice in result.choices.values())
-        if problem:
-            result.problem = problem
-        elif self._is_delayed(flavor):
+        if not problem and self._is_delayed(flavor):
             result.delayed = "Pending"
-        else:
-            matcher = matcher_of(pod_set, self._store.flavors[flavor].tolerations, self._checks)
-            if isinstance(matcher, NodeMatcher):
-                key = GroupKey(flavor, pod_set.group, "" if pod_set.group else pod_set.name)
-                gangs.setdefault(key, []).append(PodsToPlace(pod_set, result.count, matcher))
-            else:
-                result.problem = matcher
+            return
+        matcher = problem or matcher_of(pod_set, self._store.flavors[flavor].tolerations, self._checks)
+        if isinstance(matcher, str):
+            result.problem = matcher
+            return
+        group = "" if lost is not None else pod_set.group
+        key = GroupKey(flavor, group, "" if group else pod_set.name)
+        members.setdefault(key, []).append(PodsToPlace(pod_set, result.count, matcher, lost))
+
+    def _lost(self, existing: TopologyAssignment) -> LostPods | None:
+        """The failed nodes of an assignment (TAS-39)."""
+        if not self._failed:
+            return None
+        domains = domains_of(existing)
+        hosts = {domain.values[-1] for domain in domains.domains}
+        nodes = tuple([node for node in self._failed if node in hosts])
+        return LostPods(domains, nodes) if nodes else None
 
     def _is_delayed(self, flavor: str) -> bool:
         queue = self._store.cluster_queue_objects[self._queue.name]
@@ -84,10 +112,15 @@ class PodSetGathering:
         if topology is None or problem:
             results[members[0].pod_set.name].problem = problem
             return None
-        return GangPlacement(topology, placement_request(members))
+        request, lost = placement_request(members), members[0].lost
+        if lost is not None:
+            return ReplacementPlacement(topology, request, lost)
+        if self._slice is not None:
+            return ElasticPlacement(topology, request, previous_placement(request, _assigned(self._slice)))
+        return GangPlacement(topology, request)
 
 
 def _assigned(workload: WorkloadInfo) -> Mapping[str, PodSetAssignment]:
     """What the pod sets of a holder were assigned."""
-    admission = workload.object.status.admission if workload.has_quota and workload.object is not None else None
+    admission = workload.object.status.admission if workload.object is not None else None
     return {each.name: each for each in admission.pod_set_assignments} if admission is not None else {}

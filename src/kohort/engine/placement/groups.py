@@ -8,20 +8,29 @@ from msgspec.structs import replace
 from kohort.api.core.pods import NO_ASKING_PODS, QuotaPodSpec
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, PodSetUpdate, TopologyRequest
 from kohort.api.meta import Toleration
-from kohort.engine.placement.search import Domains
+from kohort.engine.placement.search import PodSetDomains
 from kohort.engine.records import PodSetResources
 from kohort.engine.topology import (
     AssumedUsage,
     CapacityMode,
     FlavorDomains,
+    GroupPlacement,
     NodeMatcher,
     PlacementFailure,
     PlacementRequest,
     SliceLayer,
+    TopologyDomains,
     node_matcher,
 )
 
 NO_REQUEST = TopologyRequest()
+
+
+class LostPods(msgspec.Struct, frozen=True):
+    """Nodes that failed under pods which have places."""
+
+    existing: TopologyDomains
+    nodes: tuple[str, ...]
 
 
 class PodsToPlace(msgspec.Struct, frozen=True):
@@ -30,6 +39,8 @@ class PodsToPlace(msgspec.Struct, frozen=True):
     pod_set: PodSetResources
     count: int
     matcher: NodeMatcher
+    lost: LostPods | None = None
+    """Given where some of its nodes failed."""
 
 
 class GangPlacement(msgspec.Struct, frozen=True):
@@ -51,9 +62,9 @@ class GangPlacement(msgspec.Struct, frozen=True):
             found[self.request.leader] = self.request.leader_per_pod
         return found
 
-    def place(self, assumed: AssumedUsage, mode: CapacityMode) -> Domains | PlacementFailure:
+    def place(self, assumed: AssumedUsage, mode: CapacityMode) -> PodSetDomains | PlacementFailure:
         """Find places, and count the pods in `assumed`."""
-        found = self.topology.place(self.request, assumed, mode=mode)
+        found = self._find(assumed, mode)
         if isinstance(found, PlacementFailure):
             return found
         self.topology.assume(assumed, found.workers, self.request.per_pod)
@@ -61,6 +72,9 @@ class GangPlacement(msgspec.Struct, frozen=True):
             return {self.request.pod_set: found.workers}
         self.topology.assume(assumed, found.leader, self.request.leader_per_pod)
         return {self.request.pod_set: found.workers, self.request.leader: found.leader}
+
+    def _find(self, assumed: AssumedUsage, mode: CapacityMode) -> GroupPlacement | PlacementFailure:
+        return self.topology.place(self.request, assumed, mode=mode)
 
 
 def placement_request(members: list[PodsToPlace]) -> PlacementRequest:

@@ -1,20 +1,28 @@
 """Finds places for an assignment whose quota was found, and sets its mode by them (TAS-75 to TAS-79)."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kohort.engine.assignment import Assignment, FitMode
 from kohort.engine.placement.flavor_filter import TopologyFilter
 from kohort.engine.placement.gathering import PodSetGathering
-from kohort.engine.placement.search import FailedPlacement, FoundPlaces, PlacementSearch
+from kohort.engine.placement.reassignment import ReplacementPlacement
+from kohort.engine.placement.search import (
+    FailedPlacement,
+    FoundPlaces,
+    PlacementGroup,
+    PlacementSearch,
+    count_pods,
+)
 from kohort.engine.records import ClusterQueueInfo, SecondPassReason, WorkloadInfo
-from kohort.engine.topology import CapacityMode
+from kohort.engine.topology import CapacityMode, DomainCounter
 from kohort.engine.usage_request import released
 
 if TYPE_CHECKING:
     from kohort.engine.state.store import EngineStore
 
 
-class Placer:
+class TopologyPlacer:
     """Places pods of workloads in the topologies of their flavors."""
 
     def __init__(self, store: "EngineStore") -> None:
@@ -28,7 +36,8 @@ class Placer:
         groups = PodSetGathering(self._store, self.filter, workload, queue).groups(assignment)
         if not groups or any(each.problem for each in assignment.pod_sets):
             return
-        search = assignment.search = PlacementSearch(groups, workload.takes_over_from)
+        search = PlacementSearch(groups, workload.takes_over_from, _former_places(workload, groups))
+        assignment.search = search
         if assignment.mode is FitMode.FIT:
             found = search.find()
             if isinstance(found, FoundPlaces):
@@ -50,6 +59,17 @@ class Placer:
             found = assignment.search.find()
         if isinstance(found, FoundPlaces):
             assignment.found = found
+
+
+def _former_places(workload: WorkloadInfo, groups: Sequence[PlacementGroup]) -> Mapping[DomainCounter, int]:
+    """What the pods have already: those whose nodes failed, or those of the slice that is replaced (TAS-84)."""
+    if workload.takes_over_from is not None:
+        return workload.takes_over_from.placed
+    former: dict[DomainCounter, int] = {}
+    for group in groups:
+        if isinstance(group, ReplacementPlacement):
+            count_pods(former, group.topology, group.lost.existing, group.request.per_pod)
+    return former
 
 
 def _place_without_others(assignment: Assignment, search: PlacementSearch) -> None:

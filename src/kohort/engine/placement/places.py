@@ -5,16 +5,18 @@ from collections.abc import Mapping, Sequence
 from kohort.api.kueue.slices import expand
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine.records import NO_PLACES, PodSetResources
-from kohort.engine.topology import TopologyStore
+from kohort.engine.topology import DomainCounter, TopologyStore
 
 
-def places_of(admission: Admission, pod_sets: Sequence[PodSetResources], topologies: TopologyStore) -> Mapping[int]:
+def places_of(
+    admission: Admission, pod_sets: Sequence[PodSetResources], topologies: TopologyStore
+) -> Mapping[DomainCounter, int]:
     """Counters of all pods with a topology assignment; a flavor without a Topology counts none."""
     placed = [each for each in admission.pod_set_assignments if each.topology_assignment is not None]
     if not placed:
         return NO_PLACES
     one_pod = {each.name: each.one_pod for each in pod_sets}
-    counters: dict[int] = {}
+    counters: dict[DomainCounter, int] = {}
     for each in placed:
         for flavor in dict.fromkeys(each.flavors.values()):
             topology = topologies.flavor(flavor)

@@ -16,7 +16,7 @@ from kohort.engine.topology import (
     TopologyDomains,
 )
 
-Domains = Mapping[str, TopologyDomains]
+PodSetDomains = Mapping[str, TopologyDomains]
 """Topology domains by pod set."""
 
 
@@ -35,14 +35,14 @@ class PlacementGroup(Protocol):
     def pods(self) -> Mapping[str, Mapping[str, int]]:
         """What one pod requests, by pod set."""
 
-    def place(self, assumed: AssumedUsage, mode: CapacityMode) -> Domains | PlacementFailure:
+    def place(self, assumed: AssumedUsage, mode: CapacityMode) -> PodSetDomains | PlacementFailure:
         """Find places, and count the pods in `assumed`."""
 
 
 class FoundPlaces(msgspec.Struct, frozen=True):
     """Places of all pods that looked for some."""
 
-    domains: Domains
+    domains: PodSetDomains
     counters: Mapping[DomainCounter, int]
     added: Mapping[DomainCounter, int]
     """The same beyond what these pods have already (TAS-84)."""
@@ -60,11 +60,11 @@ class FoundPlaces(msgspec.Struct, frozen=True):
             counter.free(pods)
 
     def fit(self) -> bool:
-        """Whether there is room for all added pods; pods of several shapes may share a domain (TAS-80)."""
+        """Whether all added pods fit now; pods of several shapes may share a domain (TAS-80)."""
         counted: list[tuple[DomainCounter, int]] = []
         try:
             for counter, pods in self.added.items():
-                if self.topologies[counter.flavor].room(counter) < pods:
+                if self.topologies[counter.flavor].available(counter) < pods:
                     return False
                 counter.use(pods)
                 counted.append((counter, pods))

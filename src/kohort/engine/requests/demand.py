@@ -99,7 +99,7 @@ def per_pod_demand(pod_set: PodSet, rules: RequestRules, environment: Environmen
 
 
 def one_pod(pod_set: PodSet, environment: Environment) -> ResourceAmounts:
-    """What one pod of the set takes of its node, whatever counts as quota (TAS-29)."""
+    """What one pod of the set takes of its node, independent of what counts as quota (TAS-29)."""
     return _on_node(read_template(pod_set.asking, environment))
 
 

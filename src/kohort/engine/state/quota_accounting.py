@@ -1,19 +1,17 @@
 """Tracks the quota that workloads hold by their objects."""
 
-from collections.abc import Mapping, Set
 from datetime import datetime
 
 from kohort.api.kueue import v1beta2
-from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.meta import ObjectKey
 from kohort.engine import record_builders
-from kohort.engine.placement.places import places_of
 from kohort.engine.quota import FlavorResource
 from kohort.engine.record_builders import WorkloadConditions
-from kohort.engine.records import NO_PLACES, ClusterQueueInfo, WorkloadInfo
+from kohort.engine.records import WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage, admitted_usage, is_scaled_down
 from kohort.engine.second_pass import need_of
 from kohort.engine.state.pending_tracking import PendingTracker
+from kohort.engine.state.place_accounting import PlaceTracker
 from kohort.engine.state.store import EngineStore
 from kohort.engine.state.unblocking import Unblocking
 
@@ -21,8 +19,11 @@ from kohort.engine.state.unblocking import Unblocking
 class QuotaTracker:
     """Counts the quota that workloads hold, and releases it."""
 
-    def __init__(self, store: EngineStore, unblocking: Unblocking, pending: PendingTracker) -> None:
+    def __init__(
+        self, store: EngineStore, unblocking: Unblocking, pending: PendingTracker, places: PlaceTracker
+    ) -> None:
         self._store = store
+        self._places = places
         self._unblocking = unblocking
         self._pending = pending
 
@@ -37,9 +38,8 @@ class QuotaTracker:
         since = reserved.last_transition_time if reserved else now
         # Mostly the object confirms an admission that was counted when it was decided.
         whole = not (thing.status.reclaimable_pods or is_scaled_down(thing))
-        is_known = admission == workload.admission
-        usage = workload.usage if whole and is_known else self._usage_by(thing)
-        places = workload.placed if whole and is_known else self._places_by(workload, admission)
+        usage = workload.usage if whole and admission == workload.admission else self._usage_by(thing)
+        places = self._places.observe(workload, admission)
         if not (workload.has_quota and workload.queue is queue and workload.usage == usage):
             self.release(workload)
             if queue is None:
@@ -49,45 +49,19 @@ class QuotaTracker:
             queue.add_holder(workload)
         elif queue is not None:
             queue.node.generation += 1
-            if workload.placed != places:
-                self._move_pods(workload, queue, places)
+            self._places.move(workload, queue, places)
         workload.reserved_at, workload.admission = since, admission if whole else None
 
     def note_second_pass(self, workload: WorkloadInfo, conditions: WorkloadConditions, now: datetime) -> None:
         """SCH-270."""
         thing = workload.object
-        need = (
-            need_of(thing, conditions, self._store.settings.gates) if thing is not None and workload.has_quota else None
-        )
+        is_asked = thing is not None and workload.has_quota and workload.key not in self._store.placed_ahead
+        need = need_of(thing, conditions, self._store.settings.gates) if thing is not None and is_asked else None
         if need is not None:
             self._store.second_passes.want(workload.key, now)
         elif workload.second_pass is not None:
             self._store.second_passes.forget(workload.key)
         workload.second_pass = need
-
-    def place(self, workload: WorkloadInfo, admission: Admission) -> None:
-        """Count the pods of a holder where a second pass found places for them (TAS-84)."""
-        workload.admission = admission
-        if workload.queue is not None:
-            self._move_pods(workload, workload.queue, self._places_by(workload, admission))
-
-    def recount_places(self, flavors: Set[str]) -> None:
-        """Count pods of all holders of some flavors again, whose topologies came, changed or went (TAS-4, TAS-7)."""
-        for queue in self._store.queues.values():
-            if not flavors.isdisjoint(name for group in queue.groups for name in group.flavors):
-                for workload in queue.holders.values():
-                    admission = workload.admission
-                    if admission is None and workload.object is not None:
-                        admission = workload.object.status.admission
-                    self._move_pods(workload, queue, self._places_by(workload, admission))
-
-    def _move_pods(self, workload: WorkloadInfo, queue: ClusterQueueInfo, places: Mapping[int]) -> None:
-        if places != workload.placed:
-            self._unblocking.unblock_places(workload)
-            queue.move_pods(workload, places)
-
-    def _places_by(self, workload: WorkloadInfo, admission: Admission | None) -> Mapping[int]:
-        return places_of(admission, workload.pod_sets, self._store.topology) if admission else NO_PLACES
 
     def _usage_by(self, thing: v1beta2.Workload) -> dict[FlavorResource, int]:
         """The usage of an object's admission by flavor-resource."""
@@ -115,7 +89,8 @@ class QuotaTracker:
                 # Its pods may be those that workloads of all trees waited for (SCH-1035).
                 self._store.dirty.update(self._store.queues)
             self._unblocking.unblock_usage(workload, queue)
-        workload.usage, workload.placed, workload.reserved_at, workload.admission = {}, NO_PLACES, None, None
+        workload.usage, workload.reserved_at, workload.admission = {}, None, None
+        self._places.forget(workload)
         if workload.second_pass is not None:
             workload.second_pass = None
             self._store.second_passes.forget(workload.key)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.queues import CohortSpec
+from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.meta import ObjectKey
 from kohort.engine.eligibility import FlavorEligibility
 from kohort.engine.environments import EnvironmentCache
@@ -62,6 +63,8 @@ class EngineStore:
     cohort_specs: dict[str, CohortSpec] = field(default_factory=dict)
     assumed: dict[ObjectKey, v1beta2.Workload | None] = field(default_factory=dict)
     """Admissions that were decided and not yet observed, each with the object observed instead."""
+    placed_ahead: dict[ObjectKey, Admission] = field(default_factory=dict)
+    """Admissions with the places of a second pass that were decided and not yet observed."""
     orphans: dict[ObjectKey, WorkloadInfo] = field(default_factory=dict)
     """Workloads that hold quota of a ClusterQueue that does not exist (yet)."""
     replaced_slices: dict[ObjectKey, ObjectKey] = field(default_factory=dict)

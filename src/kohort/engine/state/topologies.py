@@ -5,7 +5,7 @@ from collections.abc import Mapping, Set
 from kohort.api.core.nodes import Node
 from kohort.api.gates import Gate
 from kohort.api.kueue import v1beta2
-from kohort.engine.state.quota_accounting import QuotaTracker
+from kohort.engine.state.place_accounting import PlaceTracker
 from kohort.engine.state.store import EngineStore
 from kohort.engine.state.unblocking import Unblocking
 
@@ -13,10 +13,10 @@ from kohort.engine.state.unblocking import Unblocking
 class TopologyTracker:
     """Takes in what the domains of topologies are made of; does nothing without topology-aware scheduling."""
 
-    def __init__(self, store: EngineStore, unblocking: Unblocking, quota: QuotaTracker) -> None:
+    def __init__(self, store: EngineStore, unblocking: Unblocking, places: PlaceTracker) -> None:
         self._store = store
         self._unblocking = unblocking
-        self._quota = quota
+        self._places = places
         self._is_off = not store.settings.gates.enabled(Gate.TopologyAwareScheduling)
 
     def put_topology(self, thing: v1beta2.Topology) -> None:
@@ -54,5 +54,5 @@ class TopologyTracker:
     def _count_again(self, flavors: Set[str]) -> None:
         """Pods count in the domains of their flavors from now on (TAS-7)."""
         if flavors:
-            self._quota.recount_places(flavors)
+            self._places.recount(flavors)
             self._unblocking.unblock_flavors(flavors)

@@ -13,6 +13,7 @@ from kohort.engine import record_builders
 from kohort.engine.record_builders import WorkloadConditions
 from kohort.engine.records import PodSetDevices, WorkloadInfo
 from kohort.engine.state.pending_tracking import PendingTracker
+from kohort.engine.state.place_accounting import PlaceTracker
 from kohort.engine.state.quota_accounting import QuotaTracker
 from kohort.engine.state.store import EngineStore
 from kohort.engine.state.unblocking import Unblocking
@@ -29,12 +30,14 @@ class WorkloadTracker:
         history: UsageHistoryTracker,
         pending: PendingTracker,
         quota: QuotaTracker,
+        places: PlaceTracker,
     ) -> None:
         self._store = store
         self._unblocking = unblocking
         self._history = history
         self._pending = pending
         self._quota = quota
+        self._places = places
 
     def put(self, thing: v1beta2.Workload, now: datetime) -> None:
         """Take in a Workload object."""
@@ -243,7 +246,7 @@ class WorkloadTracker:
     def _miss_places(self, workload: WorkloadInfo, now: datetime) -> None:
         """The write of a second pass failed, which took no quota: schedule another one (SCH-271)."""
         if workload.object is not None and workload.has_quota:
-            workload.admission = workload.object.status.admission
+            self._places.revoke(workload)
             self._quota.note_second_pass(workload, record_builders.conditions_of(workload.object), now)
 
     def forget_eviction(self, key: ObjectKey, now: datetime) -> None:

@@ -75,6 +75,16 @@ class FlavorDomains:
             labels.get(key) == value for key, value in self._labels.items()
         )
 
+    @property
+    def shares_hosts(self) -> bool:
+        """Whether usage of its hosts counts for other flavors too (TAS-31)."""
+        return self.is_host and self._settings.shares_hosts
+
+    def overlaps(self, other: "FlavorDomains") -> bool:
+        """Whether both have a host."""
+        mine, theirs = self.tree.leaf_of, other.tree.leaf_of
+        return not mine.keys().isdisjoint(theirs)
+
     def rebuild(self) -> None:
         """Members came, went, or changed labels or taints."""
         if self._tree is None:
@@ -131,15 +141,19 @@ class FlavorDomains:
         for domain in domains.domains:
             assumed.add(self.usage_key(domain.values), amounts, domain.pods)
 
-    def available(self, values: tuple[str, ...], per_pod: Mapping[str, int]) -> int:
-        """How many pods fit on a domain now; none on one that the tree does not have (TAS-80)."""
+    def available(self, counter: DomainCounter) -> int:
+        """How many more pods of a shape fit on a domain; none on one that the tree does not have (TAS-80)."""
         tree = self.tree
-        leaf = tree.leaf_of.get(values)
+        leaf = tree.leaf_of.get(counter.key[1])
         if leaf is None:
             return 0
         free, used = tree.free[leaf], tree.usage[leaf].amounts
-        fitting = [(free.get(name, 0) - used.get(name, 0)) // amount for name, amount in pod_amounts_of(per_pod)]
-        return max(0, min(fitting))
+        return max(0, min([(free.get(name, 0) - used.get(name, 0)) // amount for name, amount in counter.per_pod]))
+
+    def usages(self) -> dict[tuple[str, ...], Mapping[str, int]]:
+        """What pods use of the domains that the tree has, by the values of an assignment."""
+        tree = self.tree
+        return {tree.values(leaf): usage.amounts for leaf, usage in enumerate(tree.usage) if usage.amounts}
 
     # Placement
 

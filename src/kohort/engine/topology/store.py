@@ -25,6 +25,17 @@ class TopologyStore:
         self._flavors: dict[str, Flavor] = {}
         self._domains: dict[str, FlavorDomains] = {}
 
+    def __bool__(self) -> bool:
+        """Whether there is any TAS flavor."""
+        return bool(self._flavors)
+
+    def overlapping(self, flavor: str) -> set[str]:
+        """The flavor and those with which it shares hosts, and so their usage (TAS-31)."""
+        found = self._domains.get(flavor)
+        if found is None or not found.shares_hosts:
+            return {flavor}
+        return {flavor} | {each.name for each in self._domains.values() if each.shares_hosts and each.overlaps(found)}
+
     def flavor(self, name: str) -> FlavorDomains | None:
         """The domains of a flavor; None if it is no TAS flavor, or if its Topology is absent."""
         return self._domains.get(name)

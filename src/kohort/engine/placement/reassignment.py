@@ -1,0 +1,76 @@
+"""Placement of pods that have places: of failed nodes, and of slices that replace others (TAS-39, TAS-67, TAS-107)."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from kohort.api.kueue.slices import expand
+from kohort.api.kueue.v1beta2.workload import PodSetAssignment, TopologyAssignment
+from kohort.engine.placement.groups import GangPlacement, LostPods
+from kohort.engine.placement.search import PodSetDomains
+from kohort.engine.topology import (
+    AssumedUsage,
+    CapacityMode,
+    FailedNode,
+    FlavorDomains,
+    GroupPlacement,
+    PlacementFailure,
+    PlacementRequest,
+    TopologyDomains,
+    place_elastic,
+    replace_node,
+)
+
+
+def domains_of(assignment: TopologyAssignment) -> TopologyDomains:
+    """The domains of a written assignment."""
+    return TopologyDomains(assignment.levels, tuple(expand(assignment)))
+
+
+def previous_placement(request: PlacementRequest, assigned: Mapping[str, PodSetAssignment]) -> GroupPlacement | None:
+    """Where the pods of the slice are that is replaced; None where it has no assignment for the workers."""
+    workers, leader = assigned.get(request.pod_set), assigned.get(request.leader)
+    if workers is None or workers.topology_assignment is None:
+        return None
+    of_leader = leader.topology_assignment if leader is not None else None
+    return GroupPlacement(
+        domains_of(workers.topology_assignment), domains_of(of_leader) if of_leader is not None else None
+    )
+
+
+class ElasticPlacement(GangPlacement, frozen=True):
+    """The pods of a slice beside those of the slice that it replaces (TAS-67)."""
+
+    previous: GroupPlacement | None
+
+    def _find(self, assumed: AssumedUsage, mode: CapacityMode) -> GroupPlacement | PlacementFailure:
+        return place_elastic(self.topology, self.request, self.previous, assumed, mode=mode)
+
+
+class ReplacementPlacement(msgspec.Struct, frozen=True):
+    """The pods of one pod set whose nodes failed, beside those that remain (TAS-107)."""
+
+    topology: FlavorDomains
+    request: PlacementRequest
+    lost: LostPods
+
+    @property
+    def pod_set(self) -> str:
+        """The pod set."""
+        return self.request.pod_set
+
+    @property
+    def pods(self) -> Mapping[str, Mapping[str, int]]:
+        """What one pod requests."""
+        return {self.request.pod_set: self.request.per_pod}
+
+    def place(self, assumed: AssumedUsage, _mode: CapacityMode) -> PodSetDomains | PlacementFailure:
+        """Replace one node after the other; nothing is preempted for it, so that current usage counts (TAS-109)."""
+        domains = self.lost.existing
+        for node in self.lost.nodes:
+            found = replace_node(self.topology, self.request, domains, FailedNode(node, node), assumed)
+            if isinstance(found, PlacementFailure):
+                return found
+            self.topology.assume(assumed, found.added, self.request.per_pod)
+            domains = found.domains
+        return {self.request.pod_set: domains}

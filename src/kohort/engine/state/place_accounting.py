@@ -1,0 +1,66 @@
+"""Tracks the places of pods by the topology assignments of workloads that hold quota (TAS-29, TAS-84)."""
+
+from collections.abc import Mapping, Set
+
+from kohort.api.kueue.v1beta2.workload import Admission
+from kohort.engine.placement.places import places_of
+from kohort.engine.records import NO_PLACES, ClusterQueueInfo, WorkloadInfo
+from kohort.engine.state.store import EngineStore
+from kohort.engine.state.unblocking import Unblocking
+from kohort.engine.topology import DomainCounter
+
+
+class PlaceTracker:
+    """Counts the pods of holders in topology domains."""
+
+    def __init__(self, store: EngineStore, unblocking: Unblocking) -> None:
+        self._store = store
+        self._unblocking = unblocking
+
+    def observe(self, workload: WorkloadInfo, observed: Admission | None) -> Mapping[DomainCounter, int]:
+        """The places of a holder by its object; those that were decided count until they are observed."""
+        decided = self._store.placed_ahead.get(workload.key)
+        if decided is not None and decided == observed:
+            del self._store.placed_ahead[workload.key]
+        if (decided or observed) == workload.admission:
+            return workload.placed
+        return self._places_by(workload, decided or observed)
+
+    def decide(self, workload: WorkloadInfo, admission: Admission) -> None:
+        """A second pass found places for a holder (TAS-84)."""
+        self._store.placed_ahead[workload.key] = workload.admission = admission
+        self._recount(workload)
+
+    def revoke(self, workload: WorkloadInfo) -> None:
+        """Places that were decided can't be written: the pods are where the object has them (SCH-271)."""
+        self._store.placed_ahead.pop(workload.key, None)
+        workload.admission = None
+        self._recount(workload)
+
+    def forget(self, workload: WorkloadInfo) -> None:
+        """The workload holds no quota any more."""
+        workload.placed = NO_PLACES
+        self._store.placed_ahead.pop(workload.key, None)
+
+    def recount(self, flavors: Set[str]) -> None:
+        """Count the pods of some flavors again, whose topologies came, changed or went (TAS-4, TAS-7)."""
+        for queue in self._store.queues.values():
+            if not flavors.isdisjoint(name for group in queue.groups for name in group.flavors):
+                for workload in queue.holders.values():
+                    self._recount(workload)
+
+    def move(self, workload: WorkloadInfo, queue: ClusterQueueInfo, places: Mapping[DomainCounter, int]) -> None:
+        """The pods of a holder are in these places from now on."""
+        if places != workload.placed:
+            self._unblocking.unblock_places(workload)
+            queue.move_pods(workload, places)
+
+    def _recount(self, workload: WorkloadInfo) -> None:
+        admission = self._store.placed_ahead.get(workload.key) or workload.admission
+        if admission is None and workload.object is not None:
+            admission = workload.object.status.admission
+        if workload.queue is not None:
+            self.move(workload, workload.queue, self._places_by(workload, admission))
+
+    def _places_by(self, workload: WorkloadInfo, admission: Admission | None) -> Mapping[DomainCounter, int]:
+        return places_of(admission, workload.pod_sets, self._store.topology) if admission else NO_PLACES
