@@ -16,9 +16,6 @@ from kohort.jobs.builtin import built_in_frameworks
 
 Json = Any
 QUEUE = "kueue.x-k8s.io/queue-name"
-TOPOLOGY = "topology-aware scheduling is not supported by this version of Kohort yet: "
-HELD = "its Workload is held, because this topology is required"
-ANYWHERE = "its pods are placed without regard to topology"
 _ALWAYS_ON = {Gate.ManagedJobsNamespaceSelectorAlwaysRespected, Gate.TLSOptions, Gate.PodIntegrationValidateGroupOwner}
 """Behaviours without a switch."""
 
@@ -68,33 +65,8 @@ class TestTable:
 
 class TestObjects:
     @pytest.mark.parametrize(
-        ("annotation", "effect"),
-        [
-            ("podset-required-topology", HELD),
-            ("podset-slice-required-topology", HELD),
-            ("podset-slice-required-topology-constraints", HELD),
-            ("podset-preferred-topology", ANYWHERE),
-            ("podset-unconstrained-topology", ANYWHERE),
-        ],
-    )
-    def test_a_topology_annotation_of_a_template(self, annotation: str, effect: str) -> None:
-        key = f"kueue.x-k8s.io/{annotation}"
-        assert found(job(annotations={key: "rack"})) == {
-            f"spec.template.metadata.annotations[{key}]": TOPOLOGY + effect
-        }
-
-    def test_a_topology_request_of_a_workload(self) -> None:
-        request = {"preferred": "block", "podSetSliceRequiredTopology": "rack", "podSetSliceSize": 2}
-        assert found(kueue("Workload", podSets=[{"topologyRequest": request}])) == {
-            "spec.podSets[0].topologyRequest.podSetSliceRequiredTopology": TOPOLOGY + HELD,
-            "spec.podSets[0].topologyRequest.preferred": TOPOLOGY + ANYWHERE,
-        }
-
-    @pytest.mark.parametrize(
         ("value", "path", "name"),
         [
-            (kueue("ResourceFlavor", topologyName="t"), "spec.topologyName", "topology-aware scheduling"),
-            (kueue("Topology"), "", "topology-aware scheduling"),
             (
                 kueue("AdmissionCheck", controllerName="kueue.x-k8s.io/multikueue"),
                 "spec.controllerName",
@@ -133,7 +105,10 @@ class TestObjects:
             job(**{QUEUE: "team-a"}),
             kueue("ResourceFlavor"),
             kueue("AdmissionCheck", controllerName="example.com/budget"),
-            kueue("Workload", podSets=[{"topologyRequest": {"podIndexLabel": "i", "unconstrained": False}}, None]),
+            kueue("Topology"),
+            kueue("ResourceFlavor", topologyName="t"),
+            kueue("Workload", podSets=[{"topologyRequest": {"required": "rack"}}, None]),
+            job(annotations={"kueue.x-k8s.io/podset-required-topology": "rack"}),
             {"apiVersion": "batch/v1", "kind": "Job", "metadata": None, "spec": [1]},
             {"apiVersion": 3, "kind": None},
         ],
@@ -155,7 +130,7 @@ class TestConfiguration:
 
     @pytest.mark.parametrize(
         ("gate", "name"),
-        [("TopologyAwareScheduling", "topology-aware scheduling"), ("MultiKueue", "MultiKueue")],
+        [("MultiKueueRemoteSpecSync", "MultiKueue"), ("MultiKueue", "MultiKueue")],
     )
     def test_a_gate_that_is_turned_on_has_no_effect(self, gate: str, name: str) -> None:
         message = f"the gate has no effect: {name} is not supported by this version of Kohort yet"

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from kohort.cli.install import install
 from kohort.cli.validate import validate
 
-NO_EFFECT = "the gate has no effect: topology-aware scheduling is not supported by this version of Kohort yet"
+NO_EFFECT = "the gate has no effect: MultiKueue is not supported by this version of Kohort yet"
 
 
 def test_install_warns_of_what_its_configuration_requests(tmp_path: Path) -> None:
@@ -16,14 +16,14 @@ def test_install_warns_of_what_its_configuration_requests(tmp_path: Path) -> Non
         "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration, multiKueue: {dispatcherName: a.example/b},"
         " integrations: {frameworks: [batch/job, ray.io/rayjob]}}"
     )
-    result = CliRunner().invoke(install, ["--config", str(file), "--feature-gates", "TopologyAwareScheduling=true"])
+    result = CliRunner().invoke(install, ["--config", str(file), "--feature-gates", "MultiKueue=true"])
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
         "warning: integrations.frameworks: not supported by this version of Kohort yet, "
         "no Workload is created for their jobs: ray.io/rayjob",
         "warning: multiKueue.dispatcherName: the setting has no effect: "
         "MultiKueue is not supported by this version of Kohort yet",
-        f"warning: featureGates[TopologyAwareScheduling]: {NO_EFFECT}",
+        f"warning: featureGates[MultiKueue]: {NO_EFFECT}",
     ]
     assert "warning" not in result.stdout.partition("\n")[0]
 
@@ -31,6 +31,6 @@ def test_install_warns_of_what_its_configuration_requests(tmp_path: Path) -> Non
 def test_validate_warns_of_gates_without_effect(tmp_path: Path) -> None:
     file = tmp_path / "namespace.yaml"
     file.write_text("{apiVersion: v1, kind: Namespace, metadata: {name: a}}")
-    result = CliRunner().invoke(validate, ["-q", "--feature-gates", "TopologyAwareScheduling=true", "-f", str(file)])
+    result = CliRunner().invoke(validate, ["-q", "--feature-gates", "MultiKueue=true", "-f", str(file)])
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == f"warning: --feature-gates[TopologyAwareScheduling]: {NO_EFFECT}\n"
+    assert result.stderr == f"warning: --feature-gates[MultiKueue]: {NO_EFFECT}\n"

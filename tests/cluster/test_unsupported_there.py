@@ -21,7 +21,6 @@ from manager.unsupported_requests import (
     a_queue_with_an_unsupported_check_names_the_cause,
     called_webhooks,
     jobs_of_an_unsupported_framework_are_warned_of,
-    topologies_are_warned_of_and_held_where_required,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -51,10 +50,6 @@ async def client(plane: ControlPlane) -> AsyncIterator[Client]:
 
 async def test_jobs_of_an_unsupported_framework_are_warned_of(client: Client) -> None:
     await jobs_of_an_unsupported_framework_are_warned_of(client)
-
-
-async def test_topologies_are_warned_of_and_held_where_required(client: Client) -> None:
-    await topologies_are_warned_of_and_held_where_required(client)
 
 
 async def test_a_queue_with_an_unsupported_check_names_the_cause(client: Client) -> None:

@@ -144,8 +144,6 @@ def workload(
     container = {"name": "c", "resources": {"requests": requests or {"cpu": "1"}}}
     template = {"spec": {"restartPolicy": rest.pop("restart_policy", "Never"), "containers": [container]}}
     pods: Object = {"name": "main", "count": count, "template": template}
-    if "topology" in rest:
-        pods["topologyRequest"] = rest.pop("topology")
     if "min_count" in rest:
         pods["minCount"] = rest.pop("min_count")
     status = {"conditions": list(conditions), **rest.pop("status", {})}

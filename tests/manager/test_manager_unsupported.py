@@ -4,18 +4,12 @@ from manager.managers import a_manager, a_plane
 from manager.unsupported_requests import (
     a_queue_with_an_unsupported_check_names_the_cause,
     jobs_of_an_unsupported_framework_are_warned_of,
-    topologies_are_warned_of_and_held_where_required,
 )
 
 
 async def test_jobs_of_an_unsupported_framework_are_warned_of() -> None:
     async with a_plane() as plane, a_manager(plane):
         await jobs_of_an_unsupported_framework_are_warned_of(plane.client("user"))
-
-
-async def test_topologies_are_warned_of_and_held_where_required() -> None:
-    async with a_plane() as plane, a_manager(plane):
-        await topologies_are_warned_of_and_held_where_required(plane.client("user"))
 
 
 async def test_a_queue_with_an_unsupported_check_names_the_cause() -> None:

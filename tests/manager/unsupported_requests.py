@@ -11,7 +11,7 @@ from kohort.insight.doctor.runner import run_checks, take_doctor_snapshot
 from kohort.kube.client import Client
 from kohort.kube.options import PLAIN, WriteOptions
 from manager.managers import RESOURCES, create
-from web.engines import cluster_queue, flavor, local_queue
+from web.engines import cluster_queue
 
 Object = dict[str, Any]
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -20,9 +20,7 @@ DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )
 JOB_SETS = Resource("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets", namespaced=True)
-JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
 CHECKS = Resource("kueue.x-k8s.io", "v1beta2", "AdmissionCheck", "admissionchecks", namespaced=False)
-TOPOLOGIES = Resource("kueue.x-k8s.io", "v1beta2", "Topology", "topologies", namespaced=False)
 
 
 class WarningRecorder:
@@ -64,17 +62,6 @@ def job_set(name: str, **labels: str) -> Object:
     return {"apiVersion": JOB_SETS.api_version, "kind": "JobSet", "metadata": metadata, "spec": {}}
 
 
-def job(name: str, topology: str, **labels: str) -> Object:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
-    annotations = {f"kueue.x-k8s.io/podset-{topology}-topology": "example.com/rack"}
-    template = {
-        "metadata": {"annotations": annotations},
-        "spec": {"restartPolicy": "Never", "containers": [container]},
-    }
-    metadata = {"name": name, "namespace": "default", "labels": labels}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
-
-
 def kueue(resource: Resource, name: str, **spec: Any) -> Object:
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}, "spec": spec}
 
@@ -84,11 +71,6 @@ async def called_webhooks(client: Client) -> None:
     user, dry_run = WarningRecorder(client), WriteOptions(dry_run=True)
     requests = [
         (CHECKS, kueue(CHECKS, "probe", controllerName="kueue.x-k8s.io/multikueue")),
-        (
-            RESOURCES["ResourceFlavor"],
-            kueue(RESOURCES["ResourceFlavor"], "probe", topologyName="t", nodeLabels={"a": "b"}),
-        ),
-        (JOBS, job("probe", "preferred", **{QUEUE: "lq"})),
     ]
     for resource, value in requests:
         await eventually(partial(user.create, resource, value, dry_run), bool)
@@ -105,14 +87,6 @@ async def served_job_sets(client: Client) -> None:
     await eventually(names, lambda found: JOB_SETS.group in found)
 
 
-async def quota_reserved(client: Client, owner: str) -> Object:
-    """The condition QuotaReserved of a Job's Workload; empty where there is none yet."""
-    found = await client.of(RESOURCES["Workload"]).list()
-    owned = (each for each in found.items if each["metadata"]["ownerReferences"][0]["name"] == owner)
-    conditions = (condition for each in owned for condition in each.get("status", {}).get("conditions", ()))
-    return next((each for each in conditions if each["type"] == "QuotaReserved"), {})
-
-
 async def jobs_of_an_unsupported_framework_are_warned_of(client: Client) -> None:
     user = WarningRecorder(client)
     await served_job_sets(client)
@@ -122,27 +96,6 @@ async def jobs_of_an_unsupported_framework_are_warned_of(client: Client) -> None
     found = run_checks(await take_doctor_snapshot(client)).findings
     reported = [each.affected.problem for each in found if each.check.id == "framework-unsupported"]
     assert [text.partition(";")[0] for text in reported] == ["1 JobSet references a queue: queued"]
-
-
-async def topologies_are_warned_of_and_held_where_required(client: Client) -> None:
-    user = WarningRecorder(client)
-    await create(client, flavor("lf"), cluster_queue("q", "8"), local_queue("lq", "q", "default"))
-    (text,) = await user.create(JOBS, job("together", "required", **{QUEUE: "lq"}))
-    assert f"topology-aware scheduling {NOT_SUPPORTED}: its Workload is held" in text
-    (text,) = await user.create(JOBS, job("near", "preferred", **{QUEUE: "lq"}))
-    assert "placed without regard to topology" in text
-    await eventually(lambda: quota_reserved(client, "near"), lambda found: found.get("status") == "True")
-    reason = f"pod set main requires a topology: topology-aware scheduling {NOT_SUPPORTED}"
-    held = await eventually(
-        lambda: quota_reserved(client, "together"), lambda found: reason in found.get("message", "")
-    )
-    assert held["status"] == "False"
-    (text,) = await user.create(TOPOLOGIES, kueue(TOPOLOGIES, "t", levels=[{"nodeLabel": "example.com/rack"}]))
-    assert f"topology-aware scheduling {NOT_SUPPORTED}" in text
-    flavors = RESOURCES["ResourceFlavor"]
-    placed = kueue(flavors, "placed", topologyName="t", nodeLabels={"a": "b"})
-    (text,) = await user.create(flavors, placed)
-    assert text.startswith(f"spec.topologyName: topology-aware scheduling {NOT_SUPPORTED}")
 
 
 async def a_queue_with_an_unsupported_check_names_the_cause(client: Client) -> None:

@@ -8,21 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kohort.api.codec import Json, to_json
-from kohort.api.core.templates import pod_templates
+from kohort.api.codec import Json
 from kohort.api.fields import ROOT, Path
-from kohort.api.gates import FeatureGates, Gate
+from kohort.api.gates import Gate
 from kohort.api.kueue.group import GROUP
-from kohort.api.kueue.keys import (
-    PREFERRED_TOPOLOGY_ANNOTATION,
-    QUEUE_NAME_LABEL,
-    REQUIRED_TOPOLOGY_ANNOTATION,
-    SLICE_CONSTRAINTS_ANNOTATION,
-    SLICE_REQUIRED_TOPOLOGY_ANNOTATION,
-    UNCONSTRAINED_TOPOLOGY_ANNOTATION,
-)
+from kohort.api.kueue.keys import QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2.checks import MULTIKUEUE_CONTROLLER, PROVISIONING_CONTROLLER
-from kohort.api.kueue.v1beta2.workload import TopologyRequest, Workload
 from kohort.api.resource import GroupKind, Resource
 
 NOT_SUPPORTED: Final = "not supported by this version of Kohort yet"
@@ -52,17 +43,14 @@ class Capability:
     members: tuple[RequestingMember, ...] = ()
     check_controller: str = ""
     """Controller of the AdmissionChecks that belong to it."""
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    """Annotations of pod templates, and the effect on the job."""
-    topology_members: Mapping[str, str] = field(default_factory=dict)
-    """Members of a pod set's topologyRequest, and the effect on the Workload."""
     gates: frozenset[Gate] = frozenset()
     settings: tuple[str, ...] = ()
     """Members of the Configuration."""
 
-    def message(self, effect: str = "") -> str:
+    @property
+    def message(self) -> str:
         """One sentence for users."""
-        return f"{self.name} is {NOT_SUPPORTED}: {effect or self.effect}"
+        return f"{self.name} is {NOT_SUPPORTED}: {self.effect}"
 
 
 class Notice(NamedTuple):
@@ -86,48 +74,6 @@ def _resource(text: str) -> Resource:
     return Resource(group, version, kind, f"{kind.lower()}s", namespaced=True)
 
 
-_HELD = "its Workload is held, because this topology is required"
-_PLACED_ANYWHERE = "its pods are placed without regard to topology"
-
-TOPOLOGY = Capability(
-    "topology-aware scheduling",
-    "flavors are assigned and pods are placed without regard to topology",
-    kinds=frozenset({(GROUP, "Topology")}),
-    members=(RequestingMember((GROUP, "ResourceFlavor"), ("spec", "topologyName")),),
-    annotations={
-        REQUIRED_TOPOLOGY_ANNOTATION: _HELD,
-        SLICE_REQUIRED_TOPOLOGY_ANNOTATION: _HELD,
-        SLICE_CONSTRAINTS_ANNOTATION: _HELD,
-        PREFERRED_TOPOLOGY_ANNOTATION: _PLACED_ANYWHERE,
-        UNCONSTRAINED_TOPOLOGY_ANNOTATION: _PLACED_ANYWHERE,
-    },
-    topology_members={
-        "required": _HELD,
-        "podSetSliceRequiredTopology": _HELD,
-        "podsetSliceRequiredTopologyConstraints": _HELD,
-        "preferred": _PLACED_ANYWHERE,
-        "unconstrained": _PLACED_ANYWHERE,
-    },
-    gates=frozenset(
-        {
-            Gate.TopologyAwareScheduling,
-            Gate.SkipReassignmentForPodOwnedWorkloads,
-            Gate.TASAssignmentsEncodingByHostnamePrefix,
-            Gate.TASBalancedPlacement,
-            Gate.TASFailedNodeReplacement,
-            Gate.TASFailedNodeReplacementFailFast,
-            Gate.TASHandleOverlappingFlavors,
-            Gate.TASMultiLayerTopology,
-            Gate.TASProfileMixed,
-            Gate.TASRecomputeAssignmentWithinSchedulingCycle,
-            Gate.TASReplaceNodeDueToNotReadyOverFixedTime,
-            Gate.TASReplaceNodeOnNodeTaints,
-            Gate.TASReplaceNodeOnPodTermination,
-            Gate.TASRespectNodeAffinityPreferred,
-            Gate.ElasticJobsViaWorkloadSlicesWithTAS,
-        }
-    ),
-)
 MULTIKUEUE = Capability(
     "MultiKueue",
     "nothing is dispatched to worker clusters, and a ClusterQueue with such a check admits nothing",
@@ -173,7 +119,6 @@ DEVICE_COUNTERS = Capability(
 )
 
 UNSUPPORTED: Final[tuple[Capability, ...]] = (
-    TOPOLOGY,
     MULTIKUEUE,
     PROVISIONING,
     DEVICE_COUNTERS,
@@ -267,33 +212,11 @@ def _unqueued_job(value: Json, kind: str) -> Iterator[Notice]:
 
 def _requests(value: Json, kind: GroupKind, capability: Capability) -> Iterator[Notice]:
     if kind in capability.kinds:
-        yield Notice(ROOT, capability.message())
+        yield Notice(ROOT, capability.message)
     for member in capability.members:
         found = _member(value, member.path) if member.kind == kind else None
         if found and (not member.value or found == member.value):
-            yield Notice(_path(member.path), capability.message())
-    if kind == (GROUP, "Workload"):
-        yield from _topology_requests(value, capability)
-    elif kind[0] != GROUP:
-        yield from _annotations(value, capability)
-
-
-def _topology_requests(value: Json, capability: Capability) -> Iterator[Notice]:
-    pod_sets = _member(value, ("spec", "podSets"))
-    for index, pod_set in enumerate(pod_sets if isinstance(pod_sets, list) else ()):
-        request = _member(pod_set, ("topologyRequest",))
-        for name, effect in capability.topology_members.items():
-            if _member(request, (name,)):
-                yield Notice((ROOT / "spec" / "podSets")[index] / "topologyRequest" / name, capability.message(effect))
-
-
-def _annotations(value: Json, capability: Capability) -> Iterator[Notice]:
-    if not capability.annotations:
-        return
-    for template in pod_templates(value):
-        for name, effect in capability.annotations.items():
-            if _member(template.value, ("metadata", "annotations", name)):
-                yield Notice((template.path / "metadata" / "annotations")[name], capability.message(effect))
+            yield Notice(_path(member.path), capability.message)
 
 
 def _member(value: Json, path: tuple[str, ...]) -> Json:
@@ -312,26 +235,7 @@ def _path(names: tuple[str, ...]) -> Path:
     return path
 
 
-# Workloads and admission checks, for conditions
-
-
-def holding_message(workload: Workload, gates: FeatureGates) -> str:
-    """Why a Workload is not admitted although quota may suffice; empty if nothing prevents it.
-
-    A required topology is a requirement of the user; with the gate off it is ignored, as in Kueue.
-    """
-    if not gates.enabled(Gate.TopologyAwareScheduling):
-        return ""
-    for capability in UNSUPPORTED:
-        for pod_set in workload.spec.pod_sets:
-            if pod_set.topology_request is not None and _is_held(pod_set.topology_request, capability):
-                return f"pod set {pod_set.name} requires a topology: {capability.message(_HELD)}"
-    return ""
-
-
-def _is_held(request: TopologyRequest, capability: Capability) -> bool:
-    given = to_json(request)
-    return any(given.get(name) for name, effect in capability.topology_members.items() if effect is _HELD)
+# Admission checks, for conditions
 
 
 def check_message(controller: str) -> str:

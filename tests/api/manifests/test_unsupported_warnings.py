@@ -24,20 +24,11 @@ def found(*values: Json) -> list[tuple[str, str, str]]:
 
 
 class TestNotSupported:
-    def test_a_topology_annotation_is_named_by_its_field(self) -> None:
-        annotation = "kueue.x-k8s.io/podset-required-topology"
-        value = job()
-        value["spec"]["template"]["metadata"] = {"annotations": {annotation: "rack"}}
-        ((code, field, message),) = found(value)
-        assert (code, field) == ("W401", f"spec.template.metadata.annotations[{annotation}]")
-        assert message.startswith(f"topology-aware scheduling {NOT_SUPPORTED}")
-
-    @pytest.mark.parametrize("kind", ["MultiKueueConfig", "ProvisioningRequestConfig", "Topology"])
+    @pytest.mark.parametrize("kind", ["MultiKueueConfig", "ProvisioningRequestConfig"])
     def test_a_kind_of_a_missing_capability(self, kind: str) -> None:
         specs: dict[str, Json] = {
             "MultiKueueConfig": {"clusters": ["a"]},
             "ProvisioningRequestConfig": {"provisioningClassName": "c"},
-            "Topology": {"levels": [{"nodeLabel": "rack"}]},
         }
         ((code, field, _),) = found(kueue(kind, "x", **specs[kind]))
         assert (code, field) == ("W401", "")
@@ -56,8 +47,8 @@ class TestNotSupported:
             ("W401", "featureGates[MultiKueue]"),
         }
 
-    def test_a_flavor_without_a_topology_is_supported(self) -> None:
-        assert found(flavor(), job()) == []
+    def test_topologies_are_supported(self) -> None:
+        assert found(flavor(), kueue("Topology", "t", levels=[{"nodeLabel": "rack"}]), job()) == []
 
 
 class TestUnknownKinds:

@@ -1,26 +1,18 @@
-"""Objects and settings that request what this version of Kohort does not support.
+"""Jobs and settings that request what this version of Kohort does not support.
 
 On a cluster that Kueue manages, jobs have Workloads and placements: only what would change with Kohort is reported.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kohort.api.codec import to_json
-from kohort.api.conditions import find
-from kohort.api.kueue.v1beta2 import ResourceFlavor, Topology, Workload
-from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS, Notice, holding_message, job_message, notices, queue_field
-from kohort.engine.lifecycle.conditions import QUOTA_RESERVED
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS, job_message, queue_field
 from kohort.insight.doctor.cluster_facts import ClusterFacts
 from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
-from kohort.insight.doctor.text import counted, listed, listed_names
-from kohort.insight.doctor.workloads import by_queue, queue_subject
+from kohort.insight.doctor.text import counted, listed
 from kohort.insight.manager_settings import NAME, NAMESPACE
-
-_WITHOUT_PLACEMENT = (
-    "use the annotation kueue.x-k8s.io/podset-preferred-topology or none, or use Kueue to manage the queue"
-)
 
 
 def _unqueued_jobs(facts: ClusterFacts) -> Iterator[AffectedObject]:
@@ -49,57 +41,10 @@ def _is_followed(job: Mapping[str, Any], managed: set[str]) -> bool:
     return metadata.get("uid") in managed or any(each.get("controller") for each in owners)
 
 
-def _held(facts: ClusterFacts) -> Iterator[AffectedObject]:
-    gates = facts.snapshot.rules.gates
-
-    def is_held(workload: Workload) -> bool:
-        reserved = find(workload.status.conditions, QUOTA_RESERVED)
-        message = holding_message(workload, gates)
-        return bool(message) and reserved is not None and reserved.status == "False" and reserved.message == message
-
-    for (namespace, queue), found in by_queue(facts, is_held):
-        number = counted(len(found), "workload requires", "workloads require")
-        problem = f"{number} a topology: {listed_names(found)}"
-        yield AffectedObject(queue_subject(namespace, queue), problem, _WITHOUT_PLACEMENT)
-
-
-def _placed_anywhere(facts: ClusterFacts) -> Iterator[AffectedObject]:
-    for (namespace, queue), found in by_queue(facts, _lacks_placement):
-        number = counted(len(found), "admitted workload requests", "admitted workloads request")
-        problem = f"{number} a topology: {listed_names(found)}; their pods may be on any nodes of the flavor"
-        fix = "remove the topology annotation from the pod templates, or use Kueue to manage the queue"
-        yield AffectedObject(queue_subject(namespace, queue), problem, fix)
-
-
-def _lacks_placement(workload: Workload) -> bool:
-    """Whether a pod set was admitted without the placement that it requests."""
-    admission = workload.status.admission
-    if admission is None or not any(each.topology_request for each in workload.spec.pod_sets):
-        return False
-    placed = {
-        each.name
-        for each in admission.pod_set_assignments
-        if each.topology_assignment is not None or each.delayed_topology_request
-    }
-    requested = {notice.path.text for notice in notices(to_json(workload))}
-    return any(
-        pod_set.name not in placed and any(path.startswith(f"spec.podSets[{index}].") for path in requested)
-        for index, pod_set in enumerate(workload.spec.pod_sets)
-    )
-
-
 def _ineffective(facts: ClusterFacts) -> Iterator[AffectedObject]:
-    for flavor in facts.all(ResourceFlavor):
-        yield from _noticed(Subject("ResourceFlavor", flavor.metadata.name), notices(to_json(flavor)))
-    for topology in facts.all(Topology):
-        yield from _noticed(Subject("Topology", topology.metadata.name), notices(to_json(topology)))
-    yield from _noticed(Subject("ConfigMap", NAME, NAMESPACE), facts.snapshot.rules.unsupported)
-
-
-def _noticed(subject: Subject, found: Iterable[Notice]) -> Iterator[AffectedObject]:
-    for notice in found:
-        remedy = f"remove {notice.path.text}" if notice.path.text else "delete it"
-        yield AffectedObject(subject, str(notice), f"{remedy}, or use Kueue to manage the cluster")
+    for notice in facts.snapshot.rules.unsupported:
+        remedy = f"remove {notice.path.text}, or use Kueue to manage the cluster"
+        yield AffectedObject(Subject("ConfigMap", NAME, NAMESPACE), str(notice), remedy)
 
 
 CHECKS = (
@@ -112,27 +57,11 @@ CHECKS = (
         (Workload,),
     ),
     DoctorCheck(
-        "topology-held",
-        CheckSeverity.ERROR,
-        "pending workloads that require a topology",
-        "topology-aware scheduling is not supported yet, so they are never admitted",
-        _held,
-        (Workload,),
-    ),
-    DoctorCheck(
-        "topology-ignored",
-        CheckSeverity.WARNING,
-        "admitted workloads with a topology request but without placement",
-        "topology-aware scheduling is not supported yet: their pods may be far from each other",
-        _placed_anywhere,
-        (Workload,),
-    ),
-    DoctorCheck(
         "feature-unsupported",
         CheckSeverity.WARNING,
-        "objects and settings of unsupported features",
+        "settings of unsupported features",
         "they are accepted for compatibility with Kueue, but have no effect",
         _ineffective,
-        (ResourceFlavor, Topology),
+        (),
     ),
 )
