@@ -67,7 +67,7 @@ WITH_KUBECTL := tests/docs/pages_with_kubectl.py tests/docs/from_a_clone.py test
 test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real Kubernetes; needs Go; ARGS="…" goes to pytest
 	$(MAKE) --no-print-directory test-oracle N=$(PEER_SCENARIOS)
 	@PYTHONPATH=tests $(BIN)/python -c 'from oracle.kueue import build_manager; print("the real Kueue:", build_manager())'
-	$(BIN)/python -m pytest -n $(PEER_WORKERS) --dist loadfile tests/cluster tests/wire tests/workloads $(WITH_KUBECTL) $(ARGS)
+	$(BIN)/python -m pytest -n $(PEER_WORKERS) --dist loadfile tests/cluster tests/conformance tests/workloads $(WITH_KUBECTL) $(ARGS)
 
 test-faults: $(STAMP)  ## fail, cut off and kill the manager at every one of its requests: hours of CPU; ARGS="-k …" picks some
 	$(BIN)/python -m pytest -n auto tests/e2e/exhaustive_faults.py tests/manager/exhaustive_failover.py $(ARGS)

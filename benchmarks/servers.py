@@ -23,7 +23,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from cluster import components
 from cluster.binaries import BuildError, built
-from cluster.site import ADMIN, Ports, Site
+from cluster.cluster_files import ADMIN, ClusterFiles, ClusterPorts
 from kit.pki import ThrowawayCa
 from kit.ports import free_shared_port
 from kit.processes import ChildProcess
@@ -101,9 +101,9 @@ def kubernetes(environment: Mapping[str, str] | None = None) -> Iterator[Server]
     """With etcd as people run it: every write is synced to disk."""
     programs = built()
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as folder, ExitStack() as running:
-        ports = Ports(*(free_shared_port(running) for _ in range(3)))
-        site = Site(Path(folder), ThrowawayCa.create("bench"), ports)
-        site.furnish()
+        ports = ClusterPorts(*(free_shared_port(running) for _ in range(3)))
+        site = ClusterFiles(Path(folder), ThrowawayCa.create("bench"), ports)
+        site.write_all()
         flags = {"etcd": components.etcd(site), "kube-apiserver": components.api_server(site)}
         del flags["etcd"]["unsafe-no-fsync"]
         started = time.monotonic()

@@ -83,5 +83,11 @@ def test_a_file_that_is_shared_by_test_is_there_and_plays_nothing_for_all_of_its
 
 
 def test_processes_share_most_tests_by_file_and_some_one_by_one() -> None:
-    tests = ["tests/wire/test_wire.py::one[a::b]", "tests/wire/test_wire.py::two", "tests/docs/from_a_clone.py::three"]
-    assert [share_of(each) for each in tests] == ["tests/wire/test_wire.py"] * 2 + ["tests/docs/from_a_clone.py::three"]
+    tests = [
+        "tests/conformance/test_conformance.py::one[a::b]",
+        "tests/conformance/test_conformance.py::two",
+        "tests/docs/from_a_clone.py::three",
+    ]
+    assert [share_of(each) for each in tests] == ["tests/conformance/test_conformance.py"] * 2 + [
+        "tests/docs/from_a_clone.py::three"
+    ]

@@ -1,4 +1,4 @@
-"""How a user reaches a cluster: address, whom to trust, who one is; as a kubeconfig and as a TLS context."""
+"""Access of a user to a cluster: address, CA and client certificate; as a kubeconfig and as a TLS context."""
 
 import base64
 import json

@@ -1,6 +1,6 @@
-"""A JSON client for the API server: one connection, answers as they are, warnings included.
+"""A JSON client for the API server: one connection, responses with their warnings.
 
-Deliberately simple: tests must see what the server says, not what a client makes of it.
+Deliberately simple: tests must observe the responses, not the behavior of a client library.
 """
 
 import http.client
@@ -15,13 +15,13 @@ from cluster.access import Access
 
 Json = Any
 _SECONDS = 120
-"""Longer than a busy machine stands still."""
+"""Timeout of a request on a busy machine."""
 _WARNING = re.compile(r'299 - "((?:[^"\\]|\\.)*)"')
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the server says to one request."""
+class JsonResponse:
+    """The response to one request."""
 
     code: int
     body: Json
@@ -29,65 +29,65 @@ class Answer:
 
     @property
     def accepted(self) -> bool:
-        """Whether it did what it was asked."""
+        """Whether the request succeeded."""
         return self.code < 300
 
 
-class Client:
-    """Speaks as one user, one request after the other."""
+class JsonClient:
+    """Sends requests as one user, one after the other."""
 
     def __init__(self, access: Access) -> None:
         self._connection = http.client.HTTPSConnection(access.address, context=access.tls(), timeout=_SECONDS)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
 
     def call(
         self, method: str, path: str, body: Json = None, *, media: str = "application/json", **query: str
-    ) -> Answer:
+    ) -> JsonResponse:
         """One request."""
         target = f"{path}?{urlencode(query)}" if query else path
         content = None if body is None else json.dumps(body)
         try:
-            return self._asked(method, target, content, media)
+            return self._send(method, target, content, media)
         except (ConnectionError, ssl.SSLEOFError):
-            # Servers hang up on who was silent for long, as a client is while other tests run.
-            return self._asked(method, target, content, media)
+            # Servers close idle connections, as this one is while other tests run.
+            return self._send(method, target, content, media)
 
-    def _asked(self, method: str, target: str, content: str | None, media: str) -> Answer:
+    def _send(self, method: str, target: str, content: str | None, media: str) -> JsonResponse:
         try:
             self._connection.request(method, target, content, {"Content-Type": media, "Accept": "application/json"})
-            return _answer(self._connection.getresponse())
+            return _json_response(self._connection.getresponse())
         except BaseException:
-            # A request without its answer would spoil every later one: the next opens a new connection.
+            # The connection cannot be reused after a request without a response; the next request opens a new one.
             self._connection.close()
             raise
 
-    def get(self, path: str, **query: str) -> Answer:
+    def get(self, path: str, **query: str) -> JsonResponse:
         """Read."""
         return self.call("GET", path, **query)
 
-    def post(self, path: str, body: Json, **query: str) -> Answer:
+    def post(self, path: str, body: Json, **query: str) -> JsonResponse:
         """Create."""
         return self.call("POST", path, body, **query)
 
-    def put(self, path: str, body: Json, **query: str) -> Answer:
+    def put(self, path: str, body: Json, **query: str) -> JsonResponse:
         """Replace."""
         return self.call("PUT", path, body, **query)
 
-    def patch(self, path: str, body: Json, **query: str) -> Answer:
+    def patch(self, path: str, body: Json, **query: str) -> JsonResponse:
         """Change by a merge patch."""
         return self.call("PATCH", path, body, media="application/merge-patch+json", **query)
 
-    def delete(self, path: str, **query: str) -> Answer:
+    def delete(self, path: str, **query: str) -> JsonResponse:
         """Remove."""
         return self.call("DELETE", path, **query)
 
 
-def _answer(response: http.client.HTTPResponse) -> Answer:
+def _json_response(response: http.client.HTTPResponse) -> JsonResponse:
     warnings = [text for header in response.headers.get_all("Warning", []) for text in _WARNING.findall(header)]
-    return Answer(response.status, _parsed(response.read()), tuple(text.replace('\\"', '"') for text in warnings))
+    return JsonResponse(response.status, _parsed(response.read()), tuple(text.replace('\\"', '"') for text in warnings))
 
 
 def _parsed(content: bytes) -> Json:

@@ -5,7 +5,7 @@ Defaults stay as they are wherever the thing would be the same in production: RB
 
 from pathlib import Path
 
-from cluster.site import CONTROLLER_MANAGER, FRONT_PROXY, NODE_CLIENT, SCHEDULER, Site
+from cluster.cluster_files import CONTROLLER_MANAGER, FRONT_PROXY, NODE_CLIENT, SCHEDULER, ClusterFiles
 from kit.ports import LOOPBACK
 
 Flags = dict[str, object]
@@ -16,23 +16,23 @@ def command(program: Path, flags: Flags) -> list[str]:
     return [str(program), *(f"--{name}={value}" for name, value in flags.items())]
 
 
-def etcd(site: Site) -> Flags:
+def etcd(site: ClusterFiles) -> Flags:
     """One member that trusts the memory of this machine: nothing has to survive."""
-    client, peer = f"unix://{site.etcd_socket}", f"unix://{site.folder / 'etcd-peer.sock'}"
+    client, server = f"unix://{site.etcd_socket}", f"unix://{site.folder / 'etcd-peer.sock'}"
     return {
         "name": "kohort-test",
         "data-dir": site.folder / "etcd",
         "listen-client-urls": client,
         "advertise-client-urls": client,
-        "listen-peer-urls": peer,
-        "initial-advertise-peer-urls": peer,
-        "initial-cluster": f"kohort-test={peer}",
+        "listen-peer-urls": server,
+        "initial-advertise-peer-urls": server,
+        "initial-cluster": f"kohort-test={server}",
         "unsafe-no-fsync": "true",
         "log-level": "warn",
     }
 
 
-def api_server(site: Site) -> Flags:
+def api_server(site: ClusterFiles) -> Flags:
     """TLS, client certificates, service account tokens, RBAC, and the trust that aggregated servers ask for."""
     return {
         "etcd-servers": f"unix://{site.etcd_socket}",
@@ -58,7 +58,7 @@ def api_server(site: Site) -> Flags:
     }
 
 
-def controller_manager(site: Site) -> Flags:
+def controller_manager(site: ClusterFiles) -> Flags:
     """Every controller that is on by default, each with its own service account."""
     return {
         **_client(site.kubeconfig(CONTROLLER_MANAGER)),
@@ -71,12 +71,12 @@ def controller_manager(site: Site) -> Flags:
     }
 
 
-def scheduler(site: Site) -> Flags:
+def scheduler(site: ClusterFiles) -> Flags:
     """The default profile."""
     return {**_client(site.kubeconfig(SCHEDULER)), **_serving(site, site.ports.scheduler)}
 
 
-def _serving(site: Site, port: int) -> Flags:
+def _serving(site: ClusterFiles, port: int) -> Flags:
     return {
         "bind-address": LOOPBACK,
         "secure-port": port,

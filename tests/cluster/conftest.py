@@ -1,4 +1,4 @@
-"""Tests against a real control plane: they run when this folder is named (`make test-peers`), never by the way.
+"""Tests on a Kubernetes control plane; they run only when this directory is selected explicitly (`make test-peers`).
 
 Each pytest process starts one cluster for its session; with xdist that is one per worker, sharing nothing.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cluster.client import Client
+from cluster.client import JsonClient
 from cluster.control_plane import ControlPlane
 from cluster.conversion_webhook import conversion_webhook
 from cluster.kubectl import Kubectl
@@ -31,7 +31,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """A control plane; its logs stay when a test of the session failed, and the path is printed."""
+    """A control plane; if a test of the session fails, its logs are kept and their path printed."""
     with ControlPlane() as running:
         yield running
         if request.session.testsfailed:
@@ -41,22 +41,22 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="session")
-def admin(cluster: ControlPlane) -> Iterator[Client]:
+def admin(cluster: ControlPlane) -> Iterator[JsonClient]:
     """The administrator's connection."""
-    client = Client(cluster.admin)
+    client = JsonClient(cluster.admin)
     yield client
     client.close()
 
 
 @pytest.fixture(scope="session")
 def kubectl(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    """Stock kubectl as the administrator, with a cache of its own."""
+    """Stock kubectl as the administrator, with its own cache."""
     return Kubectl(cluster.kubectl, cluster.kubeconfig, tmp_path_factory.mktemp("kubectl-cache"))
 
 
 @pytest.fixture(scope="session")
 def installation(kubectl: Kubectl) -> CommandResult:
-    """Our definitions, installed as a user would; what kubectl said."""
+    """Our definitions, installed as users do; returns the output of kubectl."""
     printed = subprocess.run([KOHORT, "crds"], capture_output=True, text=True, check=True).stdout
     return kubectl("apply", "--server-side", "-f", "-", stdin=printed)
 

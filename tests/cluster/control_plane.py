@@ -16,9 +16,9 @@ from typing import Self
 from cluster import components
 from cluster.access import Access
 from cluster.binaries import built
-from cluster.client import Client
+from cluster.client import JsonClient
+from cluster.cluster_files import ADMIN, ADMINS, ClusterFiles, ClusterPorts
 from cluster.components import Flags
-from cluster.site import ADMIN, ADMINS, Ports, Site
 from kit.pki import ThrowawayCa
 from kit.ports import LOOPBACK, free_shared_port
 from kit.processes import ChildProcess
@@ -36,12 +36,12 @@ class ControlPlane:
         self._keeps_logs = False
         self._running = ExitStack()
         folder = Path(tempfile.mkdtemp(prefix="kohort-cluster-"))
-        ports = Ports(*(free_shared_port(self._running) for _ in range(3)))
-        self._site = Site(folder, ThrowawayCa.create("kohort-test"), ports)
+        ports = ClusterPorts(*(free_shared_port(self._running) for _ in range(3)))
+        self._site = ClusterFiles(folder, ThrowawayCa.create("kohort-test"), ports)
 
     def __enter__(self) -> Self:
         try:
-            self._site.furnish()
+            self._site.write_all()
             self._start()
         except BaseException:
             self.keep_logs()
@@ -121,7 +121,7 @@ class ControlPlane:
         return self._answers(self.admin, "/api/v1/namespaces/default/serviceaccounts/default")
 
     def _answers(self, access: Access, path: str) -> bool:
-        client = Client(access)
+        client = JsonClient(access)
         try:
             return client.get(path).accepted
         except (OSError, http.client.HTTPException):
@@ -140,7 +140,7 @@ class ControlPlane:
             secret.unlink()
 
 
-class WithoutScheduler(ControlPlane):
+class ControlPlaneWithoutScheduler(ControlPlane):
     """The same for tests in which nobody, or somebody else, places pods."""
 
     def _start(self) -> None:

@@ -1,4 +1,4 @@
-"""The pod of a manager's Deployment, played by a process of this machine.
+"""The pod of a manager's Deployment, run as a process of this machine.
 
 It has what kubelet would give it (Configuration, token, mounted Secret) and stands behind its Services. Only the ports
 are others than the Configuration says, since processes share those of a machine.
@@ -14,10 +14,10 @@ from typing import Any, Final
 import yaml
 
 from cluster.access import write_secret
-from cluster.client import Client
+from cluster.client import JsonClient
 from cluster.control_plane import START_SECONDS
 from cluster.nodes import PROGRAM
-from cluster.services import WithServices
+from cluster.services import ControlPlaneWithServices
 from kit.ports import LOOPBACK, free_port
 from kit.processes import ChildProcess
 
@@ -33,29 +33,29 @@ _PATIENT_LEASE: Final = {"leaseDuration": "40s", "renewDeadline": "30s", "retryP
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ManagerProgram:
     """What the container runs; its Configuration is added."""
 
     name: str
     command: tuple[str | Path, ...]
 
 
-KOHORT: Final = Program("kohort", (PROGRAM, "manager"))
+KOHORT: Final = ManagerProgram("kohort", (PROGRAM, "manager"))
 
 
 class ManagerPod:
     """One replica, started and stopped as its Deployment comes and goes."""
 
-    def __init__(self, plane: WithServices, folder: Path) -> None:
+    def __init__(self, plane: ControlPlaneWithServices, folder: Path) -> None:
         self._plane = plane
         self._folder = folder
-        self._admin = Client(plane.admin)
+        self._admin = JsonClient(plane.admin)
         self._ports = {name: free_port() for name in ("webhook", "health", "metrics", "visibility")}
         self._certificates = folder / "certificates"
         self._certificates.mkdir()
         self._running: ChildProcess | None = None
 
-    def start(self, program: Program) -> None:
+    def start(self, program: ManagerProgram) -> None:
         """Come back when it is ready."""
         config = self._folder / f"{program.name}-config.yaml"
         config.write_text(json.dumps(self._configuration()))
@@ -70,24 +70,24 @@ class ManagerPod:
         child.wait_until(self._is_ready, START_SECONDS)
 
     def stop(self) -> None:
-        """Politely, as kubelet does; nobody stands behind the Services then."""
+        """Stop the process as the kubelet does, and remove it from the endpoints of the Services."""
         self._plane.routes.clear()
         if self._running is not None:
             self._running.stop()
         self._running = None
 
     def close(self) -> None:
-        """Leave nothing running."""
+        """Stop the process and close the connection."""
         self.stop()
         self._admin.close()
 
     def _configuration(self) -> Json:
-        """The Configuration of the ConfigMap, on ports and in a folder of our own."""
+        """The Configuration of the ConfigMap, with local ports and directories."""
         text = self._admin.get(f"{_HOME}/configmaps/kueue-manager-config").body["data"][_FILE]
         found, ports = yaml.safe_load(text), self._ports
         return {
             **found,
-            # What a process in a pod finds out by itself; and kubelet would start one again that lost its lease.
+            # A process in a pod detects its namespace; and the kubelet restarts one that lost its lease.
             "leaderElection": {**found["leaderElection"], "resourceNamespace": NAMESPACE, **_PATIENT_LEASE},
             "webhook": {"host": LOOPBACK, "port": ports["webhook"], "certDir": str(self._certificates)},
             "health": {"healthProbeBindAddress": f"{LOOPBACK}:{ports['health']}"},

@@ -1,4 +1,4 @@
-"""Services where no kube-proxy runs: the API server connects through here, to the port of a process on this machine.
+"""Services without kube-proxy: the API server connects through a proxy to the port of a process on this machine.
 
 kube-apiserver is told so by its egress selector, which speaks HTTP CONNECT on a socket. Webhooks, conversion and
 aggregated APIs are then reached by their Services, as manifests say, and nothing in these has to be changed for a test.
@@ -34,7 +34,7 @@ class Routes(dict[str, int]):
         return int(port) if host == LOOPBACK else self.get(address)
 
 
-class _Switchboard(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+class _ServiceProxy(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
 
     def __init__(self, place: Path, routes: Routes) -> None:
@@ -43,7 +43,7 @@ class _Switchboard(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 class _Connection(socketserver.StreamRequestHandler):
-    server: _Switchboard
+    server: _ServiceProxy
 
     def handle(self) -> None:
         address = self._asked()
@@ -80,7 +80,7 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
         target.shutdown(socket.SHUT_RDWR)
 
 
-class WithServices(ControlPlane):
+class ControlPlaneWithServices(ControlPlane):
     """A control plane whose API server reaches Services by `routes`."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class WithServices(ControlPlane):
 
 @contextmanager
 def _switching(place: Path, routes: Routes) -> Iterator[None]:
-    with _Switchboard(place, routes) as board:
+    with _ServiceProxy(place, routes) as board:
         thread = threading.Thread(target=board.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         try:

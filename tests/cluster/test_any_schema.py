@@ -14,10 +14,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from api.schema_strategies import json_for
-from cluster.client import Client
+from cluster.client import JsonClient
 from cluster.kubectl import Kubectl
-from cluster.spoiling import spoiled
-from cluster.verdicts import field_of
+from cluster.mutations import spoiled
+from cluster.write_results import field_of
 from kohort.api.crds import open_api
 from kohort.api.markers import ATOMIC, SET, Bounds, Int32, OneOf, RawQuantity, Required, keyed
 from kohort.api.meta import Time
@@ -127,7 +127,7 @@ def ours(new: Json, old: Json) -> Counter[tuple[str, str]]:
     return Counter((field_of(error, "<nil>"), error.kind.cause) for error in validate(written, SCHEMA, stored))
 
 
-def theirs(admin: Client, new: Json, old: Json) -> Counter[tuple[str, str]]:
+def theirs(admin: JsonClient, new: Json, old: Json) -> Counter[tuple[str, str]]:
     """What a real server refuses in it."""
     stored = admin.post(path("loose"), manifest("loose", old))
     assert stored.accepted, stored.body
@@ -142,7 +142,7 @@ def theirs(admin: Client, new: Json, old: Json) -> Counter[tuple[str, str]]:
 
 
 @given(data=st.data())
-def test_a_change_of_a_wrong_object_gets_the_same_answer(admin: Client, trees: None, data: st.DataObject) -> None:
+def test_a_change_of_a_wrong_object_gets_the_same_answer(admin: JsonClient, trees: None, data: st.DataObject) -> None:
     good = data.draw(json_for(SCHEMA))
     old = data.draw(st.one_of(st.just(good), spoiled(good)), "stored")
     assume(not any(text in json.dumps(old) for text in ("null", ".0")))  # storing drops nulls, and makes 3 of 3.0
@@ -182,7 +182,7 @@ CHANGES: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_this_change_gets_the_same_answer(admin: Client, trees: None, change: str) -> None:
+def test_this_change_gets_the_same_answer(admin: JsonClient, trees: None, change: str) -> None:
     old, new = CHANGES[change]
     assert ours(new, old) == theirs(admin, new, old)
 
@@ -196,6 +196,6 @@ def test_this_change_gets_the_same_answer(admin: Client, trees: None, change: st
         *("2026-01-31T12:00:00Z\n", "2026-01-31T12:00:00ZT5", "٢٠٢٦-01-31T12:00:00Z", "2026-W05-6T12:00:00Z"),
     ],
 )
-def test_this_time_gets_the_same_answer(admin: Client, trees: None, time: str) -> None:
+def test_this_time_gets_the_same_answer(admin: JsonClient, trees: None, time: str) -> None:
     old, new = {"loose": "a"}, {"loose": "a", "planted": time}
     assert ours(new, old) == theirs(admin, new, old)

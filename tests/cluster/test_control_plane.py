@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cluster.binaries import versions
-from cluster.client import Client
+from cluster.client import JsonClient
 from cluster.control_plane import ControlPlane
 from cluster.kubectl import Kubectl
 from cluster.nodes import simulated, simulated_nodes
@@ -56,8 +56,8 @@ def test_the_kubeconfig_is_for_its_owner_only(cluster: ControlPlane) -> None:
     assert stat.S_IMODE(os.stat(cluster.kubeconfig).st_mode) == 0o600
 
 
-def test_a_user_may_do_what_a_role_grants_and_nothing_else(cluster: ControlPlane, admin: Client) -> None:
-    reader = Client(cluster.user("rita", "readers"))
+def test_a_user_may_do_what_a_role_grants_and_nothing_else(cluster: ControlPlane, admin: JsonClient) -> None:
+    reader = JsonClient(cluster.user("rita", "readers"))
     assert reader.get("/api/v1/nodes").code == 403
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -85,7 +85,7 @@ def test_a_service_account_gets_a_token_that_the_server_knows(kubectl: Kubectl) 
 
 @pytest.mark.parametrize(("code", "counter"), [(0, "succeeded"), (3, "failed")])
 async def test_a_job_runs_on_a_simulated_node_to_its_end(
-    cluster: ControlPlane, admin: Client, code: int, counter: str
+    cluster: ControlPlane, admin: JsonClient, code: int, counter: str
 ) -> None:
     name = f"ends-with-{code}"
     async with simulated_nodes(cluster, simulated("one")):
@@ -94,7 +94,7 @@ async def test_a_job_runs_on_a_simulated_node_to_its_end(
         await eventually(lambda: admin.get(f"{JOBS}/{name}").body["status"].get(counter), 1)
 
 
-async def test_a_job_without_an_end_runs_where_its_labels_lead(cluster: ControlPlane, admin: Client) -> None:
+async def test_a_job_without_an_end_runs_where_its_labels_lead(cluster: ControlPlane, admin: JsonClient) -> None:
     nodes = simulated("plain"), simulated("fast", {"speed": "high"})
     async with simulated_nodes(cluster, *nodes):
         body = job("lasting", pods=2, selector={"speed": "high"}, run_seconds="forever")
@@ -107,7 +107,7 @@ async def test_a_job_without_an_end_runs_where_its_labels_lead(cluster: ControlP
 
 
 async def test_kubectl_reads_the_log_of_a_simulated_pod_and_follows_it_to_its_end(
-    cluster: ControlPlane, admin: Client, kubectl: Kubectl
+    cluster: ControlPlane, admin: JsonClient, kubectl: Kubectl
 ) -> None:
     async with simulated_nodes(cluster, simulated("talking")):
         await asyncio.to_thread(admin.post, JOBS, job("talks", run_seconds=2))

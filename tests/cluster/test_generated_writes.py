@@ -7,9 +7,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from api.schema_strategies import edited, json_for
-from cluster.client import Client
-from cluster.spoiling import spoiled
-from cluster.verdicts import ours, theirs
+from cluster.client import JsonClient
+from cluster.mutations import spoiled
+from cluster.write_results import kohort_result, server_result
 from kohort.api.kinds import CustomObject, all_kinds, kind_of
 from kohort.api.kueue.admission import ObjectWrite, read
 from kohort.api.kueue.conversion import V1BETA2, convert
@@ -50,11 +50,11 @@ def stored(data: st.DataObject, kind: Kind) -> Json:
     hub = kind_of(V1BETA2, kind.info.resource.kind)
     assert hub is not None
     value = data.draw(whole(hub), "stored")
-    created = ours(ObjectWrite(value))
+    created = kohort_result(ObjectWrite(value))
     assume(created.code == 201)
     if not hub.info.has_status or "status" not in value:
         return {**created.object, "metadata": value["metadata"]}
-    complete = ours(ObjectWrite(value, {**created.object, "metadata": value["metadata"]}, to_status=True))
+    complete = kohort_result(ObjectWrite(value, {**created.object, "metadata": value["metadata"]}, to_status=True))
     assume(complete.code == 200)
     return {**complete.object, "metadata": value["metadata"]}
 
@@ -62,27 +62,27 @@ def stored(data: st.DataObject, kind: Kind) -> Json:
 @pytest.mark.parametrize("kind", KINDS, ids=name)
 @FEWER
 @given(data=st.data())
-def test_a_new_object_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataObject) -> None:
+def test_a_new_object_gets_the_same_answer(admin: JsonClient, kind: Kind, data: st.DataObject) -> None:
     value = data.draw(whole(kind))
     write = ObjectWrite(data.draw(st.one_of(st.just(value), spoiled(value)), "written"))
-    assert ours(write) == theirs(admin, write)
+    assert kohort_result(write) == server_result(admin, write)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name)
 @FEWER
 @given(data=st.data())
-def test_a_change_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataObject) -> None:
+def test_a_change_gets_the_same_answer(admin: JsonClient, kind: Kind, data: st.DataObject) -> None:
     old = stored(data, kind)
     seen = read(convert(old, V1BETA2), kind.info.resource.api_version)
     write = ObjectWrite(data.draw(changed(kind, seen), "written"), old)
-    assert ours(write) == theirs(admin, write)
+    assert kohort_result(write) == server_result(admin, write)
 
 
 @pytest.mark.parametrize("kind", WITH_STATUS, ids=name)
 @FEWER
 @given(data=st.data())
-def test_a_change_of_the_status_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataObject) -> None:
+def test_a_change_of_the_status_gets_the_same_answer(admin: JsonClient, kind: Kind, data: st.DataObject) -> None:
     old = stored(data, kind)
     seen = {"status": {}, **read(convert(old, V1BETA2), kind.info.resource.api_version)}
     write = ObjectWrite(data.draw(changed(kind, seen), "written"), old, to_status=True)
-    assert ours(write) == theirs(admin, write)
+    assert kohort_result(write) == server_result(admin, write)

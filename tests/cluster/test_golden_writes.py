@@ -5,8 +5,8 @@ No webhooks here: what only they refuse is accepted by both.
 
 import pytest
 
-from cluster.client import Client
-from cluster.verdicts import ours, theirs
+from cluster.client import JsonClient
+from cluster.write_results import kohort_result, server_result
 from golden.admission import FILES, replay
 from kohort.api.kueue.admission import ObjectWrite
 
@@ -20,5 +20,5 @@ WRITES = [
 
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.usefixtures("kueue")
-def test_both_give_the_same_answer(admin: Client, write: ObjectWrite) -> None:
-    assert ours(write) == theirs(admin, write)
+def test_both_give_the_same_answer(admin: JsonClient, write: ObjectWrite) -> None:
+    assert kohort_result(write) == server_result(admin, write)

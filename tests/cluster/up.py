@@ -1,4 +1,4 @@
-"""`make cluster-up`: a control plane for people, in the foreground until Ctrl-C."""
+"""`make cluster-up`: a control plane in the foreground until Ctrl-C, for manual tests."""
 
 import asyncio
 import signal

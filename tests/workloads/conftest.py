@@ -1,4 +1,4 @@
-"""Both control planes at work: these tests run when this folder is named (`make test-peers`), never by the way."""
+"""Runs the cases on all control planes; only when this directory is selected explicitly (`make test-peers`)."""
 
 import asyncio
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from workloads.cases import CASES
-from workloads.playing import Transcript, play_everywhere
+from workloads.run_cases import Transcript, run_everywhere
 
 HERE = Path(__file__).parent
 
@@ -18,8 +18,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture(scope="session")
 def transcript(request: pytest.FixtureRequest) -> Transcript:
-    """What was seen of the chosen cases; all are played at once, when the first is asked for."""
+    """The results of the selected cases; all run at once when a test first needs one."""
     here = (item for item in request.session.items if item.path.parent == HERE)
     calls = (getattr(item, "callspec", None) for item in here)
     chosen = [call.params.get("case") for call in calls if call is not None]
-    return asyncio.run(play_everywhere([case for case in CASES if case in chosen]))
+    return asyncio.run(run_everywhere([case for case in CASES if case in chosen]))

@@ -1,4 +1,4 @@
-"""What is played on both schedulers: nodes, then steps one after the other, then a look at every pod.
+"""Cases for both schedulers: nodes, then steps in order, then the state of every pod.
 
 Nodes belong to everybody, so a case has the cluster to itself while it runs.
 """
@@ -66,7 +66,7 @@ Step = Create | Delete | Patch | Await | AwaitText
 
 @dataclass(frozen=True)
 class Case:
-    """One story."""
+    """One case."""
 
     name: str
     nodes: tuple[Object, ...]

@@ -1,9 +1,9 @@
-"""Workloads in one line each, and what can be observed of them with names masked; for the stories about serving."""
+"""Builders of serving workloads, and their observable state with generated names masked."""
 
 import re
 from typing import Any
 
-from workloads.serving_planes import Object, Stage
+from workloads.serving_harness import Object, ServingCaseRunner
 
 Observed = dict[str, Any]
 _HASHED = re.compile(r"\b(web|db)-[a-z0-9]{8,10}(-[a-z0-9]{5})?\b")
@@ -13,7 +13,7 @@ NEVER_READY = {"kohort.dev/ready-seconds": "never"}
 
 
 def masked(text: str) -> str:
-    """A text without what chance or a hash put into names."""
+    """The text with generated and hashed parts of names masked."""
     return _BARE.sub(r"\1-#", _HASHED.sub(lambda match: f"{match[1]}-#{'-#' if match[2] else ''}", text))
 
 
@@ -44,11 +44,11 @@ def conditions(found: Object) -> list[tuple[str, ...]]:
 
 
 def counts(found: Object) -> Observed:
-    """The status but for its conditions and names of revisions."""
+    """The status without conditions and revision names."""
     left = {"conditions", "currentRevision", "updateRevision", "observedGeneration"}
     return {key: value for key, value in found["status"].items() if key not in left}
 
 
-async def rolled_out(stage: Stage, what: str = "deployment/web") -> str:
-    said = await stage.kubectl("rollout", "status", what, "--timeout=90s")
+async def rolled_out(harness: ServingCaseRunner, what: str = "deployment/web") -> str:
+    said = await harness.kubectl("rollout", "status", what, "--timeout=90s")
     return f"{said.code} {masked((said.out + said.err).splitlines()[-1])}"

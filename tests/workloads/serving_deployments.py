@@ -1,4 +1,4 @@
-"""What happens to Deployments: each story does something and tells what can be observed of it."""
+"""Cases of Deployments: each function acts and returns what it observes."""
 
 from workloads.serving_builders import (
     NEVER,
@@ -12,15 +12,15 @@ from workloads.serving_builders import (
     rolled_out,
     template,
 )
-from workloads.serving_planes import DEPLOYMENTS, PODS, QUOTAS, REPLICA_SETS, Object, Stage
+from workloads.serving_harness import DEPLOYMENTS, PODS, QUOTAS, REPLICA_SETS, Object, ServingCaseRunner
 
 
-async def at_rest(stage: Stage) -> Observed:
+async def at_rest(harness: ServingCaseRunner) -> Observed:
     """What a Deployment looks like when it is done."""
 
     async def is_done() -> bool:
-        found = await stage.get(DEPLOYMENTS, "web")
-        pods = await stage.items(PODS)
+        found = await harness.get(DEPLOYMENTS, "web")
+        pods = await harness.items(PODS)
         status = found["status"]
         told = {c["type"]: c["reason"] for c in status.get("conditions", ())}
         return (
@@ -30,15 +30,15 @@ async def at_rest(stage: Stage) -> Observed:
             and told.get("Progressing") in ("NewReplicaSetAvailable", None)
         )
 
-    await stage.until("an end of the rollout", is_done)
-    found = await stage.get(DEPLOYMENTS, "web")
+    await harness.until("an end of the rollout", is_done)
+    found = await harness.get(DEPLOYMENTS, "web")
     return {
         "counts": counts(found),
         "conditions": conditions(found),
         "annotations": found["metadata"]["annotations"],
         "generation": (found["metadata"]["generation"], found["status"]["observedGeneration"]),
-        "sets": sorted([set_of(each) for each in await stage.items(REPLICA_SETS)], key=str),
-        "images": sorted(pod["spec"]["containers"][0]["image"] for pod in await stage.items(PODS)),
+        "sets": sorted([set_of(each) for each in await harness.items(REPLICA_SETS)], key=str),
+        "images": sorted(pod["spec"]["containers"][0]["image"] for pod in await harness.items(PODS)),
     }
 
 
@@ -54,154 +54,154 @@ def set_of(found: Object) -> Observed:
     }
 
 
-async def scalings(stage: Stage) -> list[str]:
-    return sorted(masked(text) for _, _, text in await stage.events("ScalingReplicaSet"))
+async def scalings(harness: ServingCaseRunner) -> list[str]:
+    return sorted(masked(text) for _, _, text in await harness.events("ScalingReplicaSet"))
 
 
-async def a_deployment_comes_up(stage: Stage) -> Observed:
-    await stage.create(DEPLOYMENTS, deployment())
-    said = await rolled_out(stage)
-    rest = await at_rest(stage)
-    pod = (await stage.items(PODS))[0]
+async def a_deployment_comes_up(harness: ServingCaseRunner) -> Observed:
+    await harness.create(DEPLOYMENTS, deployment())
+    said = await rolled_out(harness)
+    rest = await at_rest(harness)
+    pod = (await harness.items(PODS))[0]
     owner = pod["metadata"]["ownerReferences"][0]
     return {
         "said": said,
         **rest,
-        "events": await scalings(stage),
-        "made": {masked(text) for _, _, text in await stage.events("SuccessfulCreate")},
+        "events": await scalings(harness),
+        "made": {masked(text) for _, _, text in await harness.events("SuccessfulCreate")},
         "pod": (masked(pod["metadata"]["generateName"]), sorted(pod["metadata"]["labels"]), owner["kind"]),
     }
 
 
-async def a_new_image_rolls_out_and_back(stage: Stage) -> Observed:
+async def a_new_image_rolls_out_and_back(harness: ServingCaseRunner) -> Observed:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}
-    await stage.create(DEPLOYMENTS, deployment(4, strategy=strategy))
-    await rolled_out(stage)
-    await stage.kubectl("set", "image", "deployment/web", "main=two")
-    await stage.kubectl("annotate", "deployment/web", "kubernetes.io/change-cause=two")
-    forth = {"said": await rolled_out(stage), **await at_rest(stage)}
-    history = masked((await stage.kubectl("rollout", "history", "deployment/web")).out)
-    undone = masked((await stage.kubectl("rollout", "undo", "deployment/web")).out)
-    back = {"said": await rolled_out(stage), **await at_rest(stage)}
-    after = masked((await stage.kubectl("rollout", "history", "deployment/web")).out)
+    await harness.create(DEPLOYMENTS, deployment(4, strategy=strategy))
+    await rolled_out(harness)
+    await harness.kubectl("set", "image", "deployment/web", "main=two")
+    await harness.kubectl("annotate", "deployment/web", "kubernetes.io/change-cause=two")
+    forth = {"said": await rolled_out(harness), **await at_rest(harness)}
+    history = masked((await harness.kubectl("rollout", "history", "deployment/web")).out)
+    undone = masked((await harness.kubectl("rollout", "undo", "deployment/web")).out)
+    back = {"said": await rolled_out(harness), **await at_rest(harness)}
+    after = masked((await harness.kubectl("rollout", "history", "deployment/web")).out)
     return {"forth": forth, "history": history, "undone": undone, "back": back, "after": after}
 
 
-async def recreate_replaces_all_at_once(stage: Stage) -> Observed:
-    await stage.create(DEPLOYMENTS, deployment(2, strategy={"type": "Recreate"}))
-    await rolled_out(stage)
-    await stage.merge(DEPLOYMENTS, "web", image("two"))
-    return {"said": await rolled_out(stage), **await at_rest(stage), "events": await scalings(stage)}
+async def recreate_replaces_all_at_once(harness: ServingCaseRunner) -> Observed:
+    await harness.create(DEPLOYMENTS, deployment(2, strategy={"type": "Recreate"}))
+    await rolled_out(harness)
+    await harness.merge(DEPLOYMENTS, "web", image("two"))
+    return {"said": await rolled_out(harness), **await at_rest(harness), "events": await scalings(harness)}
 
 
-async def a_paused_deployment_waits(stage: Stage) -> Observed:
-    await stage.create(DEPLOYMENTS, deployment(2))
-    await rolled_out(stage)
-    await stage.kubectl("rollout", "pause", "deployment/web")
-    await stage.kubectl("set", "image", "deployment/web", "main=two")
-    await stage.kubectl("scale", "deployment/web", "--replicas=3")
+async def a_paused_deployment_waits(harness: ServingCaseRunner) -> Observed:
+    await harness.create(DEPLOYMENTS, deployment(2))
+    await rolled_out(harness)
+    await harness.kubectl("rollout", "pause", "deployment/web")
+    await harness.kubectl("set", "image", "deployment/web", "main=two")
+    await harness.kubectl("scale", "deployment/web", "--replicas=3")
 
     async def is_scaled() -> bool:
-        status = (await stage.get(DEPLOYMENTS, "web"))["status"]
+        status = (await harness.get(DEPLOYMENTS, "web"))["status"]
         return bool(status.get("availableReplicas") == 3 and status["replicas"] == 3)
 
-    await stage.until("three pods", is_scaled)
-    found = await stage.get(DEPLOYMENTS, "web")
-    paused = {"counts": counts(found), "conditions": conditions(found), "sets": len(await stage.items(REPLICA_SETS))}
-    await stage.kubectl("rollout", "resume", "deployment/web")
-    return {"paused": paused, "said": await rolled_out(stage), **await at_rest(stage)}
+    await harness.until("three pods", is_scaled)
+    found = await harness.get(DEPLOYMENTS, "web")
+    paused = {"counts": counts(found), "conditions": conditions(found), "sets": len(await harness.items(REPLICA_SETS))}
+    await harness.kubectl("rollout", "resume", "deployment/web")
+    return {"paused": paused, "said": await rolled_out(harness), **await at_rest(harness)}
 
 
-async def pods_that_do_not_get_ready_hold_up_a_rollout(stage: Stage) -> Observed:
-    await stage.create(DEPLOYMENTS, deployment(3))
-    await rolled_out(stage)
-    await stage.merge(DEPLOYMENTS, "web", {"spec": {"template": template("web", NEVER_READY)}})
+async def pods_that_do_not_get_ready_hold_up_a_rollout(harness: ServingCaseRunner) -> Observed:
+    await harness.create(DEPLOYMENTS, deployment(3))
+    await rolled_out(harness)
+    await harness.merge(DEPLOYMENTS, "web", {"spec": {"template": template("web", NEVER_READY)}})
 
     async def is_held() -> bool:
-        status = (await stage.get(DEPLOYMENTS, "web"))["status"]
-        phases = [pod["status"].get("phase") for pod in await stage.items(PODS)]
+        status = (await harness.get(DEPLOYMENTS, "web"))["status"]
+        phases = [pod["status"].get("phase") for pod in await harness.items(PODS)]
         return status.get("updatedReplicas") == 1 and phases == ["Running"] * 4
 
-    await stage.until("a new pod that runs and is not ready", is_held)
-    found = await stage.get(DEPLOYMENTS, "web")
+    await harness.until("a new pod that runs and is not ready", is_held)
+    found = await harness.get(DEPLOYMENTS, "web")
     # Why it progresses depends on whether a controller looked between the creation of the set and that of its pod.
     states = [each[:2] for each in conditions(found)]
-    return {"counts": counts(found), "conditions": states, "events": await scalings(stage)}
+    return {"counts": counts(found), "conditions": states, "events": await scalings(harness)}
 
 
-async def a_rollout_that_stands_still_is_told(stage: Stage) -> Observed:
+async def a_rollout_that_stands_still_is_told(harness: ServingCaseRunner) -> Observed:
     body = deployment(2, NEVER, progressDeadlineSeconds=4)
-    await stage.create(DEPLOYMENTS, body)
-    said = await stage.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
-    found = await stage.get(DEPLOYMENTS, "web")
+    await harness.create(DEPLOYMENTS, body)
+    said = await harness.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    found = await harness.get(DEPLOYMENTS, "web")
     return {"said": (said.code, said.err), "counts": counts(found), "conditions": conditions(found)}
 
 
-async def a_quota_stands_in_the_way(stage: Stage) -> Observed:
-    await stage.create(QUOTAS, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}})
+async def a_quota_stands_in_the_way(harness: ServingCaseRunner) -> Observed:
+    await harness.create(QUOTAS, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}})
 
     async def is_counted() -> bool:
-        return bool((await stage.get(QUOTAS, "few")).get("status", {}).get("hard"))
+        return bool((await harness.get(QUOTAS, "few")).get("status", {}).get("hard"))
 
-    await stage.until("the quota's own count", is_counted)
-    await stage.create(DEPLOYMENTS, deployment(3))
+    await harness.until("the quota's own count", is_counted)
+    await harness.create(DEPLOYMENTS, deployment(3))
 
     async def has_failed() -> bool:
-        found = await stage.get(DEPLOYMENTS, "web")
+        found = await harness.get(DEPLOYMENTS, "web")
         return len(conditions(found)) == 3 and found["status"].get("availableReplicas") == 1
 
-    await stage.until("a failure", has_failed)
-    found = await stage.get(DEPLOYMENTS, "web")
+    await harness.until("a failure", has_failed)
+    found = await harness.get(DEPLOYMENTS, "web")
     return {"conditions": conditions(found), "counts": counts(found)}
 
 
-async def a_deployment_is_scaled(stage: Stage) -> Observed:
-    await stage.create(DEPLOYMENTS, deployment(1))
-    await rolled_out(stage)
+async def a_deployment_is_scaled(harness: ServingCaseRunner) -> Observed:
+    await harness.create(DEPLOYMENTS, deployment(1))
+    await rolled_out(harness)
     told = []
     for size in (4, 2, 0):
-        said = await stage.kubectl("scale", "deployment/web", f"--replicas={size}")
-        told.append((said.out, await rolled_out(stage), await at_rest(stage)))
-    return {"told": told, "events": await scalings(stage)}
+        said = await harness.kubectl("scale", "deployment/web", f"--replicas={size}")
+        told.append((said.out, await rolled_out(harness), await at_rest(harness)))
+    return {"told": told, "events": await scalings(harness)}
 
 
-async def old_revisions_go(stage: Stage) -> Observed:
-    await stage.create(DEPLOYMENTS, deployment(1, revisionHistoryLimit=1))
+async def old_revisions_go(harness: ServingCaseRunner) -> Observed:
+    await harness.create(DEPLOYMENTS, deployment(1, revisionHistoryLimit=1))
     for name in ("two", "three", "four"):
-        await rolled_out(stage)
-        await at_rest(stage)
-        await stage.merge(DEPLOYMENTS, "web", image(name))
-    await rolled_out(stage)
+        await rolled_out(harness)
+        await at_rest(harness)
+        await harness.merge(DEPLOYMENTS, "web", image(name))
+    await rolled_out(harness)
 
     async def is_trimmed() -> bool:
-        return len(await stage.items(REPLICA_SETS)) == 2
+        return len(await harness.items(REPLICA_SETS)) == 2
 
-    await stage.until("two ReplicaSets", is_trimmed)
-    return await at_rest(stage)
+    await harness.until("two ReplicaSets", is_trimmed)
+    return await at_rest(harness)
 
 
-async def sets_and_pods_are_orphaned_and_adopted(stage: Stage) -> Observed:
-    await stage.create(DEPLOYMENTS, deployment(2))
-    await rolled_out(stage)
-    before = sorted(pod["metadata"]["uid"] for pod in await stage.items(PODS))
-    await stage.kubectl("delete", "deployment/web", "--cascade=orphan")
-    await stage.create(DEPLOYMENTS, deployment(2))
-    said = await rolled_out(stage)
-    rest = await at_rest(stage)
-    after = sorted(pod["metadata"]["uid"] for pod in await stage.items(PODS))
+async def sets_and_pods_are_orphaned_and_adopted(harness: ServingCaseRunner) -> Observed:
+    await harness.create(DEPLOYMENTS, deployment(2))
+    await rolled_out(harness)
+    before = sorted(pod["metadata"]["uid"] for pod in await harness.items(PODS))
+    await harness.kubectl("delete", "deployment/web", "--cascade=orphan")
+    await harness.create(DEPLOYMENTS, deployment(2))
+    said = await rolled_out(harness)
+    rest = await at_rest(harness)
+    after = sorted(pod["metadata"]["uid"] for pod in await harness.items(PODS))
     return {"said": said, **rest, "same": before == after}
 
 
-async def a_pod_is_released_by_its_labels(stage: Stage) -> Observed:
-    await stage.create(DEPLOYMENTS, deployment(2))
-    await rolled_out(stage)
-    name = (await stage.items(PODS))[0]["metadata"]["name"]
-    await stage.merge(PODS, name, {"metadata": {"labels": {"app": "else"}}})
+async def a_pod_is_released_by_its_labels(harness: ServingCaseRunner) -> Observed:
+    await harness.create(DEPLOYMENTS, deployment(2))
+    await rolled_out(harness)
+    name = (await harness.items(PODS))[0]["metadata"]["name"]
+    await harness.merge(PODS, name, {"metadata": {"labels": {"app": "else"}}})
 
     async def is_released() -> bool:
-        pods = await stage.items(PODS)
+        pods = await harness.items(PODS)
         free = [pod for pod in pods if not pod["metadata"].get("ownerReferences")]
         return len(pods) == 3 and [pod["metadata"]["name"] for pod in free] == [name]
 
-    await stage.until("a pod of its own and another in its place", is_released)
-    return {"said": await rolled_out(stage)}
+    await harness.until("a pod of its own and another in its place", is_released)
+    return {"said": await rolled_out(harness)}

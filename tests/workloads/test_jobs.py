@@ -1,6 +1,6 @@
-"""Jobs fare on the embedded control plane as they do on Kubernetes' own: conditions, counts, pods and events.
+"""Jobs have the same conditions, counts, pods and events on the embedded control plane as on Kubernetes.
 
-So they do when our controllers work on Kubernetes' API server, which checks what they write more strictly than ours.
+So they have with our controllers on kube-apiserver, which validates their writes more strictly than the embedded one.
 """
 
 from pprint import pformat
@@ -8,7 +8,7 @@ from pprint import pformat
 import pytest
 
 from workloads.cases import CASES, Case
-from workloads.playing import Seen, Transcript
+from workloads.run_cases import CaseResult, Transcript
 
 
 @pytest.mark.parametrize("plane", ["kohort", "both"])
@@ -17,14 +17,14 @@ def test_all_control_planes_do_the_same(case: Case, plane: str, transcript: Tran
     real, ours = transcript["kubernetes"][case.name], transcript[plane][case.name]
     assert (real.failure, ours.failure) == ("", "")
     assert _lines(ours.states) == _lines(real.states)
-    assert _lines(_told(ours, case)) == _lines(_told(real, case))
+    assert _lines(_events(ours, case)) == _lines(_events(real, case))
 
 
 def _lines(facts: object) -> list[str]:
-    """One fact a line, so that a failure shows the one that differs."""
+    """One fact per line, so that a failure shows the one that differs."""
     return pformat(facts, width=120).splitlines()
 
 
-def _told(seen: Seen, case: Case) -> list[tuple[object, ...]]:
-    """The events; without their number where that is left to chance."""
+def _events(seen: CaseResult, case: Case) -> list[tuple[object, ...]]:
+    """The events; without their number where that varies."""
     return [event[:-1] if event[2] in case.loose else event for event in seen.events]

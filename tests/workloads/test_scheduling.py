@@ -1,21 +1,21 @@
-"""Our scheduler says and does what kube-scheduler does: which pods get a node, and in which words the others do not."""
+"""Our scheduler places pods as kube-scheduler does, with the same messages for unschedulable pods."""
 
 import asyncio
 
 import pytest
 
 from workloads.scheduling_cases import CASES, Case
-from workloads.scheduling_planes import Seen, played_on_both
+from workloads.scheduling_harness import SchedulerState, run_cases_on_both
 
-Both = tuple[dict[str, Seen], dict[str, Seen]]
+Both = tuple[dict[str, SchedulerState], dict[str, SchedulerState]]
 
 
 @pytest.fixture(scope="module")
 def both(request: pytest.FixtureRequest) -> Both:
-    """What both did with the chosen cases."""
+    """The states of the selected cases on both schedulers."""
     calls = (getattr(item, "callspec", None) for item in request.session.items)
     chosen = [call.params.get("case") for call in calls if call is not None]
-    return asyncio.run(played_on_both([case for case in CASES if case in chosen]))
+    return asyncio.run(run_cases_on_both([case for case in CASES if case in chosen]))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

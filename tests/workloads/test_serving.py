@@ -1,6 +1,6 @@
-"""Serving workloads fare the same on Kubernetes' own control plane, on the embedded one, and on a mixture of both.
+"""Serving workloads behave equally on Kubernetes, on the embedded control plane, and on a mixture of both.
 
-Each story is played once on each, all at the same time in namespaces of their own; the tests compare what was seen.
+Each case runs once on each, concurrently in its own namespace; the tests compare the observations.
 """
 
 import asyncio
@@ -12,52 +12,54 @@ from dataclasses import replace
 import pytest
 
 from workloads.serving_builders import Observed
-from workloads.serving_planes import NAMESPACES, Stage, embedded_stage, mixed_stage, real_stage
-from workloads.serving_stories import STORIES
+from workloads.serving_cases import SERVING_CASES
+from workloads.serving_harness import NAMESPACES, ServingCaseRunner, running_embedded, running_kubernetes, running_mixed
 
-Told = dict[str, Observed]
-Story = Callable[[Stage], Awaitable[Observed]]
+Observations = dict[str, Observed]
+ServingCase = Callable[[ServingCaseRunner], Awaitable[Observed]]
 AT_ONCE = 8
-"""Stories under way on a control plane: kubectl and all planes share a machine."""
-OURS = {"embedded": embedded_stage, "ours on kube-apiserver": mixed_stage}
+"""Concurrent cases per control plane: kubectl and all control planes share one machine."""
+OURS = {"embedded": running_embedded, "ours on kube-apiserver": running_mixed}
 
 
-async def _play(open_stage: Callable[[], AbstractAsyncContextManager[Stage]], chosen: set[str]) -> Told:
-    """The chosen stories on one control plane."""
+async def _run(
+    open_harness: Callable[[], AbstractAsyncContextManager[ServingCaseRunner]], chosen: set[str]
+) -> Observations:
+    """Run the selected cases on one control plane."""
     gate = asyncio.Semaphore(AT_ONCE)
-    async with open_stage() as stage:
+    async with open_harness() as harness:
 
-        async def one(number: int, story: Story) -> Observed:
+        async def one(number: int, case: ServingCase) -> Observed:
             async with gate:
-                own = replace(stage, namespace=f"story-{number}")
+                own = replace(harness, namespace=f"case-{number}")
                 await own.client.of(NAMESPACES).create({"metadata": {"name": own.namespace}})
                 try:
-                    return await story(own)
+                    return await case(own)
                 except Exception:
                     return {"failed": traceback.format_exc()}
 
-        stories = [story for story in STORIES if story.__name__ in chosen]
-        told = await asyncio.gather(*(one(number, story) for number, story in enumerate(stories)))
-    return {story.__name__: observed for story, observed in zip(stories, told, strict=True)}
+        cases = [case for case in SERVING_CASES if case.__name__ in chosen]
+        told = await asyncio.gather(*(one(number, case) for number, case in enumerate(cases)))
+    return {case.__name__: observed for case, observed in zip(cases, told, strict=True)}
 
 
 @pytest.fixture(scope="session")
-def seen(request: pytest.FixtureRequest) -> dict[str, Told]:
-    """What was observed on each control plane."""
-    stages = {"kubernetes": real_stage, **OURS}
+def seen(request: pytest.FixtureRequest) -> dict[str, Observations]:
+    """The observations on each control plane."""
+    harnesses = {"kubernetes": running_kubernetes, **OURS}
     calls = (getattr(item, "callspec", None) for item in request.session.items)
-    chosen = {str(call.params.get("story")) for call in calls if call is not None}
+    chosen = {str(call.params.get("serving_case")) for call in calls if call is not None}
 
-    async def everywhere() -> list[Told]:
-        return await asyncio.gather(*(_play(stage, chosen) for stage in stages.values()))
+    async def everywhere() -> list[Observations]:
+        return await asyncio.gather(*(_run(harness, chosen) for harness in harnesses.values()))
 
-    return dict(zip(stages, asyncio.run(everywhere()), strict=True))
+    return dict(zip(harnesses, asyncio.run(everywhere()), strict=True))
 
 
 @pytest.mark.parametrize("ours", OURS)
-@pytest.mark.parametrize("story", [story.__name__ for story in STORIES])
-def test_a_story_goes_the_same_way(story: str, ours: str, seen: dict[str, Told]) -> None:
-    real, found = seen["kubernetes"][story], seen[ours][story]
+@pytest.mark.parametrize("serving_case", [case.__name__ for case in SERVING_CASES])
+def test_all_control_planes_do_the_same(serving_case: str, ours: str, seen: dict[str, Observations]) -> None:
+    real, found = seen["kubernetes"][serving_case], seen[ours][serving_case]
     assert "failed" not in real, real.get("failed")
     assert "failed" not in found, found.get("failed")
     assert found == real
