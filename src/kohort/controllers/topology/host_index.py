@@ -43,14 +43,13 @@ class HostIndex:
         self._workloads: dict[str, set[ObjectKey]] = {}
 
     def put(self, key: ObjectKey, workload: Workload | None) -> frozenset[str]:
-        """Update a Workload; returns the hosts that are new to it."""
+        """Update a Workload; returns the hosts that are new to it, and those that it no longer has."""
         before = self._admissions.get(key)
         admission = workload.status.admission if workload is not None and is_running(workload) else None
         if admission is None:
-            if before is not None:
-                del self._admissions[key]
-                self._remove(key, before[1])
-            return NO_HOSTS
+            hosts = self._admissions.pop(key)[1] if before is not None else NO_HOSTS
+            self._remove(key, hosts)
+            return hosts
         if before is not None and before[0] == admission:
             return NO_HOSTS
         return self._set(key, admission, before[1] if before is not None else NO_HOSTS)
@@ -72,7 +71,7 @@ class HostIndex:
             self._admissions.pop(key, None)
         for host in hosts - before:
             self._workloads.setdefault(host, set()).add(key)
-        return hosts - before
+        return hosts ^ before
 
     def _remove(self, key: ObjectKey, hosts: frozenset[str]) -> None:
         for host in hosts:
