@@ -5,6 +5,7 @@ counts only the domains that changed since the last one, and those above them.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
@@ -43,6 +44,8 @@ class DomainCounts:
         self.levels = with_leaders(levels) if shape.leader else levels
         self.exclusions: dict[Exclusion, int] = dict(matches.totals)
         """Domains of the lowest level that can't have any pod, by cause (TAS-115)."""
+        leader = dict(shape.leader)
+        self._beside_leader = [(name, amount, leader.get(name, 0)) for name, amount in shape.worker]
         self._matches = matches
         self._limits: list[str] = [""] * tree.leaf_count
         """The resource of which a domain lacks the request of one pod."""
@@ -51,6 +54,7 @@ class DomainCounts:
         self._usage = [_NO_USAGE if is_empty else usage.amounts for usage in tree.usage]
         self._position = -1
         self._orders: dict[tuple[int, PlacementProfile], DomainOrder] = {}
+        self._worker_orders: dict[tuple[int, PlacementProfile], DomainOrder] = {}
 
     def order(self, level: int, profile: PlacementProfile) -> DomainOrder:
         """The domains of a level in the order in which they are taken."""
@@ -59,14 +63,15 @@ class DomainCounts:
             order = self._orders[level, profile] = DomainOrder(self.levels[level], profile)
         return order
 
-    def worker_order(self, level: int, profile: PlacementProfile, leader_domain: int) -> DomainOrder:
-        """The domains of a level in order S, without the one that has the leader (TAS-51(7d))."""
-        counts = self.levels[level]
-        workers = LevelCounts(
-            counts.pods, counts.slices, [0] * len(counts.pods), counts.pods, counts.slices, counts.scores
-        )
-        order = DomainOrder(workers, profile)
-        order.keys = [key for key in order.keys if key[-1] != leader_domain]
+    def worker_order(self, level: int, profile: PlacementProfile) -> DomainOrder:
+        """The domains of a level in order S, by what they can have without the leader (TAS-51(7d))."""
+        order = self._worker_orders.get((level, profile))
+        if order is None:
+            counts = self.levels[level]
+            workers = LevelCounts(
+                counts.pods, counts.slices, [0] * len(counts.pods), counts.pods, counts.slices, counts.scores
+            )
+            order = self._worker_orders[level, profile] = DomainOrder(workers, profile)
         return order
 
     def refresh(self) -> None:
@@ -85,7 +90,7 @@ class DomainCounts:
             self._reorder(level, domains)
 
     def _reorder(self, level: int, domains: list[int]) -> None:
-        for (ordered, _), order in self._orders.items():
+        for (ordered, _), order in chain(self._orders.items(), self._worker_orders.items()):
             if ordered == level:
                 order.update(domains)
 
@@ -120,26 +125,25 @@ class DomainCounts:
 
     def _count_leaf_with_leader(self, leaf: int) -> bool:
         """The same with a leader: whether it fits, and how many workers fit beside it."""
-        counts = self.levels[-1]
-        before = counts.leaders[leaf], counts.pods_with_leader[leaf]
         changed = self._count_leaf(leaf)
-        rest = self._rest_beside_leader(leaf)
-        fits = all(rest[resource] >= 0 for resource, _ in self.shape.leader)
-        counts.leaders[leaf] = int(fits)
-        counts.pods_with_leader[leaf] = (
-            max(0, min([rest[resource] // amount for resource, amount in self.shape.worker]))
-            if fits
-            else counts.pods[leaf]
-        )
-        return changed or before != (counts.leaders[leaf], counts.pods_with_leader[leaf])
+        counts = self.levels[-1]
+        pods = self._pods_beside_leader(leaf)
+        after = (0, counts.pods[leaf]) if pods is None else (1, pods)
+        before = counts.leaders[leaf], counts.pods_with_leader[leaf]
+        counts.leaders[leaf], counts.pods_with_leader[leaf] = after
+        return changed or before != after
 
-    def _rest_beside_leader(self, leaf: int) -> dict[str, int]:
+    def _pods_beside_leader(self, leaf: int) -> int | None:
+        """None if the leader does not fit."""
         free, used, assumed = self.tree.free[leaf], self._usage[leaf], self.tree.usage[leaf].assumed
-        leader = dict(self.shape.leader)
-        return {
-            name: free.get(name, 0) - used.get(name, 0) - assumed.get(name, 0) - leader.get(name, 0)
-            for name in {*dict(self.shape.worker), *leader}
-        }
+        for resource, leader in self.shape.leader:
+            if free.get(resource, 0) - used.get(resource, 0) - assumed.get(resource, 0) < leader:
+                return None
+        fitting = [
+            (free.get(resource, 0) - used.get(resource, 0) - assumed.get(resource, 0) - leader) // amount
+            for resource, amount, leader in self._beside_leader
+        ]
+        return max(0, min(fitting))
 
     def _set_limit(self, leaf: int, resource: str) -> None:
         self._count_limit(self._limits[leaf], -1)

@@ -5,7 +5,8 @@ domains that it takes, however many are full.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kohort.engine.topology.levels import LevelCounts
@@ -55,6 +56,19 @@ class DomainOrder:
             if key is not None:
                 insort(self.keys, key)
             self._keys[domain] = key
+
+    @contextmanager
+    def without(self, domain: int) -> Iterator[None]:
+        """Leave out a domain until the context exits."""
+        key = self._keys[domain]
+        if key is None:
+            yield
+            return
+        del self.keys[bisect_left(self.keys, key)]
+        try:
+            yield
+        finally:
+            insort(self.keys, key)
 
     def slices(self, key: OrderKey) -> int:
         """The slices of a key, with the leader if one is requested."""

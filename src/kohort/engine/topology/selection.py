@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kohort.engine.topology.consumption import Candidate, leader_first, tightest
+from kohort.engine.topology.consumption import Candidate
 from kohort.engine.topology.counts import DomainCounts
 from kohort.engine.topology.order import DomainOrder, OrderKey
 from kohort.engine.topology.parameters import PlacementParameters, PlacementProfile
@@ -74,36 +74,38 @@ class LevelSearch:
 
     def _spread(self, level: int, order: DomainOrder) -> LevelSelection | LevelShortfall:
         """Several domains of the level (TAS-51(7))."""
-        selected: list[Candidate] = []
-        needed, rest = self._parameters.slices, order
-        if self._parameters.leaders:
-            leader = self._leader_domain(level, order)
-            if leader is None:
-                return LevelShortfall(level, 0, None)
-            selected.append(leader)
-            needed -= leader.capacity_with_leader
-            rest = self._counts.worker_order(level, self._parameters.profile, leader.domain)
-        for position, key in enumerate(rest.keys):
+        parameters = self._parameters
+        if not parameters.leaders:
+            return self._spread_workers(level, order, [], parameters.slices)
+        leader = self._leader_domain(level, order)
+        if leader is None:
+            return LevelShortfall(level, 0, None)
+        workers = self._counts.worker_order(level, parameters.profile)
+        with workers.without(leader.domain):
+            return self._spread_workers(level, workers, [leader], parameters.slices - leader.capacity_with_leader)
+
+    def _spread_workers(
+        self, level: int, order: DomainOrder, selected: list[Candidate], needed: int
+    ) -> LevelSelection | LevelShortfall:
+        for position, key in enumerate(order.keys):
             if needed <= 0:
                 break
-            taken = self._last_domain(rest, position, needed) or key
+            taken = self._last_domain(order, position, needed) or key
             selected.append(self._candidate(level, taken[-1]))
-            needed -= rest.slices(taken)
+            needed -= order.slices(taken)
         if needed > 0:
             return LevelShortfall(level, self._parameters.slices - needed, None)
         return LevelSelection(level, selected)
 
     def _leader_domain(self, level: int, order: DomainOrder) -> Candidate | None:
         """The domain of the leader: the prioritised one, or the tightest that takes everything (TAS-51(7a,b))."""
-        candidates = leader_first(
-            [self._candidate(level, key[-1]) for key in order.keys], self._parameters.slices, self._parameters.leaders
-        )
-        if not candidates or candidates[0].leaders < self._parameters.leaders:
+        if not order.keys or not order.keys[0][0]:
             return None
-        is_best_fit = self._parameters.profile is PlacementProfile.BEST_FIT
-        if is_best_fit and candidates[0].capacity_with_leader >= self._parameters.slices:
-            return tightest(candidates, self._parameters.slices, self._parameters.leaders)
-        return candidates[0]
+        slices, counts = self._parameters.slices, self._counts.levels[level]
+        spare = sum(counts.slices) - slices
+        hosts = (self._candidate(level, key[-1]) for key in order.keys if key[0])
+        prioritised = next((each for each in hosts if each.capacity - each.capacity_with_leader <= spare), None)
+        return prioritised or self._candidate(level, order.keys[0][-1])
 
     def _last_domain(self, order: DomainOrder, position: int, needed: int) -> OrderKey | None:
         """In BestFit, the tightest domain for all that is left, if the next in order suffices (TAS-51(7d))."""
