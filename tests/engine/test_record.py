@@ -19,6 +19,7 @@ from kohort.api.errors import DocumentError
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.meta import ObjectKey, ObjectMeta
+from kohort.engine.admission_fair_sharing import HistoryRules
 from kohort.engine.cycle import CycleRules
 from kohort.engine.decisions import (
     Decision,
@@ -58,7 +59,6 @@ from kohort.engine.requests.rules import RequestRules, Transformation
 from kohort.engine.scenario import DAWN, ScenarioRunner
 from kohort.engine.settings import EngineSettings
 from kohort.engine.tournament import TournamentRules
-from kohort.engine.usage_history import HistoryRules
 
 Json = Any
 HEADER = events_header(EngineSettings())

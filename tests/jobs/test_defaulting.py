@@ -5,7 +5,8 @@ import pytest
 from jobs.pod_builders import K, facts, gated, of_kind, owned, pod, stage
 from kohort.api.codec import JsonObject
 from kohort.api.config.v1beta2 import Configuration
-from kohort.jobs.defaulting import QUEUE_ANNOTATION_WARNING, default_job
+from kohort.jobs.defaulting import default_job
+from kohort.jobs.defaulting.local_queue import QUEUE_ANNOTATION_WARNING
 from kohort.jobs.frameworks.cronjob import CronJobFramework
 from kohort.jobs.frameworks.deployment import DeploymentFramework
 from kohort.jobs.frameworks.job import BatchJobFramework

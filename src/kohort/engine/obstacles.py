@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from kohort.engine.decisions import RequeueReason
+from kohort.engine.namespace_selector import is_selected
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
 if TYPE_CHECKING:
@@ -10,12 +11,6 @@ if TYPE_CHECKING:
 
 Obstacle = tuple[str, str, RequeueReason]
 """Reason, message and requeue of a workload that can't be nominated."""
-
-
-def is_selected(store: "EngineStore", queue: ClusterQueueInfo, namespace: str) -> bool:
-    """Whether the namespaceSelector of a ClusterQueue selects a namespace."""
-    labels = store.namespaces.get(namespace)
-    return labels is not None and queue.namespaces is not None and queue.namespaces.matches(labels)
 
 
 def find_obstacle(store: "EngineStore", workload: WorkloadInfo, queue: ClusterQueueInfo) -> Obstacle | None:

@@ -11,13 +11,13 @@ from kohort.api.kueue.v1beta2.queues import (
     LocalQueueStatus,
 )
 from kohort.api.meta import ObjectKey
+from kohort.engine.admission_fair_sharing import UsageHistory
 from kohort.engine.drs import share_of
 from kohort.engine.hierarchy import ClusterQueueNode, CohortNode, HierarchyNode
 from kohort.engine.obstacles import Obstacle, find_obstacle
 from kohort.engine.pending import PendingCounts, PendingState, QueuePosition
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.state.store import EngineStore, LocalQueueInfo
-from kohort.engine.usage_history import UsageHistory
 from kohort.engine.usage_stats import figures_of, local_queue_usage, queue_usage
 
 

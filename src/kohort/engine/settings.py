@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.engine.admission_fair_sharing import HistoryRules, rules_of
 from kohort.engine.cycle import CycleRules
 from kohort.engine.fair_preemption import FairRules
 from kohort.engine.flavor_assigner import FlavorRules
 from kohort.engine.requests.rules import RequestRules
 from kohort.engine.tournament import TournamentRules
-from kohort.engine.usage_history import HistoryRules, rules_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,7 @@ from copy import deepcopy
 from msgspec.structs import replace
 
 from kohort.api.conditions import find
-from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.kueue.v1beta2.workload import ReclaimablePod
-from kohort.api.kueue.validation.workload_update import scaled_down_pod_sets
 from kohort.api.times import parse_duration, to_timedelta
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.admission import drop_reservation
@@ -25,7 +22,6 @@ from kohort.engine.lifecycle.conditions import (
     is_finished,
     is_reserved,
     with_condition,
-    with_status,
 )
 from kohort.engine.lifecycle.eviction import release
 from kohort.engine.lifecycle.finishing import finish, job_expiry, without_finalizer
@@ -37,10 +33,10 @@ from kohort.jobs.keys import MULTIKUEUE_CONTROLLER, QUEUE_NAME_LABEL
 from kohort.jobs.objects import annotations, prebuilt_name, queue_name
 from kohort.jobs.podset_infos import admitted_infos
 from kohort.jobs.priority import resolve_priority, with_priority
+from kohort.jobs.reclaimable_pods import update_reclaimable_pods
 from kohort.jobs.reconcile_pass import (
     DONE,
     PODS_READY_MANAGER,
-    RECLAIMABLE_MANAGER,
     EndPass,
     ReconcilePass,
 )
@@ -167,38 +163,6 @@ def _new_workload(this: ReconcilePass) -> Workload:
         pod_sets = this.framework.pod_sets(this.obj, this.reads)
         return with_priority(composed.workload, resolve_priority(this.framework, this.obj, pod_sets, this.reads))
     return new_slice(this) if is_elastic(this) else fresh_workload(this)
-
-
-def update_reclaimable_pods(this: ReconcilePass) -> EndPass | None:
-    """S12: update reclaimable pods (JOB-21, JOB-57)."""
-    workload = this.workload
-    if workload is None or not this.reads.gates.enabled(Gate.ReclaimablePods):
-        return None
-    reported = this.framework.reclaimable(this.obj)
-    if reported is None:
-        return None
-    assigned = _capped(workload, reported, this.reads.gates)
-    present = {each.name: each.count for each in workload.status.reclaimable_pods}
-    if assigned == present:
-        return None
-    entries = tuple(ReclaimablePod(name=name, count=count) for name, count in assigned.items())
-    this.write_status(
-        workload, with_status(workload, replace(workload.status, reclaimable_pods=entries)), RECLAIMABLE_MANAGER
-    )
-    return DONE
-
-
-def _capped(workload: Workload, reported: dict[str, int], gates: FeatureGates) -> dict[str, int]:
-    """At most all pods of a set, and never fewer than before with reserved quota, unless the set shrank (API-67)."""
-    fixed = workload.status.reclaimable_pods if is_reserved(workload) else ()
-    shrunk = scaled_down_pod_sets(workload, gates)
-    kept = {each.name: each.count for each in fixed if each.name not in shrunk}
-    assigned: dict[str, int] = {}
-    for each in workload.spec.pod_sets:
-        count = max(reported.get(each.name, 0), kept.get(each.name, 0))
-        if each.name in reported or each.name in kept:
-            assigned[each.name] = min(count, each.count)
-    return assigned
 
 
 def update_pods_ready(this: ReconcilePass) -> EndPass | None:

@@ -17,12 +17,11 @@ from kohort.api.kueue.v1beta2.workload import RequeueState
 from kohort.engine.lifecycle.deactivation import (
     deactivate,
     evict_inactive,
-    execution_deadline,
-    limit_execution,
     target_deactivation,
 )
 from kohort.engine.lifecycle.events import WorkloadEvent
 from kohort.engine.lifecycle.eviction import EvictionCause, evict
+from kohort.engine.lifecycle.execution_time import execution_deadline, limit_execution
 from kohort.engine.lifecycle.finishing import finish
 
 NOW = at(100)

@@ -9,12 +9,12 @@ from kohort.api.codec import decode, encode
 from kohort.api.errors import DecodeError
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.struct import Struct
+from kohort.engine.admission_fair_sharing import HistoryRules
 from kohort.engine.cycle import CycleRules
 from kohort.engine.event_log.lines import json_line
 from kohort.engine.fair_preemption import FairRules
 from kohort.engine.requests.rules import RequestRules, Transformation
 from kohort.engine.settings import EngineSettings
-from kohort.engine.usage_history import HistoryRules
 
 VERSION: Final = 4
 """Increased with every change of lines or settings."""

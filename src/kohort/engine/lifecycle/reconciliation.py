@@ -12,8 +12,9 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.admission import admit
 from kohort.engine.lifecycle.checks import act_on_checks, postpone_by_checks, required_checks, sync_checks
 from kohort.engine.lifecycle.conditions import is_finished
-from kohort.engine.lifecycle.deactivation import deactivate, evict_inactive, execution_deadline, limit_execution
+from kohort.engine.lifecycle.deactivation import deactivate, evict_inactive
 from kohort.engine.lifecycle.events import WorkloadChange, WorkloadEvent, normal
+from kohort.engine.lifecycle.execution_time import execution_deadline, limit_execution
 from kohort.engine.lifecycle.finishing import expiry, finish_orphan, is_orphan, without_finalizer
 from kohort.engine.lifecycle.pending_reason import explain_waiting
 from kohort.engine.lifecycle.pods_ready import evict_on_timeout, readiness_deadline

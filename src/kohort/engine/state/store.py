@@ -7,6 +7,7 @@ from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.queues import CohortSpec
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.meta import ObjectKey
+from kohort.engine.admission_fair_sharing import UsageHistory
 from kohort.engine.eligibility import FlavorEligibility
 from kohort.engine.environments import EnvironmentCache
 from kohort.engine.hierarchy import Hierarchy
@@ -19,7 +20,6 @@ from kohort.engine.second_pass import SecondPasses
 from kohort.engine.settings import EngineSettings
 from kohort.engine.state.unblock_keys import UnblockKey
 from kohort.engine.topology import PlacementSettings, TopologyStore
-from kohort.engine.usage_history import UsageHistory
 from kohort.engine.variants import Variants
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 
 from kohort.engine.hierarchy import HierarchyNode
-from kohort.engine.obstacles import is_selected
+from kohort.engine.namespace_selector import is_selected
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.state.store import EngineStore
 from kohort.engine.state.unblock_keys import flavor_key, queues_of, tree_key

@@ -21,8 +21,9 @@ from kohort.insight.fit_check.reads import SnapshotReader
 from kohort.insight.snapshot import Snapshot
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.jobs.contract import Composable, Framework, JobKey
-from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, DEFAULT_QUEUE, default_job
+from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, default_job
 from kohort.jobs.defaulting.job_context import JobContext, set_label
+from kohort.jobs.defaulting.local_queue import DEFAULT_QUEUE
 from kohort.jobs.frameworks.pods.members import group_name
 from kohort.jobs.keys import QUEUE_NAME_LABEL
 from kohort.jobs.objects import metadata, queue_name

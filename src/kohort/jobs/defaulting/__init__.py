@@ -7,21 +7,16 @@ from copy import deepcopy
 
 from kohort.api.codec import JsonObject
 from kohort.api.gates import Gate
-from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
+from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL
 from kohort.jobs.contract import Framework, ManagedBy
 from kohort.jobs.defaulting.job_context import JobContext, set_label, should_manage
+from kohort.jobs.defaulting.local_queue import default_queue, queue_from_annotation
 from kohort.jobs.defaulting.webhook_only import Propagator, WebhookOnly
 from kohort.jobs.keys import MANAGED_LABEL, MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, controller_owner, labels, queue_name, requests_slices
 from kohort.jobs.ownership import FORGED_CONTROLLER, without_controller
 
-DEFAULT_QUEUE = "default"
 DEFAULT_PRIORITY_CLASS = "default"
-
-QUEUE_ANNOTATION_WARNING = (
-    f"metadata.annotations[{QUEUE_NAME_LABEL}]: a queue is named by a label; "
-    f"the value was copied to metadata.labels: name it there"
-)
 
 FORGED_CONTROLLER_WARNING = (
     f"metadata.ownerReferences: {FORGED_CONTROLLER}; the owner was kept with controller: false, and the object is "
@@ -50,11 +45,11 @@ def _defaulted(framework: Framework, job: JsonObject, context: JobContext) -> tu
         return _gated_by_parent(framework, job, context), []
     if framework.is_top_level and (context.has_managed_owner or not context.in_scope):
         return job, []
-    warnings = _take_queue_from_annotation(job, framework, context)
+    warnings = queue_from_annotation(job, framework, context)
     if isinstance(framework, Propagator):
         framework.default(job, context.reads)
         return job, warnings
-    _default_queue(job, framework, context)
+    default_queue(job, framework, context)
     _default_priority_class(job, context)
     if should_manage(job, context):
         framework.suspend(job)
@@ -77,35 +72,11 @@ def _gated_by_parent(framework: Framework, job: JsonObject, context: JobContext)
     """The gated pod; without a controller no parent queues it, so it is queued itself (DEV-9)."""
     framework.suspend(job)
     if controller_owner(job) is None:
-        _default_queue(job, framework, context)
+        default_queue(job, framework, context)
         if should_manage(job, context):
             set_label(job, MANAGED_LABEL, "true")
     framework.default(job, context.reads)
     return job
-
-
-def _is_queued_with_owner(framework: Framework, context: JobContext) -> bool:
-    """Whether a queue of its own would be wrong for the job (JOB-8, JOB-145)."""
-    return context.has_managed_owner if framework.is_top_level else context.has_owner_of_managed_kind
-
-
-def _take_queue_from_annotation(job: JsonObject, framework: Framework, context: JobContext) -> list[str]:
-    """Copies the queue name from the annotation of older guides to the label."""
-    annotated = annotations(job).get(QUEUE_NAME_LABEL, "")
-    if not annotated or QUEUE_NAME_LABEL in labels(job) or not (context.is_new and context.in_scope):
-        return []
-    if _is_queued_with_owner(framework, context):
-        return []
-    set_label(job, QUEUE_NAME_LABEL, annotated)
-    return [QUEUE_ANNOTATION_WARNING]
-
-
-def _default_queue(job: JsonObject, framework: Framework, context: JobContext) -> None:
-    """JOB-67."""
-    if not context.has_default_queue or not context.in_scope or queue_name(job):
-        return
-    if not _is_queued_with_owner(framework, context):
-        set_label(job, QUEUE_NAME_LABEL, DEFAULT_QUEUE)
 
 
 def _default_priority_class(job: JsonObject, context: JobContext) -> None:

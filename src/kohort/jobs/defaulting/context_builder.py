@@ -12,8 +12,9 @@ from kohort.api.gates import Gate
 from kohort.controllers.context import ControllerContext
 from kohort.jobs.ancestors import known_controller, managed_ancestor, owner_is_managed_kind
 from kohort.jobs.cache_reader import CacheReader
-from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, DEFAULT_QUEUE
+from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS
 from kohort.jobs.defaulting.job_context import JobContext
+from kohort.jobs.defaulting.local_queue import DEFAULT_QUEUE
 from kohort.jobs.errors import RetryError
 from kohort.jobs.keys import MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, is_terminating, metadata, uid

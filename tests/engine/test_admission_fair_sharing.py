@@ -13,9 +13,9 @@ from kohort.api.config.common import AdmissionFairSharing
 from kohort.api.meta import ObjectKey
 from kohort.api.quantity import Quantity
 from kohort.api.times import MINUTE, SECOND
+from kohort.engine.admission_fair_sharing import HistoryRules, UsageHistory, decay, rules_of, scaled
 from kohort.engine.pending import PendingQueue
 from kohort.engine.records import WorkloadInfo
-from kohort.engine.usage_history import HistoryRules, UsageHistory, decay, rules_of, scaled
 
 RULES = HistoryRules(half_life=10 * MINUTE, interval=5 * MINUTE)
 A, B = ObjectKey("team", "a"), ObjectKey("team", "b")
