@@ -9,10 +9,11 @@ import pytest
 
 from cluster.control_plane import ControlPlane
 from cluster.nodes import simulated_nodes
-from e2e import three_roles, three_teams
+from e2e import three_racks, three_roles, three_teams
 from e2e.environment import Environment, gpu_nodes
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
+from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
@@ -36,7 +37,9 @@ def config() -> Configuration:
 
 
 @asynccontextmanager
-async def running_environment(plane: ControlPlane, config: Configuration, folder: Path) -> AsyncIterator[Environment]:
+async def running_environment(
+    plane: ControlPlane, config: Configuration, folder: Path, nodes: tuple[DeclaredNode, ...]
+) -> AsyncIterator[Environment]:
     options = ManagerOptions(f"https://{LOCAL}:{config.webhook.port}", when_missing=WhenMissing.INSTALL)
     async with AsyncExitStack() as stack:
 
@@ -46,7 +49,7 @@ async def running_environment(plane: ControlPlane, config: Configuration, folder
             return client
 
         admin = a_client(plane.kubeconfig)
-        await stack.enter_async_context(simulated_nodes(plane, *gpu_nodes()))
+        await stack.enter_async_context(simulated_nodes(plane, *nodes))
         settings = ManagerSettings(config, namespace=NAMESPACE)
         manager = await stack.enter_async_context(running_manager(admin, settings, options))
         async with asyncio.timeout(LONG):
@@ -55,10 +58,15 @@ async def running_environment(plane: ControlPlane, config: Configuration, folder
 
 
 async def test_three_teams_share_48_gpus(plane: ControlPlane, config: Configuration, tmp_path: Path) -> None:
-    async with running_environment(plane, config, tmp_path) as environment:
+    async with running_environment(plane, config, tmp_path, gpu_nodes()) as environment:
         await three_teams.run_three_teams(environment)
 
 
 async def test_three_roles_work_together(plane: ControlPlane, config: Configuration, tmp_path: Path) -> None:
-    async with running_environment(plane, config, tmp_path) as environment:
+    async with running_environment(plane, config, tmp_path, gpu_nodes()) as environment:
         await three_roles.run_three_roles(environment)
+
+
+async def test_gangs_run_in_three_racks(plane: ControlPlane, config: Configuration, tmp_path: Path) -> None:
+    async with running_environment(plane, config, tmp_path, three_racks.nodes()) as environment:
+        await three_racks.run_three_racks(environment)

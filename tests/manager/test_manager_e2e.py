@@ -5,10 +5,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from e2e import three_roles, three_teams
+from e2e import three_racks, three_roles, three_teams
 from e2e.environment import Environment, gpu_nodes
 from kohort.embedded.auth.users import AUTHENTICATED, User
 from kohort.embedded.control_plane import LocalNodes, running_control_plane
+from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.nodes.registration import NodeRegistration
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.nodes.startup import AgentSettings
@@ -20,19 +21,24 @@ pytestmark = pytest.mark.waits
 
 
 @asynccontextmanager
-async def running_environment() -> AsyncIterator[Environment]:
-    nodes = LocalNodes(NodeRegistration(gpu_nodes()), lambda client: SimulatedRuntime(client.clock), AgentSettings())
-    async with running_control_plane(ServerSettings(), nodes) as plane, a_manager(plane):
+async def running_environment(nodes: tuple[DeclaredNode, ...]) -> AsyncIterator[Environment]:
+    local = LocalNodes(NodeRegistration(nodes), lambda client: SimulatedRuntime(client.clock), AgentSettings())
+    async with running_control_plane(ServerSettings(), local) as plane, a_manager(plane):
         yield Environment(
             plane.client("admin"), lambda name: Client(plane.server.core.transport(User(name, (AUTHENTICATED,))))
         )
 
 
 async def test_three_teams_share_48_gpus() -> None:
-    async with running_environment() as environment:
+    async with running_environment(gpu_nodes()) as environment:
         await three_teams.run_three_teams(environment)
 
 
 async def test_three_roles_work_together() -> None:
-    async with running_environment() as environment:
+    async with running_environment(gpu_nodes()) as environment:
         await three_roles.run_three_roles(environment)
+
+
+async def test_gangs_run_in_three_racks() -> None:
+    async with running_environment(three_racks.nodes()) as environment:
+        await three_racks.run_three_racks(environment)
