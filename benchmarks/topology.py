@@ -27,6 +27,11 @@ KINDS: Mapping[str, dict[str, Any]] = {
     "preferred rack": {"preferred": "rack"},
     "unconstrained": {"unconstrained": True},
     "slices of 64 per rack": {"preferred": "block", "layers": (SliceLayer("rack", 64),)},
+    "leader, unconstrained": {
+        "unconstrained": True,
+        "leader": "leader",
+        "leader_per_pod": {"cpu": 8000, "nvidia.com/gpu": 1, "pods": 1},
+    },
 }
 GANG, VICTIMS = 1024, 700
 PREEMPTOR = 5696

@@ -75,34 +75,39 @@ class LevelSearch:
     def _spread(self, level: int, order: DomainOrder) -> LevelSelection | LevelShortfall:
         """Several domains of the level (TAS-51(7))."""
         parameters = self._parameters
+        # Above the slice level, slices of a domain are the sum of those of its children.
+        total = sum(self._counts.levels[0].slices)
         if not parameters.leaders:
-            return self._spread_workers(level, order, [], parameters.slices)
-        leader = self._leader_domain(level, order)
+            return self._spread_workers(level, order, [], total)
+        leader = self._leader_domain(level, order, total - parameters.slices)
         if leader is None:
             return LevelShortfall(level, 0, None)
         workers = self._counts.worker_order(level, parameters.profile)
         with workers.without(leader.domain):
-            return self._spread_workers(level, workers, [leader], parameters.slices - leader.capacity_with_leader)
+            return self._spread_workers(level, workers, [leader], total - leader.capacity)
 
     def _spread_workers(
-        self, level: int, order: DomainOrder, selected: list[Candidate], needed: int
+        self, level: int, order: DomainOrder, selected: list[Candidate], total: int
     ) -> LevelSelection | LevelShortfall:
+        """Take domains in order; `total` is what they have (TAS-51(7d,e))."""
+        needed = self._parameters.slices - sum([each.capacity_with_leader for each in selected])
+        if total < needed:
+            return LevelShortfall(level, self._parameters.slices - needed + total, None)
         for position, key in enumerate(order.keys):
             if needed <= 0:
                 break
             taken = self._last_domain(order, position, needed) or key
             selected.append(self._candidate(level, taken[-1]))
             needed -= order.slices(taken)
-        if needed > 0:
-            return LevelShortfall(level, self._parameters.slices - needed, None)
         return LevelSelection(level, selected)
 
-    def _leader_domain(self, level: int, order: DomainOrder) -> Candidate | None:
-        """The domain of the leader: the prioritised one, or the tightest that takes everything (TAS-51(7a,b))."""
+    def _leader_domain(self, level: int, order: DomainOrder, spare: int) -> Candidate | None:
+        """The first domain in order that takes no more than the spare slices, else the first (TAS-51(7a,b), TAS-53).
+
+        None of them can have all slices: a single domain would have been found.
+        """
         if not order.keys or not order.keys[0][0]:
             return None
-        slices, counts = self._parameters.slices, self._counts.levels[level]
-        spare = sum(counts.slices) - slices
         hosts = (self._candidate(level, key[-1]) for key in order.keys if key[0])
         prioritised = next((each for each in hosts if each.capacity - each.capacity_with_leader <= spare), None)
         return prioritised or self._candidate(level, order.keys[0][-1])
