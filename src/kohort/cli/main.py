@@ -63,6 +63,7 @@ COMMANDS = {
     "resume": LazyCommand("kohort.cli.resume:resume", "Resume held jobs or queues", "Jobs"),
     "status": LazyCommand("kohort.cli.status:status", "List local clusters", "Clusters"),
     "submit": LazyCommand("kohort.cli.submit:submit", "Submit a command as a Job", "Jobs"),
+    "topology": LazyCommand("kohort.cli.topology:topology", "Show capacity and usage of topology domains", "Queues"),
     "top": LazyCommand("kohort.cli.top:top", "Show quota usage", "Queues"),
     "up": LazyCommand("kohort.cli.up:up", "Start a local cluster", "Clusters"),
     "validate": LazyCommand("kohort.cli.validate:validate", "Validate manifests offline", "Jobs"),

@@ -18,6 +18,7 @@ from kohort.engine.obstacles import Obstacle, find_obstacle
 from kohort.engine.pending import PendingCounts, PendingState, QueuePosition
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.state.store import EngineStore, LocalQueueInfo
+from kohort.engine.topology.flavor_domains import FlavorDomains
 from kohort.engine.usage_stats import figures_of, local_queue_usage, queue_usage
 
 
@@ -83,6 +84,11 @@ class EngineReadModel:
     def pending(self) -> Mapping[str, PendingView]:
         """The pending workloads by ClusterQueue."""
         return self._store.pending
+
+    @property
+    def flavor_domains(self) -> Mapping[str, FlavorDomains]:
+        """The topology domains of flavors with a topology, by flavor."""
+        return self._store.topology.flavors
 
     @property
     def history(self) -> UsageHistory | None:

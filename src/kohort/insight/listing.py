@@ -22,8 +22,10 @@ from kohort.kube.resource_types import (
 MAX_CONCURRENT: Final = 4
 """Concurrent requests; each needs a connection, whose handshake takes longer than most lists."""
 
-ListedKind = type[Any] | Resource
+ManifestKind = type[Any] | Resource
 """A struct of `kohort.api`, or a resource to be decoded as JSON."""
+ListedKind = ManifestKind | ResourceType[Any]
+"""The same, or a resource with a decoder of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,15 @@ class KindListing:
 
 def kind_of(listed: ListedKind) -> ResourceType[Any]:
     """The decoder of a kind."""
+    if isinstance(listed, ResourceType):
+        return listed
     return unstructured_resource(listed) if isinstance(listed, Resource) else typed_resource(listed)
 
 
 def listed_resource(listed: ListedKind) -> Resource:
     """The resource of a kind."""
+    if isinstance(listed, ResourceType):
+        return listed.resource
     return listed if isinstance(listed, Resource) else resource_of(listed)
 
 

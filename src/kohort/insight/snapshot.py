@@ -14,20 +14,22 @@ from typing import Any, Final, TypeVar, get_args, overload
 
 from kohort.api.codec import Json
 from kohort.api.core.namespaces import Namespace
-from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
+from kohort.api.kueue.v1beta2 import ClusterQueue, ResourceFlavor, Workload
 from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.api.resource import Resource
 from kohort.controllers.devices.claims import TEMPLATES
+from kohort.controllers.topology.node_usage import NodeUsageTotals
+from kohort.controllers.topology.pods import PODS, PodRecord
 from kohort.engine.decisions import Reserve
 from kohort.engine.engine import Engine
-from kohort.engine.events import EngineObject, ObjectUpserted
+from kohort.engine.events import EngineObject, NodeUsageChanged, ObjectUpserted
 from kohort.engine.settings import EngineSettings
 from kohort.insight.devices import DeviceClaims, name_templates
 from kohort.insight.listing import IncompleteKind, KindListing, ListedKind, listed_resource, read_kind, read_kinds
 from kohort.insight.manager_settings import ObservedSettings, read_manager_settings
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.resource_types import UndecodableObject
+from kohort.kube.resource_types import ResourceType, UndecodableObject
 
 T = TypeVar("T")
 
@@ -63,6 +65,8 @@ class Snapshot:
     def of(self, kind: type[T]) -> Mapping[ObjectKey, T]: ...
     @overload
     def of(self, kind: Resource) -> Mapping[ObjectKey, dict[str, Json]]: ...
+    @overload
+    def of(self, kind: ResourceType[T]) -> Mapping[ObjectKey, T]: ...
     def of(self, kind: ListedKind) -> Mapping[ObjectKey, Any]:
         """Objects of a kind by key; cluster-scoped ones have no namespace."""
         return self.found[kind].objects
@@ -101,7 +105,18 @@ class Snapshot:
                 engine.apply(ObjectUpserted(each), self.taken)
         for workload in self.of(Workload).values():
             self.claims.apply(engine, workload, self.taken)
+        totals = self._node_usage()
+        for node in totals.nodes:
+            engine.apply(NodeUsageChanged(node, totals.of(node)), self.taken)
         return engine
+
+    def _node_usage(self) -> NodeUsageTotals:
+        """Usage of nodes by pods that have no topology assignment; pods are listed only for flavors with a topology."""
+        totals = NodeUsageTotals()
+        pods: Mapping[ObjectKey, PodRecord] = self.of(PODS) if PODS in self.found else {}
+        for pod in pods.values():
+            totals.put(pod)
+        return totals
 
     @property
     def can_evaluate(self) -> bool:
@@ -131,6 +146,8 @@ async def take_snapshot(client: Client, extra: Iterable[ListedKind] = (), home: 
     found[Namespace] = await _with_home(client, found[Namespace], home)
     if TEMPLATES not in found and name_templates(found[Workload].objects.values(), rules.result()):
         found[TEMPLATES] = await read_kind(client, TEMPLATES, home)
+    if any(flavor.spec.topology_name for flavor in found[ResourceFlavor].objects.values()):
+        found[PODS] = await read_kind(client, PODS, "")
     return Snapshot(client.clock.wall(), found, rules.result())
 
 

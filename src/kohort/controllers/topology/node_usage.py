@@ -1,6 +1,6 @@
 """Requests of pods that are not TAS pods, summed per node (TAS-27)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Final, NamedTuple
 
 from kohort.api.meta import ObjectKey
@@ -26,6 +26,11 @@ class NodeUsageTotals:
         self._counted: dict[ObjectKey, PodRecord] = {}
         """Pods as they are counted: the last state of a deleted pod may differ from that."""
         self._sums: dict[str, dict[str, int]] = {}
+
+    @property
+    def nodes(self) -> Set[str]:
+        """The nodes with counted pods."""
+        return self._sums.keys()
 
     def of(self, node: str) -> dict[str, int]:
         """What the pods of a node request together, as a copy; empty without pods."""

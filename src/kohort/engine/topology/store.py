@@ -40,6 +40,11 @@ class TopologyStore:
         """The domains of a flavor; None if it is no TAS flavor, or if its Topology is absent."""
         return self._domains.get(name)
 
+    @property
+    def flavors(self) -> Mapping[str, FlavorDomains]:
+        """The domains of all TAS flavors whose Topology exists."""
+        return self._domains
+
     def hostname(self, node: str) -> str:
         """The value of a node in assignments: its hostname label, also after the node was deleted (TAS-25, Q-10)."""
         return self._hostnames.get(node, node)

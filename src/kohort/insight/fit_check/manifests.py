@@ -15,12 +15,12 @@ from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.api.resource import Resource
 from kohort.controllers.devices.claims import TEMPLATES
 from kohort.insight.fit_check.reads import ALSO_READ
-from kohort.insight.listing import KindListing, ListedKind, kind_of, listed_resource
+from kohort.insight.listing import KindListing, ListedKind, ManifestKind, kind_of, listed_resource
 from kohort.insight.snapshot import DECIDING, NAME_LABEL, Snapshot
 from kohort.jobs.registry import group_kind
 
-_KINDS: Final[tuple[ListedKind, ...]] = (*DECIDING, *ALSO_READ, TEMPLATES)
-KNOWN: Final[Mapping[tuple[str, str], ListedKind]] = {
+_KINDS: Final[tuple[ManifestKind, ...]] = (*DECIDING, *ALSO_READ, TEMPLATES)
+KNOWN: Final[Mapping[tuple[str, str], ManifestKind]] = {
     (listed_resource(kind).group, listed_resource(kind).kind): kind for kind in _KINDS
 }
 """Kinds that decisions depend on."""
@@ -69,14 +69,14 @@ def _unpacked(document: Document) -> list[Document]:
     return [document]
 
 
-def _kind_in(document: Document) -> ListedKind | None:
+def _kind_in(document: Document) -> ManifestKind | None:
     value = document.value
     if not isinstance(value, dict):
         return None
     return KNOWN.get(group_kind(str(value.get("apiVersion", "")), str(value.get("kind", ""))))
 
 
-def _object(document: Document) -> tuple[ListedKind, Any]:
+def _object(document: Document) -> tuple[ManifestKind, Any]:
     kind, value = _kind_in(document), document.value
     if kind is None:
         raise ApiError(
@@ -89,7 +89,7 @@ def _object(document: Document) -> tuple[ListedKind, Any]:
         raise ApiError(f"{document.file}:{document.line}: invalid {listed_resource(kind).kind}: {error}") from None
 
 
-def _placed(value: Json, kind: ListedKind) -> Json:
+def _placed(value: Json, kind: ManifestKind) -> Json:
     """The object in version v1beta2, with the default namespace if it has none."""
     resource = listed_resource(kind)
     current = convert(value, V1BETA2) if resource.group == GROUP else value

@@ -1,0 +1,152 @@
+"""Output of `kohort topology`: the domains of a flavor as a tree with usage bars, or JSON."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kohort.api.amounts import format_amount, readable_amount
+from kohort.api.codec import Json
+from kohort.insight.reasons import short_resource
+from kohort.insight.topology import Amounts, DomainReport, TopologyReport
+from kohort.terminal.bars import BarPart, Fill, bar
+from kohort.terminal.screen import Screen
+from kohort.terminal.style import Role, Text
+from kohort.terminal.tables import Column, Drawing, TableCell, numbers, table
+
+MAX_ROWS: Final = 50
+"""Rows per flavor, unless a level is requested."""
+MAX_UNUSED: Final = 3
+"""Nodes without a domain that are named."""
+BAR: Final = 16
+"""Width of a bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyRow:
+    """A domain and the branches before its name."""
+
+    tree: str
+    domain: DomainReport
+
+
+def render_topology(report: TopologyReport, screen: Screen, *, level: str = "", of_workload: bool = False) -> list[str]:
+    """The heading and the table of a flavor, down to a level; with a Workload only domains with its pods."""
+    depth = report.levels.index(level) + 1 if level else _depth(report, of_workload=of_workload)
+    rows = [row for domain in report.domains for row in _rows(domain, "", "", depth, screen, of_workload=of_workload)]
+    nodes = sum(each.nodes for each in report.domains)
+    lines = [f"ResourceFlavor {report.flavor}: Topology {report.topology}, {_counted(nodes, 'node')}"]
+    lines += _table(rows, report.resources, screen, of_workload=of_workload)
+    lines += list(_notes(report, depth))
+    return lines
+
+
+def _depth(report: TopologyReport, *, of_workload: bool) -> int:
+    """How many levels are shown: all, unless that is too long."""
+    if of_workload:
+        return len(report.levels)
+    total, depth = 0, 0
+    for level in report.levels:
+        total += sum(each.level == level for domain in report.domains for each in domain.walk())
+        if total > MAX_ROWS and depth:
+            break
+        depth += 1
+    return depth
+
+
+def _rows(
+    domain: DomainReport, lead: str, rest: str, depth: int, screen: Screen, *, of_workload: bool
+) -> Iterator[TopologyRow]:
+    if of_workload and not domain.pods:
+        return
+    yield TopologyRow(lead, domain)
+    if depth == 1:
+        return
+    glyphs = screen.glyphs
+    children = [each for each in domain.children if each.pods or not of_workload]
+    for number, child in enumerate(children):
+        is_last = number == len(children) - 1
+        branch, below = (glyphs.last, "   ") if is_last else (glyphs.branch, glyphs.trunk)
+        yield from _rows(child, rest + branch, rest + below, depth - 1, screen, of_workload=of_workload)
+
+
+def _table(rows: Sequence[TopologyRow], resources: Sequence[str], screen: Screen, *, of_workload: bool) -> list[str]:
+    head = [Column("DOMAIN", min_width=12), numbers("NODES")]
+    if of_workload:
+        head.append(numbers("PODS"))
+    for resource in resources:
+        head += [Column(""), numbers(short_resource(resource).upper())]
+    cells = []
+    for row in rows:
+        line: list[TableCell] = [Text(row.tree + row.domain.value), str(row.domain.nodes)]
+        if of_workload:
+            line.append(Text(str(row.domain.pods), Role.ACCENT))
+        for resource in resources:
+            line += [_bar(row.domain, resource, screen), _amounts(row.domain, resource)]
+        cells.append(line)
+    return table(head, cells, screen)
+
+
+def _bar(domain: DomainReport, resource: str, screen: Screen) -> TableCell:
+    capacity = domain.capacity.get(resource, 0)
+    used, other = domain.used.get(resource, 0), domain.other.get(resource, 0)
+    role = Role.BAD if used + other > capacity else Role.GOOD
+    return Drawing(
+        BAR, bar([BarPart(used, Fill.FULL, role), BarPart(other, Fill.HALF, Role.WARN)], capacity, BAR, screen)
+    )
+
+
+def _amounts(domain: DomainReport, resource: str) -> str:
+    used = domain.used.get(resource, 0) + domain.other.get(resource, 0)
+    return f"{readable_amount(resource, used)}/{readable_amount(resource, domain.capacity.get(resource, 0))}"
+
+
+def _notes(report: TopologyReport, depth: int) -> Iterator[str]:
+    """What the table does not show."""
+    if depth < len(report.levels):
+        shown = report.levels[depth]
+        count = sum(each.level == shown for domain in report.domains for each in domain.walk())
+        yield f"{_counted(count, 'domain')} of level {shown} not shown; show them with --level {shown}"
+    for reason in sorted({each.reason for each in report.unused}):
+        names = [each.name for each in report.unused if each.reason == reason]
+        more = f" and {len(names) - MAX_UNUSED} more" if len(names) > MAX_UNUSED else ""
+        yield f"Not used ({reason}): {', '.join(names[:MAX_UNUSED])}{more}"
+    for values, pods in report.absent:
+        yield f"{_counted(pods, 'pod')} assigned to {values}, which has no usable node"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+# JSON and YAML
+
+
+def topology_data(report: TopologyReport, *, of_workload: bool = False) -> Json:
+    """A flavor as JSON; documented in docs/how-to/see-queues.md."""
+    return {
+        "flavor": report.flavor,
+        "topology": report.topology,
+        "levels": list(report.levels),
+        "domains": [_data(each, of_workload=of_workload) for each in report.domains],
+        "unusedNodes": [{"name": each.name, "reason": each.reason} for each in report.unused],
+        "absentDomains": [{"values": values.split(","), "pods": pods} for values, pods in report.absent],
+    }
+
+
+def _data(domain: DomainReport, *, of_workload: bool) -> Json:
+    free = {resource: domain.free(resource) for resource in domain.capacity}
+    return {
+        "level": domain.level,
+        "value": domain.value,
+        "nodes": domain.nodes,
+        "capacity": _quantities(domain.capacity),
+        "used": _quantities(domain.used),
+        "otherPods": _quantities(domain.other),
+        "free": _quantities(free),
+        **({"pods": domain.pods} if of_workload else {}),
+        "domains": [_data(each, of_workload=of_workload) for each in domain.children],
+    }
+
+
+def _quantities(amounts: Amounts) -> Json:
+    return {resource: format_amount(resource, amount) for resource, amount in sorted(amounts.items())}
