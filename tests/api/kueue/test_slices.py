@@ -119,7 +119,7 @@ def test_without_a_prefix_of_few_runs_there_is_one_slice() -> None:
 
 @given(st.lists(st.text(st.sampled_from("ab-1"), max_size=8), min_size=1, max_size=12), st.data())
 def test_hosts_expand_to_what_they_were(names: list[str], data: st.DataObject) -> None:
-    """TAS-71, TAS-74: for any names, the empty one and repeated ones included."""
+    """TAS-69, TAS-71, TAS-74: for any names, the empty one and repeated ones included."""
     domains = [Domain((name,), data.draw(st.integers(1, 3))) for name in names]
     found = compress_by_prefix([HOST], domains)
     assert list(expand(found)) == domains

@@ -99,7 +99,7 @@ def assert_valid(tree: Tree, held: Held, request: PlacementRequest, found: Group
 def test_a_placement_has_all_pods_within_capacity_slices_and_required_domain(
     data: st.DataObject, tree: Tree, request: PlacementRequest, settings: PlacementSettings
 ) -> None:
-    """TAS-26, TAS-51, TAS-57; balanced placement with exact counts, our choice for Q-11."""
+    """TAS-26, TAS-51, TAS-54, TAS-57, TAS-63; balanced placement with exact counts, our choice for Q-11."""
     held = data.draw(usages(tree))
     found = flavor_of(with_usage(tree, held, settings)).place(request)
     event(type(found).__name__)
@@ -139,7 +139,7 @@ def test_a_request_that_may_be_spread_fails_only_if_there_is_too_little_capacity
 def test_the_order_in_which_nodes_come_changes_nothing(
     data: st.DataObject, tree: Tree, request: PlacementRequest, settings: PlacementSettings
 ) -> None:
-    """TAS-56."""
+    """TAS-23, TAS-56."""
     shuffled = store({}, settings=settings)
     for each in data.draw(st.permutations(list(nodes(tree)))):
         shuffled.put_node(each)

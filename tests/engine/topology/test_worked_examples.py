@@ -261,7 +261,7 @@ def test_ex_20_an_elastic_workload_shrinks_from_the_end() -> None:
     ],
 )
 def test_ex_12_balanced_placement(count: int, expected: dict[str, int]) -> None:
-    """TAS-60 to TAS-64; the last one fits no block, and is placed as without the gate."""
+    """TAS-60, TAS-61, TAS-62, TAS-63 and TAS-64; the last one fits no block, and is placed as without the gate."""
     tree = {"b1": {"r1": {"h1": 6, "h2": 6}, "r2": {"h3": 5, "h4": 5, "h5": 2}}, "b2": {"r3": {"h6": 9, "h7": 3}}}
     balanced = domains(tree, settings=PlacementSettings(balances=True))
     assert workers(balanced.place(request(count, preferred="rack"))) == expected

@@ -1,7 +1,7 @@
 """The domains of one flavor: levels of value paths over its nodes (TAS-21 to TAS-23).
 
 Domains of a level are numbered in path order, so that the children of a domain are a range of the level below, and the
-order of numbers is the order of paths.
+order of numbers is the order of paths (TAS-56).
 """
 
 from bisect import bisect_left
