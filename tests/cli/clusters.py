@@ -29,7 +29,7 @@ from kohort.embedded.server.settings import ServerSettings
 from kohort.kube.client import Client
 from kohort.kube.rest_mapper import RestMapper
 from kohort.local.local_manager import USER, LocalManagerSpec, load, running_local_manager
-from manager.managers import LONG
+from manager.managers import TIMEOUT
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -58,7 +58,7 @@ class Cluster:
         code = "from kohort.cli.main import main; main()"
         line = [sys.executable, "-c", code, command, f"--kubeconfig={self.kubeconfig}", *rest]
         with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            timer = threading.Timer(2 * LONG, process.kill)
+            timer = threading.Timer(2 * TIMEOUT, process.kill)
             timer.start()
             try:
                 yield process
@@ -69,7 +69,7 @@ class Cluster:
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """Something with the cluster's own client."""
         found: Future[T] = asyncio.run_coroutine_threadsafe(work, self.loop)
-        return found.result(LONG)
+        return found.result(TIMEOUT)
 
     def create(self, *objects: Object) -> None:
         """Objects of any kind, in order."""
@@ -94,7 +94,7 @@ class Cluster:
         return self.do(self._until(look, wanted))
 
     async def _until(self, look: Callable[[], T], wanted: Callable[[T], object]) -> T:
-        async with asyncio.timeout(LONG):
+        async with asyncio.timeout(TIMEOUT):
             while not wanted(found := await asyncio.to_thread(look)):
                 await asyncio.sleep(0.05)
         return found
@@ -110,13 +110,13 @@ def a_cluster(folder: Path, runtime: RuntimeName) -> Iterator[Cluster]:
     ready: Future[Cluster] = Future()
     thread = threading.Thread(target=lambda: asyncio.run(_live(folder, runtime, ready)), daemon=True)
     thread.start()
-    cluster = ready.result(LONG)
+    cluster = ready.result(TIMEOUT)
     try:
         yield cluster
         cluster.until(cluster.starting, lambda pods: not pods)
     finally:
         cluster.loop.call_soon_threadsafe(_stops[cluster.loop].set)
-        thread.join(LONG)
+        thread.join(TIMEOUT)
 
 
 _stops: dict[asyncio.AbstractEventLoop, asyncio.Event] = {}

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from insight.clinic import GPU, cluster_queue, flavor, job, local_queue, node, quota, snapshot, workload
+from insight.doctor_snapshots import GPU, cluster_queue, flavor, job, local_queue, node, quota, snapshot, workload
 from kohort.cli import doctor as command
 from kohort.cli.main import cli
 from kohort.insight.doctor.model import AffectedObject, DoctorFinding, Subject

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
-from insight.looking import admitted, let, somebody
+from insight.cluster_access import grant_read, unprivileged_user, wait_for_admission
 from jobs.job_houses import batch_job, job_house
 from kit.apiserver import Object
 from kit.commands import running_command_runner
@@ -59,9 +59,9 @@ async def test_containers_that_could_not_be_started_are_shown(tmp_path: Path) ->
 
 
 async def test_who_may_not_list_pods_gets_the_rest(tmp_path: Path) -> None:
-    ann = somebody()
+    ann = unprivileged_user()
     async with job_house() as home, running_command_runner(home.cluster, tmp_path, ann) as user:
-        await let(home.cluster, ann, "workloads", "localqueues", "jobs", namespace="default")
+        await grant_read(home.cluster, ann, "workloads", "localqueues", "jobs", namespace="default")
         await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), batch_job("etl", "lq"))
         await home.calm()
         ended = await user.run("explain", "job/etl")
@@ -72,7 +72,7 @@ async def test_who_may_not_list_pods_gets_the_rest(tmp_path: Path) -> None:
 async def test_several_are_told_one_after_the_other(tmp_path: Path) -> None:
     async with house() as home, running_command_runner(home.cluster, tmp_path) as user:
         await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("a", "lq"))
-        await admitted(home, "a")
+        await wait_for_admission(home, "a")
         await home.create(workload("b", "nowhere"))
         await home.later(3)
         told, data = await user.run("explain", "a", "b"), await user.run("explain", "a", "b", "-o", "yaml")

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from controllers.houses import cluster_queue, flavor, kueue_cluster, local_queue
-from insight.looking import somebody
+from insight.cluster_access import unprivileged_user
 from jobs.job_houses import batch_job
 from kit.apiserver import Object
 from kit.commands import CommandResult, CommandRunner, running_command_runner
@@ -81,7 +81,7 @@ async def test_a_cluster_is_asked_where_no_state_is_given(tmp_path: Path) -> Non
 
 
 async def test_who_may_not_see_the_queues_cannot_be_told(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, somebody()) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, unprivileged_user()) as user:
         ended = await user.run("fits", "-f", written(tmp_path / "job.yaml", batch_job("a", "lq", "4")))
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "cannot evaluate without listing all " in ended.err

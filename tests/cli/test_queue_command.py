@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
-from insight.looking import admitted, in_namespace, let, namespace, somebody
+from insight.cluster_access import grant_read, in_namespace, namespace, unprivileged_user, wait_for_admission
 from kit.apiserver import running_apiserver
 from kit.commands import CommandRunner, running_command_runner
 from kohort.api.meta import ObjectKey
@@ -95,7 +95,7 @@ def test_nothing_to_show_says_where_was_looked() -> None:
 async def test_everybody_in_the_namespace_is_shown(tmp_path: Path) -> None:
     async with house() as home, running_command_runner(home.cluster, tmp_path) as user:
         await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"), workload("first", "lq", "2"))
-        await admitted(home, "first")
+        await wait_for_admission(home, "first")
         await home.create(workload("second", "lq"), workload("third", "lq", priority=3))
         await home.later(3)
         shown = await user.run("queue")
@@ -143,7 +143,7 @@ async def test_a_mistyped_queue_leads_to_the_one_meant(tmp_path: Path) -> None:
 
 
 async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, somebody()) as user:
+    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, unprivileged_user()) as user:
         ended = await user.run("queue")
         async with following(user) as process:
             assert await process.wait() == 2, "and does not wait for ever to see what is never shown"
@@ -152,9 +152,9 @@ async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None
 
 
 async def test_a_batch_user_sees_the_own_namespace(tmp_path: Path) -> None:
-    ann = somebody()
+    ann = unprivileged_user()
     async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
-        await let(cluster, ann, "workloads", "localqueues", namespace="default")
+        await grant_read(cluster, ann, "workloads", "localqueues", namespace="default")
         await cluster.create(local_queue("lq", "cq"))
         await cluster.create(workload("mine", "lq"))
         ended = await user.run("queue")

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from controllers.houses import cluster_queue, cohort, flavor, kueue_cluster, local_queue, workload
-from insight.looking import let, somebody
+from insight.cluster_access import grant_read, unprivileged_user
 from kit.apiserver import InMemoryApiServer
 from kit.commands import running_command_runner
 from kohort.cli.top_table import chosen, render_quota
@@ -103,9 +103,9 @@ async def test_data_and_pictures_of_a_cluster(tmp_path: Path) -> None:
 
 
 async def test_who_may_not_see_the_queues_is_told_in_one_line(tmp_path: Path) -> None:
-    ann = somebody()
+    ann = unprivileged_user()
     async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
-        await let(cluster, ann, "workloads", namespace="default")
+        await grant_read(cluster, ann, "workloads", namespace="default")
         ended = await user.run("top")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "cannot show quota without listing all Workload objects" in ended.err
@@ -115,10 +115,10 @@ SEEN = ("workloads", "clusterqueues", "localqueues", "cohorts", "resourceflavors
 
 
 async def test_on_a_terminal_it_follows_the_cluster_until_q_as_far_as_rights_reach(tmp_path: Path) -> None:
-    ann = somebody()
+    ann = unprivileged_user()
     async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
         await furnish(cluster)
-        await let(cluster, ann, *SEEN)
+        await grant_read(cluster, ann, *SEEN)
         far, near = pty.openpty()
         fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
         program = "from kohort.cli.main import main; main()"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from cluster.control_plane import ControlPlane
-from docs.pages import ROOT, Command, blocks, commands, is_as_told
+from docs.pages import ROOT, Command, blocks, commands, matches_page
 
 SECONDS: Final = 150.0
 """Timeout of a command: a busy API server restarts the deletion of definitions for up to a minute."""
@@ -37,7 +37,7 @@ class ClusterPageRunner:
         place = f"{page.relative_to(ROOT)}:{command.line}: {command.text}"
         assert done.returncode == 0, f"{place}\n{done.stdout}"
         expected = "\n".join(command.says)
-        assert not expected or is_as_told(done.stdout, command.says), f"{place}\n{done.stdout}\nand not:\n{expected}"
+        assert not expected or matches_page(done.stdout, command.says), f"{place}\n{done.stdout}\nand not:\n{expected}"
 
     def _environment(self) -> dict[str, str]:
         tools = [Path(sys.executable).parent, self.plane.kubectl.parent, "/usr/bin", "/bin"]

@@ -20,7 +20,7 @@ from kohort.kube.http import HttpTransport
 from kohort.manager.crds import WhenMissing
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
-from manager.managers import LOCAL, LONG, NAMESPACE, configuration
+from manager.managers import LOOPBACK, NAMESPACE, TIMEOUT, configuration
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def config() -> Configuration:
 async def running_environment(
     plane: ControlPlane, config: Configuration, folder: Path, nodes: tuple[DeclaredNode, ...]
 ) -> AsyncIterator[Environment]:
-    options = ManagerOptions(f"https://{LOCAL}:{config.webhook.port}", when_missing=WhenMissing.INSTALL)
+    options = ManagerOptions(f"https://{LOOPBACK}:{config.webhook.port}", when_missing=WhenMissing.INSTALL)
     async with AsyncExitStack() as stack:
 
         def a_client(kubeconfig: Path) -> Client:
@@ -52,7 +52,7 @@ async def running_environment(
         await stack.enter_async_context(simulated_nodes(plane, *nodes))
         settings = ManagerSettings(config, namespace=NAMESPACE)
         manager = await stack.enter_async_context(running_manager(admin, settings, options))
-        async with asyncio.timeout(LONG):
+        async with asyncio.timeout(TIMEOUT):
             await manager.leading.wait()
         yield Environment(admin, lambda name: a_client(plane.user(name).write(folder / name)))
 

@@ -26,7 +26,7 @@ from kohort.kube.transport import Request, Response, Transport
 from kohort.manager.crds import WhenMissing
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
-from manager.managers import LOCAL, LONG, NAMESPACE, configuration
+from manager.managers import LOOPBACK, NAMESPACE, TIMEOUT, configuration
 
 V1BETA2 = "kueue.x-k8s.io/v1beta2"
 HOME = "default"
@@ -70,7 +70,7 @@ def plane() -> Iterator[ControlPlane]:
 @asynccontextmanager
 async def a_house(plane: ControlPlane) -> AsyncIterator[tuple[Environment, RecordedRequests]]:
     config = configuration()
-    options = ManagerOptions(f"https://{LOCAL}:{config.webhook.port}", when_missing=WhenMissing.INSTALL)
+    options = ManagerOptions(f"https://{LOOPBACK}:{config.webhook.port}", when_missing=WhenMissing.INSTALL)
     access = load_client_config(ConfigOverrides(kubeconfig=plane.kubeconfig))
     nodes = (simulated("one", {"tier": "a"}), simulated("two", {"tier": "b"}))
     async with AsyncExitStack() as stack:
@@ -81,7 +81,7 @@ async def a_house(plane: ControlPlane) -> AsyncIterator[tuple[Environment, Recor
         await stack.enter_async_context(simulated_nodes(plane, *nodes))
         settings = ManagerSettings(config, namespace=NAMESPACE)
         manager = await stack.enter_async_context(running_manager(client, settings, options))
-        async with asyncio.timeout(LONG):
+        async with asyncio.timeout(TIMEOUT):
             await manager.leading.wait()
         yield Environment(admin, lambda _: admin), watched
 

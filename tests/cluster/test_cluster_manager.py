@@ -28,8 +28,8 @@ from kohort.manager.crds import WhenMissing
 from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
-from manager.managers import LOCAL, NAMESPACE, is_true
-from web.engines import cluster_queue, flavor, local_queue, workload
+from manager.managers import LOOPBACK, NAMESPACE, is_true
+from web.engine_fixture import cluster_queue, flavor, local_queue, workload
 
 Json = Any
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -51,10 +51,10 @@ def kubectl(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Ku
 def configuration() -> Configuration:
     return msgspec.structs.replace(
         default_configuration(),
-        webhook=Webhook(host=LOCAL, port=free_port()),
+        webhook=Webhook(host=LOOPBACK, port=free_port()),
         health=Health(health_probe_bind_address="0"),
         metrics=Metrics(bind_address="0"),
-        visibility_server=VisibilityServer(bind_address=LOCAL, bind_port=free_port()),
+        visibility_server=VisibilityServer(bind_address=LOOPBACK, bind_port=free_port()),
         leader_election=LeaderElection(),
     )
 
@@ -63,7 +63,7 @@ def configuration() -> Configuration:
 async def manager(plane: ControlPlane, kubectl: Kubectl) -> AsyncIterator[Manager]:
     config = configuration()
     client = kube.Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=plane.kubeconfig))))
-    url = f"https://{LOCAL}:{config.webhook.port}"
+    url = f"https://{LOOPBACK}:{config.webhook.port}"
     options = ManagerOptions(url, when_missing=WhenMissing.INSTALL, identity="there")
     try:
         async with running_manager(client, ManagerSettings(config, namespace=NAMESPACE), options) as found:

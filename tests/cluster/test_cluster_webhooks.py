@@ -30,8 +30,8 @@ from kohort.kube.http import HttpTransport
 from kohort.webhooks.certificates import TRUST_DELAY, new_certificates, to_secret
 from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.startup import own_username, running_certificates, running_webhook_server
-from webhooks.planes import DEFINITIONS, MUTATING, NAMESPACE, VALIDATING, configured, outside
-from webhooks.replaying import WRITES, Door, expected, outcome
+from webhooks.webhook_harness import DEFINITIONS, MUTATING, NAMESPACE, VALIDATING, webhook_configuration, webhook_wiring
+from webhooks.write_replay import WRITES, WebhookBypass, expected, outcome
 
 Json = Any
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -52,7 +52,7 @@ class WebhooksFixture:
     """The administrator's connection, the door of the webhooks that he meets, and the manager's clock."""
 
     client: JsonClient
-    door: Door
+    door: WebhookBypass
     clock: VirtualClock
 
     async def ask(self, method: str, path: str, body: Json, query: dict[str, str]) -> tuple[int, Json]:
@@ -69,12 +69,12 @@ async def served(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
     clock = VirtualClock(datetime.now(UTC) - TRUST_DELAY - timedelta(minutes=25))
     await asyncio.to_thread(kubectl.apply, _ageing(clock.wall()))
     manager = kube.Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=plane.kubeconfig))), clock)
-    configuration, client, door = configured(), JsonClient(plane.admin), Door()
+    configuration, client, door = webhook_configuration(), JsonClient(plane.admin), WebhookBypass()
     found = WebhooksFixture(client, door, clock)
     try:
         async with (
             running_certificates(
-                manager, configuration, outside(configuration, await own_username(manager))
+                manager, configuration, webhook_wiring(configuration, await own_username(manager))
             ) as certificates,
             running_webhook_server(configuration, certificates, door.guarding(kueue_handlers(DEFAULT_GATES))),
         ):

@@ -7,9 +7,9 @@ Json = Any
 
 MASKS = ("<time>", "<text>", "<uid>", "<rv>")
 MENTIONS = "messageMentions"
-MEASURED = ("accumulatedPastExecutionTimeSeconds",)
+DURATION_FIELDS = ("accumulatedPastExecutionTimeSeconds",)
 """Members that tell how long something took, which differs from run to run."""
-IDLE = ("managedFields", "creationTimestamp", "deletionGracePeriodSeconds", "selfLink")
+IGNORED_METADATA = ("managedFields", "creationTimestamp", "deletionGracePeriodSeconds", "selfLink")
 """Members of metadata that say nothing of controllers."""
 
 
@@ -17,15 +17,15 @@ def differences(expected: Json, found: Json, path: str = "") -> Iterator[str]:
     """Where the two differ, one line each."""
     if isinstance(expected, dict) and isinstance(found, dict):
         yield from _members(expected, found, path)
-    elif path.endswith(MEASURED) and isinstance(expected, int) and isinstance(found, int):
+    elif path.endswith(DURATION_FIELDS) and isinstance(expected, int) and isinstance(found, int):
         return
     elif isinstance(expected, list) and isinstance(found, list):
         yield from _items(expected, found, path)
-    elif not _alike(expected, found):
+    elif not _is_match(expected, found):
         yield f"{path}: {expected!r} became {found!r}"
 
 
-def _alike(expected: Json, found: Json) -> bool:
+def _is_match(expected: Json, found: Json) -> bool:
     if expected in MASKS:
         return isinstance(found, str)
     return bool(expected == found) or (_is_empty(expected) and _is_empty(found))
@@ -36,7 +36,7 @@ def _is_empty(value: Json) -> bool:
 
 
 def _members(expected: Json, found: Json, path: str) -> Iterator[str]:
-    for name in sorted({*expected, *found} - {MENTIONS, *IDLE}):
+    for name in sorted({*expected, *found} - {MENTIONS, *IGNORED_METADATA}):
         yield from differences(_pruned(expected.get(name)), _pruned(found.get(name)), f"{path}.{name}".strip("."))
     for mention in expected.get(MENTIONS, ()):
         if mention not in MASKS and mention not in found.get("message", ""):

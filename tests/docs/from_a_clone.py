@@ -12,15 +12,15 @@ from typing import Final
 
 import pytest
 
-from docs.pages import ROOT, Command, blocks, commands, is_as_told
-from docs.readers import kubectl_here
+from docs.page_runner import find_kubectl
+from docs.pages import ROOT, Command, blocks, commands, matches_page
 
-PATIENCE: Final = 600.0
+TIMEOUT: Final = 600.0
 """Seconds for all of it; the installation takes most."""
 MARK: Final = "--- kohort readme ---"
 
 
-class Newcomer:
+class CloneRunner:
     """Somebody with a shell, a clone and nothing else."""
 
     def __init__(self, folder: Path, kubectl: Path) -> None:
@@ -51,21 +51,21 @@ class Newcomer:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=False,
         )
         return done.stdout.decode()
 
 
 @pytest.fixture
-def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
-    found = Newcomer(tmp_path, kubectl_here())
+def newcomer(tmp_path: Path) -> Iterator[CloneRunner]:
+    found = CloneRunner(tmp_path, find_kubectl())
     yield found
     found.close()
 
 
-def test_the_readme_works_as_written(newcomer: Newcomer) -> None:
+def test_the_readme_works_as_written(newcomer: CloneRunner) -> None:
     told = [each for block in blocks(ROOT / "README.md") if block.note == "test: clone" for each in commands(block)]
     assert len(told) > 5
     for command, said in newcomer.read(told):
-        assert not command.says or is_as_told(said, command.says), f"{command.text}\n{said}"
+        assert not command.says or matches_page(said, command.says), f"{command.text}\n{said}"

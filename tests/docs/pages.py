@@ -97,14 +97,14 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Staying:
+class ForegroundCommand:
     """A command that stays in the foreground while the page goes on in another terminal."""
 
     command: Command
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedFile:
     """A file that the reader saves."""
 
     name: str
@@ -140,19 +140,19 @@ def blocks(page: Path) -> Iterator[Block]:
         yield Block(found["language"], found["text"], found["note"] or "", line)
 
 
-def steps(page: Path) -> Iterator[Command | Staying | Saved]:
+def steps(page: Path) -> Iterator[Command | ForegroundCommand | SavedFile]:
     """What a reader of the page does, in order."""
     for block in blocks(page):
         if block.file:
-            yield Saved(block.file, block.text)
+            yield SavedFile(block.file, block.text)
         elif block.language == "console" and not (block.why_not_run or block.run_by):
             yield from _typed(block)
 
 
-def _typed(block: Block) -> Iterator[Command | Staying]:
+def _typed(block: Block) -> Iterator[Command | ForegroundCommand]:
     *first, last = commands(block)
     yield from first
-    yield Staying(last) if block.note == STAYS else last
+    yield ForegroundCommand(last) if block.note == STAYS else last
 
 
 def commands(block: Block) -> Iterator[Command]:
@@ -176,17 +176,17 @@ def _bare(text: str) -> str:
     return re.sub(r"\s+#\s.*$", "", text)
 
 
-def is_as_told(said: str, told: tuple[str, ...]) -> bool:
+def matches_page(said: str, told: tuple[str, ...]) -> bool:
     """Whether output is what a page shows: `…` stands for anything, a line of it for any lines; ages and ports vary."""
     return re.fullmatch(_patterns(told), _stripped(said.splitlines())) is not None
 
 
-def begins_as_told(stream: str, told: tuple[str, ...]) -> bool:
+def begins_like_page(stream: str, told: tuple[str, ...]) -> bool:
     """Whether a growing stream begins with what a page shows; a line that is not complete yet does not count."""
     return _beginning(stream, told) is not None
 
 
-def goes_on_as_told(stream: str, before: tuple[str, ...], after: tuple[str, ...]) -> bool:
+def continues_like_page(stream: str, before: tuple[str, ...], after: tuple[str, ...]) -> bool:
     """Whether a stream begins with the lines of `before` and shows those of `after` later, in order, among others."""
     beginning = _beginning(stream, before)
     if beginning is None:

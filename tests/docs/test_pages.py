@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import click
 import pytest
 
+from docs.page_runner import PageRunner, own_loopback_address
 from docs.pages import (
     CLONE,
     FENCE,
@@ -20,16 +21,15 @@ from docs.pages import (
     Block,
     Command,
     all_pages,
-    begins_as_told,
+    begins_like_page,
     blocks,
     commands,
-    goes_on_as_told,
-    is_as_told,
+    continues_like_page,
     is_run,
+    matches_page,
     pages_to_run,
     run_by,
 )
-from docs.readers import Reader, own_loopback
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.manifests import Checker, FindingSeverity
 from kohort.cli.main import cli
@@ -48,19 +48,19 @@ def name(page: Path) -> str:
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Iterator[Reader]:
-    found = Reader(tmp_path)
+def reader(tmp_path: Path) -> Iterator[PageRunner]:
+    found = PageRunner(tmp_path)
     yield found
     found.close()
 
 
 @pytest.mark.waits
 @pytest.mark.parametrize("page", pages_to_run(), ids=name)
-def test_a_page_does_what_it_says(page: Path, reader: Reader) -> None:
+def test_a_page_does_what_it_says(page: Path, reader: PageRunner) -> None:
     reader.read(page)
 
 
-def test_a_page_that_fails_half_way_leaves_nothing_running(reader: Reader, tmp_path: Path) -> None:
+def test_a_page_that_fails_half_way_leaves_nothing_running(reader: PageRunner, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(HALF_WAY, "utf-8")
     with pytest.raises(AssertionError, match="and not:\nwell"):
@@ -257,7 +257,7 @@ def test_the_page_of_the_doctor_has_every_check() -> None:
     ],
 )
 def test_what_is_never_twice_the_same_may_differ(said: str, told: tuple[str, ...]) -> None:
-    assert is_as_told(said, told)
+    assert matches_page(said, told)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_what_is_never_twice_the_same_may_differ(said: str, told: tuple[str, ...
     ],
 )
 def test_everything_else_may_not(said: str, told: tuple[str, ...]) -> None:
-    assert not is_as_told(said, told)
+    assert not matches_page(said, told)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_everything_else_may_not(said: str, told: tuple[str, ...]) -> None:
     ],
 )
 def test_a_stream_may_go_on_behind_what_a_page_shows(stream: str, told: tuple[str, ...]) -> None:
-    assert begins_as_told(stream, told)
+    assert begins_like_page(stream, told)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_a_stream_may_go_on_behind_what_a_page_shows(stream: str, told: tuple[st
     ],
 )
 def test_a_stream_begins_with_what_a_page_shows(stream: str, told: tuple[str, ...]) -> None:
-    assert not begins_as_told(stream, told)
+    assert not begins_like_page(stream, told)
 
 
 @pytest.mark.parametrize(
@@ -313,10 +313,10 @@ def test_a_stream_begins_with_what_a_page_shows(stream: str, told: tuple[str, ..
     ],
 )
 def test_lines_behind_ctrl_c_come_in_order(stream: str, is_fine: bool) -> None:
-    assert goes_on_as_told(stream, ("ready",), ("…", "stopping", "stopped")) is is_fine
+    assert continues_like_page(stream, ("ready",), ("…", "stopping", "stopped")) is is_fine
 
 
-def test_a_command_that_stays_may_print_on_while_it_is_looked_at(reader: Reader, tmp_path: Path) -> None:
+def test_a_command_that_stays_may_print_on_while_it_is_looked_at(reader: PageRunner, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(CHATTY, "utf-8")
     reader.read(page)
@@ -334,7 +334,7 @@ stopped
 
 
 def test_two_readers_share_no_address() -> None:
-    assert own_loopback() == "127.0.0.1" or own_loopback() != own_loopback()
+    assert own_loopback_address() == "127.0.0.1" or own_loopback_address() != own_loopback_address()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from e2e.environment import UserClient, condition
-from examples.stages import a_stage
+from examples.example_environment import running_environment
 from kit.virtual_time import eventually
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
 from kohort.embedded.nodes.declared import DeclaredNode
@@ -65,7 +65,7 @@ async def remedies_in_events(user: UserClient) -> set[str]:
 async def test_a_job_without_a_command_fails_on_the_process_runtime(tmp_path: Path) -> None:
     offered = {"cpu": "2", "memory": "4Gi", "pods": "110"}
     choice = RuntimeChoice(RuntimeName.PROCESS, tmp_path, offered, at_stop=AtStop.END)
-    async with a_stage([DeclaredNode("machine", offered)], choice.make) as environment:
+    async with running_environment([DeclaredNode("machine", offered)], choice.make) as environment:
         admin = environment.user()
         await admin.create(*queues())
         await admin.create(

@@ -48,7 +48,7 @@ def workload(
 
 
 @dataclass
-class Row:
+class ModelEntry:
     workload: WorkloadInfo
     place: PendingState
     sleeps_until: datetime | None = None
@@ -62,11 +62,11 @@ IMMEDIATE = {
 }
 
 
-class Model:
+class PendingQueueModel:
     def __init__(self, queue: ClusterQueueInfo, usage_of: Callable[[ObjectKey], float] | None = None) -> None:
         self.queue = queue
         self.usage_of = usage_of
-        self.rows: dict[ObjectKey, Row] = {}
+        self.rows: dict[ObjectKey, ModelEntry] = {}
         self.failed: dict[str, str] = {}
         self.preemptor: tuple[ObjectKey, int] | None = None
         self.retried = False
@@ -80,7 +80,7 @@ class Model:
     def update(self, workload: WorkloadInfo, now: datetime, *, changed: bool) -> None:
         row = self.rows.get(workload.key)
         if row is None:
-            self.rows[workload.key] = row = Row(workload, PendingState.INADMISSIBLE)
+            self.rows[workload.key] = row = ModelEntry(workload, PendingState.INADMISSIBLE)
             self._enter(row, now)
         elif row.place is not PendingState.IN_FLIGHT:
             row.workload = workload
@@ -100,14 +100,14 @@ class Model:
         if key in self.rows and self.rows[key].place is PendingState.IN_FLIGHT:
             del self.rows[key]
 
-    def _enter(self, row: Row, now: datetime) -> None:
+    def _enter(self, row: ModelEntry, now: datetime) -> None:
         known = row.workload.equivalence in self.failed and not self.is_strict
         if known or self._backs_off(row.workload, now):
             self._park(row, now)
         else:
             row.place, row.sleeps_until = PendingState.ACTIVE, None
 
-    def _park(self, row: Row, now: datetime) -> None:
+    def _park(self, row: ModelEntry, now: datetime) -> None:
         row.place = PendingState.INADMISSIBLE
         row.sleeps_until = row.workload.backoff_until if self._backs_off(row.workload, now) else None
 
@@ -130,7 +130,7 @@ class Model:
         return row.workload
 
     def requeue(self, workload: WorkloadInfo, reason: RequeueReason, now: datetime, status_reason: str) -> None:
-        row = self.rows.setdefault(workload.key, Row(workload, PendingState.IN_FLIGHT))
+        row = self.rows.setdefault(workload.key, ModelEntry(workload, PendingState.IN_FLIGHT))
         if reason in (RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION):
             self.preemptor = (workload.key, workload.generation if row.evaluated is None else row.evaluated)
         immediate = reason in IMMEDIATE or (self.is_strict and reason is not RequeueReason.NAMESPACE_MISMATCH)
@@ -172,7 +172,7 @@ class Model:
 
     # Questions
 
-    def ordered(self, rows: Iterable[Row]) -> list[WorkloadInfo]:
+    def ordered(self, rows: Iterable[ModelEntry]) -> list[WorkloadInfo]:
         return sorted((row.workload for row in rows), key=self._rank)
 
     def listing(self) -> list[WorkloadInfo]:
@@ -190,7 +190,7 @@ class Model:
     def next_backoff_end(self) -> datetime | None:
         return min((row.sleeps_until for row in self._sleepers() if row.sleeps_until is not None), default=None)
 
-    def _sleepers(self) -> list[Row]:
+    def _sleepers(self) -> list[ModelEntry]:
         return [
             row for row in self.rows.values() if row.place is PendingState.INADMISSIBLE and row.sleeps_until is not None
         ]

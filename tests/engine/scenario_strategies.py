@@ -35,17 +35,17 @@ FLAVORS: dict[str, Json] = {
     },
     "gold": {"nodeLabels": {"type": "gold"}},
 }
-BEARS_SPOT: Json = {"tolerations": [{"key": "spot", "operator": "Exists"}]}
-WANTS_GOLD: Json = {
+TOLERATES_SPOT: Json = {"tolerations": [{"key": "spot", "operator": "Exists"}]}
+REQUIRES_GOLD: Json = {
     "requiredDuringSchedulingIgnoredDuringExecution": {
         "nodeSelectorTerms": [{"matchExpressions": [{"key": "type", "operator": "In", "values": ["gold"]}]}]
     }
 }
 PODS: tuple[Json, ...] = (
     *({} for _ in range(8)),
-    *(BEARS_SPOT for _ in range(4)),
-    {**BEARS_SPOT, "nodeSelector": {"type": "spot"}},
-    {"affinity": {"nodeAffinity": WANTS_GOLD}},
+    *(TOLERATES_SPOT for _ in range(4)),
+    {**TOLERATES_SPOT, "nodeSelector": {"type": "spot"}},
+    {"affinity": {"nodeAffinity": REQUIRES_GOLD}},
 )
 ONE_FLAVOR: Layout = ((("cpu",), ("plain",)),)
 LAYOUTS: tuple[Layout, ...] = (
@@ -72,7 +72,7 @@ STRATEGIES = (
     ["LessThanInitialShare"],
     ["LessThanOrEqualToFinalShare", "LessThanInitialShare"],
 )
-FLIPPED = {
+NON_DEFAULT_GATES = {
     "FairSharingPreemptWithinNominal": False,
     "FairSharingPrioritizeNonBorrowing": False,
     "FlavorFungibilityPreserveScanProgress": False,
@@ -200,7 +200,7 @@ def pod_set(pick: Pick, index: int, covered: list[str], *, shrinks: bool) -> Jso
 
 
 @dataclass
-class Author:
+class ScenarioGenerator:
     """Writes objects and steps of one tree or more; all names begin alike."""
 
     prefix: str = ""
@@ -459,27 +459,27 @@ def _assignment(pod_set: Json, flavors: dict[str, str]) -> Json:
 # Whole scenarios
 
 
-Writing = Callable[[Author, Pick], list[Json]]
+Writing = Callable[[ScenarioGenerator, Pick], list[Json]]
 
 STEPS: tuple[tuple[int, Writing], ...] = (
-    (8, Author.submit),
-    (6, Author.submit_alike),
-    (4, Author.finish),
-    (1, Author.delete_workload),
-    (1, Author.change_priority),
-    (1, Author.activate),
-    (1, Author.conflict),
-    (1, Author.stop_queue),
-    (1, Author.stop_local_queue),
+    (8, ScenarioGenerator.submit),
+    (6, ScenarioGenerator.submit_alike),
+    (4, ScenarioGenerator.finish),
+    (1, ScenarioGenerator.delete_workload),
+    (1, ScenarioGenerator.change_priority),
+    (1, ScenarioGenerator.activate),
+    (1, ScenarioGenerator.conflict),
+    (1, ScenarioGenerator.stop_queue),
+    (1, ScenarioGenerator.stop_local_queue),
 )
 """What can happen to workloads and queues while quotas stay as they are, and how often."""
 
 EDITS: tuple[tuple[int, Writing], ...] = (
-    (1, Author.edit_queue),
-    (2, Author.edit_quota),
-    (1, Author.move_queue),
-    (1, Author.edit_cohort),
-    (1, Author.delete_cohort),
+    (1, ScenarioGenerator.edit_queue),
+    (2, ScenarioGenerator.edit_quota),
+    (1, ScenarioGenerator.move_queue),
+    (1, ScenarioGenerator.edit_cohort),
+    (1, ScenarioGenerator.delete_cohort),
 )
 """What can happen to quotas and trees."""
 
@@ -494,15 +494,17 @@ TURNS: tuple[Json, ...] = (SCHEDULE, SCHEDULE, {"settle": {}}, {"settle": {}}, {
 def write_configuration(pick: Pick) -> Json:
     """Classical or by fair share, and the gates that decisions depend on."""
     strategies = pick([None, None, None, *STRATEGIES])
-    flipped = pick(mostly(None, *FLIPPED, one_in=2))
+    flipped = pick(mostly(None, *NON_DEFAULT_GATES, one_in=2))
     return {
         "configuration": {} if strategies is None else {"fairSharing": {"preemptionStrategies": strategies}},
-        "gates": {} if flipped is None else {flipped: FLIPPED[flipped]},
+        "gates": {} if flipped is None else {flipped: NON_DEFAULT_GATES[flipped]},
     }
 
 
-def write_scenario(pick: Pick, authors: Sequence[Author], steps: int, writings: Sequence[Writing] = WRITINGS) -> Json:
-    """A configuration, a world and what happens in it; ends with a turn."""
+def write_scenario(
+    pick: Pick, authors: Sequence[ScenarioGenerator], steps: int, writings: Sequence[Writing] = WRITINGS
+) -> Json:
+    """A configuration, objects and steps; ends with a scheduling run."""
     configuration = write_configuration(pick)
     objects = [*common_objects(), *(each for author in authors for each in author.world(pick))]
     made: list[Json] = []
@@ -523,12 +525,12 @@ def scenarios(
     prefixes: Sequence[str] = ("",),
     most_steps: int = 40,
     writings: Sequence[Writing] = WRITINGS,
-    running: tuple[int, ...] = Author.running,
+    running: tuple[int, ...] = ScenarioGenerator.running,
 ) -> Json:
     """Scenarios with one author for each prefix."""
 
     def pick(options: Sequence[T], /) -> T:
         return options[draw(indexes(len(options)))]
 
-    authors = [Author(prefix, running=running) for prefix in prefixes]
+    authors = [ScenarioGenerator(prefix, running=running) for prefix in prefixes]
     return write_scenario(pick, authors, draw(st.integers(1, most_steps)), writings)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.play import Play
+from engine.scenario_builders import ScenarioBuilder
 from kohort.api.meta import ObjectKey
 from kohort.engine.events import DeviceClaimsCounted, ObjectDeleted
 
@@ -15,13 +15,13 @@ def claimed(cpus: int) -> DeviceClaimsCounted:
 
 
 @pytest.fixture
-def play() -> Play:
-    play = Play()
+def play() -> ScenarioBuilder:
+    play = ScenarioBuilder()
     play.queue("q", 4, cohort=None)
     return play
 
 
-def test_what_is_claimed_adds_to_what_is_requested(play: Play) -> None:
+def test_what_is_claimed_adds_to_what_is_requested(play: ScenarioBuilder) -> None:
     play.submit("w", 2)
     play.engine.apply(claimed(3), play.now)
     assert play.turn().reserved == []
@@ -29,7 +29,7 @@ def test_what_is_claimed_adds_to_what_is_requested(play: Play) -> None:
     assert play.turn().reserved == ["w"], "another count gives it another look"
 
 
-def test_what_is_claimed_survives_another_state_of_the_workload(play: Play) -> None:
+def test_what_is_claimed_survives_another_state_of_the_workload(play: ScenarioBuilder) -> None:
     manifest = play.workload("w", 2, "q")
     play.put(manifest)
     play.engine.apply(claimed(3), play.now)
@@ -38,7 +38,7 @@ def test_what_is_claimed_survives_another_state_of_the_workload(play: Play) -> N
     assert play.turn().reserved == []
 
 
-def test_a_new_workload_of_the_same_name_claims_nothing(play: Play) -> None:
+def test_a_new_workload_of_the_same_name_claims_nothing(play: ScenarioBuilder) -> None:
     play.submit("w", 2)
     play.engine.apply(claimed(3), play.now)
     play.engine.apply(ObjectDeleted("Workload", W), play.now)
@@ -46,7 +46,7 @@ def test_a_new_workload_of_the_same_name_claims_nothing(play: Play) -> None:
     assert play.turn().reserved == ["w"]
 
 
-def test_claims_of_a_workload_that_is_not_there_are_nobodys(play: Play) -> None:
+def test_claims_of_a_workload_that_is_not_there_are_nobodys(play: ScenarioBuilder) -> None:
     play.engine.apply(claimed(3), play.now)
     play.submit("w", 2)
     assert play.turn().reserved == ["w"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.play import CPU, FAIR, Play, configured
+from engine.scenario_builders import CPU, FAIR_SHARING, ScenarioBuilder, configured
 from kohort.api.conditions import find
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Reserve
@@ -17,9 +17,9 @@ Json = Any
 S1, S2 = ObjectKey("ns", "s1"), ObjectKey("ns", "s2")
 
 
-def play(settings: Json = None, **spec: Json) -> Play:
+def play(settings: Json = None, **spec: Json) -> ScenarioBuilder:
     """A queue of ten cores in which a slice of three runs beside another workload of four."""
-    play = Play(settings)
+    play = ScenarioBuilder(settings)
     play.engine = CheckedEngine(play.settings)
     play.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
     play.queue("q", 10, **spec)
@@ -28,7 +28,7 @@ def play(settings: Json = None, **spec: Json) -> Play:
     return play
 
 
-def grow(play: Play, cores: int, queue: str = "q", **facts: Json) -> None:
+def grow(play: ScenarioBuilder, cores: int, queue: str = "q", **facts: Json) -> None:
     """A slice s2 of so many cores that replaces s1."""
     manifest = play.workload("s2", 1, queue, count=cores, **facts)
     manifest["metadata"]["annotations"] = {
@@ -38,11 +38,11 @@ def grow(play: Play, cores: int, queue: str = "q", **facts: Json) -> None:
     play.put(manifest)
 
 
-def used(play: Play, queue: str = "q") -> int:
+def used(play: ScenarioBuilder, queue: str = "q") -> int:
     return play.engine.store.queues[queue].node.cell(FlavorResource("f", CPU)).usage // 1000
 
 
-def echo(play: Play, key: ObjectKey) -> None:
+def echo(play: ScenarioBuilder, key: ObjectKey) -> None:
     """The API shows the workload once more, with a label that matters to nobody."""
     workload = play.workloads[key]
     seen = replace(workload, metadata=replace(workload.metadata, labels={"seen": "again"}))
@@ -86,7 +86,7 @@ def test_the_older_slice_runs_while_its_replacement_waits() -> None:
 class TestBetweenDecisionAndEnd:
     """The quota is counted once, whatever is seen in between."""
 
-    def decided(self) -> Play:
+    def decided(self) -> ScenarioBuilder:
         """The new slice was decided on, and nothing is written yet."""
         stage = play()
         grow(stage, 5)
@@ -135,7 +135,7 @@ def test_a_slice_in_another_queue_is_not_taken_over() -> None:
     assert (used(stage), used(stage, "p")) == (7, 5)
 
 
-@pytest.mark.parametrize("configuration", [None, FAIR], ids=["classical", "fair"])
+@pytest.mark.parametrize("configuration", [None, FAIR_SHARING], ids=["classical", "fair"])
 def test_a_slice_is_never_preempted_for_its_own_replacement(configuration: Json) -> None:
     """SCH-1104: others are, and the slice then ends in the ordinary way."""
     stage = play(configured(configuration), preemption={"withinClusterQueue": "LowerPriority"})

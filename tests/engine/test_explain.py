@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from engine.play import CPU, FAIR, Play, configured, group, quota
+from engine.scenario_builders import CPU, FAIR_SHARING, ScenarioBuilder, configured, group, quota
 from engine.scenario_strategies import scenarios
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import PodSet
@@ -39,22 +39,22 @@ LOWER: Json = {"preemption": {"withinClusterQueue": "LowerPriority"}}
 RECLAIM: Json = {"preemption": {"reclaimWithinCohort": "Any"}}
 
 
-def ask(play: Play, name: str) -> Explanation:
+def ask(play: ScenarioBuilder, name: str) -> Explanation:
     return play.engine.explain(ObjectKey("ns", name), play.now)
 
 
-def help_for(play: Play, name: str) -> PreemptionOutlook:
+def help_for(play: ScenarioBuilder, name: str) -> PreemptionOutlook:
     evaluation = ask(play, name).evaluation
     assert evaluation is not None
     return evaluation.preemption.help
 
 
-def first_line(play: Play, name: str) -> str:
+def first_line(play: ScenarioBuilder, name: str) -> str:
     return explanation_lines(ask(play, name))[0]
 
 
-def one_queue(nominal: int = 10, **spec: Json) -> Play:
-    play = Play()
+def one_queue(nominal: int = 10, **spec: Json) -> ScenarioBuilder:
+    play = ScenarioBuilder()
     play.queue("q", nominal, cohort=None, **spec)
     return play
 
@@ -63,7 +63,7 @@ class TestStates:
     """SCH-201, SCH-363: where a workload is, and the reason and message of its condition."""
 
     def test_unknown(self) -> None:
-        explanation = ask(Play(), "nobody")
+        explanation = ask(ScenarioBuilder(), "nobody")
         assert (explanation.state, explanation_lines(explanation)) == (
             WorkloadPhase.UNKNOWN,
             ["ns/nobody does not exist."],
@@ -219,9 +219,9 @@ class TestRivals:
     """SCH-337, SCH-340: heads of other queues that go first."""
 
     @pytest.fixture
-    def play(self) -> Play:
+    def play(self) -> ScenarioBuilder:
         """Queue a keeps two cores for its head, which waits for four; b would have room for two of them."""
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("a", 4, queueingStrategy="StrictFIFO", **LOWER)
         play.queue("b", 0)
         play.running("r", 2, "a", priority=9)
@@ -229,7 +229,7 @@ class TestRivals:
         play.submit("small", 2, "b")
         return play.turn()
 
-    def test_who_would_fit_is_told_for_whom_room_is_kept(self, play: Play) -> None:
+    def test_who_would_fit_is_told_for_whom_room_is_kept(self, play: ScenarioBuilder) -> None:
         explanation = ask(play, "small")
         assert explanation.evaluation is not None
         assert (explanation.evaluation.mode, explanation.evaluation.is_admitted) == (FitMode.FIT, False)
@@ -239,7 +239,7 @@ class TestRivals:
         assert remedies(explanation) == (AwaitOtherHeads((ObjectKey("ns", "large"),)),)
         assert explanation.message == "Workload no longer fits after processing another workload"
 
-    def test_without_them_it_goes_next(self, play: Play) -> None:
+    def test_without_them_it_goes_next(self, play: ScenarioBuilder) -> None:
         play.delete({"kind": "Workload", "namespace": "ns", "name": "large"})
         assert first_line(play, "small") == "ns/small fits in queue b, in flavor f, and goes next."
 
@@ -248,7 +248,7 @@ class TestLack:
     """SCH-520 to SCH-548: what is missing, of which flavor, at which node."""
 
     def test_room_in_the_cohort(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("a", 9, bl=6)
         play.queue("b", 12, ll=4)
         play.running("b1", 12, "b")
@@ -270,7 +270,7 @@ class TestLack:
         ]
 
     def test_flavors_in_the_order_tried(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         spot = [{"key": "spot", "value": "true", "effect": "NoSchedule"}]
         play.flavor("spot", nodeTaints=spot)
         play.queue("q", groups=[group({"spot": [quota(CPU, 9)], "a": [quota(CPU, 1)], "b": [quota(CPU, 5)]})])
@@ -294,7 +294,7 @@ class TestLack:
 
     def test_a_second_group_that_never_fits_is_not_covered_up_by_one_that_waits(self) -> None:
         """SCH-547."""
-        play = Play()
+        play = ScenarioBuilder()
         play.queue(
             "q", groups=[group({"f": [quota(CPU, 4)]}), group({"g": [quota("memory", 2)]})], cohort=None, **LOWER
         )
@@ -311,7 +311,7 @@ class TestLack:
         assert (remedy.flavor, remedy.resources, remedy.then_waits) == ("g", ("memory",), False)
 
     def test_flavors_of_a_group_that_fits_are_no_remedy(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         cpus = group({"a": [quota(CPU, 1)], "b": [quota(CPU, 4)]})
         play.queue("q", groups=[cpus, group({"g": [quota("memory", 2)]})], cohort=None)
         play.running("r", {"memory": 2}, flavor="g")
@@ -327,7 +327,7 @@ class TestLack:
         assert remedy.then_waits
 
     def test_several_may_have_to_lend_more(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("a", 4)
         for name in ("b", "c"):
             play.queue(name, 3, ll=1)
@@ -372,7 +372,7 @@ class TestLack:
 
     def test_everybody_waits_for_pods(self) -> None:
         """SCH-1035."""
-        play = Play(configured({"waitForPodsReady": {"blockAdmission": True}}))
+        play = ScenarioBuilder(configured({"waitForPodsReady": {"blockAdmission": True}}))
         play.queue("q", 10)
         play.running("r", 1)
         play.submit("w", 1)
@@ -428,7 +428,7 @@ class TestPreemption:
         assert help_for(play, "w") is PreemptionOutlook.TOO_LITTLE
 
     def test_only_its_own_queue_uses_it_and_that_is_spared(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("a", 9, **RECLAIM)
         play.queue("b", 0)
         play.running("a1", 8, "a")
@@ -437,7 +437,7 @@ class TestPreemption:
 
     def test_those_who_use_it_are_in_a_stopped_queue(self) -> None:
         """SCH-1052."""
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("a", 4, **RECLAIM)
         play.queue("b", 4)
         play.running("b1", 8, "b")
@@ -446,7 +446,7 @@ class TestPreemption:
         assert help_for(play, "w") is PreemptionOutlook.NO_CANDIDATES
 
     def test_lenders_are_within_their_own(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         play.cohort("R", 1)
         play.queue("a", 4, **RECLAIM)
         play.queue("b", 4)
@@ -460,7 +460,7 @@ class TestPreemption:
 
     def test_it_would_have_to_borrow(self) -> None:
         """G12 (SCH-522)."""
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("a", 4, **RECLAIM)
         play.queue("b", 8)
         play.running("b1", 6, "b")
@@ -473,7 +473,7 @@ class TestPreemption:
 
     def test_a_threshold_spares_those_above_it_while_borrowing(self) -> None:
         """G13 (SCH-613)."""
-        play = Play()
+        play = ScenarioBuilder()
         borrowing = {"policy": "LowerPriority", "maxPriorityThreshold": 100}
         play.queue("shared", 10)
         play.queue(
@@ -491,7 +491,7 @@ class TestPreemption:
 
     def test_it_would_get_more_than_its_share(self) -> None:
         """G27 (SCH-724, SCH-725)."""
-        play = Play(configured(FAIR))
+        play = ScenarioBuilder(configured(FAIR_SHARING))
         play.queue("a", 3, **RECLAIM)
         play.queue("b", 3)
         play.queue("c", 3)
@@ -748,17 +748,17 @@ def local_queue(name: str, **spec: Json) -> Json:
     }
 
 
-def change(play: Play, name: str, **spec: Json) -> None:
+def change(play: ScenarioBuilder, name: str, **spec: Json) -> None:
     workload = play.workloads[ObjectKey("ns", name)]
     play.show(structs.replace(workload, spec=structs.replace(workload.spec, **spec)))
 
 
-def annotate(play: Play, name: str, annotations: dict[str, str]) -> None:
+def annotate(play: ScenarioBuilder, name: str, annotations: dict[str, str]) -> None:
     workload = play.workloads[ObjectKey("ns", name)]
     play.show(structs.replace(workload, metadata=structs.replace(workload.metadata, annotations=annotations)))
 
 
-def back_off(play: Play, name: str, until: datetime) -> None:
+def back_off(play: ScenarioBuilder, name: str, until: datetime) -> None:
     workload = play.workloads[ObjectKey("ns", name)]
     state = v1beta2.workload.RequeueState(count=1, requeue_at=until)
     play.show(structs.replace(workload, status=structs.replace(workload.status, requeue_state=state)))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from engine.play import configured
+from engine.scenario_builders import configured
 from engine.scenario_strategies import scenarios
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Evict, KeepPending, Reserve

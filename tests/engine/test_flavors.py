@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.play import CPU, Play, configured, group, quota
+from engine.scenario_builders import CPU, ScenarioBuilder, configured, group, quota
 from kohort.api.kueue.v1beta2.queues import FlavorFungibility
 from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import FitMode
@@ -15,7 +15,7 @@ MEMORY = "memory"
 WITHOUT_FUNGIBILITY = configured(FlavorFungibility=False, FlavorFungibilityPreserveScanProgress=False)
 
 
-def asking(play: Play, name: str, *pod_sets: Json, queue: str = "q", **facts: Json) -> None:
+def asking(play: ScenarioBuilder, name: str, *pod_sets: Json, queue: str = "q", **facts: Json) -> None:
     """A workload of several pod sets: each a name, its requests, and what else its spec says."""
     manifest = play.workload(name, 1, queue, **facts)
     manifest["spec"]["podSets"] = [pod_set(*each) for each in pod_sets]
@@ -32,15 +32,15 @@ def pod_set(name: str, requests: Json, more: Json = None) -> Json:
     }
 
 
-def flavors(play: Play, name: str = "w") -> dict[str, dict[str, str]]:
+def flavors(play: ScenarioBuilder, name: str = "w") -> dict[str, dict[str, str]]:
     """Flavors of each pod set of an admitted workload."""
     admission = play.workloads[ObjectKey("ns", name)].status.admission
     return {each.name: dict(each.flavors) for each in admission.pod_set_assignments} if admission else {}
 
 
-def two_flavors(first: Json, second: Json, settings: Json = None, **spec: Json) -> Play:
+def two_flavors(first: Json, second: Json, settings: Json = None, **spec: Json) -> ScenarioBuilder:
     """A queue with cpu in flavors f1 and f2."""
-    play = Play(settings)
+    play = ScenarioBuilder(settings)
     play.queue("q", groups=[group({"f1": [quota(CPU, first)], "f2": [quota(CPU, second)]})], **spec)
     return play
 
@@ -63,7 +63,7 @@ class TestGroups:
         assert flavors(play) == {"a": {CPU: "f1"}, "b": {CPU: "f2"}}
 
     def test_each_member_keeps_what_it_asked_for(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("q", groups=[group({"f": [quota(CPU, 5), quota(MEMORY, 5)]})])
         asking(play, "w", ("a", {CPU: 1}, self.TOGETHER), ("b", {MEMORY: 1}, self.TOGETHER))
         play.turn()
@@ -114,7 +114,7 @@ class TestFailing:
 
     def test_of_several_resource_groups_only_the_one_that_failed_is_told(self) -> None:
         """SCH-547, SCH-548: yet the reason is the gravest of all that were looked at"""
-        play = Play()
+        play = ScenarioBuilder()
         play.queue(
             "q",
             groups=[group({"c1": [quota(CPU, 1)], "c2": [quota(CPU, 9)]}), group({"m": [quota(MEMORY, 0)]})],
@@ -130,7 +130,7 @@ class TestFailing:
 
     def test_a_selector_that_nobody_understands(self) -> None:
         """SCH-513"""
-        play = Play()
+        play = ScenarioBuilder()
         play.flavor("f", nodeLabels={"type": "spot"})
         play.queue("q", 4)
         odd = {"matchExpressions": [{"key": "type", "operator": "Like", "values": ["spot"]}]}
@@ -144,7 +144,7 @@ class TestFailing:
 class TestModes:
     def test_what_is_available_fits_and_borrows_as_far_as_it_must(self) -> None:
         """SCH-521"""
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("q", 4)
         play.queue("lender", 4)
         play.submit("own", 4)
@@ -170,7 +170,7 @@ class TestModes:
 
     def test_the_worst_pod_set_decides_and_the_highest_level_counts(self) -> None:
         """SCH-544"""
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("q", 2)
         play.queue("lender", 2)
         asking(play, "w", ("a", {CPU: 1}), ("b", {CPU: 2}))
@@ -194,8 +194,8 @@ class TestModes:
 class TestScanning:
     """Two flavors in which the queue would have to preempt its own; the first is borrowed from another queue."""
 
-    def scan(self, settings: Json = None, **fungibility: str) -> Play:
-        play = Play(settings)
+    def scan(self, settings: Json = None, **fungibility: str) -> ScenarioBuilder:
+        play = ScenarioBuilder(settings)
         borrowing = {"reclaimWithinCohort": "Any", "borrowWithinCohort": {"policy": "LowerPriority"}}
         policies = {"withinClusterQueue": "LowerPriority", **borrowing}
         quotas = {"f1": [quota(CPU, 0)], "f2": [quota(CPU, 4)]}
@@ -223,7 +223,7 @@ class TestScanning:
 
     def test_without_fungibility_the_first_fit_ends_the_search_though_it_borrows(self) -> None:
         """SCH-542"""
-        play = Play(WITHOUT_FUNGIBILITY)
+        play = ScenarioBuilder(WITHOUT_FUNGIBILITY)
         quotas = {"f1": [quota(CPU, 0)], "f2": [quota(CPU, 4)]}
         play.queue("q", groups=[group(quotas)], flavorFungibility={"whenCanBorrow": "TryNextFlavor"})
         play.queue("lender", groups=[group({"f1": [quota(CPU, 4)], "f2": [quota(CPU, 0)]})])
@@ -233,7 +233,7 @@ class TestScanning:
 
     def test_what_was_tried_before_is_told_with_the_admission(self) -> None:
         """SCH-354: in order of flavors, without those that simply fit"""
-        play = Play()
+        play = ScenarioBuilder()
         quotas = {"z": [quota(CPU, 1)], "b": [quota(CPU, 0)], "y": [quota(CPU, 9)]}
         play.queue("q", groups=[group(quotas)], flavorFungibility={"whenCanBorrow": "TryNextFlavor"})
         play.queue("lender", groups=[group({"z": [quota(CPU, 0)], "b": [quota(CPU, 9)], "y": [quota(CPU, 0)]})])
@@ -255,7 +255,7 @@ class TestScanning:
         assert workload.progress.queue_generation == play.engine.store.queues["rival"].node.generation
         assert workload.progress.equivalence == workload.equivalence
 
-    def skipped(self, play: Play) -> Any:
+    def skipped(self, play: ScenarioBuilder) -> Any:
         """A workload that lost its first flavor to somebody of the same cycle."""
         play.submit("first", 4)
         play.submit("second", 4, "rival")

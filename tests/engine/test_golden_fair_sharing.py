@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.play import CPU, FAIR, Play, configured, group, quota
+from engine.scenario_builders import CPU, FAIR_SHARING, ScenarioBuilder, configured, group, quota
 from kohort.engine.drs import INFINITE_SHARE, share_of
 from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.quota import FlavorResource
@@ -13,8 +13,8 @@ RECLAIM: Any = {"preemption": {"reclaimWithinCohort": "Any"}}
 FINAL_ONLY = {"fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare"]}}
 
 
-def fair(configuration: Any = None, **gates: bool) -> Play:
-    return Play(configured(configuration or FAIR, **gates))
+def fair(configuration: Any = None, **gates: bool) -> ScenarioBuilder:
+    return ScenarioBuilder(configured(configuration or FAIR_SHARING, **gates))
 
 
 def test_the_worked_example_converges_to_the_weights() -> None:
@@ -56,7 +56,7 @@ def test_g25_the_tournament() -> None:
     assert play.once().reserved == ["d1", "c1", "b1", "a1"]
 
 
-def share_with(play: Play, queue: str, node: str, flavor: str = "f", size: int = 1) -> float:
+def share_with(play: ScenarioBuilder, queue: str, node: str, flavor: str = "f", size: int = 1) -> float:
     """The share of a queue or cohort once the queue has so many cores more."""
     play.engine.store.hierarchy.refresh()
     nodes: dict[str, HierarchyNode] = {**play.engine.store.hierarchy.queues, **play.engine.store.hierarchy.cohorts}
@@ -103,7 +103,7 @@ def test_g27_fair_preemption_converges() -> None:
     assert [cell.usage // 1000 for cell in cells] == [4, 5]
 
 
-@pytest.mark.parametrize(("configuration", "evicted"), [(FINAL_ONLY, {}), (FAIR, {"B": "InCohortFairSharing"})])
+@pytest.mark.parametrize(("configuration", "evicted"), [(FINAL_ONLY, {}), (FAIR_SHARING, {"B": "InCohortFairSharing"})])
 def test_g28_a_greedy_workload(configuration: Any, evicted: dict[str, str]) -> None:
     """SCH-725."""
     play = fair(configuration)
@@ -137,20 +137,20 @@ class TestG30:
     """A weight of zero (SCH-703, SCH-704, SCH-724)."""
 
     @pytest.fixture
-    def play(self) -> Play:
+    def play(self) -> ScenarioBuilder:
         play = fair()
         play.queue("s", 10)
         play.queue("a", 0, weight=0, **RECLAIM)
         play.queue("b", 0, weight=1, **RECLAIM)
         return play
 
-    def test_it_takes_from_nobody(self, play: Play) -> None:
+    def test_it_takes_from_nobody(self, play: ScenarioBuilder) -> None:
         play.running("b1", 5, "b")
         play.running("b2", 5, "b")
         play.submit("a1", 2, "a")
         assert play.turn().evicted == {}
 
-    def test_everybody_takes_from_it(self, play: Play) -> None:
+    def test_everybody_takes_from_it(self, play: ScenarioBuilder) -> None:
         play.running("a1", 5, "a")
         play.running("a2", 5, "a")
         play.submit("b1", 2, "b")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.play import CPU, Play, configured
+from engine.scenario_builders import CPU, ScenarioBuilder, configured
 from kohort.api.meta import ObjectKey
 from kohort.api.quantity import NANO, Quantity
 
@@ -14,7 +14,7 @@ USAGE_BASED = {"admissionMode": "UsageBasedAdmissionFairSharing"}
 SHARING = {"usageHalfLifeTime": "10m", "usageSamplingInterval": "5m", "resourceWeights": {CPU: 1}}
 
 
-def local_queue(play: Play, name: str, consumed: Json = 0, weight: Json = None) -> None:
+def local_queue(play: ScenarioBuilder, name: str, consumed: Json = 0, weight: Json = None) -> None:
     account = {"consumedResources": {CPU: str(consumed)}, "lastUpdate": play.now.isoformat()}
     play.put(
         {
@@ -28,13 +28,13 @@ def local_queue(play: Play, name: str, consumed: Json = 0, weight: Json = None) 
 
 
 @pytest.fixture
-def play() -> Play:
-    play = Play(configured({"admissionFairSharing": SHARING}))
+def play() -> ScenarioBuilder:
+    play = ScenarioBuilder(configured({"admissionFairSharing": SHARING}))
     play.queue("q", 100, cohort=None, admissionScope=USAGE_BASED)
     return play
 
 
-def order(play: Play) -> list[str]:
+def order(play: ScenarioBuilder) -> list[str]:
     """Who gets quota, one cycle after the other."""
     served: list[str] = []
     while True:
@@ -44,7 +44,7 @@ def order(play: Play) -> list[str]:
         served += names
 
 
-def test_usage_comes_before_priority(play: Play) -> None:
+def test_usage_comes_before_priority(play: ScenarioBuilder) -> None:
     local_queue(play, "A", 10)
     local_queue(play, "B", 2)
     play.submit("a", 1, "A", priority=100)
@@ -52,7 +52,7 @@ def test_usage_comes_before_priority(play: Play) -> None:
     assert order(play) == ["b", "a"]
 
 
-def test_a_heavier_queue_may_use_more(play: Play) -> None:
+def test_a_heavier_queue_may_use_more(play: ScenarioBuilder) -> None:
     local_queue(play, "A", 10, weight=10)
     local_queue(play, "B", 2)
     play.submit("b", 1, "B")
@@ -60,7 +60,7 @@ def test_a_heavier_queue_may_use_more(play: Play) -> None:
     assert order(play) == ["a", "b"]
 
 
-def test_each_admission_costs_at_once(play: Play) -> None:
+def test_each_admission_costs_at_once(play: ScenarioBuilder) -> None:
     local_queue(play, "A", 0)
     local_queue(play, "B", 2)
     for name in ("A1", "A2"):
@@ -69,7 +69,7 @@ def test_each_admission_costs_at_once(play: Play) -> None:
     assert order(play) == ["A1", "B1", "A2"]
 
 
-def test_a_weight_of_zero_goes_last(play: Play) -> None:
+def test_a_weight_of_zero_goes_last(play: ScenarioBuilder) -> None:
     local_queue(play, "A", 0, weight=0)
     local_queue(play, "B", 100)
     play.submit("a", 1, "A", priority=9)
@@ -78,7 +78,7 @@ def test_a_weight_of_zero_goes_last(play: Play) -> None:
 
 
 @pytest.mark.parametrize(("minutes", "consumed"), [(5, 8.2426406), (10, 7)])
-def test_usage_is_sampled_and_forgotten(play: Play, minutes: int, consumed: float) -> None:
+def test_usage_is_sampled_and_forgotten(play: ScenarioBuilder, minutes: int, consumed: float) -> None:
     """SCH-803, SCH-807: consumed 10, running 4 cores."""
     local_queue(play, "A", 10)
     play.running("r", 4, "A", cluster_queue="q")
@@ -96,9 +96,9 @@ class TestAStrictQueueWhoseHeadDoesNotFit:
     """SCH-212a, SCH-803: whoever used least is looked at in every cycle, so a change of the order is enough."""
 
     @pytest.fixture
-    def play(self) -> Play:
+    def play(self) -> ScenarioBuilder:
         """A runs 6 of 10 and is first with a job of 8; B used 1 lately and has a job that fits."""
-        play = Play(configured({"admissionFairSharing": SHARING}))
+        play = ScenarioBuilder(configured({"admissionFairSharing": SHARING}))
         play.queue("q", 10, cohort=None, admissionScope=USAGE_BASED, queueingStrategy="StrictFIFO")
         local_queue(play, "A")
         local_queue(play, "B", 1)
@@ -108,19 +108,19 @@ class TestAStrictQueueWhoseHeadDoesNotFit:
         assert play.turn().reserved == []
         return play
 
-    def test_lets_the_other_in_when_time_put_it_first(self, play: Play) -> None:
+    def test_lets_the_other_in_when_time_put_it_first(self, play: ScenarioBuilder) -> None:
         play.wait(5 * 60)
         assert play.turn().reserved == ["b"]
 
-    def test_says_when_to_look_again(self, play: Play) -> None:
+    def test_says_when_to_look_again(self, play: ScenarioBuilder) -> None:
         assert play.engine.wake_at() == play.now + timedelta(minutes=5)
 
-    def test_lets_the_other_in_when_a_weight_put_it_first(self, play: Play) -> None:
+    def test_lets_the_other_in_when_a_weight_put_it_first(self, play: ScenarioBuilder) -> None:
         play.wait(60)
         local_queue(play, "A", weight=0)
         assert play.turn().reserved == ["b"]
 
-    def test_need_not_be_looked_at_again_once_nobody_waits(self, play: Play) -> None:
+    def test_need_not_be_looked_at_again_once_nobody_waits(self, play: ScenarioBuilder) -> None:
         play.finish("ns/r")
         play.turn()
         assert play.engine.wake_at() is None

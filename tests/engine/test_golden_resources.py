@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.play import CPU, Play, configured, group, quota
+from engine.scenario_builders import CPU, ScenarioBuilder, configured, group, quota
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2.workload import ReclaimablePod
 from kohort.api.merge import merge
@@ -18,19 +18,19 @@ FR = FlavorResource("f", CPU)
 Json = Any
 
 
-def used(play: Play, queue: str = "q") -> int:
+def used(play: ScenarioBuilder, queue: str = "q") -> int:
     """Cores in use in flavor f."""
     return play.engine.store.queues[queue].node.cells[FR].usage // 1000
 
 
-def counts(play: Play, name: str) -> list[int | None]:
+def counts(play: ScenarioBuilder, name: str) -> list[int | None]:
     admission = play.workloads[ObjectKey("ns", name)].status.admission
     return [each.count for each in admission.pod_set_assignments] if admission else []
 
 
 def test_g20_pod_sets_share_what_they_take() -> None:
     """SCH-506."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", groups=[group({"f1": [quota(CPU, 10)], "f2": [quota(CPU, 10)]})])
     manifest = play.workload("w", 2, "q")
     (driver,) = manifest["spec"]["podSets"]
@@ -48,7 +48,7 @@ class TestG37:
     """Resources that no group covers (SCH-504, SCH-1130)."""
 
     def test_they_block(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("q", 4)
         play.submit("W1", {CPU: 1, GPU: 1})
         play.turn()
@@ -59,13 +59,13 @@ class TestG37:
         )
 
     def test_an_amount_of_zero_does_not(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("q", 4)
         play.submit("W2", {CPU: 1, GPU: 0})
         assert play.turn().admitted["W2"] == {CPU: "f"}
 
     def test_they_are_ignored_where_the_configuration_says_so(self) -> None:
-        play = Play(configured({"resources": {"quotaCheckStrategy": "IgnoreUndeclared"}}))
+        play = ScenarioBuilder(configured({"resources": {"quotaCheckStrategy": "IgnoreUndeclared"}}))
         play.queue("q", 4)
         play.submit("W1", {CPU: 1, GPU: 1})
         assert play.turn().admitted["W1"] == {CPU: "f"}
@@ -75,8 +75,8 @@ class TestG37:
 class TestG40:
     """Quota of pods (SCH-135, SCH-561)."""
 
-    def play(self, **facts: Json) -> Play:
-        play = Play()
+    def play(self, **facts: Json) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.queue("q", groups=[group({"f": [quota(CPU, 10), quota("pods", 3)]})])
         play.submit("w", 1, count=4, **facts)
         return play.turn()
@@ -92,7 +92,7 @@ class TestG40:
 
 def test_g41_reclaimable_pods_make_room() -> None:
     """SCH-133, SCH-134, SCH-261, SCH-1060."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 10)
     play.running("W1", 1, count=10)
     play.submit("W2", 4)
@@ -108,7 +108,7 @@ def test_g41_reclaimable_pods_make_room() -> None:
 class TestG42:
     """An elastic job grows by slices (SCH-1101, SCH-1103, SCH-1104)."""
 
-    def replacement(self, play: Play, name: str, cores: int, replaces: str) -> None:
+    def replacement(self, play: ScenarioBuilder, name: str, cores: int, replaces: str) -> None:
         manifest = play.workload(name, 1, "q", count=cores)
         manifest["metadata"]["annotations"] = {
             "kueue.x-k8s.io/elastic-job": "true",
@@ -116,7 +116,7 @@ class TestG42:
         }
         play.put(manifest)
 
-    def grown(self, play: Play) -> Play:
+    def grown(self, play: ScenarioBuilder) -> ScenarioBuilder:
         play.running("s1", 1, count=3)
         play.running("other", 6)
         self.replacement(play, "s2", 4, "s1")
@@ -128,7 +128,7 @@ class TestG42:
         return play
 
     def test_only_what_is_more_is_asked_for(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("q", 10)
         self.grown(play)
         assert counts(play, "s2") == [4]
@@ -138,7 +138,7 @@ class TestG42:
         assert "s2" in play.admitted
 
     def test_the_flavor_of_the_older_slice_is_kept(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("q", groups=[group({"f": [quota(CPU, 10)], "f2": [quota(CPU, 10)]})])
         self.grown(play)
         self.replacement(play, "s3", 6, "s2")
@@ -153,7 +153,7 @@ class TestG42:
 @pytest.mark.parametrize("name", ["ConcurrentAdmission", "MultiKueueOrchestratedPreemption"])
 def test_a_closed_gate_keeps_a_workload_from_preempting(name: str) -> None:
     """SCH-335, SCH-1120."""
-    play = Play(configured(**{name: True}))
+    play = ScenarioBuilder(configured(**{name: True}))
     play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
     play.running("L", 4)
     manifest = play.workload("H", 4, "q", priority=5)
@@ -166,7 +166,7 @@ def test_a_closed_gate_keeps_a_workload_from_preempting(name: str) -> None:
 
 def test_one_workload_at_a_time_until_its_pods_are_ready() -> None:
     """SCH-1035."""
-    play = Play(configured({"waitForPodsReady": {"blockAdmission": True}}))
+    play = ScenarioBuilder(configured({"waitForPodsReady": {"blockAdmission": True}}))
     play.queue("q", 10)
     play.submit("one", 1)
     play.submit("two", 1)

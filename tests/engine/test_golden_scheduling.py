@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.play import CPU, Play, configured, group, quota
+from engine.scenario_builders import CPU, ScenarioBuilder, configured, group, quota
 from kohort.engine.assignment import FitMode
 from kohort.engine.decisions import RequeueReason, Reserve
 
@@ -23,8 +23,8 @@ def short(resource: str, needed: str, flavor: str = "f") -> str:
 class TestG01:
     """BestEffortFIFO lets others pass a blocked head, StrictFIFO does not (SCH-236, SCH-238, SCH-522, SCH-523)."""
 
-    def play(self, strategy: str) -> Play:
-        play = Play()
+    def play(self, strategy: str) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.queue("q", 10, cohort=None, queueingStrategy=strategy)
         for name, size in (("A", 8), ("B", 6), ("C", 2)):
             play.submit(name, size)
@@ -51,7 +51,7 @@ class TestG01:
 
 def test_g02_a_foreign_namespace_steps_aside_even_in_strict_fifo() -> None:
     """SCH-236, SCH-261."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 10, queueingStrategy="StrictFIFO", namespaceSelector={"matchLabels": {"team": "x"}})
     other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other", "labels": {"team": "x"}}}
     play.put(other)
@@ -76,13 +76,13 @@ class TestG03:
     """Beyond the most that could ever be held (SCH-412, SCH-520)."""
 
     @pytest.fixture
-    def play(self) -> Play:
-        play = Play()
+    def play(self) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.queue("a", 9, bl=1)
         play.queue("b", 12)
         return play
 
-    def test_within_the_borrowing_limit(self, play: Play) -> None:
+    def test_within_the_borrowing_limit(self, play: ScenarioBuilder) -> None:
         play.submit("a1", 10, "a")
         (reserve,) = play.turn().decisions
         assert isinstance(reserve, Reserve)
@@ -90,7 +90,7 @@ class TestG03:
         (flavor,) = play.engine.read.cluster_queue_status("a").flavors_reservation
         assert [each.borrowed for each in flavor.resources] == ["1"]
 
-    def test_beyond_it(self, play: Play) -> None:
+    def test_beyond_it(self, play: ScenarioBuilder) -> None:
         play.submit("a1", 11, "a")
         play.turn()
         assert play.waiting["a1"].requeue is RequeueReason.NO_FIT
@@ -100,7 +100,7 @@ class TestG03:
             " podsets requests (0) + current podset request (11) > maximum capacity (10)",
         )
 
-    def test_all_of_the_cohort(self, play: Play) -> None:
+    def test_all_of_the_cohort(self, play: ScenarioBuilder) -> None:
         play.submit("b1", 21, "b")
         assert play.turn().reserved == ["b1"]
 
@@ -109,25 +109,25 @@ class TestG04:
     """A guaranteed share is there without preemption (SCH-411, SCH-431, SCH-611)."""
 
     @pytest.fixture
-    def play(self) -> Play:
-        play = Play()
+    def play(self) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.queue("a", 6, ll=2, **RECLAIM)
         play.queue("b", 6)
         play.running("b1", 8, "b")
         return play
 
-    def test_what_was_never_lent(self, play: Play) -> None:
+    def test_what_was_never_lent(self, play: ScenarioBuilder) -> None:
         play.submit("a1", 4, "a")
         assert play.turn().reserved == ["a1"]
 
-    def test_more_is_reclaimed(self, play: Play) -> None:
+    def test_more_is_reclaimed(self, play: ScenarioBuilder) -> None:
         play.submit("a1", 5, "a")
         assert play.turn().evicted == {"b1": "InCohortReclamation"}
 
 
 def test_g05_nominal_beats_priority_across_queues() -> None:
     """SCH-320, SCH-338."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("a", 4)
     play.queue("b", 4)
     play.running("a1", 4, "a")
@@ -141,8 +141,8 @@ def test_g05_nominal_beats_priority_across_queues() -> None:
 class TestG06:
     """Capacity held for a blocked owner (SCH-334, SCH-340)."""
 
-    def play(self, reclaim: str, strategy: str = "BestEffortFIFO") -> Play:
-        play = Play()
+    def play(self, reclaim: str, strategy: str = "BestEffortFIFO") -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.queue("a", 6, preemption={"reclaimWithinCohort": reclaim}, queueingStrategy=strategy)
         play.queue("b", 6)
         play.running("a0", 4, "a")
@@ -170,8 +170,8 @@ class TestG06:
 class TestG07:
     """Two borrowers in one cycle (SCH-342)."""
 
-    def play(self, second: int) -> Play:
-        play = Play()
+    def play(self, second: int) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.queue("s", 10)
         play.queue("a", 0)
         play.queue("b", 0)
@@ -190,7 +190,7 @@ class TestG07:
 
 def test_g08_whoever_need_not_go_is_put_back() -> None:
     """SCH-620, SCH-633."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 10, **LOWER)
     play.running("w3", 4, priority=2)
     play.running("w2", 5, priority=1)
@@ -202,7 +202,7 @@ def test_g08_whoever_need_not_go_is_put_back() -> None:
 @pytest.mark.parametrize(("created", "evicted"), [(5, {"r": "InClusterQueue"}), (15, {})])
 def test_g09_newer_of_equal_priority(created: int, evicted: dict[str, str]) -> None:
     """SCH-211, SCH-603."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 4, preemption={"withinClusterQueue": "LowerOrNewerEqualPriority"})
     play.running("r", 4, priority=5, at=10)
     play.submit("P", 4, priority=5, at=created)
@@ -211,7 +211,7 @@ def test_g09_newer_of_equal_priority(created: int, evicted: dict[str, str]) -> N
 
 def test_g09_a_return_does_not_make_anybody_newer() -> None:
     """SCH-211, SCH-603: r was preempted and admitted again, and its creation still decides."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 4, preemption={"withinClusterQueue": "LowerOrNewerEqualPriority"})
     play.running("r", 4, priority=5, at=10)
     play.submit("urgent", 4, priority=9, at=11)
@@ -230,7 +230,7 @@ def test_g09_a_return_does_not_make_anybody_newer() -> None:
 @pytest.mark.parametrize(("policy", "priority"), [("Any", -10), ("LowerPriority", 50)])
 def test_g10_reclaim_is_not_best_fit(policy: str, priority: int) -> None:
     """SCH-620, SCH-633, SCH-635."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("a", 6, preemption={"reclaimWithinCohort": policy})
     play.queue("b", 6)
     play.running("b1", 6, "b")
@@ -241,7 +241,7 @@ def test_g10_reclaim_is_not_best_fit(policy: str, priority: int) -> None:
 
 def test_g11_a_donor_stops_at_its_nominal_quota() -> None:
     """SCH-631."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("a", 8, **RECLAIM)
     play.queue("b", 2)
     play.queue("c", 2)
@@ -256,7 +256,7 @@ def test_g11_a_donor_stops_at_its_nominal_quota() -> None:
 
 def test_g12_above_nominal_without_borrow_within_cohort() -> None:
     """SCH-441, SCH-522."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("a", 4, **RECLAIM)
     play.queue("b", 8)
     play.running("b1", 6, "b")
@@ -270,8 +270,8 @@ def test_g12_above_nominal_without_borrow_within_cohort() -> None:
 class TestG13:
     """Borrowing within the cohort, with a threshold (SCH-603, SCH-613, SCH-630)."""
 
-    def play(self, shared: int) -> Play:
-        play = Play()
+    def play(self, shared: int) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         borrow = {"policy": "LowerPriority", "maxPriorityThreshold": 100}
         play.queue("shared", shared)
         play.queue("std", 0, bl=10, preemption={"reclaimWithinCohort": "LowerPriority", "borrowWithinCohort": borrow})
@@ -312,7 +312,7 @@ class TestG13:
 
 def test_g14_reclaim_and_own_queue_together() -> None:
     """SCH-522, SCH-613, SCH-630, SCH-632."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("a", 6, preemption={"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"})
     play.queue("b", 6)
     play.running("aL", 3, "a")
@@ -329,8 +329,8 @@ class TestG15:
     """Advantage by hierarchy (SCH-441, SCH-611, SCH-612)."""
 
     @pytest.fixture
-    def play(self) -> Play:
-        play = Play()
+    def play(self) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.cohort("L", parent="R")
         play.cohort("M", parent="R")
         play.queue("a", 4, cohort="L", **RECLAIM)
@@ -338,13 +338,13 @@ class TestG15:
         play.queue("c", 4, cohort="M")
         return play
 
-    def test_another_subtree_gives_back_whatever_its_priority(self, play: Play) -> None:
+    def test_another_subtree_gives_back_whatever_its_priority(self, play: ScenarioBuilder) -> None:
         for name in ("c1", "c2", "c3"):
             play.running(name, 4, "c", priority=100)
         play.submit("a1", 6, "a")
         assert play.turn().evicted == {"c3": "InCohortReclamation", "c2": "InCohortReclamation"}
 
-    def test_a_subtree_over_its_own_quota_can_reclaim_nothing(self, play: Play) -> None:
+    def test_a_subtree_over_its_own_quota_can_reclaim_nothing(self, play: ScenarioBuilder) -> None:
         for name in ("b1", "b2", "b3"):
             play.running(name, 4, "b")
         play.submit("a1", 6, "a")
@@ -356,8 +356,8 @@ class TestG15:
 class TestG16:
     """Preempt here, or try the next flavor (SCH-540)."""
 
-    def play(self, **fungibility: str) -> Play:
-        play = Play()
+    def play(self, **fungibility: str) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         groups = [group({"f1": [quota(CPU, 4)], "f2": [quota(CPU, 4)]})]
         play.queue("q", groups=groups, flavorFungibility=fungibility, **LOWER)
         play.running("L", 4, flavor="f1")
@@ -384,7 +384,7 @@ class TestG16:
 )
 def test_g17_the_fungibility_matrix(borrow: str, preempt: str, preference: Any, reclaim: str, chosen: str) -> None:
     """SCH-530, SCH-540."""
-    play = Play()
+    play = ScenarioBuilder()
     fungibility = {"whenCanBorrow": borrow, "whenCanPreempt": preempt}
     if preference:
         fungibility["preference"] = preference
@@ -410,8 +410,8 @@ class TestG18:
 
     SPOT = {"key": "spot", "operator": "Exists"}
 
-    def considered(self, **pod: Any) -> Play:
-        play = Play()
+    def considered(self, **pod: Any) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.flavor(
             "spot", nodeLabels={"type": "spot"}, nodeTaints=[{"key": "spot", "value": "true", "effect": "NoSchedule"}]
         )
@@ -450,7 +450,7 @@ class TestG19:
     SIZE = {CPU: 5, "mem": 5}
 
     def test_one_group_needs_one_flavor_for_all(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         flavors = {"f1": [quota(CPU, 10), quota("mem", 4)], "f2": [quota(CPU, 4), quota("mem", 10)]}
         play.queue("q", groups=[group(flavors)])
         play.submit("w", self.SIZE)
@@ -459,7 +459,7 @@ class TestG19:
         assert play.admitted == {}
 
     def test_two_groups_choose_apart(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         memory = group({"m1": [quota("mem", 4)], "m2": [quota("mem", 10)]})
         play.queue("q", groups=[group({"f1": [quota(CPU, 10)]}), memory])
         play.submit("w", self.SIZE)
@@ -468,7 +468,7 @@ class TestG19:
 
 def test_g21_partial_admission() -> None:
     """SCH-561."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 7)
     play.submit("w", 1, count=10, min_count=3)
     play.turn()
@@ -480,7 +480,7 @@ def test_g21_partial_admission() -> None:
 
 def test_g21_full_size_by_preemption_comes_before_fewer_pods() -> None:
     """SCH-561."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 10, **LOWER)
     play.running("L", 3)
     play.submit("w", 1, count=10, min_count=3, priority=5)
@@ -490,8 +490,8 @@ def test_g21_full_size_by_preemption_comes_before_fewer_pods() -> None:
 class TestG22:
     """Overlapping victims (SCH-331, SCH-336, SCH-337)."""
 
-    def play(self, recomputes: bool, *victims: tuple[str, int]) -> Play:
-        play = Play(configured(RecomputeAssignmentUponPreemptionTargetsOverlap=recomputes))
+    def play(self, recomputes: bool, *victims: tuple[str, int]) -> ScenarioBuilder:
+        play = ScenarioBuilder(configured(RecomputeAssignmentUponPreemptionTargetsOverlap=recomputes))
         for name in "abc":
             play.queue(name, 4, **RECLAIM)
         for name, size in victims:
@@ -522,8 +522,8 @@ class TestG22:
 class TestG23:
     """Equivalence classes (SCH-251, SCH-252)."""
 
-    def play(self, strategy: str) -> Play:
-        play = Play()
+    def play(self, strategy: str) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.queue("q", 10, queueingStrategy=strategy)
         play.running("R0", 6)
         for name in ("A1", "A2", "A3"):
@@ -549,8 +549,8 @@ class TestG23:
 class TestG24:
     """The preemptor that waits for its victim (SCH-240, SCH-650, SCH-653)."""
 
-    def play(self, strategy: str) -> Play:
-        play = Play()
+    def play(self, strategy: str) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.queue("q", 10, queueingStrategy=strategy, **LOWER)
         play.running("L", 10)
         play.submit("P", 10, priority=5)
@@ -572,8 +572,8 @@ class TestG24:
 class TestG43:
     """The scan of flavors goes on where it was (SCH-550 to SCH-555)."""
 
-    def play(self, **gates: bool) -> Play:
-        play = Play(configured(**gates))
+    def play(self, **gates: bool) -> ScenarioBuilder:
+        play = ScenarioBuilder(configured(**gates))
         play.queue("a", groups=[group({"f1": [quota(CPU, 0)], "f2": [quota(CPU, 4)]})])
         play.queue("b", groups=[group({"f1": [quota(CPU, 4)], "f2": [quota(CPU, 0)]})])
         play.submit("a1", 4, "a")
@@ -598,8 +598,8 @@ class TestG43:
 class TestG44:
     """Debt (SCH-431, SCH-434), as in Example C."""
 
-    def play(self, reclaim: str, priority: int = 0) -> Play:
-        play = Play()
+    def play(self, reclaim: str, priority: int = 0) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.queue("a", 4)
         play.queue("b", 4)
         play.running("a1", 7, "a")
@@ -622,7 +622,7 @@ class TestG44:
 @pytest.mark.parametrize("preference", ["BorrowingOverPreemption", "PreemptionOverBorrowing"])
 def test_g45_mixed_modes_in_one_flavor(preference: str) -> None:
     """SCH-531: the worst mode counts, whatever is preferred."""
-    play = Play()
+    play = ScenarioBuilder()
     fungibility = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor", "preference": preference}
     play.queue(
         "a", groups=[group({"f": [quota(CPU, 0), quota("memory", 4)]})], flavorFungibility=fungibility, **RECLAIM

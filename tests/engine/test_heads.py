@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.play import CPU, Play
+from engine.scenario_builders import CPU, ScenarioBuilder
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import RequeueReason
@@ -16,8 +16,8 @@ W = ObjectKey("ns", "w")
 
 
 @pytest.fixture
-def play() -> Play:
-    play = Play()
+def play() -> ScenarioBuilder:
+    play = ScenarioBuilder()
     play.queue("q", 4, cohort=None)
     return play
 
@@ -34,7 +34,7 @@ def local_queue(name: str, cluster_queue: str) -> Json:
 class TestTheWayToAQueue:
     """SCH-202"""
 
-    def test_a_workload_moves_with_its_queue_name(self, play: Play) -> None:
+    def test_a_workload_moves_with_its_queue_name(self, play: ScenarioBuilder) -> None:
         play.queue("p", 4)
         play.running("full", 4)
         manifest = play.workload("w", 2, "q")
@@ -45,13 +45,13 @@ class TestTheWayToAQueue:
         assert play.turn().reserved == ["w"]
         assert play.engine.read.cluster_queue_status("q").pending_workloads == 0
 
-    def test_without_its_local_queue_it_waits_nowhere(self, play: Play) -> None:
+    def test_without_its_local_queue_it_waits_nowhere(self, play: ScenarioBuilder) -> None:
         play.submit("w", 2, "nowhere")
         assert play.turn().decisions == []
         play.put(local_queue("nowhere", "q"))
         assert play.turn().reserved == ["w"]
 
-    def test_its_local_queue_remembers_it_until_the_cluster_queue_comes(self, play: Play) -> None:
+    def test_its_local_queue_remembers_it_until_the_cluster_queue_comes(self, play: ScenarioBuilder) -> None:
         play.put(local_queue("early", "late"))
         play.submit("w", 2, "early")
         assert play.turn().decisions == []
@@ -59,7 +59,7 @@ class TestTheWayToAQueue:
         assert play.turn().reserved == ["w"]
 
 
-def test_a_cycle_looks_at_the_head_of_every_queue_and_at_nobody_else(play: Play) -> None:
+def test_a_cycle_looks_at_the_head_of_every_queue_and_at_nobody_else(play: ScenarioBuilder) -> None:
     """SCH-230."""
     play.queue("p", 4, cohort=None)
     for name in ("q1", "q2"):
@@ -70,14 +70,14 @@ def test_a_cycle_looks_at_the_head_of_every_queue_and_at_nobody_else(play: Play)
     assert sorted(play.once().reserved) == ["p2", "q2"]
 
 
-def test_queues_that_are_not_active_send_nobody(play: Play) -> None:
+def test_queues_that_are_not_active_send_nobody(play: ScenarioBuilder) -> None:
     """SCH-230, SCH-303."""
     play.queue("q", 4, cohort=None, stopPolicy="Hold")
     play.submit("w", 1)
     assert play.once().decisions == []
 
 
-def test_a_workload_that_has_quota_by_now_is_not_looked_at(play: Play) -> None:
+def test_a_workload_that_has_quota_by_now_is_not_looked_at(play: ScenarioBuilder) -> None:
     """SCH-310: as when somebody else wrote its admission."""
     play.submit("w", 1)
     waiting = play.workloads[W]
@@ -91,7 +91,7 @@ class TestObstacles:
     """SCH-311"""
 
     @pytest.mark.parametrize("state", ["Retry", "Rejected"])
-    def test_a_check_that_failed(self, play: Play, state: Any) -> None:
+    def test_a_check_that_failed(self, play: ScenarioBuilder, state: Any) -> None:
         play.submit("w", 1)
         waiting = play.workloads[W]
         check = AdmissionCheckState(name="c", state=state, last_transition_time=play.now, message="")
@@ -103,7 +103,7 @@ class TestObstacles:
             RequeueReason.GENERIC,
         )
 
-    def test_a_namespace_that_is_not_known_is_told_as_missing(self, play: Play) -> None:
+    def test_a_namespace_that_is_not_known_is_told_as_missing(self, play: ScenarioBuilder) -> None:
         """SCH-124, SCH-312: everything is at hand, so there is no lookup that could fail in another way"""
         play.delete({"kind": "Namespace", "name": "ns"})
         play.submit("w", 1)
@@ -111,7 +111,7 @@ class TestObstacles:
         assert (wait.reason, wait.requeue) == ("Misconfigured", RequeueReason.GENERIC)
         assert wait.message.startswith('workload namespace "ns" does not exist: ')
 
-    def test_requests_above_their_limits(self, play: Play) -> None:
+    def test_requests_above_their_limits(self, play: ScenarioBuilder) -> None:
         """SCH-124"""
         manifest = play.workload("w", 2, "q")
         (container,) = manifest["spec"]["podSets"][0]["template"]["spec"]["containers"]
@@ -122,7 +122,7 @@ class TestObstacles:
         assert wait.message.startswith("resources validation failed: ")
 
 
-def test_a_new_default_of_the_namespace_counts_for_those_who_wait(play: Play) -> None:
+def test_a_new_default_of_the_namespace_counts_for_those_who_wait(play: ScenarioBuilder) -> None:
     """SCH-123, SCH-121."""
     play.running("full", 4)
     manifest = play.workload("w", 1, "q")

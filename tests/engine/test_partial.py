@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.play import CPU, Play
+from engine.scenario_builders import CPU, ScenarioBuilder
 
 Json = Any
 
@@ -12,9 +12,9 @@ def pod_set(name: str, count: int, cpu: int, **more: Json) -> Json:
     return {"name": name, "count": count, "template": {"spec": {"containers": [container]}}, **more}
 
 
-def play(*pod_sets: Json, done: Json) -> Play:
+def play(*pod_sets: Json, done: Json) -> ScenarioBuilder:
     """A workload of these pod sets in a queue of 3 cores, some of whose pods are done before it is looked at."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 3)
     manifest = play.workload("w", 1, "q")
     manifest["spec"]["podSets"] = list(pod_sets)
@@ -23,7 +23,7 @@ def play(*pod_sets: Json, done: Json) -> Play:
     return play.turn()
 
 
-def counts(play: Play) -> dict[str, int | None]:
+def counts(play: ScenarioBuilder) -> dict[str, int | None]:
     ((_, workload),) = play.workloads.items()
     admission = workload.status.admission
     return {each.name: each.count for each in admission.pod_set_assignments} if admission else {}

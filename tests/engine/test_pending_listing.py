@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from engine.pending_model import Model, cluster_queue, workload
+from engine.pending_model import PendingQueueModel, cluster_queue, workload
 from engine.pending_queues import NOW, best_effort, fail, filled, popped, retry, same
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import RequeueReason
@@ -63,13 +63,13 @@ class TestSize:
         """SCH-212, SCH-251, SCH-260"""
         random = Random(seed)  # noqa: S311 - the same life in every run
         usage_of = (lambda key: float(len(key.name))) if seed % 2 else None
-        queue, model = PendingQueue(cluster_queue(), usage_of), Model(cluster_queue(), usage_of)
+        queue, model = PendingQueue(cluster_queue(), usage_of), PendingQueueModel(cluster_queue(), usage_of)
         for _ in range(1500):
             self.live_on(queue, model, random)
         assert queue.counts == tuple(model.count(place) for place in PendingState)
         assert [key for key, _ in queue.positions()] == [each.key for each in model.listing()]
 
-    def live_on(self, queue: PendingQueue, model: Model, random: Random) -> None:
+    def live_on(self, queue: PendingQueue, model: PendingQueueModel, random: Random) -> None:
         one = workload(
             f"w{random.randrange(400)}",
             queued=random.randrange(1000),

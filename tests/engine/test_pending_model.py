@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from engine.pending_model import Model, at, cluster_queue, workload
+from engine.pending_model import PendingQueueModel, at, cluster_queue, workload
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import RequeueReason
 from kohort.engine.pending import PendingQueue, PendingState
@@ -38,7 +38,7 @@ class PendingMachine(RuleBasedStateMachine):
         queue = cluster_queue(strict=strict)
         usage_of = self.usage_of if fair else None
         self.queue = PendingQueue(queue, usage_of)
-        self.model = Model(queue, usage_of)
+        self.model = PendingQueueModel(queue, usage_of)
 
     def drawn(self, name: str, data: st.DataObject) -> WorkloadInfo:
         """A record of the workload in some state; the same name always lives in the same namespace."""

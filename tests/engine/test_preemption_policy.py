@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.play import FAIR, Play, configured
+from engine.scenario_builders import FAIR_SHARING, ScenarioBuilder, configured
 from kohort.engine.preemption_policy import (
     KueuePreemptionPolicy,
     PreemptionContext,
@@ -33,7 +33,7 @@ class AtMostOne(KueuePreemptionPolicy):
 
 
 def victims(policy: PreemptionPolicy | None, size: int, configuration: Any) -> set[str]:
-    play = Play(configured(configuration))
+    play = ScenarioBuilder(configured(configuration))
     if policy is not None:
         play.engine.store.preemption_policy = policy
     play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
@@ -43,7 +43,7 @@ def victims(policy: PreemptionPolicy | None, size: int, configuration: Any) -> s
     return set(play.turn().evicted)
 
 
-@pytest.mark.parametrize("configuration", [None, FAIR])
+@pytest.mark.parametrize("configuration", [None, FAIR_SHARING])
 class TestPolicies:
     def test_kueues_rules_are_the_default(self, configuration: Any) -> None:
         assert victims(None, 1, configuration) == {"new"}

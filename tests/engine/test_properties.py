@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.play import configured
+from engine.scenario_builders import configured
 from engine.scenario_strategies import CALM_WRITINGS, SCHEDULE, scenarios
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.admission import ObjectWrite, admit

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
-from engine.play import Json, Play, group, quota
+from engine.scenario_builders import Json, ScenarioBuilder, group, quota
 from engine.scenario_strategies import scenarios
 from kohort.api.amounts import to_amount
 from kohort.engine.quota import FlavorResource
@@ -14,12 +14,12 @@ CPU = FlavorResource("f", "cpu")
 R = QuotaNodeRef("cohort", "R")
 
 
-def ask(play: Play, queue: str, cores: int) -> tuple[Shortage, ...]:
+def ask(play: ScenarioBuilder, queue: str, cores: int) -> tuple[Shortage, ...]:
     play.engine.store.hierarchy.refresh()
     return shortages(play.engine.store.queues[queue].node, CPU, to_amount("cpu", cores))
 
 
-def told(play: Play, queue: str, cores: int) -> list[tuple[BindingLimit, str, int]]:
+def told(play: ScenarioBuilder, queue: str, cores: int) -> list[tuple[BindingLimit, str, int]]:
     """Limit, node and missing cores of every shortage."""
     return [(each.limit, str(each.place), each.missing // 1000) for each in ask(play, queue, cores)]
 
@@ -28,22 +28,22 @@ class TestExampleA:
     """A flat cohort with both limits (SCH-410, SCH-411, SCH-431): a 9 +6, b 12 of which 4 are lent."""
 
     @pytest.fixture
-    def play(self) -> Play:
-        play = Play()
+    def play(self) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.queue("a", 9, bl=6)
         play.queue("b", 12, ll=4)
         return play
 
-    def test_what_fits_lacks_nothing(self, play: Play) -> None:
+    def test_what_fits_lacks_nothing(self, play: ScenarioBuilder) -> None:
         assert ask(play, "a", 13) == ()
 
-    def test_the_cohort_is_full(self, play: Play) -> None:
+    def test_the_cohort_is_full(self, play: ScenarioBuilder) -> None:
         play.running("b1", 12, "b")
         play.running("a1", 8, "a")
         assert told(play, "a", 4) == [(BindingLimit.COHORT_CAPACITY, "cohort R", 3)]
         assert ask(play, "a", 4)[0].text == "cohort R has 13, 12 in use, 3 more needed"
 
-    def test_a_sibling_keeps_what_would_do(self, play: Play) -> None:
+    def test_a_sibling_keeps_what_would_do(self, play: ScenarioBuilder) -> None:
         play.running("b1", 4, "b")
         play.running("a1", 12, "a")
         (found,) = ask(play, "a", 2)
@@ -51,12 +51,12 @@ class TestExampleA:
         assert found.keepers == (WithheldQuota(QuotaNodeRef("queue", "b"), lends=4000, has=12000, keeps=4000),)
         assert found.text == "cohort R has 13, 12 in use, 1 more needed; queue b lends only 4 of its 12"
 
-    def test_a_sibling_keeps_too_little_to_help(self, play: Play) -> None:
+    def test_a_sibling_keeps_too_little_to_help(self, play: ScenarioBuilder) -> None:
         play.running("b1", 7, "b")
         play.running("a1", 12, "a")
         assert told(play, "a", 3) == [(BindingLimit.COHORT_CAPACITY, "cohort R", 2)]
 
-    def test_both_limits_at_once_the_tightest_first(self, play: Play) -> None:
+    def test_both_limits_at_once_the_tightest_first(self, play: ScenarioBuilder) -> None:
         play.queue("a", 9, bl=2)
         play.running("a1", 10, "a")
         play.running("b1", 8, "b")
@@ -66,7 +66,7 @@ class TestExampleA:
         ]
         assert ask(play, "a", 4)[0].text == "queue a has 9 and may borrow 2, 10 in use, 3 more needed"
 
-    def test_more_than_could_ever_be(self, play: Play) -> None:
+    def test_more_than_could_ever_be(self, play: ScenarioBuilder) -> None:
         play.running("a1", 9, "a")
         (found,) = ask(play, "a", 14)
         assert (found.limit, found.place, found.allowed, found.in_use) == (BindingLimit.MAXIMUM, R, 13000, 0)
@@ -76,7 +76,7 @@ class TestExampleA:
 
 
 def test_a_queue_alone_has_its_nominal_quota() -> None:
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 10, cohort=None)
     play.running("q1", 8)
     assert told(play, "q", 5) == [(BindingLimit.NOMINAL, "queue q", 3)]
@@ -84,7 +84,7 @@ def test_a_queue_alone_has_its_nominal_quota() -> None:
 
 
 def test_a_queue_that_may_not_borrow_is_told_so() -> None:
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("a", 4, bl=0)
     play.queue("b", 4)
     play.running("a1", 3, "a")
@@ -94,7 +94,7 @@ def test_a_queue_that_may_not_borrow_is_told_so() -> None:
 
 def test_debt_counts_in_what_is_missing() -> None:
     """Example C: seven of five in use, so that three must go before one fits (SCH-434)."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("a", 4)
     play.queue("b", 4)
     play.running("a1", 7, "a")
@@ -107,8 +107,8 @@ class TestExampleB:
     """A hierarchy (SCH-412, SCH-431): R 10; L 4 +5 lends 6, with a 8 and b 2 +3; M, with c 6 lends 2."""
 
     @pytest.fixture
-    def play(self) -> Play:
-        play = Play()
+    def play(self) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.cohort("R", 10)
         play.cohort("L", 4, parent="R", bl=5, ll=6)
         play.cohort("M", parent="R")
@@ -117,25 +117,25 @@ class TestExampleB:
         play.queue("c", 6, cohort="M", ll=2)
         return play
 
-    def test_a_cohort_in_between_binds(self, play: Play) -> None:
+    def test_a_cohort_in_between_binds(self, play: ScenarioBuilder) -> None:
         play.running("a1", 12, "a")
         assert told(play, "a", 8) == [(BindingLimit.BORROWING_LIMIT, "cohort L", 1)]
 
-    def test_the_root_binds_and_a_queue_two_levels_down_keeps_quota_from_it(self, play: Play) -> None:
+    def test_the_root_binds_and_a_queue_two_levels_down_keeps_quota_from_it(self, play: ScenarioBuilder) -> None:
         play.cohort("L", 4, parent="R", ll=6)
         play.running("a1", 22, "a")
         (found,) = ask(play, "a", 5)
         assert (found.limit, found.place, found.missing) == (BindingLimit.LENDING_LIMIT, R, 1000)
         assert [str(keeper.place) for keeper in found.keepers] == ["queue c"]
 
-    def test_below_a_cohort_that_keeps_quota_nobody_else_is_named(self, play: Play) -> None:
+    def test_below_a_cohort_that_keeps_quota_nobody_else_is_named(self, play: ScenarioBuilder) -> None:
         play.cohort("L", 4, parent="R")
         play.cohort("M", 1, parent="R", ll=1)
         play.running("a1", 24, "a")
         (found,) = ask(play, "a", 2)
         assert [str(keeper.place) for keeper in found.keepers] == ["cohort M"]
 
-    def test_the_borrowing_limit_of_a_cohort_bounds_the_maximum(self, play: Play) -> None:
+    def test_the_borrowing_limit_of_a_cohort_bounds_the_maximum(self, play: ScenarioBuilder) -> None:
         (found,) = ask(play, "a", 20)
         assert (found.limit, str(found.place), found.allowed, found.missing) == (
             BindingLimit.MAXIMUM,
@@ -147,7 +147,7 @@ class TestExampleB:
 
 def test_people_read_the_units_they_write() -> None:
     """SCH-104."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", groups=[group({"f": [quota("memory", "10Gi")]})], cohort=None)
     play.running("q1", {"memory": 8 * 2**30})
     play.engine.store.hierarchy.refresh()

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.driver import Driver, Preempted, Supply
 from benchmarks.yardsticks import BASELINE, LARGE, Yardstick
 
-from engine.play import Play
+from engine.scenario_builders import ScenarioBuilder
 from kohort.engine.cycle import CycleEntry, Head
 from kohort.engine.cycle.nomination import Nominator
 from kohort.engine.records import WorkloadInfo
@@ -96,7 +96,7 @@ def test_evaluations_do_not_grow_with_what_waits(evaluations: Counter) -> None:
 
 def test_nobody_is_taken_out_for_a_try_when_not_even_all_would_do(releases: Counter) -> None:
     """SCH-634."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("a", 10, preemption={"reclaimWithinCohort": "LowerPriority"})
     play.queue("b", 0)
     play.running("low", 2, "b")

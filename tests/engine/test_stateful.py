@@ -8,15 +8,23 @@ from hypothesis import note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from engine.play import configured
-from engine.scenario_strategies import WRITINGS, Author, Pick, Writing, common_objects, indexes, write_configuration
+from engine.scenario_builders import configured
+from engine.scenario_strategies import (
+    WRITINGS,
+    Pick,
+    ScenarioGenerator,
+    Writing,
+    common_objects,
+    indexes,
+    write_configuration,
+)
 from kohort.engine.invariants import CheckedEngine
 from kohort.engine.scenario import ScenarioRunner
 
 Json = Any
 T = TypeVar("T")
 
-ROUGH: list[Writing] = [Author.delete_queue, Author.restore_queue]
+ROUGH: list[Writing] = [ScenarioGenerator.delete_queue, ScenarioGenerator.restore_queue]
 """What an API server would not let happen while somebody holds quota (SCH-1054), and the engine must survive."""
 
 
@@ -32,7 +40,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.author = Author()
+        self.author = ScenarioGenerator()
         self.stage = ScenarioRunner()
 
     @initialize(data=st.data())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.play import CPU, Play, configured, group, quota
+from engine.scenario_builders import CPU, ScenarioBuilder, configured, group, quota
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Migrate, RequeueReason, Reserve
 from kohort.engine.lifecycle.conditions import is_admitted, is_evicted
@@ -18,8 +18,8 @@ from kohort.engine.lifecycle.variants import MigrationRules, settle_family
 Json = Any
 
 
-def play(last_acceptable: str = "", **spec: Json) -> Play:
-    play = Play(configured(ConcurrentAdmission=True))
+def play(last_acceptable: str = "", **spec: Json) -> ScenarioBuilder:
+    play = ScenarioBuilder(configured(ConcurrentAdmission=True))
     constraints = {"constraints": {"lastAcceptableFlavorName": last_acceptable}} if last_acceptable else {}
     play.queue(
         "q",
@@ -30,7 +30,7 @@ def play(last_acceptable: str = "", **spec: Json) -> Play:
     return play
 
 
-def variant(play: Play, flavor: str, size: int = 4, *, gated: bool = False) -> None:
+def variant(play: ScenarioBuilder, flavor: str, size: int = 4, *, gated: bool = False) -> None:
     manifest = play.workload(f"w-{flavor}", size, "q")
     if gated:
         manifest["spec"]["preemptionGates"] = [{"name": "kueue.x-k8s.io/concurrent-admission"}]
@@ -88,7 +88,7 @@ class TestWhileChecksDecide:
     """SCH-330, SCH-1113: only an admitted variant stands in the way of its siblings"""
 
     @pytest.fixture
-    def stage(self) -> Play:
+    def stage(self) -> ScenarioBuilder:
         stage = play(admissionChecksStrategy={"admissionChecks": [{"name": "c"}]})
         active = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
         stage.put(
@@ -103,7 +103,7 @@ class TestWhileChecksDecide:
         return stage
 
     @pytest.mark.parametrize("first", ["best", "poor"])
-    def test_variants_race(self, stage: Play, first: str) -> None:
+    def test_variants_race(self, stage: ScenarioBuilder, first: str) -> None:
         variant(stage, first)
         stage.engine.schedule(stage.now)
         second = "poor" if first == "best" else "best"
@@ -111,7 +111,7 @@ class TestWhileChecksDecide:
         decisions = stage.engine.schedule(stage.now)
         assert [(type(each), each.workload.name) for each in decisions] == [(Reserve, f"w-{second}")]
 
-    def test_whoever_passes_ends_the_race(self, stage: Play) -> None:
+    def test_whoever_passes_ends_the_race(self, stage: ScenarioBuilder) -> None:
         variant(stage, "best")
         stage.turn()
         assert is_admitted(stage.workloads[ObjectKey("ns", "w-best")]), "the checks of a stage are passed at once"
@@ -136,7 +136,7 @@ class Family:
     RULES = MigrationRules(("best", "good", "poor"))
     PARENT = ObjectKey("ns", "w")
 
-    def __init__(self, stage: Play, size: int = 4) -> None:
+    def __init__(self, stage: ScenarioBuilder, size: int = 4) -> None:
         self.stage = stage
         manifest = stage.workload("w", size, "q")
         manifest["metadata"] |= {"uid": "parent", "labels": {"kueue.x-k8s.io/concurrent-admission-parent": "true"}}
@@ -242,6 +242,6 @@ class TestAFamily:
         family.run()
         assert (family.runs_in, family.active) == ("best", {"w-best"})
 
-    def ungated(self, stage: Play) -> set[str]:
+    def ungated(self, stage: ScenarioBuilder) -> set[str]:
         """Who may preempt."""
         return {key.name for key, each in stage.workloads.items() if gate_opened_at(each, CONCURRENT_ADMISSION_GATE)}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.play import FAIR, Play, configured
+from engine.scenario_builders import FAIR_SHARING, ScenarioBuilder, configured
 from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.eviction import EvictionCause, evict
 
@@ -15,8 +15,8 @@ BOOST = "kueue.x-k8s.io/priority-boost"
 class TestFlatCohort:
     """SCH-614: within its nominal quota a queue takes back from anybody, above it only by priority"""
 
-    def play(self, size: int) -> Play:
-        play = Play()
+    def play(self, size: int) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         borrowing = {"reclaimWithinCohort": "Any", "borrowWithinCohort": {"policy": "LowerPriority"}}
         play.queue("a", 4, preemption=borrowing)
         play.queue("b", 4)
@@ -32,7 +32,7 @@ class TestFlatCohort:
     def test_above_nominal(self) -> None:
         """SCH-613, SCH-614: nor would both together do, as one of them is mightier"""
         assert self.play(5).evicted == {}
-        play = Play()
+        play = ScenarioBuilder()
         borrowing = {"reclaimWithinCohort": "Any", "borrowWithinCohort": {"policy": "LowerPriority"}}
         play.queue("a", 4, preemption=borrowing)
         play.queue("b", 4)
@@ -42,7 +42,7 @@ class TestFlatCohort:
 
     def test_within_nominal_even_the_mightier(self) -> None:
         """SCH-612, SCH-614"""
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("a", 4, preemption={"reclaimWithinCohort": "Any"})
         play.queue("b", 4)
         play.running("mighty", 8, "b", priority=100)
@@ -52,7 +52,7 @@ class TestFlatCohort:
 
 def test_whoever_is_leaving_anyway_comes_first_whatever_its_kind() -> None:
     """SCH-621: a workload of the own queue before one to reclaim, and nothing new is issued."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("a", 4, preemption={"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"})
     play.queue("b", 4)
     play.running("own", 2, "a")
@@ -68,7 +68,7 @@ def test_whoever_is_leaving_anyway_comes_first_whatever_its_kind() -> None:
 
 def test_without_borrowing_the_own_quota_must_suffice() -> None:
     """SCH-632: after all that may be taken from others, the rest comes from its own."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("a", 4, preemption={"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"})
     play.queue("b", 4)
     play.running("own", 2, "a")
@@ -80,8 +80,8 @@ def test_without_borrowing_the_own_quota_must_suffice() -> None:
 class TestBoost:
     """SCH-210, SCH-640: the only cost of a preemption is the effective priority"""
 
-    def play(self, *, boosts: bool) -> Play:
-        play = Play(configured(PriorityBoost=boosts))
+    def play(self, *, boosts: bool) -> ScenarioBuilder:
+        play = ScenarioBuilder(configured(PriorityBoost=boosts))
         play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
         for name, boost in (("older", "-3"), ("newer", "0")):
             manifest = play.workload(name, 2, "q")
@@ -118,7 +118,7 @@ class TestBoost:
 @pytest.mark.parametrize("cohorts", ["LM", "ML"])
 def test_of_two_cohorts_with_equal_shares_the_first_by_name_gives(cohorts: str) -> None:
     """SCH-722, where Kueue leaves it open: neither who came first decides, nor priority or age of the victims"""
-    play = Play(configured(FAIR))
+    play = ScenarioBuilder(configured(FAIR_SHARING))
     play.queue("a", 4, preemption={"reclaimWithinCohort": "Any"})
     for cohort in cohorts:
         play.cohort(cohort, parent="R")

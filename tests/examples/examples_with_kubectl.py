@@ -5,21 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from docs.readers import Reader, kubectl_here
-from examples.stages import folders
+from docs.page_runner import PageRunner, find_kubectl
+from examples.example_environment import example_folders
 
 LAST_WORDS = "Training completed successfully!"
 NODES = "--nodes 8 --node-capacity cpu=32,memory=256Gi,ephemeral-storage=500Gi,nvidia.com/gpu=8"
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Iterator[Reader]:
-    found = Reader(tmp_path, kubectl_here())
+def reader(tmp_path: Path) -> Iterator[PageRunner]:
+    found = PageRunner(tmp_path, find_kubectl())
     yield found
     found.close()
 
 
-def test_the_mock_training_runs_as_it_stands(reader: Reader) -> None:
+def test_the_mock_training_runs_as_it_stands(reader: PageRunner) -> None:
     reader.run("kohort up -d --merge-kubeconfig --end-pods")
     said = reader.run("kubectl apply -f examples/mock-training/")
     assert "job.batch/mock-training created" in said
@@ -28,10 +28,10 @@ def test_the_mock_training_runs_as_it_stands(reader: Reader) -> None:
     assert LAST_WORDS in reader.run("kubectl logs -n training job/mock-training")
 
 
-def test_kubectl_takes_every_example_twice(reader: Reader) -> None:
+def test_kubectl_takes_every_example_twice(reader: PageRunner) -> None:
     """The second time nothing is in the way: neither what the server adds nor what the queue has done since."""
     reader.run(f"kohort up -d --merge-kubeconfig {NODES} --run-seconds 3600")
-    for folder in folders():
+    for folder in example_folders():
         created = reader.run(f"kubectl apply -f examples/{folder.name}/")
         assert created.count(" created") >= 4, created
         assert " created" not in reader.run(f"kubectl apply -f examples/{folder.name}/")

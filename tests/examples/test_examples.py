@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from e2e.environment import GPU, Environment, UserClient, condition, gpu_nodes, message, running
-from examples.stages import EXAMPLES, a_stage, files_of, folders, objects_in
+from examples.example_environment import EXAMPLES, example_folders, files_of, objects_in, running_environment
 from kit.virtual_time import eventually
 from kohort.api.core.pods import Pod
 from kohort.api.gates import DEFAULT_GATES
@@ -28,7 +28,7 @@ LAST_WORDS = "Training completed successfully!"
 Object = dict[str, Any]
 
 
-@pytest.mark.parametrize("folder", folders(), ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", example_folders(), ids=lambda folder: folder.name)
 def test_an_example_is_without_errors_and_has_its_page(folder: Path) -> None:
     checker = Checker(DEFAULT_GATES)
     checker.read_paths([str(folder)])
@@ -82,7 +82,7 @@ async def test_the_mock_training_runs_and_says_so(tmp_path: Path) -> None:
     """As processes of this machine, with the epochs made shorter."""
     offered = {"cpu": "4", "memory": "8Gi", "pods": "110"}
     choice = RuntimeChoice(RuntimeName.PROCESS, tmp_path, offered, at_stop=AtStop.END)
-    async with a_stage([DeclaredNode("workstation", offered)], choice.make) as environment:
+    async with running_environment([DeclaredNode("workstation", offered)], choice.make) as environment:
         admin = environment.user()
         await apply(admin, "mock-training", "1-queues.yaml")
         training = EXAMPLES / "mock-training" / "2-training.yaml"
@@ -109,7 +109,7 @@ def quick(text: str) -> str:
 
 async def test_every_kind_runs_as_processes(tmp_path: Path) -> None:
     nodes, choice = this_machine(tmp_path)
-    async with a_stage(nodes, choice.make) as environment:
+    async with running_environment(nodes, choice.make) as environment:
         admin = environment.user()
         for file in files_of("every-kind"):
             await admin.create(*objects_in(file, quick))
@@ -122,7 +122,7 @@ async def test_every_kind_runs_as_processes(tmp_path: Path) -> None:
 
 async def test_a_lab_works_with_processes(tmp_path: Path) -> None:
     nodes, choice = this_machine(tmp_path)
-    async with a_stage(nodes, choice.make) as environment:
+    async with running_environment(nodes, choice.make) as environment:
         admin = environment.user()
         await admin.create(*user_roles())
         for file in files_of("lab-roles"):
@@ -145,7 +145,7 @@ async def test_three_teams_share_48_gpus_as_the_example_tells() -> None:
             "  template:\n", '  template:\n    metadata: {annotations: {kohort.dev/run-seconds: "3600"}}\n'
         )
 
-    async with a_stage(gpu_nodes()) as environment:
+    async with running_environment(gpu_nodes()) as environment:
         admin = environment.user()
         queues, first, second, lenders = files_of("three-teams")
         await admin.create(*objects_in(queues))
@@ -179,7 +179,7 @@ async def test_ml_teams_lend_a_quarter_and_put_training_first() -> None:
         DeclaredNode(f"h100-{n}", {"pods": "110", GPU: "8"}, labels={"accelerator": "h100-sxm"}, taints=taints)
         for n in range(8)
     ]
-    async with a_stage(nodes) as environment:
+    async with running_environment(nodes) as environment:
         admin = environment.user()
         await apply(admin, "ml-teams", "1-flavors.yaml", "2-queues.yaml", "3-preprocessing.yaml")
         await starts(admin, "preprocessing", "ml-training", 5)
@@ -201,7 +201,7 @@ def usage(queue: Object | None) -> tuple[str, str]:
 
 async def test_a_lab_has_a_default_queue_and_notebooks_that_stay() -> None:
     nodes = [DeclaredNode("big", {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "200Gi", "pods": "110"})]
-    async with a_stage(nodes) as environment:
+    async with running_environment(nodes) as environment:
         admin, mia = environment.user(), environment.user(environment.as_user("mia"))
         await admin.create(*user_roles())
         await apply(admin, "lab-roles", "1-queues.yaml", "2-people.yaml")
@@ -229,7 +229,7 @@ async def test_spot_nodes_take_who_tolerates_them() -> None:
             taints=parse_taints("spot=true:NoSchedule"),
         ),
     ]
-    async with a_stage(nodes) as environment:
+    async with running_environment(nodes) as environment:
         admin = environment.user()
         await apply(admin, "node-types")
         await starts(admin, "steady", "default", 8)
@@ -240,7 +240,7 @@ async def test_spot_nodes_take_who_tolerates_them() -> None:
 
 
 async def test_every_kind_is_queued() -> None:
-    async with a_stage([DeclaredNode("node", {"cpu": "32", "pods": "110"})]) as environment:
+    async with running_environment([DeclaredNode("node", {"cpu": "32", "pods": "110"})]) as environment:
         admin = environment.user()
         await apply(admin, "every-kind")
         await finishes(admin, "a-job", "default")

@@ -4,9 +4,10 @@ import time
 from dataclasses import replace
 
 from controllers.houses import kueue_cluster
-from insight.clinic import (
+from insight.cluster_access import client_of, grant_read, unprivileged_user
+from insight.doctor_snapshots import (
     QUEUE,
-    check,
+    check_by_id,
     cluster_queue,
     flavor,
     job,
@@ -18,7 +19,6 @@ from insight.clinic import (
     snapshot,
     workload,
 )
-from insight.looking import client_of, let, somebody
 from kohort.api.fields import ROOT
 from kohort.api.unsupported import Notice
 from kohort.insight.doctor.model import CheckSeverity
@@ -95,9 +95,9 @@ def test_a_kind_that_the_server_does_not_have_stops_no_check() -> None:
 
 
 async def test_a_user_of_one_namespace_gets_what_can_be_known_there() -> None:
-    ann = somebody()
+    ann = unprivileged_user()
     async with kueue_cluster() as cluster:
-        await let(cluster, ann, "workloads", "localqueues", "jobs", namespace="default")
+        await grant_read(cluster, ann, "workloads", "localqueues", "jobs", namespace="default")
         await cluster.create({**local_queue(), "metadata": {"name": "lq", "namespace": "default"}})
         for each in (workload("w", "typo"), job()):
             await cluster.create({key: value for key, value in each.items() if key != "status"})
@@ -129,7 +129,7 @@ def test_the_cost_grows_with_the_number_of_workloads_and_no_faster() -> None:
 def test_settings_without_effect_are_found_in_the_configuration() -> None:
     notice = Notice(ROOT / "multiKueue" / "dispatcherName", "the setting has no effect")
     seen = replace(snapshot(), rules=ObservedSettings(unsupported=(notice,)))
-    (finding,) = run_checks(seen, [check("feature-unsupported")]).findings
+    (finding,) = run_checks(seen, [check_by_id("feature-unsupported")]).findings
     assert str(finding.affected.subject) == "ConfigMap kueue-system/kueue-manager-config"
     assert finding.affected.problem == "multiKueue.dispatcherName: the setting has no effect"
     assert finding.affected.fix.startswith("remove multiKueue.dispatcherName")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from insight.clinic import found_by
 from insight.doctor_cases.case import Case
 from insight.doctor_cases.cohorts import COHORTS
 from insight.doctor_cases.jobs import JOBS
@@ -13,6 +12,7 @@ from insight.doctor_cases.quotas import QUOTAS
 from insight.doctor_cases.topologies import TOPOLOGIES
 from insight.doctor_cases.unsupported import UNSUPPORTED_REQUESTS
 from insight.doctor_cases.workloads import WORKLOADS
+from insight.doctor_snapshots import findings_of
 from kohort.insight.doctor.runner import CHECKS
 
 CASES = (*NODES, *TOPOLOGIES, *QUEUES, *QUOTAS, *COHORTS, *JOBS, *WORKLOADS, *OBJECTS, *UNSUPPORTED_REQUESTS)
@@ -24,7 +24,7 @@ OF_SETTINGS = {"feature-unsupported"}
 
 @pytest.mark.parametrize("case", [each for each in CASES if each.about], ids=lambda case: f"{case.id}: {case.story}")
 def test_it_is_found(case: Case) -> None:
-    found = {str(each.affected.subject): each.affected for each in found_by(case.id, *case.cluster)}
+    found = {str(each.affected.subject): each.affected for each in findings_of(case.id, *case.cluster)}
     assert case.about in found
     assert case.problem in found[case.about].problem
     assert case.fix in found[case.about].fix
@@ -34,7 +34,7 @@ def test_it_is_found(case: Case) -> None:
     "case", [each for each in CASES if not each.about], ids=lambda case: f"{case.id}: {case.story}"
 )
 def test_it_is_not_found(case: Case) -> None:
-    assert found_by(case.id, *case.cluster) == []
+    assert findings_of(case.id, *case.cluster) == []
 
 
 def test_every_check_is_told_to_appear_and_told_not_to() -> None:

@@ -1,7 +1,7 @@
 """Quota over the trees: what a node has, uses, borrows, leaves to others, and what is waited for."""
 
 from controllers.houses import cluster_queue, cohort, flavor, group, house, local_queue, workload
-from insight.looking import admitted, client_of
+from insight.cluster_access import client_of, wait_for_admission
 from kohort.insight.quota import QuotaTreeNode, QuotaUsage, quota_trees
 from kohort.insight.snapshot import take_snapshot
 
@@ -21,7 +21,7 @@ async def test_a_tree_tells_use_borrowing_and_what_is_waited_for() -> None:
         await home.create(flavor(), cohort("all"), lending("lender", "8", "3"))
         await home.create(cluster_queue("borrower", "4", cohortName="all"), local_queue("lq", "borrower"))
         await home.create(local_queue("own", "lender"), workload("here", "own", "2"), workload("there", "lq", "6"))
-        await admitted(home, "here", "there")
+        await wait_for_admission(home, "here", "there")
         await home.create(workload("late", "lq", "5"))
         await home.later(3)
         (tree,) = quota_trees((await take_snapshot(client_of(home.cluster))).engine)

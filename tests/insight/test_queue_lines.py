@@ -3,7 +3,7 @@
 import pytest
 
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
-from insight.looking import admitted, client_of
+from insight.cluster_access import client_of, wait_for_admission
 from kit.apiserver import InMemoryApiServer
 from kohort.insight.list_views import LeanLocalQueue, LeanWorkload, VisibilityPosition
 from kohort.insight.order import Positions, computed_positions
@@ -20,7 +20,7 @@ async def listed(cluster: InMemoryApiServer, positions: Positions | None = None)
 async def test_who_holds_quota_and_who_waits_are_told_apart() -> None:
     async with house() as home:
         await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"), workload("first", "lq", "2"))
-        await admitted(home, "first")
+        await wait_for_admission(home, "first")
         await home.create(workload("second", "lq", "500m", priority=7))
         await home.later(3)
         found = await listed(home.cluster)
@@ -34,7 +34,7 @@ async def test_who_holds_quota_and_who_waits_are_told_apart() -> None:
 async def test_finished_workloads_are_left_out() -> None:
     async with house() as home:
         await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("done", "lq"))
-        await admitted(home, "done")
+        await wait_for_admission(home, "done")
         await home.finish("done")
         found = await listed(home.cluster)
     assert found.running == found.waiting == ()

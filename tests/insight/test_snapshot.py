@@ -3,7 +3,7 @@
 import pytest
 
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
-from insight.looking import admitted, client_of, in_namespace, let, namespace, somebody
+from insight.cluster_access import client_of, grant_read, in_namespace, namespace, unprivileged_user, wait_for_admission
 from kit.apiserver import running_apiserver
 from kohort.api.core.namespaces import Namespace
 from kohort.api.core.nodes import Node
@@ -27,7 +27,7 @@ async def test_the_engine_explains_as_the_manager_decided() -> None:
     async with house() as home:
         await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"))
         await home.create(workload("first", "lq", "2"))
-        await admitted(home, "first")
+        await wait_for_admission(home, "first")
         await home.create(workload("second", "lq", "1"))
         await home.later(3)
         found = await take_snapshot(client_of(home.cluster))
@@ -58,9 +58,9 @@ async def test_a_cluster_without_kueues_kinds_is_told_apart_from_an_empty_one() 
 
 
 async def test_where_rights_end_the_own_namespace_is_seen_and_the_rest_is_told() -> None:
-    ann = somebody()
+    ann = unprivileged_user()
     async with kueue_cluster() as cluster:
-        await let(cluster, ann, "workloads", "localqueues", namespace="default")
+        await grant_read(cluster, ann, "workloads", "localqueues", namespace="default")
         await cluster.create(namespace("other"))
         for each in (flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("mine", "lq")):
             await cluster.create(each)

@@ -33,7 +33,7 @@ from kohort.webhooks.configurations import AtUrl, InCluster, ManagerEndpoint, co
 from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.registrations import KUEUE, WebhookType
 from kohort.webhooks.startup import VISIBILITY_SERVICE, running_certificates, running_webhook_server
-from webhooks.planes import HOST, bare_cluster, client_of, kueue_cluster
+from webhooks.webhook_harness import HOST, client_of, running_cluster_without_kueue, running_kueue_cluster
 
 Json = Any
 OPTIONS = Options(extras=frozenset({OptionalManifest.SERVICE_MONITOR}), issuer=Issuer())
@@ -263,7 +263,7 @@ async def shown(port: int, authority: CertificateAuthority) -> int:
 async def test_a_manager_shows_a_renewed_certificate_without_a_restart(cert_manager: CertManager) -> None:
     cert_manager.issue()
     clock = VirtualClock(datetime.now(UTC))
-    async with bare_cluster() as cluster, manager(cluster, clock, cert_manager.directory) as port:
+    async with running_cluster_without_kueue() as cluster, manager(cluster, clock, cert_manager.directory) as port:
         before = await shown(port, cert_manager.authority)
         cert_manager.issue()
         async with asyncio.timeout(60):
@@ -273,7 +273,7 @@ async def test_a_manager_shows_a_renewed_certificate_without_a_restart(cert_mana
 
 async def test_a_missing_certificate_is_logged_and_loaded_once_it_exists(cert_manager: CertManager) -> None:
     clock = VirtualClock(datetime.now(UTC))
-    async with bare_cluster() as cluster:
+    async with running_cluster_without_kueue() as cluster:
         with pytest.raises(CertificateError, match=r"cannot read .*tls\.crt: .*; mount"):
             async with manager(cluster, clock, cert_manager.directory):
                 pass
@@ -285,7 +285,7 @@ async def test_a_missing_certificate_is_logged_and_loaded_once_it_exists(cert_ma
 async def test_writes_go_through_the_webhooks_before_and_after_a_renewal(cert_manager: CertManager) -> None:
     cert_manager.issue()
     clock = VirtualClock(datetime.now(UTC))
-    async with kueue_cluster() as cluster, manager(cluster, clock, cert_manager.directory) as port:
+    async with running_kueue_cluster() as cluster, manager(cluster, clock, cert_manager.directory) as port:
         place = ManagerEndpoint(AtUrl(f"https://{HOST}:{port}"), HOME)
         for act in WebhookType:
             await cluster.create(configuration(act, KUEUE, place, cert_manager.authority.pem))
@@ -299,7 +299,7 @@ async def test_writes_go_through_the_webhooks_before_and_after_a_renewal(cert_ma
 async def test_a_manager_leaves_ca_bundles_to_cert_manager(cert_manager: CertManager) -> None:
     cert_manager.issue()
     clock = VirtualClock(datetime.now(UTC))
-    async with bare_cluster() as cluster:
+    async with running_cluster_without_kueue() as cluster:
         hooks = configuration(WebhookType.VALIDATE, KUEUE, manager_endpoint(OPTIONS))
         before = await cluster.create(hooks)
         async with manager(cluster, clock, cert_manager.directory):

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from jobs.stage import Stage
+from jobs.pass_harness import PassHarness
 from kohort.api.config.common import Integrations, ObjectRetentionPolicies, WorkloadRetention
 from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
@@ -60,10 +60,10 @@ def _selector(text: str) -> LabelSelector:
     return LabelSelector(match_labels={key: value} if key else {})
 
 
-def stage_of(case: Json, *frameworks: Framework) -> Stage:
+def harness_of(case: Json, *frameworks: Framework) -> PassHarness:
     """The stage of a case."""
     configuration = configuration_of(case)
-    stage = Stage(registry_of(configuration, frameworks), configuration, gates_of(case))
+    stage = PassHarness(registry_of(configuration, frameworks), configuration, gates_of(case))
     for obj in (FLAVOR_F, *(case.get("extraObjects") or ())):
         if obj["kind"] in ("ResourceFlavor", "PriorityClass", "WorkloadPriorityClass"):
             stage.put(obj)

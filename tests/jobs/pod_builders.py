@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jobs.pod_flows import PodStage
+from jobs.pod_flows import PodPassHarness
 from kohort.api.codec import JsonObject
 from kohort.api.merge import merge
 from kohort.jobs.contract import JobKey
@@ -13,7 +13,7 @@ K = "kueue.x-k8s.io/"
 GROUP = JobKey("ns", "g", is_group=True)
 
 
-def pod(name: str = "a", cpu: str = "1", **changes: Any) -> JsonObject:
+def make_pod(name: str = "a", cpu: str = "1", **changes: Any) -> JsonObject:
     """A pod of queue q."""
     head = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "labels": {f"{K}queue-name": "q"}}
     container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
@@ -21,11 +21,11 @@ def pod(name: str = "a", cpu: str = "1", **changes: Any) -> JsonObject:
     return dict(merge(made, changes))
 
 
-def member(name: str, total: int = 2, cpu: str = "1", created: str = "11:00", **changes: Any) -> JsonObject:
+def make_member(name: str, total: int = 2, cpu: str = "1", created: str = "11:00", **changes: Any) -> JsonObject:
     """A pod of group g."""
     notes = {f"{K}pod-group-name": "g", f"{K}pod-group-total-count": str(total)}
     head = {"annotations": notes, "creationTimestamp": f"2026-08-01T{created}:00Z"}
-    return dict(merge(pod(name, cpu, metadata=head), changes))
+    return dict(merge(make_pod(name, cpu, metadata=head), changes))
 
 
 def gated(obj: JsonObject) -> JsonObject:
@@ -65,14 +65,14 @@ def owned(kind: str, name: str, api_version: str = "apps/v1") -> JsonObject:
     return {"ownerReferences": [reference]}
 
 
-def stage(*objects: JsonObject, **gates: bool) -> PodStage:
+def pod_harness(*objects: JsonObject, **gates: bool) -> PodPassHarness:
     """A stage with these objects as they are."""
-    made = PodStage({"featureGates": {"TopologyAwareScheduling": False, **gates}})
+    made = PodPassHarness({"featureGates": {"TopologyAwareScheduling": False, **gates}})
     for obj in objects:
         made.put(obj)
     return made
 
 
-def facts(**changes: Any) -> JobContext:
+def job_context(**changes: Any) -> JobContext:
     """The surroundings of a job of which nothing special is to be said."""
-    return JobContext(**{"reads": stage(), **changes})
+    return JobContext(**{"reads": pod_harness(), **changes})

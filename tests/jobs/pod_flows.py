@@ -7,9 +7,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from jobs.golden_jobs import FLAVOR_F, configuration_of, gates_of, without_empty
-from jobs.stage import Seen, Stage
-from jobs.test_golden_job_flows import play as play_on_objects
-from jobs.test_golden_job_flows import shown
+from jobs.pass_harness import PassHarness, PassResult
+from jobs.test_golden_job_flows import apply_step as play_on_objects
+from jobs.test_golden_job_flows import golden_workload
 from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.fields import FieldError
@@ -40,7 +40,7 @@ FRAMEWORKS: dict[str, Framework] = {
 GENERATED = ("resourceVersion", "creationTimestamp")
 
 
-class PodStage(Stage):
+class PodPassHarness(PassHarness):
     """A stage on which deleted objects stay as long as a finalizer holds them."""
 
     def __init__(self, case: Json, *configured: str) -> None:
@@ -94,7 +94,7 @@ class PodStage(Stage):
             self.put(new)
         return errors
 
-    async def look(self, planner: str, name: str) -> Seen:
+    async def look(self, planner: str, name: str) -> PassResult:
         """One pass of a controller of StatefulSets."""
         (found,) = (each for each in StatefulSetFramework().planners if each.name == planner)
         obj = self.objects[found.resource.kind, ObjectKey("ns", name)]
@@ -108,7 +108,7 @@ class PodStage(Stage):
         except JobError as error:
             plan = PassPlan(error.effects, error)
         assert (self.objects, self.workloads) == before, "planning changed what it read"
-        seen = Seen(error=str(plan.error) if plan.error else None)
+        seen = PassResult(error=str(plan.error) if plan.error else None)
         for effect in plan.effects:
             self._apply(effect, seen)
         return seen
@@ -119,18 +119,18 @@ class PodStage(Stage):
 
 
 @dataclass
-class Step:
+class ReplayedPass:
     """A recorded pass, and the one that we made."""
 
     recorded: Json
-    seen: Seen
+    seen: PassResult
     workloads: list[Json]
     pods: list[Json]
     is_repeated: bool
     """Whether the end was told in an earlier pass (Q-3)."""
 
 
-async def play(stage: PodStage, step: Json) -> None:
+async def apply_step(stage: PodPassHarness, step: Json) -> None:
     """Do what a step does to the world, webhooks included, and check what they say."""
     match step["do"]:
         case "create":
@@ -151,7 +151,7 @@ async def play(stage: PodStage, step: Json) -> None:
             play_on_objects(stage, step)
 
 
-async def reconcile(stage: PodStage, step: Json) -> Seen:
+async def reconcile(stage: PodPassHarness, step: Json) -> PassResult:
     """The pass that a step asks for."""
     framework, key = step["framework"], step["key"]
     if framework == "statefulset":
@@ -161,17 +161,17 @@ async def reconcile(stage: PodStage, step: Json) -> Seen:
     return await stage.reconcile(FRAMEWORKS[framework], JobKey(namespace, name, key.startswith("group/")))
 
 
-async def live(flow: Json) -> list[Step]:
+async def replay_flow(flow: Json) -> list[ReplayedPass]:
     """Play a flow; every pass with what was seen and is there after it."""
-    stage, steps, finished = PodStage(flow), [], False
+    stage, steps, finished = PodPassHarness(flow), [], False
     for step in flow["steps"]:
         if step["do"] != "reconcile":
-            await play(stage, step)
+            await apply_step(stage, step)
             continue
         seen = await reconcile(stage, step)
-        workloads = sorted((shown(each) for each in stage.workloads.values()), key=_name)
-        pods = [shown_pod(obj) for (kind, _), obj in sorted(stage.objects.items()) if kind == "Pod"]
-        steps.append(Step(step, seen, workloads, pods, finished))
+        workloads = sorted((golden_workload(each) for each in stage.workloads.values()), key=_name)
+        pods = [golden_pod(obj) for (kind, _), obj in sorted(stage.objects.items()) if kind == "Pod"]
+        steps.append(ReplayedPass(step, seen, workloads, pods, finished))
         finished |= any(reason == "FinishedWorkload" for _, reason, _, _ in seen.events)
     return steps
 
@@ -185,7 +185,7 @@ def _plain(obj: Json) -> Json:
     return {"metadata": head, "spec": obj["spec"]}
 
 
-def shown_pod(pod: JsonObject) -> Json:
+def golden_pod(pod: JsonObject) -> Json:
     """A pod as the fixtures show it."""
     head, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
     return {

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import pytest
 
-from jobs.acting import a_job
+from jobs.actions import make_job
 from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
@@ -15,14 +15,14 @@ from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.registry import FrameworkRegistry, registry_of
 
 
-class JobSets(BatchJobFramework):
+class JobSetFramework(BatchJobFramework):
     """Another kind that owns Jobs."""
 
     name: ClassVar[str] = "jobset.x-k8s.io/jobset"
     resource: ClassVar[Resource] = Resource("jobset.x-k8s.io", "v1", "JobSet", "jobsets", namespaced=True)
 
 
-class Wrappers(BatchJobFramework):
+class AppWrapperFramework(BatchJobFramework):
     """A kind that owns everything."""
 
     name: ClassVar[str] = "workload.codeflare.dev/appwrapper"
@@ -30,13 +30,13 @@ class Wrappers(BatchJobFramework):
 
 
 def registry(*enabled: str, external: tuple[str, ...] = ()) -> FrameworkRegistry:
-    names = enabled or ("batch/job", JobSets.name, Wrappers.name)
+    names = enabled or ("batch/job", JobSetFramework.name, AppWrapperFramework.name)
     settings = Configuration(integrations=Integrations(frameworks=names, external_frameworks=external))
-    return registry_of(settings, (BatchJobFramework(), JobSets(), Wrappers()))
+    return registry_of(settings, (BatchJobFramework(), JobSetFramework(), AppWrapperFramework()))
 
 
-def an_object(api_version: str, kind: str, name: str, queue: str = "", owner: JsonObject | None = None) -> JsonObject:
-    made = a_job(name, queue, uid=f"uid-{name}", owners=[reference(owner)] if owner else [])
+def make_object(api_version: str, kind: str, name: str, queue: str = "", owner: JsonObject | None = None) -> JsonObject:
+    made = make_job(name, queue, uid=f"uid-{name}", owners=[reference(owner)] if owner else [])
     return {**made, "apiVersion": api_version, "kind": kind}
 
 
@@ -46,12 +46,12 @@ def reference(owner: JsonObject) -> JsonObject:
     return {**head, "name": metadata["name"], "uid": metadata["uid"], "controller": True}
 
 
-def a_set(queue: str = "q", owner: JsonObject | None = None) -> JsonObject:
-    return an_object("jobset.x-k8s.io/v1", "JobSet", "s", queue, owner)
+def make_job_set(queue: str = "q", owner: JsonObject | None = None) -> JsonObject:
+    return make_object("jobset.x-k8s.io/v1", "JobSet", "s", queue, owner)
 
 
-def a_wrapper(queue: str = "q") -> JsonObject:
-    return an_object("codeflare.dev/v1", "AppWrapper", "w", queue)
+def make_app_wrapper(queue: str = "q") -> JsonObject:
+    return make_object("codeflare.dev/v1", "AppWrapper", "w", queue)
 
 
 async def ancestor(
@@ -67,33 +67,33 @@ async def ancestor(
 
 
 def a_child(owner: JsonObject) -> JsonObject:
-    return an_object("batch/v1", "Job", "child", owner=owner)
+    return make_object("batch/v1", "Job", "child", owner=owner)
 
 
 async def test_the_topmost_owner_with_a_queue_wins() -> None:
-    wrapper = a_wrapper()
-    jobset = a_set(owner=wrapper)
+    wrapper = make_app_wrapper()
+    jobset = make_job_set(owner=wrapper)
     assert await ancestor(a_child(jobset), jobset, wrapper) == "w"
 
 
 async def test_an_owner_without_a_queue_is_stepped_over() -> None:
-    wrapper = a_wrapper()
-    jobset = a_set(queue="", owner=wrapper)
+    wrapper = make_app_wrapper()
+    jobset = make_job_set(queue="", owner=wrapper)
     assert await ancestor(a_child(jobset), jobset, wrapper) == "w"
-    assert await ancestor(a_child(jobset), jobset, a_wrapper("")) is None
-    assert await ancestor(a_child(jobset), jobset, a_wrapper(""), manages_all=True) == "w"
+    assert await ancestor(a_child(jobset), jobset, make_app_wrapper("")) is None
+    assert await ancestor(a_child(jobset), jobset, make_app_wrapper(""), manages_all=True) == "w"
 
 
 async def test_a_kind_that_is_not_enabled_is_no_ancestor() -> None:
-    wrapper = a_wrapper("")
-    jobset = a_set(owner=wrapper)
-    known = registry("batch/job", JobSets.name)
+    wrapper = make_app_wrapper("")
+    jobset = make_job_set(owner=wrapper)
+    known = registry("batch/job", JobSetFramework.name)
     assert await ancestor(a_child(jobset), jobset, wrapper, known=known) == "s"
     assert await ancestor(a_child(jobset), jobset, wrapper, known=registry("batch/job")) is None
 
 
 async def test_an_external_kind_is_an_ancestor() -> None:
-    owner = an_object("x.example/v1", "Thing", "t", "q")
+    owner = make_object("x.example/v1", "Thing", "t", "q")
     known = registry(external=("Thing.v1.x.example",))
     assert await ancestor(a_child(owner), owner, known=known) == "t"
     assert await ancestor(a_child(owner), owner) is None
@@ -101,29 +101,29 @@ async def test_an_external_kind_is_an_ancestor() -> None:
 
 
 async def test_another_life_of_an_owner_is_not_the_owner() -> None:
-    jobset = a_set()
-    other = a_set()
+    jobset = make_job_set()
+    other = make_job_set()
     other["metadata"]["uid"] = "another"
     assert await ancestor(a_child(jobset), other) is None
 
 
 async def test_an_owner_that_is_not_there_is_looked_for_again() -> None:
     with pytest.raises(RetryError, match="workload owner not found"):
-        await ancestor(a_child(a_set()))
+        await ancestor(a_child(make_job_set()))
 
 
 async def test_a_circle_of_owners_is_an_error() -> None:
-    one = an_object("batch/v1", "Job", "one")
-    two = an_object("batch/v1", "Job", "two", owner=one)
+    one = make_object("batch/v1", "Job", "one")
+    two = make_object("batch/v1", "Job", "two", owner=one)
     one["metadata"]["ownerReferences"] = [reference(two)]
     with pytest.raises(RetryError, match="cyclic ownership"):
         await ancestor(one, one, two)
 
 
 def chain(length: int) -> list[JsonObject]:
-    owners = [an_object("batch/v1", "Job", "o0", "q")]
+    owners = [make_object("batch/v1", "Job", "o0", "q")]
     for number in range(1, length):
-        owners.append(an_object("batch/v1", "Job", f"o{number}", owner=owners[-1]))
+        owners.append(make_object("batch/v1", "Job", f"o{number}", owner=owners[-1]))
     return owners
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobs.acting import a_job, a_stage
+from jobs.actions import make_job, pass_harness
 from kohort.api.codec import JsonObject
 from kohort.jobs.conformance import Samples, check_framework
 from kohort.jobs.contract import ClusterReader, Finish, Framework
@@ -15,12 +15,12 @@ from kohort.jobs.podsets import JobPodSet, PodSetInfo, restore_info
 
 def ended(type_: str) -> JsonObject:
     condition = {"type": type_, "status": "True", "message": "over"}
-    return {**a_job(suspend=False), "status": {"conditions": [condition]}}
+    return {**make_job(suspend=False), "status": {"conditions": [condition]}}
 
 
 JOBS = Samples(
-    suspended=a_job(pod={"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "own", "operator": "Exists"}]}),
-    running={**a_job(suspend=False), "status": {"active": 3, "ready": 3}},
+    suspended=make_job(pod={"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "own", "operator": "Exists"}]}),
+    running={**make_job(suspend=False), "status": {"active": 3, "ready": 3}},
     succeeded=ended("Complete"),
     failed=ended("Failed"),
 )
@@ -28,12 +28,12 @@ JOBS = Samples(
 
 @pytest.mark.parametrize("annotations", [{}, {"kueue.x-k8s.io/job-min-parallelism": "2"}])
 def test_batch_jobs_hold_to_the_contract(annotations: dict[str, str]) -> None:
-    samples = Samples(a_job(annotations=annotations), JOBS.running, JOBS.succeeded, JOBS.failed)
+    samples = Samples(make_job(annotations=annotations), JOBS.running, JOBS.succeeded, JOBS.failed)
     for each in (JOBS, samples):
-        check_framework(BatchJobFramework(), each, a_stage())
+        check_framework(BatchJobFramework(), each, pass_harness())
 
 
-class Forgetful(BatchJobFramework):
+class FrameworkKeepingNodeSelector(BatchJobFramework):
     """Does not put the node selector back."""
 
     def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
@@ -45,7 +45,7 @@ class Forgetful(BatchJobFramework):
         return True
 
 
-class Meddling(BatchJobFramework):
+class FrameworkChangingObject(BatchJobFramework):
     """Changes what it looks at."""
 
     def is_active(self, obj: JsonObject) -> bool:
@@ -53,14 +53,14 @@ class Meddling(BatchJobFramework):
         return False
 
 
-class Careless(BatchJobFramework):
+class FrameworkIgnoringInfos(BatchJobFramework):
     """Takes any number of infos."""
 
     def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:
         super().start(obj, infos[:1])
 
 
-class Unstable(BatchJobFramework):
+class FrameworkRenamingPodSets(BatchJobFramework):
     """Names its pod sets anew each time."""
 
     count = 0
@@ -70,14 +70,14 @@ class Unstable(BatchJobFramework):
         return [JobPodSet(f"main{self.count}", 1, {})]
 
 
-class Shouting(BatchJobFramework):
+class FrameworkWithInvalidNames(BatchJobFramework):
     """Names a pod set as no label may be."""
 
     def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
         return [JobPodSet("MAIN", each.count, each.template) for each in super().pod_sets(obj, reads)]
 
 
-class Cheerful(BatchJobFramework):
+class FrameworkReportingSuccess(BatchJobFramework):
     """Takes every end for a good one."""
 
     def finished(self, obj: JsonObject) -> Finish | None:
@@ -85,7 +85,7 @@ class Cheerful(BatchJobFramework):
         return Finish(success=True, message="") if found else None
 
 
-class Stubborn(BatchJobFramework):
+class FrameworkNotSuspending(BatchJobFramework):
     """Does not suspend."""
 
     def suspend(self, obj: JsonObject) -> None:
@@ -95,16 +95,16 @@ class Stubborn(BatchJobFramework):
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [
-        (Forgetful, "leave other templates"),
-        (Meddling, "changed its object"),
-        (Careless, "wrong number of infos"),
-        (Unstable, "another answer each time"),
-        (Shouting, "is no DNS label"),
-        (Cheerful, "another outcome"),
-        (Stubborn, "False after suspend"),
+        (FrameworkKeepingNodeSelector, "leave other templates"),
+        (FrameworkChangingObject, "changed its object"),
+        (FrameworkIgnoringInfos, "wrong number of infos"),
+        (FrameworkRenamingPodSets, "another answer each time"),
+        (FrameworkWithInvalidNames, "is no DNS label"),
+        (FrameworkReportingSuccess, "another outcome"),
+        (FrameworkNotSuspending, "False after suspend"),
     ],
 )
 def test_the_kit_finds_what_does_not_hold(make: Callable[[], Framework], complaint: str) -> None:
     samples: Any = JOBS
     with pytest.raises(AssertionError, match=complaint):
-        check_framework(make(), samples, a_stage())
+        check_framework(make(), samples, pass_harness())

@@ -1,7 +1,7 @@
 """CronJobs and ReplicaSets among owners: neither is queued in the place of what it makes (GS-36, GS-38)."""
 
-from jobs.pod_builders import K, of_kind, owned, pod
-from jobs.pod_flows import FRAMEWORKS, PODS, PodStage
+from jobs.pod_builders import K, make_pod, of_kind, owned
+from jobs.pod_flows import FRAMEWORKS, PODS, PodPassHarness
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.meta import ObjectKey
@@ -19,7 +19,7 @@ def registry() -> FrameworkRegistry:
 
 
 async def test_a_run_of_a_cron_job_is_queued_as_any_job() -> None:
-    on = PodStage({"featureGates": {}})
+    on = PodPassHarness({"featureGates": {}})
     on.registry = registry()
     on.put(of_kind("CronJob", "nightly", "batch/v1"))
     run = of_kind("Job", "nightly-29100000", "batch/v1", metadata=owned("CronJob", "nightly", "batch/v1"))
@@ -42,10 +42,10 @@ def test_replica_sets_bring_the_pod_framework_along() -> None:
 
 
 async def test_a_pod_of_a_replica_set_is_queued_by_itself() -> None:
-    on = PodStage({"featureGates": {"TopologyAwareScheduling": False}}, "replicaset")
+    on = PodPassHarness({"featureGates": {"TopologyAwareScheduling": False}}, "replicaset")
     on.put(of_kind("ReplicaSet", "rs-web"))
     notes = {"annotations": {f"{K}pod-suspending-parent": "replicaset"}, "labels": {f"{K}managed": "true"}}
-    child = pod("rs-web-k2m4q", metadata={**owned("ReplicaSet", "rs-web"), **notes, "uid": f"{UID}1a"})
+    child = make_pod("rs-web-k2m4q", metadata={**owned("ReplicaSet", "rs-web"), **notes, "uid": f"{UID}1a"})
     made = await on.submit(child)
     assert made["spec"]["schedulingGates"] == [{"name": f"{K}admission"}]
     await on.reconcile(PODS, JobKey("ns", "rs-web-k2m4q"))

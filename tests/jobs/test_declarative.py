@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobs.acting import a_stage, admit, newest, rest
+from jobs.actions import admit, newest_workload, pass_harness, run_until_settled
 from kohort.api.meta import ObjectKey
 from kohort.jobs.conformance import Samples, check_framework
 from kohort.jobs.contract import JobKey
@@ -62,11 +62,11 @@ def ended(condition: str) -> Any:
 
 def test_a_declared_framework_passes_the_conformance_kit() -> None:
     samples = Samples(simulation(), simulation(activePods=4, readyPods=4), ended("Done"), ended("Broken"))
-    check_framework(framework(), samples, a_stage())
+    check_framework(framework(), samples, pass_harness())
 
 
 def test_pod_sets_come_from_their_paths() -> None:
-    found = framework().pod_sets(simulation(), a_stage())
+    found = framework().pod_sets(simulation(), pass_harness())
     assert [(each.name, each.count) for each in found] == [("coordinator", 1), ("a", 2), ("b", 1)]
 
 
@@ -78,13 +78,13 @@ def test_an_end_has_its_message() -> None:
 
 @pytest.mark.parametrize(("ready", "is_ready"), [(3, False), (4, True)])
 def test_readiness_counts_all_pods(ready: int, is_ready: bool) -> None:
-    assert framework().pods_ready(simulation(readyPods=ready), a_stage()) is is_ready
+    assert framework().pods_ready(simulation(readyPods=ready), pass_harness()) is is_ready
 
 
 def test_a_template_that_is_not_there_gets_what_it_is_given() -> None:
     declared = framework(JOBSET)
     obj: Any = {"spec": {"replicatedJobs": [{"name": "Driver", "replicas": 1}]}}
-    stage = a_stage()
+    stage = pass_harness()
     (pod_set,) = declared.pod_sets(obj, stage)
     assert (pod_set.name, pod_set.topology_request is not None) == ("driver", True)
 
@@ -100,14 +100,14 @@ def test_a_declaration_that_says_too_little_or_too_much_is_refused_in_one_line(o
 
 async def test_a_declared_job_is_queued_started_and_stopped() -> None:
     declared = framework()
-    stage = a_stage(declared)
+    stage = pass_harness(declared)
     stage.registry = type(stage.registry)(stage.registry.frameworks, frozenset({declared.name}), frozenset())
     stage.put(simulation())
     key = JobKey("ns", "s1")
-    await rest(stage, declared, key)
-    assert newest(stage).metadata.name.startswith("simulation-s1-")
-    admit(stage, newest(stage))
-    await rest(stage, declared, key)
+    await run_until_settled(stage, declared, key)
+    assert newest_workload(stage).metadata.name.startswith("simulation-s1-")
+    admit(stage, newest_workload(stage))
+    await run_until_settled(stage, declared, key)
     running = stage.objects["Simulation", ObjectKey("ns", "s1")]
     assert running["spec"]["paused"] is False
     assert all(role["template"]["spec"]["nodeSelector"] == {"tier": "a"} for role in running["spec"]["roles"])

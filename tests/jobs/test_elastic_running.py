@@ -1,8 +1,8 @@
 """An elastic Job on a whole control plane: it grows while it runs, and no pod is placed without quota (GS-21)."""
 
-from jobs.acting import ELASTIC
+from jobs.actions import ELASTIC
 from jobs.job_houses import a_queue, batch_job, conditions
-from jobs.job_plays import NAMESPACE, PODS, Farm, farm
+from jobs.scenario_replay import NAMESPACE, PODS, JobCluster, running_job_cluster
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
 from kohort.jobs.frameworks.job import BatchJobFramework
@@ -10,20 +10,20 @@ from kohort.jobs.frameworks.job import BatchJobFramework
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 
 
-async def placed(home: Farm) -> int:
+async def placed(home: JobCluster) -> int:
     """Pods that no gate holds back."""
     pods = (await home.cluster.get(PODS))["items"]
     return sum(not pod["spec"].get("schedulingGates") for pod in pods)
 
 
-async def resize(home: Farm, pods: int) -> None:
+async def resize(home: JobCluster, pods: int) -> None:
     reply = await home.cluster.merge(f"{JOBS}/etl", {"spec": {"parallelism": pods}})
     assert reply.status == 200, reply
     await home.later(6)
 
 
 async def test_a_job_grows_as_far_as_quota_goes_and_shrinks_at_once() -> None:
-    async with farm(ManagerSettings(Configuration(wait_for_pods_ready=None))) as home:
+    async with running_job_cluster(ManagerSettings(Configuration(wait_for_pods_ready=None))) as home:
         await home.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         flavor, queue, local = a_queue("4")
         local["metadata"]["namespace"] = NAMESPACE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.job_plays import NAMESPACE, JobPlay, farm
+from jobs.scenario_replay import NAMESPACE, ScenarioReplay, running_job_cluster
 from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
 from kohort.controllers.context import ManagerSettings
 
@@ -40,8 +40,8 @@ def played() -> dict[str, list[str]]:
 
 async def _play() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    async with farm(SETTINGS) as home:
-        play = JobPlay(home, DEVIATING)
+    async with running_job_cluster(SETTINGS) as home:
+        play = ScenarioReplay(home, DEVIATING)
         await home.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         for case in CASES:
             found[case["id"]] = [f"{number}: {line}" async for number, line in play.case(case)]

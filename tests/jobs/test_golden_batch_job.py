@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from jobs.golden_jobs import cases, events_of, stage_of, without_empty
-from jobs.stage import Seen, Stage
+from jobs.golden_jobs import cases, events_of, harness_of, without_empty
+from jobs.pass_harness import PassHarness, PassResult
 from kohort.api.codec import from_json, to_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission
@@ -36,24 +36,24 @@ def key_of(case: Json) -> JobKey:
     return JobKey("ns", case["object"]["metadata"]["name"])
 
 
-def staged(case: Json) -> Stage:
-    stage = stage_of(case, JOB)
+def staged(case: Json) -> PassHarness:
+    stage = harness_of(case, JOB)
     stage.put(case["defaulted"])
     return stage
 
 
-def object_of(stage: Stage, case: Json) -> Json:
+def object_of(stage: PassHarness, case: Json) -> Json:
     found = dict(stage.objects["Job", ObjectKey(*key_of(case)[:2])])
     found["metadata"] = {name: value for name, value in found["metadata"].items() if name != "resourceVersion"}
     return without_empty(found)
 
 
-def the_workload(stage: Stage) -> Workload:
+def the_workload(stage: PassHarness) -> Workload:
     (workload,) = stage.workloads.values()
     return workload
 
 
-def admit(stage: Stage, case: Json) -> None:
+def admit(stage: PassHarness, case: Json) -> None:
     """Write the admission of the case, as the recording did: with empty messages."""
     workload = the_workload(stage)
     admission = from_json(case["admission"], Admission)
@@ -63,19 +63,19 @@ def admit(stage: Stage, case: Json) -> None:
     stage.put_workload(admitted)
 
 
-def evicted(stage: Stage) -> None:
+def evicted(stage: PassHarness) -> None:
     eviction = EvictionCause("Preempted", "Preempted to accommodate x")
     stage.put_workload(evict(the_workload(stage), eviction, stage.now).workload)
 
 
-async def started(case: Json) -> tuple[Stage, Seen]:
+async def started(case: Json) -> tuple[PassHarness, PassResult]:
     stage = staged(case)
     await stage.reconcile(JOB, key_of(case))
     admit(stage, case)
     return stage, await stage.reconcile(JOB, key_of(case))
 
 
-def job_writes(seen: Seen) -> list[tuple[str, Json]]:
+def job_writes(seen: PassResult) -> list[tuple[str, Json]]:
     return [(subresource, patch) for _, kind, subresource, patch in seen.writes if kind == "Job"]
 
 
@@ -124,7 +124,7 @@ async def test_the_first_pass_makes_the_workload_or_leaves_the_job_alone(case: J
 async def test_a_second_pass_over_a_waiting_job_writes_nothing(case: Json) -> None:
     stage = staged(case)
     await stage.reconcile(JOB, key_of(case))
-    assert await stage.reconcile(JOB, key_of(case)) == Seen()
+    assert await stage.reconcile(JOB, key_of(case)) == PassResult()
 
 
 @pytest.mark.parametrize("case", QUEUED, ids=named)
@@ -147,7 +147,7 @@ def conditions(status: Json) -> Json:
 async def test_a_pass_over_a_running_job_writes_nothing(case: Json) -> None:
     stage, _ = await started(case)
     assert case["steadyWrites"] == []
-    assert await stage.reconcile(JOB, key_of(case)) == Seen()
+    assert await stage.reconcile(JOB, key_of(case)) == PassResult()
 
 
 @pytest.mark.parametrize("case", STARTED, ids=named)
@@ -162,7 +162,7 @@ async def test_an_evicted_job_is_what_it_was_before_it_started(case: Json) -> No
     assert conditions(status) == conditions(case["workloadStatusAfterStop"])
     assert status["accumulatedPastExecutionTimeSeconds"] == 0
     assert "admission" not in status
-    assert await stage.reconcile(JOB, key_of(case)) == Seen()
+    assert await stage.reconcile(JOB, key_of(case)) == PassResult()
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if "statuses" in case], ids=named)

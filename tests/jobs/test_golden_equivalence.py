@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from jobs.golden_jobs import cases, stage_of
-from jobs.stage import Stage
+from jobs.golden_jobs import cases, harness_of
+from jobs.pass_harness import PassHarness
 from jobs.test_golden_job_flows import admit
 from kohort.api.meta import ObjectKey
 from kohort.jobs.contract import JobKey
@@ -42,8 +42,8 @@ ETL: Json = {
 }
 
 
-async def staged(workload: str) -> Stage:
-    stage = stage_of({"featureGates": {"TopologyAwareScheduling": False}}, JOB)
+async def staged(workload: str) -> PassHarness:
+    stage = harness_of({"featureGates": {"TopologyAwareScheduling": False}}, JOB)
     stage.put(ETL)
     await stage.reconcile(JOB, KEY)
     if workload == "admitted":

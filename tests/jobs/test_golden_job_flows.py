@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from jobs.golden_jobs import cases, events_of, stage_of, without_empty
-from jobs.stage import Seen, Stage
+from jobs.golden_jobs import cases, events_of, harness_of, without_empty
+from jobs.pass_harness import PassHarness, PassResult
 from kohort.api.codec import from_json, to_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, AdmissionCheckState
@@ -38,7 +38,7 @@ DIFFERENT = {
 FLOWS = [case for case in cases("flows-job") if case["name"] not in DIFFERENT]
 
 
-def play(stage: Stage, step: Json) -> None:
+def apply_step(stage: PassHarness, step: Json) -> None:
     """Do what a step of a flow does to the world."""
     match step["do"]:
         case "create":
@@ -61,7 +61,7 @@ def play(stage: Stage, step: Json) -> None:
             raise AssertionError(unknown)
 
 
-def timed(stage: Stage, patch: Json) -> Json:
+def timed(stage: PassHarness, patch: Json) -> Json:
     """The patch with the times that the fixtures leave out."""
     now = stage.now.isoformat().replace("+00:00", "Z")
     status = patch.get("status") or {}
@@ -74,7 +74,7 @@ def timed(stage: Stage, patch: Json) -> Json:
     return patch
 
 
-def admit(stage: Stage, step: Json) -> None:
+def admit(stage: PassHarness, step: Json) -> None:
     workload = stage.workloads[ObjectKey("ns", step["workload"])]
     status = replace(workload.status, admission=from_json(step["admission"], Admission))
     checks = timed(stage, {"status": {"admissionChecks": step.get("admissionChecks", [])}})["status"]["admissionChecks"]
@@ -86,7 +86,7 @@ def admit(stage: Stage, step: Json) -> None:
     stage.put_workload(admitted)
 
 
-def shown(workload: Workload) -> Json:
+def golden_workload(workload: Workload) -> Json:
     """A Workload as the fixtures show it."""
     head = workload.metadata
     return {
@@ -117,7 +117,7 @@ def told(events: list[Event], *, is_repeated: bool) -> list[Event]:
     return [each for each in events if not (is_repeated and each[1] == "FinishedWorkload")]
 
 
-def sent(seen: Seen) -> list[tuple[str, str]]:
+def sent(seen: PassResult) -> list[tuple[str, str]]:
     return [(kind, subresource) for _, kind, subresource, _ in seen.writes]
 
 
@@ -126,7 +126,7 @@ def recorded(observed: Json) -> list[tuple[str, str]]:
     return [(w["kind"], w.get("subresource", "")) for w in observed["writes"] if w.get("patch") != {}]
 
 
-def is_stopping(stage: Stage, namespace: str, name: str) -> bool:
+def is_stopping(stage: PassHarness, namespace: str, name: str) -> bool:
     """Whether the stop of a Job waits for its pods, which the recorded one did not (see deviations, JOB-101)."""
     job = stage.objects.get(("Job", ObjectKey(namespace, name)))
     return job is not None and JOB.is_stopping(job)
@@ -144,13 +144,13 @@ def beside_jobs(writes: list[tuple[str, str]], stops: bool) -> list[tuple[str, s
 
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow["name"])
 async def test_every_pass_does_what_the_real_kueue_did(flow: Json) -> None:
-    stage = stage_of(flow, JOB)
+    stage = harness_of(flow, JOB)
     finished = False
     stopped: list[Event] = []
     stopped_there: list[Event] = []
     for step in flow["steps"]:
         if step["do"] != "reconcile":
-            play(stage, step)
+            apply_step(stage, step)
             continue
         observed = step["observed"]
         namespace, name = step["key"].split("/")
@@ -167,7 +167,7 @@ async def test_every_pass_does_what_the_real_kueue_did(flow: Json) -> None:
         assert seen.requeue_after == observed.get("requeueAfterSeconds")
         workloads = sorted(stage.workloads.values(), key=lambda each: each.metadata.name)
         expected = sorted(step["workloads"], key=lambda each: str(each["name"]))
-        assert [without_empty(shown(each)) for each in workloads] == without_empty(expected), step
+        assert [without_empty(golden_workload(each)) for each in workloads] == without_empty(expected), step
         if "objectAfter" in step and not stops:
             after = dict(stage.objects.get(("Job", ObjectKey(namespace, name)), {"metadata": {}}))
             after["metadata"] = {key: value for key, value in after["metadata"].items() if key != "resourceVersion"}

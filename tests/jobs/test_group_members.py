@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.pod_builders import K, failed, gated, member, running
-from jobs.stage import START
+from jobs.pass_harness import START
+from jobs.pod_builders import K, failed, gated, make_member, running
 from kohort.api.codec import JsonObject
 from kohort.jobs.frameworks.pods.groups import (
     composition_problem,
@@ -37,48 +37,58 @@ def succeeded(obj: JsonObject) -> JsonObject:
 
 
 def test_runnable_pods_are_kept_by_finalizer_gate_and_age() -> None:
-    free = running(member("free"))
+    free = running(make_member("free"))
     free["metadata"]["finalizers"] = []
-    old, young = running(member("old", created="10:00")), running(member("young", created="12:00"))
-    waiting = gated(member("waiting", created="09:00"))
+    old, young = (
+        running(make_member("old", created="10:00")),
+        running(make_member("young", created="12:00")),
+    )
+    waiting = gated(make_member("waiting", created="09:00"))
     assert names(keep_first([free, waiting, young, old])) == ["old", "young", "waiting", "free"]
 
 
 def test_of_inactive_pods_the_one_that_failed_first_is_replaced_first() -> None:
-    first, later = failed(member("first"), "11:10"), failed(member("later"), "11:20")
+    first, later = failed(make_member("first"), "11:10"), failed(make_member("later"), "11:20")
     assert names(keep_first_inactive([first, later], START)) == ["later", "first"]
 
 
 def test_a_pod_that_was_deleted_before_it_ran_can_not_run() -> None:
     gone = {"metadata": {"deletionTimestamp": "2026-08-01T11:00:00Z"}}
-    assert not is_runnable({**gated(member("a")), **gone})
-    assert is_runnable({**running(member("a")), **gone})
+    assert not is_runnable({**gated(make_member("a")), **gone})
+    assert is_runnable({**running(make_member("a")), **gone})
 
 
 def test_one_too_many_is_excess_and_a_failed_one_with_a_successor_is_replaced() -> None:
-    group = group_of([failed(member("a")), running(member("b")), running(member("c")), gated(member("d"))])
+    group = group_of(
+        [
+            failed(make_member("a")),
+            running(make_member("b")),
+            running(make_member("c")),
+            gated(make_member("d")),
+        ]
+    )
     sorting = sort_members(group, [(ROLE, 2)], START)
     assert (names(sorting.kept), names(sorting.excess), names(sorting.replaced)) == (["b", "c"], ["d"], ["a"])
     assert sorting.absent == 0
 
 
 def test_a_failed_pod_without_successor_is_kept_and_missed() -> None:
-    sorting = sort_members(group_of([failed(member("a")), running(member("b"))]), [(ROLE, 2)], START)
+    sorting = sort_members(group_of([failed(make_member("a")), running(make_member("b"))]), [(ROLE, 2)], START)
     assert names(sorting.kept) == ["b", "a"]
     assert sorting.absent == 1
 
 
 def test_pods_of_an_unknown_role_are_nobodys() -> None:
-    sorting = sort_members(group_of([running(member("a")), gated(member("z", cpu="2"))]), [(ROLE, 2)], START)
+    sorting = sort_members(group_of([running(make_member("a")), gated(make_member("z", cpu="2"))]), [(ROLE, 2)], START)
     assert names(sorting.kept) == ["a"]
     assert not sorting.excess
 
 
 def test_with_fast_admission_one_runnable_pod_is_enough() -> None:
     fast = {"annotations": {f"{K}pod-group-fast-admission": "true"}}
-    one = group_of([running(member("a", total=3, metadata=fast))])
+    one = group_of([running(make_member("a", total=3, metadata=fast))])
     assert sort_members(one, [(ROLE, 3)], START).absent == 0
-    none = group_of([failed(member("a", total=3, metadata=fast))])
+    none = group_of([failed(make_member("a", total=3, metadata=fast))])
     assert sort_members(none, [(ROLE, 3)], START).absent == 1
 
 
@@ -88,7 +98,7 @@ def members(draw: st.DrawFn) -> list[JsonObject]:
     count = draw(st.integers(1, 8))
     hours = draw(st.lists(st.integers(10, 20), min_size=count, max_size=count))
     return [
-        draw(makers)(member(f"p{index}", cpu=draw(st.sampled_from("123")), created=f"{hour}:00"))
+        draw(makers)(make_member(f"p{index}", cpu=draw(st.sampled_from("123")), created=f"{hour}:00"))
         for index, hour in enumerate(hours)
     ]
 
@@ -140,48 +150,54 @@ def test_roles_must_appear_in_the_workload_in_order_and_number() -> None:
     ],
 )
 def test_members_that_disagree_make_no_workload(second: JsonObject, problem: str) -> None:
-    found = composition_problem(group_of([gated(member("a")), gated(member("b", **second))]))
+    found = composition_problem(group_of([gated(make_member("a")), gated(make_member("b", **second))]))
     assert found is not None
     assert problem in found
 
 
 def test_failed_members_need_not_agree() -> None:
-    other = failed(member("b", metadata={"labels": {f"{K}queue-name": "z"}}))
-    assert composition_problem(group_of([gated(member("a")), other])) is None
+    other = failed(make_member("b", metadata={"labels": {f"{K}queue-name": "z"}}))
+    assert composition_problem(group_of([gated(make_member("a")), other])) is None
 
 
 def test_an_index_outside_the_group_makes_no_workload() -> None:
-    outside = member("a", metadata={"labels": {f"{K}pod-group-pod-index": "2"}})
+    outside = make_member("a", metadata={"labels": {f"{K}pod-group-pod-index": "2"}})
     assert "less than 2" in str(composition_problem(group_of([outside])))
 
 
 def test_a_group_ends_when_all_succeeded_or_an_unretriable_pod_ended_and_nothing_lives() -> None:
     final = {"annotations": {f"{K}retriable-in-group": "false"}}
-    done = [succeeded(member("a")), succeeded(member("b"))]
+    done = [succeeded(make_member("a")), succeeded(make_member("b"))]
     assert is_group_finished(group_of(done)) == (True, "Pods succeeded: 2/2.")
-    assert is_group_finished(group_of([done[0], failed(member("b"))])) == (False, "")
-    assert is_group_finished(group_of([done[0], failed(member("b", metadata=final))])) == (True, "Pods succeeded: 1/2.")
-    assert is_group_finished(group_of([running(member("a")), failed(member("b", metadata=final))])) == (False, "")
+    assert is_group_finished(group_of([done[0], failed(make_member("b"))])) == (False, "")
+    assert is_group_finished(group_of([done[0], failed(make_member("b", metadata=final))])) == (
+        True,
+        "Pods succeeded: 1/2.",
+    )
+    assert is_group_finished(group_of([running(make_member("a")), failed(make_member("b", metadata=final))])) == (
+        False,
+        "",
+    )
 
 
 def test_a_serving_group_neither_ends_nor_gives_quota_back() -> None:
     serving = {"annotations": {f"{K}pod-group-serving": "true"}}
-    group = group_of([succeeded(member(name, metadata=serving)) for name in "ab"])
+    group = group_of([succeeded(make_member(name, metadata=serving)) for name in "ab"])
     assert is_group_finished(group) == (False, "")
     assert succeeded_by_role(group) == {}
 
 
 def test_a_group_is_ready_when_all_its_pods_are_there_and_ready() -> None:
     ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
-    pods = [{**running(member(name)), **ready} for name in "ab"]
+    pods = [{**running(make_member(name)), **ready} for name in "ab"]
     assert is_group_ready(group_of(pods))
     assert not is_group_ready(group_of(pods[:1]))
-    assert not is_group_ready(group_of([pods[0], running(member("b"))]))
+    assert not is_group_ready(group_of([pods[0], running(make_member("b"))]))
 
 
 def test_a_pod_that_should_be_gone_by_now_holds_nothing() -> None:
     leaving = {"deletionTimestamp": "2026-08-01T12:00:00Z", "deletionGracePeriodSeconds": 30}
-    pod = running(member("a"))
+    pod = running(make_member("a"))
     pod["metadata"] |= leaving
     assert holds_resources(pod, START + timedelta(seconds=30))
     assert not holds_resources(pod, START + timedelta(seconds=31))

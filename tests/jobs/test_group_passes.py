@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jobs.pod_builders import GROUP, K, failed, gated, member, pod, running, stage
-from jobs.pod_flows import PODS, PodStage
-from jobs.stage import Seen
+from jobs.pass_harness import PassResult
+from jobs.pod_builders import GROUP, K, failed, gated, make_member, make_pod, pod_harness, running
+from jobs.pod_flows import PODS, PodPassHarness
 from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import CustomLabel, Metrics
@@ -38,7 +38,7 @@ FOREIGN: JsonObject = {
 }
 
 
-def admit(on: PodStage, key: ObjectKey = THE_WORKLOAD) -> None:
+def admit(on: PodPassHarness, key: ObjectKey = THE_WORKLOAD) -> None:
     workload = on.workloads[key]
     given = [PodSetAssignment(name=each.name, flavors={"cpu": "f"}) for each in workload.spec.pod_sets]
     admission = Admission(cluster_queue="cq", pod_set_assignments=tuple(given))
@@ -48,24 +48,24 @@ def admit(on: PodStage, key: ObjectKey = THE_WORKLOAD) -> None:
     on.put_workload(admitted)
 
 
-def preempt(on: PodStage) -> None:
+def preempt(on: PodPassHarness) -> None:
     on.put_workload(evict(on.workloads[THE_WORKLOAD], EvictionCause("Preempted", "why"), on.now).workload)
 
 
-def reasons(seen: Seen) -> list[str]:
+def reasons(seen: PassResult) -> list[str]:
     return [reason for _, reason, _, _ in seen.events]
 
 
-def names(on: PodStage) -> list[str]:
+def names(on: PodPassHarness) -> list[str]:
     return sorted(key.name for kind, key in on.objects if kind == "Pod")
 
 
-def owners(on: PodStage) -> dict[str, str]:
+def owners(on: PodPassHarness) -> dict[str, str]:
     return {owner.name: owner.uid for owner in on.workloads[THE_WORKLOAD].metadata.owner_references}
 
 
 async def test_too_many_pods_before_there_is_a_workload_are_deleted_and_the_rest_is_queued() -> None:
-    on = stage(*(gated(member(name, created=f"1{index}:00")) for index, name in enumerate("abc")))
+    on = pod_harness(*(gated(make_member(name, created=f"1{index}:00")) for index, name in enumerate("abc")))
     seen = await on.reconcile(PODS, GROUP)
     assert reasons(seen) == ["ExcessPodDeleted", "CreatedWorkload"]
     assert names(on) == ["a", "b"]
@@ -73,14 +73,14 @@ async def test_too_many_pods_before_there_is_a_workload_are_deleted_and_the_rest
 
 
 async def test_a_group_of_too_many_roles_is_not_queued() -> None:
-    on = stage(*(gated(member(f"p{index}", total=19, cpu=str(index + 1))) for index in range(19)))
+    on = pod_harness(*(gated(make_member(f"p{index}", total=19, cpu=str(index + 1))) for index in range(19)))
     seen = await on.reconcile(PODS, GROUP)
     assert seen.error == "pod group can't include more than 18 roles"
     assert not on.workloads
 
 
 async def test_members_with_different_values_of_a_label_to_copy_are_an_error() -> None:
-    on = stage(*(gated(member(name, metadata={"labels": {"team": name}})) for name in "ab"))
+    on = pod_harness(*(gated(make_member(name, metadata={"labels": {"team": name}})) for name in "ab"))
     integrations = Integrations(frameworks=("pod",), label_keys_to_copy=("team",))
     on.configuration = replace(on.configuration, integrations=integrations)
     seen = await on.reconcile(PODS, GROUP)
@@ -88,7 +88,7 @@ async def test_members_with_different_values_of_a_label_to_copy_are_an_error() -
 
 
 async def test_labels_on_which_members_agree_are_copied_also_from_the_one_that_has_them() -> None:
-    on = stage(gated(member("a")), gated(member("b", metadata={"labels": {"team": "blue"}})))
+    on = pod_harness(gated(make_member("a")), gated(make_member("b", metadata={"labels": {"team": "blue"}})))
     integrations = Integrations(frameworks=("pod",), label_keys_to_copy=("team",))
     on.configuration = replace(on.configuration, integrations=integrations)
     await on.reconcile(PODS, GROUP)
@@ -97,7 +97,7 @@ async def test_labels_on_which_members_agree_are_copied_also_from_the_one_that_h
 
 async def test_what_metrics_ask_of_workloads_is_copied_from_members_that_agree() -> None:
     cost = {"annotations": {"example.com/cost": "7"}}
-    on = stage(gated(member("a")), gated(member("b", metadata=cost)), CustomMetricLabels=True)
+    on = pod_harness(gated(make_member("a")), gated(make_member("b", metadata=cost)), CustomMetricLabels=True)
     wanted = CustomLabel(name="cost", source_kind="Workload", source_annotation_key="example.com/cost")
     on.configuration = replace(on.configuration, metrics=Metrics(custom_labels=(wanted,)))
     await on.reconcile(PODS, GROUP)
@@ -105,27 +105,27 @@ async def test_what_metrics_ask_of_workloads_is_copied_from_members_that_agree()
 
 
 async def test_a_pod_that_came_again_under_its_name_owns_the_workload_again() -> None:
-    on = stage(gated(member("a")), gated(member("b")))
+    on = pod_harness(gated(make_member("a")), gated(make_member("b")))
     await on.reconcile(PODS, GROUP)
-    on.put(gated(member("a", metadata={"uid": "second life"})))
+    on.put(gated(make_member("a", metadata={"uid": "second life"})))
     assert reasons(await on.reconcile(PODS, GROUP)) == []
     assert owners(on) == {"a": "second life", "b": "uid-b"}
-    assert await on.reconcile(PODS, GROUP) == Seen()
+    assert await on.reconcile(PODS, GROUP) == PassResult()
 
 
 async def test_pods_nobody_asked_to_queue_are_left_alone_where_pods_only_serve_their_parents() -> None:
-    on = stage(gated(pod("a")), gated(member("x")), gated(member("y")))
+    on = pod_harness(gated(make_pod("a")), gated(make_member("x")), gated(make_member("y")))
     on.configuration = replace(on.configuration, integrations=Integrations(frameworks=("deployment",)))
-    assert await on.reconcile(PODS, SINGLE) == Seen()
-    assert await on.reconcile(PODS, GROUP) == Seen()
-    on.put(gated(pod("a", metadata={"annotations": {f"{K}pod-suspending-parent": "deployment"}})))
+    assert await on.reconcile(PODS, SINGLE) == PassResult()
+    assert await on.reconcile(PODS, GROUP) == PassResult()
+    on.put(gated(make_pod("a", metadata={"annotations": {f"{K}pod-suspending-parent": "deployment"}})))
     assert reasons(await on.reconcile(PODS, SINGLE)) == ["CreatedWorkload"]
 
 
 async def test_a_pod_that_runs_without_admission_is_deleted() -> None:
-    on = stage(gated(pod("a")))
+    on = pod_harness(gated(make_pod("a")))
     await on.reconcile(PODS, SINGLE)
-    on.put(running(pod("a")))
+    on.put(running(make_pod("a")))
     seen = await on.reconcile(PODS, SINGLE)
     assert seen.events == [("Normal", "Stopped", "Not admitted by cluster queue", "ns/a")]
     target = on.objects["Pod", ObjectKey("ns", "a")]["status"]["conditions"][0]
@@ -134,15 +134,15 @@ async def test_a_pod_that_runs_without_admission_is_deleted() -> None:
 
 async def test_a_pod_that_was_marked_already_is_marked_anew_once() -> None:
     old = {"type": "TerminationTarget", "status": "True", "reason": "Old", "message": "", "lastTransitionTime": "x"}
-    on = stage(gated(pod("a")))
+    on = pod_harness(gated(make_pod("a")))
     await on.reconcile(PODS, SINGLE)
-    on.put(merge(running(pod("a")), {"status": {"conditions": [old]}}))
+    on.put(merge(running(make_pod("a")), {"status": {"conditions": [old]}}))
     await on.reconcile(PODS, SINGLE)
     conditions = on.objects["Pod", ObjectKey("ns", "a")]["status"]["conditions"]
     assert [each["reason"] for each in conditions] == ["NotAdmitted"]
 
 
-async def evicted(on: PodStage) -> None:
+async def evicted(on: PodPassHarness) -> None:
     await on.reconcile(PODS, GROUP)
     admit(on)
     await on.reconcile(PODS, GROUP)
@@ -153,7 +153,7 @@ async def evicted(on: PodStage) -> None:
 
 
 async def test_quota_stays_until_the_pods_of_an_evicted_group_have_stopped_or_should_have() -> None:
-    on = stage(gated(member("a")), gated(member("b")))
+    on = pod_harness(gated(make_member("a")), gated(make_member("b")))
     await evicted(on)
     assert on.workloads[THE_WORKLOAD].status.admission is not None
     for name in "ab":
@@ -164,14 +164,14 @@ async def test_quota_stays_until_the_pods_of_an_evicted_group_have_stopped_or_sh
 
 
 async def test_quota_goes_at_once_where_that_is_wanted() -> None:
-    on = stage(gated(member("a")), gated(member("b")), FastQuotaReleaseInPodIntegration=True)
+    on = pod_harness(gated(make_member("a")), gated(make_member("b")), FastQuotaReleaseInPodIntegration=True)
     await evicted(on)
     await on.reconcile(PODS, GROUP)
     assert on.workloads[THE_WORKLOAD].status.admission is None
 
 
 async def test_why_a_group_waits_for_pods_stays_said_when_it_is_admitted_again() -> None:
-    on = stage(gated(member("a")), gated(member("b")))
+    on = pod_harness(gated(make_member("a")), gated(make_member("b")))
     await evicted(on)
     for name in "ab":
         on.patch("Pod", ObjectKey("ns", name), {"status": {"phase": "Failed"}})
@@ -185,7 +185,7 @@ async def test_why_a_group_waits_for_pods_stays_said_when_it_is_admitted_again()
 
 
 async def test_a_name_that_another_workload_has_lets_dead_pods_go_and_nothing_else() -> None:
-    on = stage(FOREIGN, gated(member("a")), failed(member("b")))
+    on = pod_harness(FOREIGN, gated(make_member("a")), failed(make_member("b")))
     seen = await on.reconcile(PODS, GROUP)
     assert reasons(seen) == ["WorkloadNameConflict"]
     assert [kind for _, kind, _, _ in seen.writes] == ["Pod"]
@@ -194,17 +194,17 @@ async def test_a_name_that_another_workload_has_lets_dead_pods_go_and_nothing_el
 
 async def test_a_foreign_workload_outlives_the_last_pod_of_the_group() -> None:
     controlled = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
-    on = stage(merge(FOREIGN, {"metadata": {"ownerReferences": [controlled], "finalizers": ["x"]}}))
-    assert await on.reconcile(PODS, GROUP) == Seen()
+    on = pod_harness(merge(FOREIGN, {"metadata": {"ownerReferences": [controlled], "finalizers": ["x"]}}))
+    assert await on.reconcile(PODS, GROUP) == PassResult()
 
 
 async def test_a_prebuilt_workload_without_room_for_a_member_is_out_of_sync() -> None:
     prebuilt: Any = {"metadata": {"annotations": {f"{K}prebuilt-workload-name": "g"}}}
     marked = {"annotations": {f"{K}is-group-workload": "true"}}
     sets = [{"name": "dc85db45", "count": 1, "template": {"spec": {}}}]
-    on = stage(
+    on = pod_harness(
         merge(FOREIGN, {"metadata": marked, "spec": {"podSets": sets}}),
-        *(gated(member(name, **prebuilt)) for name in "ab"),
+        *(gated(make_member(name, **prebuilt)) for name in "ab"),
     )
     seen = await on.reconcile(PODS, GROUP)
     assert seen.error == "prebuilt workload not found"
@@ -214,16 +214,16 @@ async def test_a_prebuilt_workload_without_room_for_a_member_is_out_of_sync() ->
 
 async def test_the_queue_of_a_serving_group_is_its_parents_affair() -> None:
     serving = {"annotations": {f"{K}pod-group-serving": "true"}}
-    on = stage(*(gated(member(name, metadata=serving)) for name in "ab"))
+    on = pod_harness(*(gated(make_member(name, metadata=serving)) for name in "ab"))
     await on.reconcile(PODS, GROUP)
     for name in "ab":
         on.patch("Pod", ObjectKey("ns", name), {"metadata": {"labels": {f"{K}queue-name": "z"}}})
-    assert await on.reconcile(PODS, GROUP) == Seen()
+    assert await on.reconcile(PODS, GROUP) == PassResult()
     assert on.workloads[THE_WORKLOAD].spec.queue_name == "q"
 
 
 async def test_the_queue_of_another_group_follows_its_pods() -> None:
-    on = stage(*(gated(member(name)) for name in "ab"))
+    on = pod_harness(*(gated(make_member(name)) for name in "ab"))
     await on.reconcile(PODS, GROUP)
     for name in "ab":
         on.patch("Pod", ObjectKey("ns", name), {"metadata": {"labels": {f"{K}queue-name": "z"}}})
@@ -232,7 +232,7 @@ async def test_the_queue_of_another_group_follows_its_pods() -> None:
 
 
 async def test_the_last_pod_takes_the_finalizer_of_the_groups_workload_along() -> None:
-    on = stage(*(gated(member(name)) for name in "ab"))
+    on = pod_harness(*(gated(make_member(name)) for name in "ab"))
     await on.reconcile(PODS, GROUP)
     on.objects.clear()
     await on.reconcile(PODS, GROUP)
@@ -240,10 +240,10 @@ async def test_the_last_pod_takes_the_finalizer_of_the_groups_workload_along() -
 
 
 def test_pods_that_nobody_queues_have_no_key() -> None:
-    assert PODS.key(pod("a")) is None
-    assert PODS.key(gated(pod("a"))) == SINGLE
-    assert PODS.key(gated(member("a"))) == GROUP
-    labelled = merge(pod("a"), {"metadata": {"labels": {f"{K}pod-group-name": "g"}}})
+    assert PODS.key(make_pod("a")) is None
+    assert PODS.key(gated(make_pod("a"))) == SINGLE
+    assert PODS.key(gated(make_member("a"))) == GROUP
+    labelled = merge(make_pod("a"), {"metadata": {"labels": {f"{K}pod-group-name": "g"}}})
     assert PODS.key(gated(labelled)) == GROUP
 
 
@@ -253,7 +253,7 @@ MAKERS: Any = st.sampled_from([gated, running, failed])
 @settings(max_examples=40)
 @given(st.lists(st.tuples(MAKERS, st.sampled_from("12")), min_size=1, max_size=5), st.integers(1, 4), st.booleans())
 async def test_a_group_comes_to_rest_whatever_state_it_is_found_in(pods: Any, total: int, is_admitted: bool) -> None:
-    on = stage(*(make(member(f"p{index}", total, cpu)) for index, (make, cpu) in enumerate(pods)))
+    on = pod_harness(*(make(make_member(f"p{index}", total, cpu)) for index, (make, cpu) in enumerate(pods)))
     for _ in range(12):
         seen = await on.reconcile(PODS, GROUP)
         if is_admitted and THE_WORKLOAD in on.workloads and on.workloads[THE_WORKLOAD].status.admission is None:
@@ -277,8 +277,8 @@ async def test_a_group_comes_to_rest_whatever_state_it_is_found_in(pods: Any, to
 async def test_a_member_that_asks_for_more_than_its_role_stays_at_its_gate() -> None:
     """DEV-9: the annotation that names a role is anybody's to write."""
     named: Any = {"metadata": {"annotations": {f"{K}role-hash": "worker"}}}
-    small, large = member("a", **named), member("b", cpu="100", created="12:00", **named)
-    on = stage(gated(small), gated(large))
+    small, large = make_member("a", **named), make_member("b", cpu="100", created="12:00", **named)
+    on = pod_harness(gated(small), gated(large))
     await on.reconcile(PODS, GROUP)
     (workload,) = on.workloads.values()
     assert [(each.name, each.count) for each in workload.spec.pod_sets] == [("worker", 2)]
@@ -291,7 +291,7 @@ async def test_a_member_that_asks_for_more_than_its_role_stays_at_its_gate() -> 
 
 async def test_members_with_a_role_of_their_own_run_if_they_have_its_size() -> None:
     named: Any = {"metadata": {"annotations": {f"{K}role-hash": "worker"}}}
-    on = stage(gated(member("a", **named)), gated(member("b", cpu="500m", **named)))
+    on = pod_harness(gated(make_member("a", **named)), gated(make_member("b", cpu="500m", **named)))
     await on.reconcile(PODS, GROUP)
     admit(on)
     assert reasons(await on.reconcile(PODS, GROUP)) == ["Started", "Started"]

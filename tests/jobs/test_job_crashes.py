@@ -6,83 +6,94 @@ from typing import Any
 
 import pytest
 
-from jobs.acting import ELASTIC, JOB, KEY, OBJECT, a_job, a_stage, admit, newest, preempt, rest
-from jobs.stage import Stage
+from jobs.actions import (
+    ELASTIC,
+    JOB,
+    KEY,
+    OBJECT,
+    admit,
+    make_job,
+    newest_workload,
+    pass_harness,
+    preempt,
+    run_until_settled,
+)
+from jobs.pass_harness import PassHarness
 from kohort.api.codec import to_json
 
-Scene = Callable[[Stage], Awaitable[None]]
+Scene = Callable[[PassHarness], Awaitable[None]]
 
 START_TIME = {"status": {"active": 3, "startTime": "2026-08-01T12:00:00Z"}}
 PODS_GONE = {"status": {"active": None}}
 
 
-async def queued(stage: Stage) -> None:
-    stage.put(a_job())
+async def queued(stage: PassHarness) -> None:
+    stage.put(make_job())
 
 
-async def admitted(stage: Stage) -> None:
+async def admitted(stage: PassHarness) -> None:
     await queued(stage)
-    await rest(stage)
-    admit(stage, newest(stage))
+    await run_until_settled(stage)
+    admit(stage, newest_workload(stage))
 
 
-async def evicted(stage: Stage) -> None:
+async def evicted(stage: PassHarness) -> None:
     await admitted(stage)
-    await rest(stage)
+    await run_until_settled(stage)
     stage.patch("Job", OBJECT, START_TIME)
-    preempt(stage, newest(stage))
+    preempt(stage, newest_workload(stage))
 
 
-async def evicted_and_stopped(stage: Stage) -> None:
+async def evicted_and_stopped(stage: PassHarness) -> None:
     await evicted(stage)
-    await rest(stage)
+    await run_until_settled(stage)
     stage.patch("Job", OBJECT, PODS_GONE)
 
 
-async def edited_while_running(stage: Stage) -> None:
+async def edited_while_running(stage: PassHarness) -> None:
     await admitted(stage)
-    await rest(stage)
+    await run_until_settled(stage)
     stage.patch("Job", OBJECT, {"spec": {"parallelism": 4}})
 
 
-async def workload_deleted(stage: Stage) -> None:
+async def workload_deleted(stage: PassHarness) -> None:
     await admitted(stage)
-    await rest(stage)
+    await run_until_settled(stage)
     stage.delete("Workload", next(iter(stage.workloads)))
 
 
-async def deleted(stage: Stage) -> None:
+async def deleted(stage: PassHarness) -> None:
     await admitted(stage)
-    await rest(stage)
+    await run_until_settled(stage)
     stage.delete("Job", OBJECT)
 
 
-async def finished(stage: Stage) -> None:
+async def finished(stage: PassHarness) -> None:
     await admitted(stage)
-    await rest(stage)
+    await run_until_settled(stage)
     done = {"type": "Complete", "status": "True", "message": "done"}
     stage.patch("Job", OBJECT, {"status": {"conditions": [done]}})
 
 
-async def grown(stage: Stage) -> None:
-    stage.put(a_job(annotations=ELASTIC))
-    await rest(stage)
-    admit(stage, newest(stage))
-    await rest(stage)
+async def grown(stage: PassHarness) -> None:
+    stage.put(make_job(annotations=ELASTIC))
+    await run_until_settled(stage)
+    admit(stage, newest_workload(stage))
+    await run_until_settled(stage)
     stage.advance(1)
     stage.patch("Job", OBJECT, {"metadata": {"generation": 3}, "spec": {"parallelism": 5}})
 
 
-async def grown_and_admitted(stage: Stage) -> None:
+async def grown_and_admitted(stage: PassHarness) -> None:
     await grown(stage)
-    await rest(stage)
-    admit(stage, newest(stage))
+    await run_until_settled(stage)
+    admit(stage, newest_workload(stage))
 
 
-async def grown_and_evicted(stage: Stage) -> None:
+async def grown_and_evicted(stage: PassHarness) -> None:
     await grown_and_admitted(stage)
-    await rest(stage)
-    preempt(stage, newest(stage))
+    await run_until_settled(stage)
+    preempt(stage, newest_workload(stage))
 
 
 SCENES: list[Scene] = [
@@ -100,7 +111,7 @@ SCENES: list[Scene] = [
 ]
 
 
-def state(stage: Stage) -> Any:
+def state(stage: PassHarness) -> Any:
     """All objects, but for what every write changes."""
     objects = deepcopy(list(stage.objects.values()))
     workloads = [to_json(each) for each in stage.workloads.values()]
@@ -111,12 +122,12 @@ def state(stage: Stage) -> Any:
 
 async def ended(scene: Scene, cuts: list[int]) -> tuple[Any, int]:
     """The end of a scene whose passes are cut off after so many writes each, and how many the first one wanted."""
-    stage = a_stage()
+    stage = pass_harness()
     await scene(stage)
     wanted = len((await stage.plan(JOB, KEY)).effects)
     for cut in cuts:
         await stage.reconcile(JOB, KEY, most=cut)
-    await rest(stage)
+    await run_until_settled(stage)
     return state(stage), wanted
 
 
@@ -131,17 +142,17 @@ async def test_a_pass_that_was_cut_off_anywhere_is_made_good(scene: Scene) -> No
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 async def test_a_job_at_rest_is_left_alone(scene: Scene) -> None:
-    stage = a_stage()
+    stage = pass_harness()
     await scene(stage)
-    await rest(stage)
+    await run_until_settled(stage)
     before = state(stage)
     assert (await stage.reconcile(JOB, KEY)).writes == []
     assert state(stage) == before
 
 
 async def test_an_evicted_job_is_what_its_user_wrote_however_often_it_was_cut_off() -> None:
-    stage = a_stage()
-    stage.put(a_job())
+    stage = pass_harness()
+    stage.put(make_job())
     original = deepcopy(stage.objects["Job", OBJECT]["spec"])
     await evicted(stage)
     for _ in range(5):
@@ -149,7 +160,7 @@ async def test_an_evicted_job_is_what_its_user_wrote_however_often_it_was_cut_of
     stage.patch("Job", OBJECT, PODS_GONE)
     for _ in range(5):
         await stage.reconcile(JOB, KEY, most=1)
-    await rest(stage)
+    await run_until_settled(stage)
     after = stage.objects["Job", OBJECT]["spec"]
     assert after["template"].pop("metadata", {}) == {}
     assert after == original

@@ -9,7 +9,7 @@ import pytest
 from controllers.houses import local_queue
 from jobs.job_houses import JobHouse, a_queue, batch_job, job_house
 from jobs.pod_flows import FRAMEWORKS
-from jobs.pod_houses import K, pod_of, sent_pod
+from jobs.webhook_caller import K, make_pod_of_job, make_sent_pod
 from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
@@ -28,14 +28,14 @@ from kohort.jobs.registry import FrameworkRegistry, registry_of
 from kohort.jobs.validation import validate_job
 from kohort.kube.access_reviews import AccessReviewer
 
-FRAMEWORKS_AT_WORK = ("batch/job", "pod", "deployment", "statefulset")
-SETTINGS = ManagerSettings(Configuration(integrations=Integrations(frameworks=FRAMEWORKS_AT_WORK)))
+ENABLED_FRAMEWORKS = ("batch/job", "pod", "deployment", "statefulset")
+SETTINGS = ManagerSettings(Configuration(integrations=Integrations(frameworks=ENABLED_FRAMEWORKS)))
 JOB_CONTROLLER = UserInfo("system:serviceaccount:kube-system:job-controller")
 TENANT = UserInfo("alice", groups=("system:authenticated",))
 ADMIN = UserInfo("root", groups=("system:masters", "system:authenticated"))
 
 
-class Gate:
+class PodWebhookHarness:
     """The webhooks of a manager whose caches can be held back."""
 
     def __init__(self, house: JobHouse) -> None:
@@ -56,7 +56,7 @@ class Gate:
 
 
 @asynccontextmanager
-async def gate(cpu: str = "4") -> AsyncIterator[Gate]:
+async def running_pod_webhook(cpu: str = "4") -> AsyncIterator[PodWebhookHarness]:
     async with job_house(SETTINGS, BatchJobFramework(), *FRAMEWORKS.values()) as house:
         editor = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -67,7 +67,7 @@ async def gate(cpu: str = "4") -> AsyncIterator[Gate]:
         }
         await house.create(editor, *a_queue(cpu))
         await house.calm()
-        yield Gate(house)
+        yield PodWebhookHarness(house)
 
 
 async def job_in(house: JobHouse, cpu: str = "1") -> JsonObject:
@@ -78,8 +78,8 @@ async def job_in(house: JobHouse, cpu: str = "1") -> JsonObject:
 
 
 async def test_pods_of_an_admitted_job_pass() -> None:
-    async with gate() as door:
-        pod = pod_of(await job_in(door.house))
+    async with running_pod_webhook() as door:
+        pod = make_pod_of_job(await job_in(door.house))
         facts = await door.facts(pod, JOB_CONTROLLER)
         assert facts.has_managed_owner
         assert facts.has_owner_of_managed_kind
@@ -88,13 +88,13 @@ async def test_pods_of_an_admitted_job_pass() -> None:
 
 @pytest.mark.parametrize("author", [JOB_CONTROLLER, ADMIN, TENANT])
 async def test_a_pod_that_names_a_pending_job_is_gated_whoever_made_it(author: UserInfo) -> None:
-    async with gate() as door:
-        assert await door.is_gated(pod_of(await job_in(door.house, cpu="100")), author)
+    async with running_pod_webhook() as door:
+        assert await door.is_gated(make_pod_of_job(await job_in(door.house, cpu="100")), author)
 
 
 async def test_a_pod_that_a_tenant_made_for_an_admitted_job_is_gated_and_keeps_its_owner() -> None:
-    async with gate() as door:
-        pod = pod_of(await job_in(door.house))
+    async with running_pod_webhook() as door:
+        pod = make_pod_of_job(await job_in(door.house))
         made, warnings = default_job(PodFramework(), pod, await door.facts(pod, TENANT))
         assert made["spec"]["schedulingGates"]
         assert made["metadata"]["labels"][f"{K}managed"] == "true"
@@ -117,13 +117,13 @@ def all_rights_in(namespace: str, user: UserInfo) -> tuple[JsonObject, JsonObjec
 
 
 async def test_all_rights_in_a_namespace_are_not_those_of_a_controller_of_kubernetes() -> None:
-    async with gate() as door:
+    async with running_pod_webhook() as door:
         await door.house.create(*all_rights_in("default", TENANT))
-        assert await door.is_gated(pod_of(await job_in(door.house)), TENANT)
+        assert await door.is_gated(make_pod_of_job(await job_in(door.house)), TENANT)
 
 
 async def test_an_operator_of_another_kind_may_be_installed_for_a_namespace_alone() -> None:
-    async with gate() as door:
+    async with running_pod_webhook() as door:
         await door.house.create(*all_rights_in("default", TENANT))
         rights = ControllerPermissions(AccessReviewer(door.house.manager.world.client))
         robots = Resource("example.com", "v1", "Robot", "robots", namespaced=True)
@@ -134,14 +134,14 @@ async def test_an_operator_of_another_kind_may_be_installed_for_a_namespace_alon
 
 
 async def test_a_pod_that_the_selector_of_its_job_does_not_match_is_gated() -> None:
-    async with gate() as door:
-        pod = pod_of(await job_in(door.house), labels={f"{K}queue-name": "q"})
+    async with running_pod_webhook() as door:
+        pod = make_pod_of_job(await job_in(door.house), labels={f"{K}queue-name": "q"})
         assert await door.is_gated(pod, ADMIN)
 
 
 async def test_a_pod_of_a_job_that_was_evicted_is_gated() -> None:
-    async with gate() as door:
-        pod = pod_of(await job_in(door.house))
+    async with running_pod_webhook() as door:
+        pod = make_pod_of_job(await job_in(door.house))
         (workload,) = await door.house.workloads()
         place = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/{workload['metadata']['name']}"
         assert (await door.house.cluster.merge(place, {"spec": {"active": False}})).status == 200
@@ -150,27 +150,27 @@ async def test_a_pod_of_a_job_that_was_evicted_is_gated() -> None:
 
 
 async def test_a_cache_that_lags_behind_holds_no_pod_of_an_admitted_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with gate() as door:
-        pod = pod_of(await job_in(door.house))
+    async with running_pod_webhook() as door:
+        pod = make_pod_of_job(await job_in(door.house))
         monkeypatch.setattr(door.reads, "owned_workloads", lambda *_: ())
         assert not await door.is_gated(pod, JOB_CONTROLLER)
 
 
 async def test_an_owner_with_another_uid_in_the_cache_is_read_from_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with gate() as door:
+    async with running_pod_webhook() as door:
         job = await job_in(door.house)
         door.reads.add_framework(BatchJobFramework())
         former = {**job, "metadata": {**job["metadata"], "uid": "before"}}
         monkeypatch.setattr(door.reads.caches[BatchJobFramework.resource], "get", lambda _key: former)
-        assert not await door.is_gated(pod_of(job), JOB_CONTROLLER)
-        assert await door.is_gated(pod_of(former), JOB_CONTROLLER)
+        assert not await door.is_gated(make_pod_of_job(job), JOB_CONTROLLER)
+        assert await door.is_gated(make_pod_of_job(former), JOB_CONTROLLER)
 
 
 async def test_a_default_queue_is_not_escaped_by_a_forged_owner() -> None:
-    async with gate() as door:
+    async with running_pod_webhook() as door:
         await door.house.create(local_queue("default", "cq"))
         job = await job_in(door.house)
-        pod = pod_of(job, labels={f"{K}queue-name": None})
+        pod = make_pod_of_job(job, labels={f"{K}queue-name": None})
         assert await door.is_gated(pod, TENANT)
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "never", "uid": "u", "controller": True}
         child = batch_job("child", queue="", suspend=False)
@@ -181,19 +181,19 @@ async def test_a_default_queue_is_not_escaped_by_a_forged_owner() -> None:
 
 
 async def test_a_job_that_a_tenant_made_for_another_job_is_queued_on_its_own() -> None:
-    async with gate() as door:
+    async with running_pod_webhook() as door:
         owner = await job_in(door.house)
         child = batch_job("child", suspend=False)
-        child["metadata"]["ownerReferences"] = pod_of(owner)["metadata"]["ownerReferences"]
+        child["metadata"]["ownerReferences"] = make_pod_of_job(owner)["metadata"]["ownerReferences"]
         made, _ = default_job(BatchJobFramework(), child, await door.facts(child, TENANT))
         assert made["spec"]["suspend"] is True
 
 
 async def test_a_controller_is_not_added_later_by_a_tenant() -> None:
-    async with gate() as door:
+    async with running_pod_webhook() as door:
         job = await job_in(door.house)
-        old = sent_pod("a", labels=pod_of(job)["metadata"]["labels"])
-        new = pod_of(job)
+        old = make_sent_pod("a", labels=make_pod_of_job(job)["metadata"]["labels"])
+        new = make_pod_of_job(job)
         errors, _ = validate_job(PodFramework(), new, old, await door.facts(new, TENANT, is_new=False))
         assert [str(error.path) for error in errors] == ["metadata.ownerReferences"]
         errors, _ = validate_job(PodFramework(), new, old, await door.facts(new, JOB_CONTROLLER, is_new=False))
@@ -227,20 +227,20 @@ def test_an_owner_controls_what_its_controller_creates_and_selects(
 
 
 async def test_a_parent_that_nobody_is_does_not_keep_a_pod_out_of_the_queue() -> None:
-    async with gate() as door:
-        claimed = sent_pod("a", annotations={f"{K}pod-suspending-parent": "deployment"})
+    async with running_pod_webhook() as door:
+        claimed = make_sent_pod("a", annotations={f"{K}pod-suspending-parent": "deployment"})
         made, _ = default_job(PodFramework(), claimed, await door.facts(claimed, None))
         assert made["spec"]["schedulingGates"]
         assert made["metadata"]["labels"][f"{K}managed"] == "true"
-        held = pod_of(await job_in(door.house), annotations={f"{K}pod-suspending-parent": "deployment"})
+        held = make_pod_of_job(await job_in(door.house), annotations={f"{K}pod-suspending-parent": "deployment"})
         made, _ = default_job(PodFramework(), held, await door.facts(held, ADMIN))
         assert f"{K}managed" not in made["metadata"]["labels"]
 
 
 @pytest.mark.parametrize(("phase", "refused"), [("Pending", True), ("Running", True), ("Succeeded", False)])
 async def test_a_pod_is_not_taken_out_of_the_queue_before_it_ended(phase: str, refused: bool) -> None:
-    async with gate() as door:
-        old = {**sent_pod("a", labels={f"{K}managed": "true"}), "status": {"phase": phase}}
-        new = {**sent_pod("a"), "status": {"phase": phase}}
+    async with running_pod_webhook() as door:
+        old = {**make_sent_pod("a", labels={f"{K}managed": "true"}), "status": {"phase": phase}}
+        new = {**make_sent_pod("a"), "status": {"phase": phase}}
         errors, _ = validate_job(PodFramework(), new, old, await door.facts(new, None, is_new=False))
         assert [str(error.path) for error in errors] == [f"metadata.labels[{K}managed]"] * refused

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from jobs.golden_jobs import cases, events_of, without_empty
-from jobs.pod_flows import Step, live
-from jobs.stage import Seen
+from jobs.pass_harness import PassResult
+from jobs.pod_flows import ReplayedPass, replay_flow
 
 Json = Any
 
@@ -22,19 +22,19 @@ def in_no_order(values: list[Json]) -> list[Json]:
     return sorted(values, key=lambda value: json.dumps(value, sort_keys=True))
 
 
-def told(step: Step) -> list[Json]:
+def told(step: ReplayedPass) -> list[Json]:
     """The recorded events, without a FinishedWorkload that was told before (Q-3)."""
     events = events_of(step.recorded["observed"])
     return [event for event in events if not (step.is_repeated and event[1] == "FinishedWorkload")]
 
 
-def recorded_writes(step: Step) -> list[Json]:
+def recorded_writes(step: ReplayedPass) -> list[Json]:
     """What was sent, without empty patches (JOB-54); of Workloads only which part, as their state is compared too."""
     writes = [each for each in step.recorded["observed"]["writes"] if each.get("patch") != {}]
     return [_write(each["verb"], each["kind"], each.get("subresource", ""), each.get("patch")) for each in writes]
 
 
-def sent(seen: Seen) -> list[Json]:
+def sent(seen: PassResult) -> list[Json]:
     return [_write(*write) for write in seen.writes]
 
 
@@ -55,7 +55,7 @@ def _untimed(patch: Json) -> Json:
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: str(flow["name"]))
 async def test_every_pass_does_what_the_real_kueue_did(flow: Json) -> None:
     resized = 0
-    for step in await live(flow):
+    for step in await replay_flow(flow):
         if flow["name"] in RESIZED and step.workloads[0]["podSets"] == RESIZED[flow["name"]]:
             resized += 1
             continue

@@ -3,7 +3,7 @@
 from typing import Any
 
 from jobs.job_houses import JobHouse, a_queue, conditions, job_house
-from jobs.pod_builders import gated, member, pod
+from jobs.pod_builders import gated, make_member, make_pod
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
@@ -30,7 +30,7 @@ async def pods(house: JobHouse) -> dict[str, bool]:
 
 async def test_a_pod_waits_for_quota_and_runs_with_it() -> None:
     async with job_house(SETTINGS, *built_in_frameworks()) as house:
-        await house.create(*a_queue("1"), placed(gated(pod("a"))), placed(gated(pod("b"))))
+        await house.create(*a_queue("1"), placed(gated(make_pod("a"))), placed(gated(make_pod("b"))))
         await house.calm()
         assert sorted((await pods(house)).values()) == [False, True]
         assert len(await house.workloads()) == 2
@@ -38,15 +38,15 @@ async def test_a_pod_waits_for_quota_and_runs_with_it() -> None:
 
 async def test_a_group_starts_as_a_whole_and_what_is_too_much_of_it_goes_once() -> None:
     async with job_house(SETTINGS, *built_in_frameworks()) as house:
-        await house.create(*a_queue("2"), placed(gated(member("a"))))
+        await house.create(*a_queue("2"), placed(gated(make_member("a"))))
         await house.calm()
         assert await house.workloads() == []
-        await house.create(placed(gated(member("b"))), placed(gated(member("c"))))
+        await house.create(placed(gated(make_member("b"))), placed(gated(make_member("c"))))
         await house.calm()
         assert list((await pods(house)).values()) == [False, False]
         (workload,) = await house.workloads()
         assert conditions(workload)["Admitted"] == ("True", "Admitted")
         assert [reason for reason, _ in await house.events()].count("ExcessPodDeleted") == 1
-        await house.create(placed(gated(member("d"))))
+        await house.create(placed(gated(make_member("d"))))
         await house.calm()
         assert "d" not in await pods(house)

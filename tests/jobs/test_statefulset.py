@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from jobs.pod_builders import K, of_kind, owned, pod, stage
-from jobs.pod_flows import PODS, PodStage
-from jobs.stage import Seen
+from jobs.pass_harness import PassResult
+from jobs.pod_builders import K, make_pod, of_kind, owned, pod_harness
+from jobs.pod_flows import PODS, PodPassHarness
 from jobs.test_group_passes import admit
 from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
@@ -29,33 +29,33 @@ def a_set(**changes: Any) -> JsonObject:
 def set_pod(index: int = 0, **changes: Any) -> JsonObject:
     labels = {f"{K}queue-name": None, "controller-revision-hash": "r1"}
     notes = {f"{K}pod-suspending-parent": "statefulset"}
-    made = pod(f"db-{index}", metadata={**owned("StatefulSet", "db"), "labels": labels, "annotations": notes})
+    made = make_pod(f"db-{index}", metadata={**owned("StatefulSet", "db"), "labels": labels, "annotations": notes})
     gates = {"schedulingGates": [{"name": f"{K}admission"}, {"name": f"{K}topology"}]}
     return dict(merge(merge(made, {"spec": gates}), changes))
 
 
-async def queued(obj: JsonObject | None = None) -> PodStage:
+async def queued(obj: JsonObject | None = None) -> PodPassHarness:
     """A stage with a set that has its Workload."""
-    on = stage(obj or a_set())
+    on = pod_harness(obj or a_set())
     await on.look("statefulset", "db")
     return on
 
 
-def workload_of(on: PodStage) -> Workload:
+def workload_of(on: PodPassHarness) -> Workload:
     (found,) = on.workloads.values()
     return found
 
 
-def workload_key(on: PodStage) -> ObjectKey:
+def workload_key(on: PodPassHarness) -> ObjectKey:
     (found,) = on.workloads
     return found
 
 
-def pod_of(on: PodStage, name: str = "db-0") -> JsonObject:
+def pod_of(on: PodPassHarness, name: str = "db-0") -> JsonObject:
     return on.objects["Pod", ObjectKey("ns", name)]
 
 
-def reserved(on: PodStage) -> tuple[str, str]:
+def reserved(on: PodPassHarness) -> tuple[str, str]:
     (found,) = [each for each in workload_of(on).status.conditions if each.type == "QuotaReserved"]
     return found.status, found.reason
 
@@ -66,7 +66,7 @@ async def test_the_workload_is_there_before_any_pod() -> None:
     assert head.labels == {f"{K}job-uid": "uid-db"}
     assert [(owner.kind, owner.controller) for owner in head.owner_references] == [("StatefulSet", None)]
     assert (spec.queue_name, [(each.name, each.count) for each in spec.pod_sets]) == ("q", [("main", 3)])
-    assert await on.look("statefulset", "db") == Seen()
+    assert await on.look("statefulset", "db") == PassResult()
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ async def test_no_workload_is_made_where_none_is_wanted(unwanted: JsonObject) ->
 
 
 async def test_no_workload_is_made_in_a_namespace_that_is_not_managed() -> None:
-    on = stage(a_set())
+    on = pod_harness(a_set())
     on.namespaces = {}
-    assert await on.look("statefulset", "db") == Seen()
+    assert await on.look("statefulset", "db") == PassResult()
 
 
 async def test_a_set_whose_priority_class_is_missing_waits_and_says_so() -> None:
-    on = stage(a_set(metadata={"labels": {f"{K}priority-class": "gold"}}))
+    on = pod_harness(a_set(metadata={"labels": {f"{K}priority-class": "gold"}}))
     seen = await on.look("statefulset", "db")
     assert [event[1] for event in seen.events] == ["WorkloadPriorityClassNotFound"]
     assert seen.error == 'WorkloadPriorityClass "gold" not found'
@@ -105,7 +105,7 @@ async def test_a_pod_becomes_a_member_once() -> None:
         == stamped["labels"]
     )
     assert stamped["annotations"][f"{K}role-hash"] == "main"
-    assert await on.look("statefulset_pod", "db-0") == Seen()
+    assert await on.look("statefulset_pod", "db-0") == PassResult()
 
 
 async def test_pods_and_workload_follow_the_queue_of_the_set() -> None:
@@ -116,7 +116,7 @@ async def test_pods_and_workload_follow_the_queue_of_the_set() -> None:
     await on.look("statefulset", "db")
     assert workload_of(on).spec.queue_name == "z"
     assert pod_of(on)["metadata"]["labels"][f"{K}queue-name"] == "z"
-    assert await on.look("statefulset", "db") == Seen()
+    assert await on.look("statefulset", "db") == PassResult()
 
 
 async def test_the_workload_follows_the_admission_gates_of_the_set() -> None:
@@ -142,8 +142,8 @@ async def test_a_pod_that_is_over_is_let_go() -> None:
 
 
 async def test_a_pod_whose_set_is_gone_is_left_alone() -> None:
-    on = stage(set_pod())
-    assert await on.look("statefulset_pod", "db-0") == Seen()
+    on = pod_harness(set_pod())
+    assert await on.look("statefulset_pod", "db-0") == PassResult()
 
 
 async def test_in_a_rollout_pods_of_the_old_revision_pass_both_gates() -> None:
@@ -162,13 +162,13 @@ async def test_without_a_rollout_pods_wait_at_their_gates() -> None:
     on.put(set_pod())
     await on.look("statefulset_pod", "db-0")
     on.patch("StatefulSet", DB, {"status": {"currentRevision": "r1", "updateRevision": "r1"}})
-    assert await on.look("statefulset", "db") == Seen()
+    assert await on.look("statefulset", "db") == PassResult()
 
 
 # To zero and back
 
 
-async def at_zero() -> PodStage:
+async def at_zero() -> PodPassHarness:
     on = await queued()
     admit(on, workload_key(on))
     on.patch("StatefulSet", DB, {"spec": {"replicas": 0}})
@@ -180,7 +180,7 @@ async def test_without_replicas_the_workload_is_on_hold_and_without_quota() -> N
     on = await at_zero()
     assert reserved(on) == ("False", "OnHold")
     assert workload_of(on).status.admission is None
-    assert await on.look("statefulset", "db") == Seen()
+    assert await on.look("statefulset", "db") == PassResult()
 
 
 async def test_a_set_that_is_evicted_on_its_way_to_zero_is_on_hold_and_stays_so() -> None:
@@ -201,7 +201,7 @@ async def test_a_workload_that_is_over_is_not_put_on_hold() -> None:
     admit(on, workload_key(on))
     on.put_workload(finish(workload_of(on), "OutOfSync", "", on.now))
     on.patch("StatefulSet", DB, {"spec": {"replicas": 0}})
-    assert await on.look("statefulset", "db") == Seen()
+    assert await on.look("statefulset", "db") == PassResult()
 
 
 async def test_with_replicas_again_the_workload_has_the_size_and_the_pods_of_now() -> None:
@@ -214,7 +214,7 @@ async def test_with_replicas_again_the_workload_has_the_size_and_the_pods_of_now
     assert pods.count == 4
     assert b'"cpu":"2"' in bytes(pods.template)
     assert reserved(on) == ("False", "PendingEvaluation")
-    assert await on.look("statefulset", "db") == Seen()
+    assert await on.look("statefulset", "db") == PassResult()
 
 
 async def test_the_size_of_a_set_that_runs_stays_and_so_do_its_pods() -> None:
@@ -227,7 +227,7 @@ async def test_the_size_of_a_set_that_runs_stays_and_so_do_its_pods() -> None:
 
 
 async def test_a_set_without_queue_may_change_as_it_likes() -> None:
-    on = stage(a_set(metadata={"labels": {f"{K}queue-name": None}}))
+    on = pod_harness(a_set(metadata={"labels": {f"{K}queue-name": None}}))
     assert await on.change("StatefulSet", "db", {"spec": {"replicas": 5}}) == []
 
 
@@ -235,4 +235,4 @@ def test_its_planners_look_at_nothing_of_another_framework() -> None:
     sets, members = SETS.planners
     foreign = {"template": {"metadata": {"annotations": {f"{K}pod-suspending-parent": "leaderworkerset"}}}}
     assert sets.key(a_set(spec=foreign)) is None
-    assert members.key(pod("a")) is None
+    assert members.key(make_pod("a")) is None

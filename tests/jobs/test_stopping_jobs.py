@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from jobs.acting import JOB, KEY, OBJECT, a_job, a_stage, admit, newest, preempt, rest
-from jobs.stage import Seen, Stage
+from jobs.actions import JOB, KEY, OBJECT, admit, make_job, newest_workload, pass_harness, preempt, run_until_settled
+from jobs.pass_harness import PassHarness, PassResult
 from kohort.api.codec import JsonObject
 from kohort.engine.lifecycle.conditions import is_reserved
 from kohort.jobs.defaulting.job_context import JobContext
@@ -23,26 +23,26 @@ PODS_GONE = {
 MARK = "kueue.x-k8s.io/stopping"
 
 
-def the_job(stage: Stage) -> JsonObject:
+def the_job(stage: PassHarness) -> JsonObject:
     return stage.objects["Job", OBJECT]
 
 
-def reasons(seen: Seen) -> list[str]:
+def reasons(seen: PassResult) -> list[str]:
     return [reason for _, reason, _, _ in seen.events]
 
 
-def sent(seen: Seen) -> list[tuple[str, str]]:
+def sent(seen: PassResult) -> list[tuple[str, str]]:
     return [(kind, subresource) for _, kind, subresource, _ in seen.writes]
 
 
-async def running() -> tuple[Stage, Any]:
+async def running() -> tuple[PassHarness, Any]:
     """A stage with a Job that has pods, and the template that its user wrote."""
-    stage = a_stage()
-    stage.put(a_job(pod={"nodeSelector": {"disk": "ssd"}}))
+    stage = pass_harness()
+    stage.put(make_job(pod={"nodeSelector": {"disk": "ssd"}}))
     written = deepcopy(the_job(stage)["spec"]["template"])
-    await rest(stage)
-    admit(stage, newest(stage))
-    await rest(stage)
+    await run_until_settled(stage)
+    admit(stage, newest_workload(stage))
+    await run_until_settled(stage)
     stage.patch("Job", OBJECT, STARTED)
     return stage, written
 
@@ -54,21 +54,21 @@ def meaning(template: Any) -> Any:
 
 async def test_while_pods_are_active_the_job_is_suspended_and_no_more() -> None:
     stage, written = await running()
-    preempt(stage, newest(stage))
+    preempt(stage, newest_workload(stage))
     seen = await stage.reconcile(JOB, KEY)
     assert sent(seen) == [("Job", "")]
     assert the_job(stage)["spec"]["suspend"] is True
     assert the_job(stage)["metadata"]["annotations"] == {MARK: "true"}
     assert the_job(stage)["spec"]["template"] != written
     assert reasons(seen) == []
-    assert await stage.reconcile(JOB, KEY) == Seen(), "what is left waits for the pods"
+    assert await stage.reconcile(JOB, KEY) == PassResult(), "what is left waits for the pods"
 
 
 @pytest.mark.parametrize("kubernetes", PODS_GONE)
 async def test_once_pods_have_gone_the_template_is_restored_and_the_quota_is_free(kubernetes: str) -> None:
     stage, written = await running()
-    preempt(stage, newest(stage))
-    await rest(stage)
+    preempt(stage, newest_workload(stage))
+    await run_until_settled(stage)
     stage.patch("Job", OBJECT, PODS_GONE[kubernetes])
     seen = await stage.reconcile(JOB, KEY)
     cleared = [("Job", "status")] if kubernetes == "before 1.36" else []
@@ -76,19 +76,19 @@ async def test_once_pods_have_gone_the_template_is_restored_and_the_quota_is_fre
     assert reasons(seen) == ["Stopped"]
     assert meaning(the_job(stage)["spec"]["template"]) == meaning(written)
     assert MARK not in the_job(stage)["metadata"].get("annotations", {})
-    assert not is_reserved(newest(stage))
-    assert await stage.reconcile(JOB, KEY) == Seen()
+    assert not is_reserved(newest_workload(stage))
+    assert await stage.reconcile(JOB, KEY) == PassResult()
 
 
 async def test_a_workload_that_is_deleted_stays_until_its_job_is_restored() -> None:
     stage, written = await running()
     stage.delete("Workload", next(iter(stage.workloads)))
-    await rest(stage)
+    await run_until_settled(stage)
     assert len(stage.workloads) == 1, "who else would know what the template was?"
     stage.patch("Job", OBJECT, PODS_GONE["since 1.36"])
-    await rest(stage)
+    await run_until_settled(stage)
     assert meaning(the_job(stage)["spec"]["template"]) == meaning(written)
-    assert newest(stage).metadata.deletion_timestamp is None, "the next one"
+    assert newest_workload(stage).metadata.deletion_timestamp is None, "the next one"
 
 
 async def test_a_workload_that_no_longer_fits_stays_until_its_job_is_restored() -> None:
@@ -96,9 +96,9 @@ async def test_a_workload_that_no_longer_fits_stays_until_its_job_is_restored() 
     stage.patch("Job", OBJECT, {"spec": {"parallelism": 4}})
     seen = await stage.reconcile(JOB, KEY)
     assert sent(seen) == [("Job", "")]
-    await rest(stage)
+    await run_until_settled(stage)
     stage.patch("Job", OBJECT, PODS_GONE["since 1.36"])
-    await rest(stage)
+    await run_until_settled(stage)
     assert meaning(the_job(stage)["spec"]["template"]) == meaning(written)
     assert [each.spec.pod_sets[0].count for each in stage.workloads.values()] == [4]
 
@@ -106,7 +106,7 @@ async def test_a_workload_that_no_longer_fits_stays_until_its_job_is_restored() 
 async def test_a_stop_is_brought_to_its_end_before_the_job_starts_again() -> None:
     stage, _ = await running()
     stage.patch("Job", OBJECT, {"spec": {"suspend": True}, "metadata": {"annotations": {MARK: "true"}}})
-    assert await stage.reconcile(JOB, KEY) == Seen(), "its pods are active"
+    assert await stage.reconcile(JOB, KEY) == PassResult(), "its pods are active"
     stage.patch("Job", OBJECT, PODS_GONE["since 1.36"])
     assert sent(await stage.reconcile(JOB, KEY)) == [("Job", "")]
     assert the_job(stage)["spec"]["template"]["spec"]["nodeSelector"] == {"disk": "ssd"}
@@ -124,29 +124,29 @@ async def test_a_job_comes_back_in_another_flavor() -> None:
             "spec": {"nodeLabels": {"tier": "b"}},
         }
     )
-    preempt(stage, newest(stage))
-    await rest(stage)
+    preempt(stage, newest_workload(stage))
+    await run_until_settled(stage)
     stage.patch("Job", OBJECT, PODS_GONE["since 1.36"])
-    await rest(stage)
-    admit(stage, newest(stage), "g")
-    await rest(stage)
+    await run_until_settled(stage)
+    admit(stage, newest_workload(stage), "g")
+    await run_until_settled(stage)
     assert the_job(stage)["spec"]["template"]["spec"]["nodeSelector"] == {"disk": "ssd", "tier": "b"}
     assert "tolerations" not in the_job(stage)["spec"]["template"]["spec"]
 
 
 async def test_a_job_that_is_deleted_while_it_stops_leaves_nothing() -> None:
     stage, _ = await running()
-    preempt(stage, newest(stage))
-    await rest(stage)
+    preempt(stage, newest_workload(stage))
+    await run_until_settled(stage)
     stage.delete("Job", OBJECT)
-    await rest(stage)
+    await run_until_settled(stage)
     assert all(not each.metadata.finalizers for each in stage.workloads.values())
 
 
 # Suspended by hand
 
 
-def suspended(stage: Stage) -> JsonObject:
+def suspended(stage: PassHarness) -> JsonObject:
     job = the_job(stage)
     return {**job, "spec": {**job["spec"], "suspend": True}}
 
@@ -158,15 +158,15 @@ async def test_suspending_an_admitted_job_is_answered_with_the_remedy() -> None:
     errors, (warning,) = validate_job(JOB, suspended(stage), before, JobContext(stage, is_new=False))
     assert errors == []
     assert "remove spec.suspend from the manifest" in warning
-    assert newest(stage).metadata.name in warning
+    assert newest_workload(stage).metadata.name in warning
     assert validate_job(JOB, before, before, JobContext(stage, is_new=False)) == ([], [])
-    preempt(stage, newest(stage))
+    preempt(stage, newest_workload(stage))
     assert validate_job(JOB, suspended(stage), before, JobContext(stage, is_new=False)) == ([], [])
 
 
 async def test_applying_the_manifest_of_a_pending_job_again_is_no_cause_for_a_warning() -> None:
-    stage = a_stage()
-    stage.put(a_job())
-    await rest(stage)
+    stage = pass_harness()
+    stage.put(make_job())
+    await run_until_settled(stage)
     assert validate_job(JOB, suspended(stage), suspended(stage), JobContext(stage, is_new=False)) == ([], [])
     assert validate_job(JOB, suspended(stage), None, JobContext(stage)) == ([], [])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jobs.acting import ELASTIC, a_job, a_stage, admit, newest, rest
+from jobs.actions import ELASTIC, admit, make_job, newest_workload, pass_harness, run_until_settled
 from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, PodSetUpdate
@@ -25,10 +25,10 @@ def a_pod(name: str, *, gated: bool = True, phase: str = "Pending", pod_set: str
 
 
 async def a_slice(pods: int = 3) -> Workload:
-    stage = a_stage()
-    stage.put(a_job(annotations=ELASTIC, parallelism=pods))
-    await rest(stage)
-    return admit(stage, newest(stage))
+    stage = pass_harness()
+    stage.put(make_job(annotations=ELASTIC, parallelism=pods))
+    await run_until_settled(stage)
+    return admit(stage, newest_workload(stage))
 
 
 def ungate(workload: Workload, pods: Sequence[JsonObject]) -> list[PatchObject]:
@@ -67,7 +67,7 @@ async def checked(update: PodSetUpdate) -> Workload:
         name="prov",
         state="Ready",
         message="",
-        last_transition_time=a_stage().now,
+        last_transition_time=pass_harness().now,
         pod_set_updates=(update,),
     )
     return replace(workload, status=replace(workload.status, admission_checks=(check,)))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jobs.golden_jobs import cases, configuration_of, gates_of, stage_of, without_empty
+from jobs.golden_jobs import cases, configuration_of, gates_of, harness_of, without_empty
 from kohort.api.fields import FieldError
 from kohort.api.merge import merge
 from kohort.jobs.defaulting import default_job
@@ -28,7 +28,7 @@ def facts_of(case: Json, *, is_new: bool = True) -> JobContext:
     names = {(obj["kind"], obj["metadata"]["name"]) for obj in extra}
     controllers = {obj["spec"]["controllerName"] for obj in extra if obj["kind"] == "AdmissionCheck"}
     return JobContext(
-        reads=stage_of(case, JOB),
+        reads=harness_of(case, JOB),
         is_new=is_new,
         in_scope=selects_namespace(configuration_of(case), {}),
         has_default_queue=("LocalQueue", "default") in names,

@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from jobs.pod_builders import K, facts, gated, member, of_kind, owned, pod, running, stage
+from jobs.pod_builders import (
+    K,
+    gated,
+    job_context,
+    make_member,
+    make_pod,
+    of_kind,
+    owned,
+    pod_harness,
+    running,
+)
 from jobs.pod_flows import FRAMEWORKS
 from kohort.api.codec import JsonObject
 from kohort.api.fields import ROOT
@@ -26,7 +36,7 @@ def job(**changes: Any) -> JsonObject:
 
 
 def paths(framework: Framework, new: JsonObject, old: JsonObject | None = None, **around: Any) -> list[str]:
-    errors, _ = validate_job(framework, new, old, facts(is_new=old is None, **around))
+    errors, _ = validate_job(framework, new, old, job_context(is_new=old is None, **around))
     return [str(error.path) for error in errors]
 
 
@@ -73,13 +83,13 @@ def test_a_label_that_was_wrong_before_does_not_stand_in_the_way_of_other_change
 def test_gates_are_not_looked_at_where_they_mean_nothing() -> None:
     held = job(metadata=noted(admission_gated_by="abc"))
     assert paths(JOB, held) == [f"{NOTE}[{K}admission-gated-by]"]
-    assert paths(JOB, held, reads=stage(AdmissionGatedBy=False)) == []
+    assert paths(JOB, held, reads=pod_harness(AdmissionGatedBy=False)) == []
 
 
 def test_an_elastic_job_can_not_ask_for_a_topology_level() -> None:
     asks = {"template": {"metadata": noted(podset_required_topology="rack")}}
     elastic = job(metadata=noted(elastic_job="true"), spec=asks)
-    found = paths(JOB, elastic, reads=stage(TopologyAwareScheduling=True))
+    found = paths(JOB, elastic, reads=pod_harness(TopologyAwareScheduling=True))
     assert found == [f"spec.template.metadata.annotations[{K}podset-required-topology]"]
 
 
@@ -118,7 +128,7 @@ def test_a_cron_job_is_checked_for_what_it_hands_down() -> None:
 
 
 def test_the_managed_label_has_one_value() -> None:
-    assert paths(PODS, pod(metadata=labelled(managed="no"))) == [f"{LABEL}[{K}managed]"]
+    assert paths(PODS, make_pod(metadata=labelled(managed="no"))) == [f"{LABEL}[{K}managed]"]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +143,7 @@ def test_the_managed_label_has_one_value() -> None:
     ],
 )
 def test_a_group_needs_a_good_name_and_a_count(notes: dict[str, str | None], path: str) -> None:
-    assert paths(PODS, merge(member("a"), {"metadata": noted(**notes)})) == [path]
+    assert paths(PODS, merge(make_member("a"), {"metadata": noted(**notes)})) == [path]
 
 
 @pytest.mark.parametrize(
@@ -146,13 +156,13 @@ def test_a_group_needs_a_good_name_and_a_count(notes: dict[str, str | None], pat
 )
 def test_a_member_that_is_refused_is_told_both_keys(notes: dict[str, str | None], other: str) -> None:
     """JOB-147."""
-    errors, _ = validate_job(PODS, merge(member("a"), {"metadata": noted(**notes)}), None, facts())
+    errors, _ = validate_job(PODS, merge(make_member("a"), {"metadata": noted(**notes)}), None, job_context())
     (text,) = map(str, errors)
     assert all(f"{K}{name.replace('_', '-')}" in text for name in (*notes, other)), text
 
 
 def test_a_pod_stays_in_its_group_and_does_not_become_retriable_again() -> None:
-    old = gated(merge(member("a"), {"metadata": noted(retriable_in_group="false")}))
+    old = gated(merge(make_member("a"), {"metadata": noted(retriable_in_group="false")}))
     assert paths(PODS, merge(old, {"metadata": noted(pod_group_name="h")}), old) == [f"{NOTE}[{K}pod-group-name]"]
     assert paths(PODS, merge(old, {"metadata": noted(retriable_in_group="true")}), old) == [
         f"{NOTE}[{K}retriable-in-group]"
@@ -161,22 +171,22 @@ def test_a_pod_stays_in_its_group_and_does_not_become_retriable_again() -> None:
 
 def test_a_gated_pod_may_change_its_queue_and_a_running_one_may_not() -> None:
     other = {"metadata": labelled(queue_name="z")}
-    assert paths(PODS, merge(gated(pod()), other), gated(pod())) == []
-    assert paths(PODS, merge(running(pod()), other), running(pod())) == [f"{LABEL}[{K}queue-name]"]
+    assert paths(PODS, merge(gated(make_pod()), other), gated(make_pod())) == []
+    assert paths(PODS, merge(running(make_pod()), other), running(make_pod())) == [f"{LABEL}[{K}queue-name]"]
 
 
 def test_a_managed_pod_of_a_managed_owner_gets_a_warning() -> None:
-    child = gated(pod(metadata=owned("Job", "j", "batch/v1")))
-    errors, warnings = validate_job(PODS, child, None, facts(has_owner_of_managed_kind=True))
+    child = gated(make_pod(metadata=owned("Job", "j", "batch/v1")))
+    errors, warnings = validate_job(PODS, child, None, job_context(has_owner_of_managed_kind=True))
     assert errors == []
     assert len(warnings) == 1
     held = merge(child, {"metadata": noted(pod_suspending_parent="deployment")})
-    assert validate_job(PODS, held, held, facts(has_owner_of_managed_kind=True, is_new=False)) == ([], [])
+    assert validate_job(PODS, held, held, job_context(has_owner_of_managed_kind=True, is_new=False)) == ([], [])
 
 
 def test_what_pods_say_about_topology_is_checked_whatever_the_gate() -> None:
     both = noted(podset_required_topology="rack", podset_preferred_topology="rack")
-    assert paths(PODS, pod(metadata=both)) == [NOTE]
+    assert paths(PODS, make_pod(metadata=both)) == [NOTE]
 
 
 # Topology
@@ -185,7 +195,7 @@ def test_what_pods_say_about_topology_is_checked_whatever_the_gate() -> None:
 def template_paths(**notes: str) -> list[str]:
     asks = job(spec={"parallelism": 4, "template": {"metadata": noted(**notes)}})
     prefix = f"spec.template.metadata.annotations[{K}podset-"
-    return [path.removeprefix(prefix) for path in paths(JOB, asks, reads=stage(TopologyAwareScheduling=True))]
+    return [path.removeprefix(prefix) for path in paths(JOB, asks, reads=pod_harness(TopologyAwareScheduling=True))]
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
 from kohort.webhooks.configurations import CONFIGURATIONS
 
-LONG = 60.0
-LOCAL = "127.0.0.1"
-ANYWHERE = f"{LOCAL}:0"
+TIMEOUT = 60.0
+LOOPBACK = "127.0.0.1"
+ANY_PORT = f"{LOOPBACK}:0"
 NAMESPACE = "kueue-system"
 NO_ELECTION = LeaderElection(leader_elect=False)
 QUICK_ELECTION = LeaderElection(retry_period="200ms")
@@ -43,17 +43,17 @@ def configuration(election: LeaderElection = NO_ELECTION, **settings: Any) -> Co
     """The defaults, with every server on a port of its own."""
     return msgspec.structs.replace(
         default_configuration(),
-        webhook=Webhook(host=LOCAL, port=free_port()),
-        health=Health(health_probe_bind_address=ANYWHERE),
-        metrics=Metrics(bind_address=ANYWHERE),
-        visibility_server=VisibilityServer(bind_address=LOCAL, bind_port=0),
+        webhook=Webhook(host=LOOPBACK, port=free_port()),
+        health=Health(health_probe_bind_address=ANY_PORT),
+        metrics=Metrics(bind_address=ANY_PORT),
+        visibility_server=VisibilityServer(bind_address=LOOPBACK, bind_port=0),
         leader_election=election,
         **settings,
     )
 
 
 @asynccontextmanager
-async def a_plane() -> AsyncIterator[ControlPlane]:
+async def running_plane() -> AsyncIterator[ControlPlane]:
     """A control plane without nodes."""
     async with running_control_plane(ServerSettings()) as plane:
         yield plane
@@ -61,11 +61,11 @@ async def a_plane() -> AsyncIterator[ControlPlane]:
 
 def webhook_url(config: Configuration) -> str:
     """Where a manager outside the cluster answers webhooks."""
-    return f"https://{LOCAL}:{config.webhook.port}"
+    return f"https://{LOOPBACK}:{config.webhook.port}"
 
 
 @asynccontextmanager
-async def a_manager(
+async def running_test_manager(
     plane: ControlPlane, config: Configuration | None = None, name: str = "kohort", url: str = ""
 ) -> AsyncIterator[Manager]:
     """A manager outside the cluster, at work or, where another one leads, warm; webhooks are called at its own URL."""
@@ -73,7 +73,7 @@ async def a_manager(
     options = ManagerOptions(webhook_url=url or webhook_url(config), when_missing=WhenMissing.INSTALL, identity=name)
     settings = ManagerSettings(config, namespace=NAMESPACE, identity=name)
     async with running_manager(plane.client(name), settings, options) as manager:
-        async with asyncio.timeout(LONG):
+        async with asyncio.timeout(TIMEOUT):
             await manager.caches_synced.wait()
         await eventually(lambda: registered(plane), lambda found: found)
         yield manager
@@ -118,7 +118,7 @@ async def fetch(url: str, **headers: str) -> tuple[int, str]:
     """Status and text of an answer, whoever signed the server's certificate."""
     blind = ssl.create_default_context()
     blind.check_hostname, blind.verify_mode = False, ssl.CERT_NONE
-    timeout = aiohttp.ClientTimeout(LONG)
+    timeout = aiohttp.ClientTimeout(TIMEOUT)
     async with (
         aiohttp.ClientSession(timeout=timeout) as session,
         session.get(url, ssl=blind, headers=headers) as answer,

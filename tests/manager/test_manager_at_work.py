@@ -17,19 +17,19 @@ from kohort.manager.errors import StartError
 from kohort.manager.manager import Manager
 from kohort.web.listening import AddressError
 from manager.managers import (
-    LONG,
     NAMESPACE,
     QUICK_ELECTION,
-    a_manager,
-    a_plane,
+    TIMEOUT,
     admitted,
     configuration,
     create,
     fetch,
     roles,
+    running_plane,
+    running_test_manager,
     webhook_url,
 )
-from web.engines import cluster_queue, flavor, local_queue, workload
+from web.engine_fixture import cluster_queue, flavor, local_queue, workload
 
 Object = dict[str, Any]
 
@@ -53,7 +53,7 @@ async def token(plane: ControlPlane, account: str, *rules: Object) -> str:
 
 
 async def test_a_workload_is_admitted_and_what_the_manager_serves_tells_of_it() -> None:
-    async with a_plane() as plane, a_manager(plane) as manager:
+    async with running_plane() as plane, running_test_manager(plane) as manager:
         client = plane.client("user")
         await create(client, flavor("lf"), cluster_queue("q", "1"), local_queue("lq", "q", "default"))
         await create(client, workload("w", "lq", namespace="default"), workload("v", "lq", namespace="default"))
@@ -98,12 +98,12 @@ async def the_visibility_api_shows_who_waits(plane: ControlPlane, manager: Manag
 
 
 async def test_when_the_leader_leaves_another_one_goes_on() -> None:
-    async with a_plane() as plane:
+    async with running_plane() as plane:
         client = plane.client("user")
         stays = configuration(QUICK_ELECTION)
         url = webhook_url(stays)
-        async with a_manager(plane, stays, "second") as second:
-            async with a_manager(plane, configuration(QUICK_ELECTION), "first", url) as first:
+        async with running_test_manager(plane, stays, "second") as second:
+            async with running_test_manager(plane, configuration(QUICK_ELECTION), "first", url) as first:
                 leader = await who_leads(first, second)
                 await create(client, flavor("lf"), cluster_queue("q", "9"), local_queue("lq", "q", "default"))
                 await create(client, workload("before", "lq", namespace="default"))
@@ -119,7 +119,10 @@ async def test_when_the_leader_leaves_another_one_goes_on() -> None:
 
 
 async def test_a_leader_that_loses_its_lease_starts_over() -> None:
-    async with a_plane() as plane, a_manager(plane, configuration(QUICK_ELECTION), "robbed") as manager:
+    async with (
+        running_plane() as plane,
+        running_test_manager(plane, configuration(QUICK_ELECTION), "robbed") as manager,
+    ):
         await who_leads(manager)
         leases = plane.client("thief").of(Lease)
         key = ObjectKey(NAMESPACE, "c1f6bfd2.kueue.x-k8s.io")
@@ -137,17 +140,17 @@ async def test_a_leader_that_loses_its_lease_starts_over() -> None:
 async def who_leads(*managers: Manager) -> Manager:
     """The first whose started controllers."""
     waiting = {asyncio.create_task(each.leading.wait()): each for each in managers}
-    done, rest = await asyncio.wait(waiting, timeout=LONG, return_when=asyncio.FIRST_COMPLETED)
+    done, rest = await asyncio.wait(waiting, timeout=TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
     for each in rest:
         each.cancel()
     return waiting[done.pop()]
 
 
 async def test_a_replica_that_follows_tells_of_queues_too() -> None:
-    async with a_plane() as plane:
+    async with running_plane() as plane:
         config = configuration(QUICK_ELECTION)
-        other = a_manager(plane, configuration(QUICK_ELECTION), "two", webhook_url(config))
-        async with a_manager(plane, config, "one") as one, other as two:
+        other = running_test_manager(plane, configuration(QUICK_ELECTION), "two", webhook_url(config))
+        async with running_test_manager(plane, config, "one") as one, other as two:
             leader = await who_leads(one, two)
             follower = one if leader is two else two
             client = plane.client("user")
@@ -163,12 +166,12 @@ async def page_of(manager: Manager) -> str:
 
 
 async def test_a_taken_port_is_told_in_one_line() -> None:
-    async with a_plane() as plane, a_manager(plane) as manager:
+    async with running_plane() as plane, running_test_manager(plane) as manager:
         config = configuration()
         taken = str(manager.addresses["health"])
         health = msgspec.structs.replace(config.health, health_probe_bind_address=taken)
         with pytest.raises(AddressError, match=f"health: cannot listen on {taken}"):
-            async with a_manager(plane, msgspec.structs.replace(config, health=health)):
+            async with running_test_manager(plane, msgspec.structs.replace(config, health=health)):
                 pass
 
 
@@ -177,7 +180,7 @@ async def test_a_fault_of_a_controller_ends_the_manager(monkeypatch: pytest.Monk
         raise StartError("broken")
 
     monkeypatch.setattr("kohort.manager.startup.running_leader_controllers", broken)
-    async with a_plane() as plane:
+    async with running_plane() as plane:
         with pytest.raises(StartError, match="broken"):
-            async with a_manager(plane), asyncio.timeout(LONG):
+            async with running_test_manager(plane), asyncio.timeout(TIMEOUT):
                 await asyncio.get_running_loop().create_future()

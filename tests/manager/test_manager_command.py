@@ -21,8 +21,8 @@ from kohort.cli import manager as command
 from kohort.cli.main import cli, main
 from kohort.embedded.control_plane import ControlPlane
 from kohort.manager.crds import WhenMissing, ensure_crds
-from manager.managers import LOCAL, NAMESPACE, a_plane, admitted, create
-from web.engines import cluster_queue, flavor, local_queue, workload
+from manager.managers import LOOPBACK, NAMESPACE, admitted, create, running_plane
+from web.engine_fixture import cluster_queue, flavor, local_queue, workload
 
 PATIENCE = 60.0
 
@@ -72,7 +72,7 @@ def test_the_configuration_is_read_with_the_defaults_of_the_release(
 
 @pytest.fixture
 async def plane() -> AsyncIterator[ControlPlane]:
-    async with a_plane() as found:
+    async with running_plane() as found:
         yield found
 
 
@@ -110,9 +110,9 @@ async def start(plane: ControlPlane, *arguments: str, kubeconfig: Path | None = 
         "-c",
         "from kohort.cli.main import main; main()",
         *("manager", "--kubeconfig", str(kubeconfig or plane.server.kubeconfig), "--log-format", "console"),
-        *("--webhook-port", str(port), "--webhook-url", f"https://{LOCAL}:{port}"),
-        *("--metrics-bind-address", f"{LOCAL}:0", "--health-probe-bind-address", f"{LOCAL}:0"),
-        *("--visibility-bind-address", f"{LOCAL}:{free_port()}"),
+        *("--webhook-port", str(port), "--webhook-url", f"https://{LOOPBACK}:{port}"),
+        *("--metrics-bind-address", f"{LOOPBACK}:0", "--health-probe-bind-address", f"{LOOPBACK}:0"),
+        *("--visibility-bind-address", f"{LOOPBACK}:{free_port()}"),
         *arguments,
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "PYTHONWARNINGS": "error"},

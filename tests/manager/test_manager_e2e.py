@@ -15,7 +15,7 @@ from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.nodes.startup import AgentSettings
 from kohort.embedded.server.settings import ServerSettings
 from kohort.kube.client import Client
-from manager.managers import a_manager
+from manager.managers import running_test_manager
 
 pytestmark = pytest.mark.waits
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.waits
 @asynccontextmanager
 async def running_environment(nodes: tuple[DeclaredNode, ...]) -> AsyncIterator[Environment]:
     local = LocalNodes(NodeRegistration(nodes), lambda client: SimulatedRuntime(client.clock), AgentSettings())
-    async with running_control_plane(ServerSettings(), local) as plane, a_manager(plane):
+    async with running_control_plane(ServerSettings(), local) as plane, running_test_manager(plane):
         yield Environment(
             plane.client("admin"), lambda name: Client(plane.server.core.transport(User(name, (AUTHENTICATED,))))
         )

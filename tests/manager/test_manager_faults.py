@@ -35,7 +35,7 @@ async def test_watches_break_off_all_the_time() -> None:
         assert sum(each.wire.fault_count for each in load.here.lives) > 20
 
 
-class Hesitant:
+class DeactivatingUser:
     """A user who takes Workloads back at the very moment at which they are admitted, and gives them again later."""
 
     def __init__(self, load: FailoverHarness) -> None:
@@ -62,7 +62,7 @@ class Hesitant:
 
 async def test_users_change_their_mind_right_before_an_admission() -> None:
     async with running_failover_harness() as load:
-        user = Hesitant(load)
+        user = DeactivatingUser(load)
         load.others.append(user.give)
         load.start("one", user.prepare)
         load.start("two", user.prepare)
@@ -87,7 +87,7 @@ async def test_nothing_is_decided_by_what_may_be_outdated() -> None:
         assert condition_status(here.workload("w"), "QuotaReserved") == "False"
 
 
-class Asked:
+class TimeoutRecorder:
     """A transport that keeps in mind how much time it was given."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class Asked:
 
 @pytest.mark.parametrize(("method", "seconds"), [("GET", 30.0), ("PATCH", 4.0), ("POST", 4.0), ("DELETE", 4.0)])
 async def test_a_write_has_no_more_time_than_its_sender_leads(method: str, seconds: float) -> None:
-    asked = Asked()
+    asked = TimeoutRecorder()
     with pytest.raises(NotImplementedError):
         await FencedTransport(asked, lambda: 4.0).send(Request(method, "/x"), 30.0)
     assert asked.seconds == [seconds]

@@ -13,7 +13,7 @@ import pytest
 
 from kohort.embedded.control_plane import ControlPlane
 from kohort.kube.certificates import CertificateAuthority
-from manager.managers import LOCAL, a_plane
+from manager.managers import LOOPBACK, running_plane
 from manager.test_manager_command import PATIENCE, Run, start
 
 MIB = 2**20
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 
 @pytest.fixture
 async def plane() -> AsyncIterator[ControlPlane]:
-    async with a_plane() as found:
+    async with running_plane() as found:
         yield found
 
 
@@ -70,7 +70,7 @@ def stranger() -> ssl.SSLContext:
 
 async def post(port: int, path: str, framing: bytes, parts: list[bytes]) -> int:
     """The status that a request gets; 0 where the connection is closed without an answer."""
-    reader, writer = await asyncio.open_connection(LOCAL, port, ssl=stranger())
+    reader, writer = await asyncio.open_connection(LOOPBACK, port, ssl=stranger())
     try:
         writer.write(b"POST %b HTTP/1.1\r\nHost: x\r\n%b\r\n\r\n" % (path.encode(), framing))
         sending = asyncio.create_task(_send(writer, parts))

@@ -13,8 +13,8 @@ from kohort.api.meta import ObjectKey
 from kohort.embedded.control_plane import ControlPlane
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from manager.managers import RESOURCES, a_manager, a_plane, configuration, create, is_true
-from web.engines import cluster_queue, flavor, local_queue
+from manager.managers import RESOURCES, configuration, create, is_true, running_plane, running_test_manager
+from web.engine_fixture import cluster_queue, flavor, local_queue
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 EVERY_FRAMEWORK = Integrations(frameworks=tuple(BUILT_IN_FRAMEWORKS))
@@ -50,7 +50,7 @@ async def workloads(client: Client) -> dict[str, dict[str, Any]]:
 
 
 async def test_a_job_is_suspended_queued_admitted_and_started() -> None:
-    async with a_plane() as plane, a_manager(plane):
+    async with running_plane() as plane, running_test_manager(plane):
         client = plane.client("user")
         await queues(client, "3")
         first = await submit(client, job("first", **{QUEUE: "lq"}))
@@ -66,19 +66,19 @@ async def test_a_job_is_suspended_queued_admitted_and_started() -> None:
 
 
 async def test_a_job_without_a_queue_is_nobody_elses_concern() -> None:
-    async with a_plane() as plane, a_manager(plane):
+    async with running_plane() as plane, running_test_manager(plane):
         found = await submit(plane.client("user"), job("free"))
         assert not found["spec"].get("suspend")
 
 
 async def test_a_mistake_in_a_job_is_refused_when_it_is_submitted() -> None:
-    async with a_plane() as plane, a_manager(plane):
+    async with running_plane() as plane, running_test_manager(plane):
         with pytest.raises(StatusError, match=r"queue-name.*Not_A_Name"):
             await submit(plane.client("user"), job("odd", **{QUEUE: "Not_A_Name"}))
 
 
 async def test_all_frameworks_of_kueues_file_may_be_named_and_a_pod_is_gated() -> None:
-    async with a_plane() as plane, a_manager(plane, configuration(integrations=EVERY_FRAMEWORK)):
+    async with running_plane() as plane, running_test_manager(plane, configuration(integrations=EVERY_FRAMEWORK)):
         client = plane.client("user")
         await queues(client, "1")
         metadata = {"name": "p", "namespace": "default", "labels": {QUEUE: "lq"}}

@@ -16,12 +16,23 @@ from kohort.manager.crds import WhenMissing
 from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
-from manager.managers import LOCAL, LONG, NAMESPACE, SHORT_LEASE, a_plane, admitted, configuration, create, fetch, roles
-from web.engines import cluster_queue, flavor, local_queue, workload
+from manager.managers import (
+    LOOPBACK,
+    NAMESPACE,
+    SHORT_LEASE,
+    TIMEOUT,
+    admitted,
+    configuration,
+    create,
+    fetch,
+    roles,
+    running_plane,
+)
+from web.engine_fixture import cluster_queue, flavor, local_queue, workload
 
 
 @dataclass
-class Outpost:
+class RemoteManager:
     """A manager behind a wire that can be cut."""
 
     plane: ControlPlane
@@ -34,17 +45,17 @@ class Outpost:
 
 
 @asynccontextmanager
-async def an_outpost(config: Configuration) -> AsyncIterator[Outpost]:
-    async with a_plane() as plane:
+async def an_outpost(config: Configuration) -> AsyncIterator[RemoteManager]:
+    async with running_plane() as plane:
         clock = SystemClock()
         wire = FaultInjectingTransport(plane.client("outpost").transport, clock)
-        url = f"https://{LOCAL}:{config.webhook.port}"
+        url = f"https://{LOOPBACK}:{config.webhook.port}"
         options = ManagerOptions(url, when_missing=WhenMissing.INSTALL, identity="outpost")
         settings = ManagerSettings(config, namespace=NAMESPACE)
         async with running_manager(Client(wire, clock), settings, options) as manager:
-            async with asyncio.timeout(LONG):
+            async with asyncio.timeout(TIMEOUT):
                 await manager.leading.wait()
-            yield Outpost(plane, manager, wire)
+            yield RemoteManager(plane, manager, wire)
 
 
 async def test_it_goes_on_when_the_server_is_back() -> None:
@@ -61,7 +72,7 @@ async def test_it_goes_on_when_the_server_is_back() -> None:
 
 
 async def test_it_can_be_stopped_while_the_server_is_away() -> None:
-    async with asyncio.timeout(LONG):
+    async with asyncio.timeout(TIMEOUT):
         async with an_outpost(configuration()) as outpost:
             outpost.wire.disconnect()
             await eventually(outpost.ready, lambda status: status == 503)

@@ -19,7 +19,7 @@ from kohort.manager.errors import StartError
 from kohort.manager.leadership import Leadership
 from kohort.manager.logs import LogFormat, configure_logging
 from kohort.manager.permissions import RequiredPermission, check_permissions, startup_permissions
-from manager.managers import LONG, QUICK_ELECTION
+from manager.managers import QUICK_ELECTION, TIMEOUT
 
 SERVICE = "kueue-webhook-service"
 
@@ -37,7 +37,7 @@ async def test_missing_definitions_are_told_with_what_to_run() -> None:
 
 
 async def test_missing_definitions_are_created_where_that_is_asked_for() -> None:
-    async with running_apiserver() as cluster, asyncio.timeout(LONG):
+    async with running_apiserver() as cluster, asyncio.timeout(TIMEOUT):
         client = client_of(cluster)
         starting = asyncio.create_task(ensure_crds(client, "kueue-system", SERVICE, WhenMissing.INSTALL))
         while not starting.done():
@@ -48,7 +48,7 @@ async def test_missing_definitions_are_created_where_that_is_asked_for() -> None
 
 
 async def test_the_namespace_is_created_also_where_the_definitions_are_there() -> None:
-    async with running_apiserver() as cluster, asyncio.timeout(LONG):
+    async with running_apiserver() as cluster, asyncio.timeout(TIMEOUT):
         client = client_of(cluster)
         for namespace in ("one", "another"):
             starting = asyncio.create_task(ensure_crds(client, namespace, SERVICE, WhenMissing.INSTALL))
@@ -60,7 +60,7 @@ async def test_the_namespace_is_created_also_where_the_definitions_are_there() -
 
 async def test_without_the_right_to_create_a_namespace_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     """The namespace may be there, and only an administrator may create one."""
-    async with running_apiserver() as cluster, asyncio.timeout(LONG):
+    async with running_apiserver() as cluster, asyncio.timeout(TIMEOUT):
         installing = asyncio.create_task(ensure_crds(client_of(cluster), "one", SERVICE, WhenMissing.INSTALL))
         while not installing.done():
             await cluster.clock.advance(1.0)
@@ -71,7 +71,7 @@ async def test_without_the_right_to_create_a_namespace_it_goes_on(caplog: pytest
 
 
 async def test_missing_definitions_are_waited_for_where_that_is_asked_for() -> None:
-    async with running_apiserver() as cluster, asyncio.timeout(LONG):
+    async with running_apiserver() as cluster, asyncio.timeout(TIMEOUT):
         client = client_of(cluster)
         waiting = asyncio.create_task(ensure_crds(client, "kueue-system", SERVICE, WhenMissing.WAIT))
         await cluster.clock.advance(100.0)

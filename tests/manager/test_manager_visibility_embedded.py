@@ -8,8 +8,8 @@ from kit.virtual_time import eventually
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.control_plane import ControlPlane
 from kohort.kube.transport import Request
-from manager.managers import LOCAL, NAMESPACE, a_manager, a_plane, admitted, create, fetch
-from web.engines import cluster_queue, flavor, local_queue, workload
+from manager.managers import LOOPBACK, NAMESPACE, admitted, create, fetch, running_plane, running_test_manager
+from web.engine_fixture import cluster_queue, flavor, local_queue, workload
 
 Object = dict[str, Any]
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))
@@ -41,7 +41,7 @@ def endpoints(port: int) -> Object:
         "kind": "EndpointSlice",
         "metadata": {"namespace": NAMESPACE, "name": "visibility", "labels": labels},
         "addressType": "IPv4",
-        "endpoints": [{"addresses": [LOCAL]}],
+        "endpoints": [{"addresses": [LOOPBACK]}],
         "ports": [{"port": port}],
     }
 
@@ -83,7 +83,7 @@ async def let_ann_look(plane: ControlPlane) -> None:
 
 async def test_who_waits_is_told_to_those_who_may_ask() -> None:
     """API-99…104: as the user that the embedded server says is asking."""
-    async with a_plane() as plane, a_manager(plane) as manager:
+    async with running_plane() as plane, running_test_manager(plane) as manager:
         await register(plane, manager.addresses["visibility"].port)
         client = plane.client("user")
         await create(client, flavor("lf"), cluster_queue("q", "1"), local_queue("lq", "q", "default"))
@@ -101,8 +101,8 @@ async def test_who_waits_is_told_to_those_who_may_ask() -> None:
 
 async def test_headers_are_believed_from_the_embedded_server_alone() -> None:
     """API-104: nobody becomes an administrator by saying so."""
-    async with a_plane() as plane, a_manager(plane) as manager:
+    async with running_plane() as plane, running_test_manager(plane) as manager:
         await register(plane, manager.addresses["visibility"].port)
-        url = f"https://{LOCAL}:{manager.addresses['visibility'].port}{PENDING}"
+        url = f"https://{LOOPBACK}:{manager.addresses['visibility'].port}{PENDING}"
         said = {"X-Remote-User": "admin", "X-Remote-Group": MASTERS}
         assert (await fetch(url, **said))[0] == 401

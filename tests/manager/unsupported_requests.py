@@ -11,7 +11,7 @@ from kohort.insight.doctor.runner import run_checks, take_doctor_snapshot
 from kohort.kube.client import Client
 from kohort.kube.options import PLAIN, WriteOptions
 from manager.managers import RESOURCES, create
-from web.engines import cluster_queue
+from web.engine_fixture import cluster_queue
 
 Object = dict[str, Any]
 QUEUE = "kueue.x-k8s.io/queue-name"

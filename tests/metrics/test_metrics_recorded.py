@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from controllers.houses import cluster_queue, cohort, flavor, house, local_queue, priority_class, workload
-from jobs.acting import ELASTIC
+from jobs.actions import ELASTIC
 from jobs.job_houses import batch_job
-from jobs.job_plays import NAMESPACE, Farm, farm
-from jobs.pod_houses import pod_house, sent_member, sent_pod
+from jobs.scenario_replay import NAMESPACE, JobCluster, running_job_cluster
+from jobs.webhook_caller import make_sent_member, make_sent_pod, running_pod_harness
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
@@ -52,14 +52,14 @@ def there(made: Any) -> Any:
     return made
 
 
-async def opened(home: Farm, **queue: Any) -> None:
+async def opened(home: JobCluster, **queue: Any) -> None:
     await home.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     await home.create(priority_class("high", 100), flavor(), cohort("top"), cohort("c", "top"))
     await home.create(cluster_queue("cq", "2", cohortName="c", **queue), there(local_queue("q", "cq")))
 
 
 async def a_job_gives_way_to_another() -> KueueMetrics:
-    async with farm(EVERYTHING) as home:
+    async with running_job_cluster(EVERYTHING) as home:
         await opened(home, preemption=PREEMPTS, admissionScope=BY_USAGE)
         await home.create(there(batch_job("low", cpu="2")))
         await home.later(6)
@@ -73,7 +73,7 @@ async def a_job_gives_way_to_another() -> KueueMetrics:
 
 
 async def a_job_grows() -> KueueMetrics:
-    async with farm(ManagerSettings(Configuration(wait_for_pods_ready=None))) as home:
+    async with running_job_cluster(ManagerSettings(Configuration(wait_for_pods_ready=None))) as home:
         await opened(home)
         job = there(batch_job(parallelism=1, completions=None))
         job["metadata"]["annotations"] = ELASTIC
@@ -87,8 +87,8 @@ async def a_job_grows() -> KueueMetrics:
 
 
 async def pods_are_let_go() -> KueueMetrics:
-    async with pod_house() as (home, door):
-        for each in (sent_pod("alone"), sent_member("a", 2), sent_member("b", 2)):
+    async with running_pod_harness() as (home, door):
+        for each in (make_sent_pod("alone"), make_sent_member("a", 2), make_sent_member("b", 2)):
             await door.send(each)
         await home.calm()
         return home.manager.world.metrics

@@ -5,7 +5,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from engine.scenario_strategies import STRATEGIES, Author, write_scenario
+from engine.scenario_strategies import STRATEGIES, ScenarioGenerator, write_scenario
 from oracle.dressing import dress
 from oracle.rivals import Borrowers, Rivals
 
@@ -16,7 +16,18 @@ PLAIN_RESOURCE = "amd.com/gpu"
 """Stands for memory. SCH-106 leaves open in which order the resources of a request are looked at, and the real one goes
 by a hash of their names; by it, this name comes before cpu as it does in the alphabet, where memory would not."""
 
-AUTHORS = (Author, Author, Author, Rivals, Rivals, Rivals, Borrowers, Borrowers, Borrowers, Borrowers)
+AUTHORS = (
+    ScenarioGenerator,
+    ScenarioGenerator,
+    ScenarioGenerator,
+    Rivals,
+    Rivals,
+    Rivals,
+    Borrowers,
+    Borrowers,
+    Borrowers,
+    Borrowers,
+)
 """How often each of them writes."""
 FAIRLY = (True, True, True, False, False)
 """How often borrowers take by fair share, and how often by priority."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine import play
+from engine import scenario_builders as play
 from kohort.engine.scenario import ScenarioRunner
 from kohort.engine.settings import EngineSettings
 from oracle.differences import differences
@@ -56,7 +56,9 @@ class Scribe:
 
         for step in STEPS:
             patch.setattr(ScenarioRunner, step, self._noting(step, getattr(ScenarioRunner, step)))
-        for module in [module for name, module in sys.modules.items() if "golden" in name or name == "engine.play"]:
+        for module in [
+            module for name, module in sys.modules.items() if "golden" in name or name == "engine.scenario_builders"
+        ]:
             if hasattr(module, "configured"):
                 patch.setattr(module, "configured", keep)
 

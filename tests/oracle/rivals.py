@@ -5,7 +5,7 @@ The scenarios of the property tests hold everything but seldom come to a preempt
 
 from typing import Any
 
-from engine.scenario_strategies import LAYOUTS, Author, Layout, Pick, manifest, mostly, weight
+from engine.scenario_strategies import LAYOUTS, Layout, Pick, ScenarioGenerator, manifest, mostly, weight
 
 Json = Any
 
@@ -15,7 +15,7 @@ POOLS: tuple[Layout, ...] = (*LAYOUTS[:1] * 4, *LAYOUTS[1:4])
 LENDER = "q0"
 
 
-class Rivals(Author):
+class Rivals(ScenarioGenerator):
     """Queues of one tree whose jobs are small enough to fit and many enough to fight."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from engine.play import configured
+from engine.scenario_builders import configured
 from kohort.api.conditions import find, is_true
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import PodSetAssignment

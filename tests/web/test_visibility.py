@@ -16,7 +16,7 @@ from kohort.kube.errors import StatusError
 from kohort.web.visibility import summaries
 from kohort.web.visibility.server import visibility_app
 from kohort.web.visibility.summaries import DEFAULT_LIMIT, MAX_LIMIT, Window, in_cluster_queue, in_local_queue
-from web.engines import EngineAtWork, cluster_queue, flavor, local_queue, workload
+from web.engine_fixture import EngineFixture, cluster_queue, flavor, local_queue, workload
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden/api/lifecycle-2.json").read_text())
 M12 = next(case for case in GOLDEN if case["id"] == "M12")
@@ -36,9 +36,9 @@ def client_of(engine: Engine, asked: Asked | None = None, *, ready: bool = True)
 
 
 @pytest.fixture
-def at_work() -> EngineAtWork:
+def at_work() -> EngineFixture:
     """What the recorded scenario found: its flavor, its namespace, and two queues of earlier ones."""
-    subject = EngineAtWork()
+    subject = EngineFixture()
     subject.namespace("verify")
     subject.put(flavor("lf"))
     subject.put(cluster_queue("m9d"))
@@ -55,7 +55,7 @@ def masked(value: Any) -> Any:
     return [masked(each) for each in value] if isinstance(value, list) else value
 
 
-async def test_a_recorded_conversation_with_a_real_kueue(at_work: EngineAtWork) -> None:
+async def test_a_recorded_conversation_with_a_real_kueue(at_work: EngineFixture) -> None:
     async with client_of(at_work.engine) as client:
         for step in M12["steps"]:
             if step["op"] == "create":
@@ -75,7 +75,7 @@ async def test_a_recorded_conversation_with_a_real_kueue(at_work: EngineAtWork) 
                     assert body.get("details") == expected["details"]
 
 
-async def test_what_is_asked_for_is_asked_of_the_gate(at_work: EngineAtWork) -> None:
+async def test_what_is_asked_for_is_asked_of_the_gate(at_work: EngineFixture) -> None:
     asked = Asked()
     async with client_of(at_work.engine, asked) as client:
         await client.get(f"{ROOT}/v1beta1/namespaces/verify/localqueues/m10r/pendingworkloads")
@@ -85,7 +85,7 @@ async def test_what_is_asked_for_is_asked_of_the_gate(at_work: EngineAtWork) -> 
 
 
 async def test_a_page_of_any_length_arrives_whole() -> None:
-    subject = EngineAtWork()
+    subject = EngineFixture()
     subject.namespace("verify")
     subject.put(cluster_queue("q", stopPolicy="Hold"))
     subject.put(local_queue("lq", "q"))
@@ -103,13 +103,13 @@ async def test_a_page_of_any_length_arrives_whole() -> None:
     ]
 
 
-async def test_nothing_is_said_while_caches_are_not_live(at_work: EngineAtWork) -> None:
+async def test_nothing_is_said_while_caches_are_not_live(at_work: EngineFixture) -> None:
     async with client_of(at_work.engine, ready=False) as client:
         answer = await client.get(f"{ROOT}/v1beta2/clusterqueues/m10/pendingworkloads")
         assert (answer.status, (await answer.json())["reason"]) == (503, "ServiceUnavailable")
 
 
-async def test_discovery_in_both_forms(at_work: EngineAtWork) -> None:
+async def test_discovery_in_both_forms(at_work: EngineFixture) -> None:
     async with client_of(at_work.engine) as client:
         groups = await (await client.get("/apis")).json()
         assert groups["groups"][0]["preferredVersion"]["version"] == "v1beta2"
@@ -128,14 +128,14 @@ async def test_discovery_in_both_forms(at_work: EngineAtWork) -> None:
     [("POST", f"{ROOT}/v1beta2/clusterqueues/m10/pendingworkloads", 405), ("GET", f"{ROOT}/v1beta2/nodes", 404)],
 )
 async def test_what_is_not_served_is_refused_in_kubernetes_shape(
-    at_work: EngineAtWork, method: str, path: str, code: int
+    at_work: EngineFixture, method: str, path: str, code: int
 ) -> None:
     async with client_of(at_work.engine) as client:
         answer = await client.request(method, path)
         assert (answer.status, (await answer.json())["kind"]) == (code, "Status")
 
 
-def test_a_local_queue_that_is_only_named_by_workloads_is_unknown(at_work: EngineAtWork) -> None:
+def test_a_local_queue_that_is_only_named_by_workloads_is_unknown(at_work: EngineFixture) -> None:
     at_work.put(workload("lost", "nobody-made-it"))
     with pytest.raises(StatusError, match=r'localqueue.visibility.kueue.x-k8s.io "nobody-made-it" not found'):
         in_local_queue(at_work.engine, ObjectKey("verify", "nobody-made-it"), Window())
@@ -163,7 +163,7 @@ def test_limits_and_offsets(limit: str | None, offset: str | None, expected: Win
 def test_pages_are_parts_of_the_engines_order(
     waiting: list[tuple[str, int]], offset: int, limit: int, walk_cost: int
 ) -> None:
-    subject = EngineAtWork()
+    subject = EngineFixture()
     subject.namespace("verify")
     subject.put(cluster_queue("q"))
     for name in "ab":

@@ -25,7 +25,7 @@ from kohort.webhooks.certificates import (
     to_secret,
 )
 from kohort.webhooks.sources import MountedSource, SecretSource
-from webhooks.planes import NAMESPACE, SECRET, bare_cluster, client_of
+from webhooks.webhook_harness import NAMESPACE, SECRET, client_of, running_cluster_without_kueue
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOSTS = ("127.0.0.1", "kueue-webhook-service.kueue-system.svc")
@@ -173,13 +173,13 @@ def test_certificates_that_kueue_made_are_replaced() -> None:
 
 
 async def test_replicas_share_what_the_first_has_made() -> None:
-    async with bare_cluster() as cluster:
+    async with running_cluster_without_kueue() as cluster:
         one, other = (SecretSource(client_of(cluster), KEY, HOSTS) for _ in range(2))
         assert await one.current() == await other.current()
 
 
 async def test_an_empty_secret_is_filled() -> None:
-    async with bare_cluster() as cluster:
+    async with running_cluster_without_kueue() as cluster:
         metadata = {"name": KEY.name, "namespace": NAMESPACE}
         await cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
         await SecretSource(client_of(cluster), KEY, HOSTS).current()
@@ -200,20 +200,20 @@ class _Slow(SecretSource):
 
 
 async def test_the_replica_that_comes_second_takes_what_the_first_wrote() -> None:
-    async with bare_cluster() as cluster:
+    async with running_cluster_without_kueue() as cluster:
         slow = _Slow(cluster)
         assert await slow.current() == await slow.other.current()
 
 
 async def test_without_its_namespace_the_user_is_told_to_create_it() -> None:
-    async with bare_cluster() as cluster:
+    async with running_cluster_without_kueue() as cluster:
         source = SecretSource(client_of(cluster), ObjectKey("nowhere", "x"), HOSTS)
         with pytest.raises(CertificateError, match=r'Secret nowhere/x: .*"nowhere" not found: create the namespace'):
             await source.current()
 
 
 async def test_without_rights_the_answer_of_the_server_is_passed_on() -> None:
-    async with bare_cluster() as cluster:
+    async with running_cluster_without_kueue() as cluster:
         client = client_of(cluster, user=User("nobody"))
         with pytest.raises(StatusError, match="secrets"):
             await SecretSource(client, KEY, HOSTS).current()

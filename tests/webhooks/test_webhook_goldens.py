@@ -8,15 +8,15 @@ import pytest_asyncio
 from kohort.api.kueue.admission import ObjectWrite
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.webhooks.registrations import KUEUE
-from webhooks.planes import Webhooked, webhooked
-from webhooks.replaying import WRITES, expected, outcome
+from webhooks.webhook_harness import WebhookHarness, running_webhook_harness
+from webhooks.write_replay import WRITES, expected, outcome
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def served() -> AsyncIterator[Webhooked]:
-    async with webhooked() as found:
+async def served() -> AsyncIterator[WebhookHarness]:
+    async with running_webhook_harness() as found:
         yield found
 
 
@@ -32,5 +32,5 @@ CHOSEN = [each for each in WRITES if is_asked_about(each.values[0])]  # type: ig
 
 
 @pytest.mark.parametrize("write", CHOSEN)
-async def test_the_webhooks_say_what_the_functions_say(served: Webhooked, write: ObjectWrite) -> None:
+async def test_the_webhooks_say_what_the_functions_say(served: WebhookHarness, write: ObjectWrite) -> None:
     assert await outcome(served.ask, served.door, write) == expected(write)

@@ -32,19 +32,19 @@ from kohort.webhooks.startup import (
     running_certificates,
     running_webhook_server,
 )
-from webhooks.planes import (
+from webhooks.webhook_harness import (
     DEFINITIONS,
     MUTATING,
     NAMESPACE,
     SECRET,
     VALIDATING,
-    bare_cluster,
     client_of,
-    configured,
-    kueue_cluster,
-    outside,
-    webhooked,
-    webhooks_on,
+    running_cluster_without_kueue,
+    running_kueue_cluster,
+    running_webhook_harness,
+    running_webhooks,
+    webhook_configuration,
+    webhook_wiring,
 )
 
 Json = Any
@@ -114,12 +114,12 @@ def test_a_url_may_end_in_a_slash() -> None:
 
 @asynccontextmanager
 async def inside(cluster: InMemoryApiServer) -> AsyncIterator[ServingCertificates]:
-    async with running_certificates(client_of(cluster), configured(), INSIDE) as found:
+    async with running_certificates(client_of(cluster), webhook_configuration(), INSIDE) as found:
         yield found
 
 
 async def test_whatever_names_our_services_gets_our_bundle() -> None:
-    async with kueue_cluster() as cluster:
+    async with running_kueue_cluster() as cluster:
         for act in WebhookType:
             await cluster.create(configuration(act, KUEUE, INSIDE.manager))
         await cluster.create(api_service())
@@ -138,7 +138,7 @@ async def test_whatever_names_our_services_gets_our_bundle() -> None:
 
 
 async def test_what_belongs_to_others_is_left_alone() -> None:
-    async with bare_cluster() as cluster:
+    async with running_cluster_without_kueue() as cluster:
         theirs = configuration(WebhookType.VALIDATE, KUEUE, ManagerEndpoint(InCluster("theirs", "hooks"), NAMESPACE))
         before = await cluster.create({**theirs, "metadata": {"name": "theirs"}})
         widgets = widget_definition(version(), version("v2", storage=False))
@@ -169,7 +169,7 @@ async def _is_trusted(cluster: InMemoryApiServer, path: str, name: str) -> bool:
 
 
 async def test_a_configuration_that_is_applied_anew_is_told_again() -> None:
-    async with bare_cluster() as cluster:
+    async with running_cluster_without_kueue() as cluster:
         wanted = configuration(WebhookType.VALIDATE, KUEUE, INSIDE.manager)
         name = wanted["metadata"]["name"]
         async with inside(cluster):
@@ -180,7 +180,7 @@ async def test_a_configuration_that_is_applied_anew_is_told_again() -> None:
 
 
 async def test_an_api_that_is_not_to_be_verified_stays_so() -> None:
-    async with bare_cluster() as cluster:
+    async with running_cluster_without_kueue() as cluster:
         await cluster.create(api_service(insecureSkipTLSVerify=True))
         ours = configuration(WebhookType.MUTATE, KUEUE, INSIDE.manager)
         await cluster.create(ours)
@@ -191,7 +191,7 @@ async def test_an_api_that_is_not_to_be_verified_stays_so() -> None:
 
 
 async def test_the_certificate_bears_the_names_of_all_our_services() -> None:
-    async with bare_cluster() as cluster, inside(cluster):
+    async with running_cluster_without_kueue() as cluster, inside(cluster):
         secret = await cluster.get(SECRET)
         shown = x509.load_pem_x509_certificate(b64decode(secret["data"]["tls.crt"]))
         names = shown.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -202,7 +202,7 @@ async def test_the_certificate_bears_the_names_of_all_our_services() -> None:
 
 
 async def test_a_manager_outside_registers_itself_and_mends_what_others_break() -> None:
-    async with webhooked() as found:
+    async with running_webhook_harness() as found:
         name = "kueue-validating-webhook-configuration"
         await found.cluster.merge(f"{VALIDATING}/{name}", {"webhooks": []})
 
@@ -214,7 +214,7 @@ async def test_a_manager_outside_registers_itself_and_mends_what_others_break() 
 
 async def test_writes_fail_while_nobody_answers() -> None:
     """API-95: failurePolicy Fail."""
-    async with webhooked() as found:
+    async with running_webhook_harness() as found:
         cluster = found.cluster
         assert (await cluster.try_create(flavor("while-there"), dryRun="All")).status == 201
         nobody = AtUrl("https://127.0.0.1:1")
@@ -226,8 +226,8 @@ async def test_writes_fail_while_nobody_answers() -> None:
 
 
 async def test_a_webhook_url_that_is_taken_is_told() -> None:
-    async with webhooked() as found:
-        taken = configured()
+    async with running_webhook_harness() as found:
+        taken = webhook_configuration()
         busy: Configuration = replace(taken, webhook=replace(taken.webhook, port=found.server.port))
         with pytest.raises(ConfigError, match=r"webhooks: cannot listen on .* Address already in use: choose another"):
             async with running_webhook_server(busy, found.certificates, {}):
@@ -239,12 +239,12 @@ async def test_mounted_certificates_that_do_not_match_are_told_in_one_line(tmp_p
     one, other = (to_secret(new_certificates(["127.0.0.1"], now)) for _ in range(2))
     (tmp_path / "tls.crt").write_bytes(one["tls.crt"])
     (tmp_path / "tls.key").write_bytes(other["tls.key"])
-    usual = configured()
+    usual = webhook_configuration()
     management = replace(usual.internal_cert_management, enable=False)
     settings = replace(
         usual, internal_cert_management=management, webhook=replace(usual.webhook, cert_dir=str(tmp_path))
     )
-    async with bare_cluster() as cluster:
+    async with running_cluster_without_kueue() as cluster:
         with pytest.raises(KubeError) as caught:
             async with running_certificates(client_of(cluster), settings, INSIDE):
                 pass
@@ -255,10 +255,12 @@ async def test_managers_with_different_urls_overwrite_each_other_within_limits(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     name = "kueue-mutating-webhook-configuration"
-    async with bare_cluster() as cluster, AsyncExitStack() as stack:
+    async with running_cluster_without_kueue() as cluster, AsyncExitStack() as stack:
         for _ in range(2):
-            settings = configured()
-            await stack.enter_async_context(running_certificates(client_of(cluster), settings, outside(settings)))
+            settings = webhook_configuration()
+            await stack.enter_async_context(
+                running_certificates(client_of(cluster), settings, webhook_wiring(settings))
+            )
 
         async def is_logged() -> bool:
             return "another client keeps changing it: use one webhook URL for all managers" in caplog.text
@@ -268,15 +270,15 @@ async def test_managers_with_different_urls_overwrite_each_other_within_limits(
 
 
 async def test_a_replica_shows_what_another_one_has_renewed() -> None:
-    async with bare_cluster() as cluster:
-        one, other = configured(), configured()
+    async with running_cluster_without_kueue() as cluster:
+        one, other = webhook_configuration(), webhook_configuration()
         async with (
-            running_certificates(client_of(cluster), one, outside(one)) as found,
+            running_certificates(client_of(cluster), one, webhook_wiring(one)) as found,
             running_webhook_server(one, found, {}) as server,
         ):
             before = await handshake(server.port, b64encode(found.bundle).decode())
             await cluster.merge(SECRET, {"data": None})
-            async with running_certificates(client_of(cluster), other, outside(other)) as renewed:
+            async with running_certificates(client_of(cluster), other, webhook_wiring(other)) as renewed:
 
                 async def is_shared() -> bool:
                     return found.bundle == renewed.bundle
@@ -294,7 +296,10 @@ async def test_what_a_person_writes_under_the_managers_name_is_checked() -> None
     path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/w/status"
     reserved = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""}
     refused = {"status": {"conditions": [{**reserved, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
-    async with kueue_cluster() as cluster, webhooks_on(cluster, user=await own_username(client_of(cluster))):
+    async with (
+        running_kueue_cluster() as cluster,
+        running_webhooks(cluster, user=await own_username(client_of(cluster))),
+    ):
         await cluster.create(workload)
         assert (await cluster.merge(path, refused)).status == 403
         assert (await cluster.merge(path, refused, fieldManager="kubectl-edit")).status == 403
@@ -321,9 +326,9 @@ async def test_no_write_is_refused_while_authority_and_certificate_are_replaced(
     data = {name: b64encode(content).decode() for name, content in to_secret(ageing).items()}
     metadata = {"name": "kueue-webhook-server-cert", "namespace": NAMESPACE}
     issuers, told = set(), set()
-    async with kueue_cluster() as cluster:
+    async with running_kueue_cluster() as cluster:
         await cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
-        async with webhooks_on(cluster, clock) as found:
+        async with running_webhooks(cluster, clock) as found:
             for _ in range(20):
                 await clock.advance(150)
                 hooks = await cluster.get(f"{MUTATING}/kueue-mutating-webhook-configuration")

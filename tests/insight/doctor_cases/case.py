@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from insight.clinic import Object
+from insight.doctor_snapshots import Object
 
 
 class Case(NamedTuple):

@@ -1,6 +1,7 @@
 """What the doctor finds, and does not: cohorts, borrowing and preemption."""
 
-from insight.clinic import (
+from insight.doctor_cases.case import ill, well
+from insight.doctor_snapshots import (
     GPU,
     ago,
     cluster_queue,
@@ -9,7 +10,6 @@ from insight.clinic import (
     quota,
     running,
 )
-from insight.doctor_cases.case import ill, well
 
 COHORTS = (
     ill(

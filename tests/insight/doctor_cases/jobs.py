@@ -1,6 +1,7 @@
 """What the doctor finds, and does not: jobs and what they ask for."""
 
-from insight.clinic import (
+from insight.doctor_cases.case import ill, well
+from insight.doctor_snapshots import (
     CLASS,
     QUEUE,
     cluster_queue,
@@ -13,7 +14,6 @@ from insight.clinic import (
     running,
     workload,
 )
-from insight.doctor_cases.case import ill, well
 
 JOBS = (
     ill(

@@ -1,9 +1,10 @@
 """What the doctor finds, and does not: nodes and the flavors that stand for them."""
 
-from insight.clinic import (
+from insight.doctor_cases.case import ill, well
+from insight.doctor_snapshots import (
     GPU,
     admission_check,
-    checked_by,
+    admission_checks_spec,
     cluster_queue,
     cohort,
     condition,
@@ -13,7 +14,6 @@ from insight.clinic import (
     running,
     taint,
 )
-from insight.doctor_cases.case import ill, well
 
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 A100 = {"gpu-type": "a100"}
@@ -48,7 +48,7 @@ NODES = (
         "nodes that are made on demand",
         flavor("f", A100),
         admission_check("scale-up", condition("Active"), controller=PROVISIONING),
-        cluster_queue(admissionChecksStrategy=checked_by("scale-up")),
+        cluster_queue(admissionChecksStrategy=admission_checks_spec("scale-up")),
     ),
     ill(
         "quota-above-nodes",

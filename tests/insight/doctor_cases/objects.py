@@ -1,9 +1,9 @@
 """What the doctor finds, and does not: objects that can't be read."""
 
-from insight.clinic import (
+from insight.doctor_cases.case import ill, well
+from insight.doctor_snapshots import (
     cluster_queue,
 )
-from insight.doctor_cases.case import ill, well
 
 OBJECTS = (
     ill(

@@ -1,9 +1,10 @@
 """What the doctor finds, and does not: queues that lead nowhere or let nobody in."""
 
-from insight.clinic import (
+from insight.doctor_cases.case import ill, well
+from insight.doctor_snapshots import (
     admission_check,
+    admission_checks_spec,
     ago,
-    checked_by,
     cluster_queue,
     cohort,
     condition,
@@ -14,7 +15,6 @@ from insight.clinic import (
     topology,
     workload,
 )
-from insight.doctor_cases.case import ill, well
 
 A100 = {"gpu-type": "a100"}
 
@@ -68,7 +68,7 @@ QUEUES = (
     ill(
         "queue-inactive",
         "a flavor and a check that nobody made",
-        cluster_queue(admissionChecksStrategy=checked_by("ready")),
+        cluster_queue(admissionChecksStrategy=admission_checks_spec("ready")),
         about="ClusterQueue cq",
         problem="references missing ResourceFlavor(s): f; references missing AdmissionCheck(s): ready",
         fix="create the missing object, or remove the reference from the spec",
@@ -88,7 +88,7 @@ QUEUES = (
         "check-without-controller",
         "nobody took it up",
         admission_check("ready"),
-        cluster_queue(admissionChecksStrategy=checked_by("ready")),
+        cluster_queue(admissionChecksStrategy=admission_checks_spec("ready")),
         about="AdmissionCheck ready",
         problem="its controller has not processed it (example.com/check); 1 ClusterQueue is inactive because of it",
         fix="start controller example.com/check and check its logs, or remove the check from the queues",

@@ -1,13 +1,13 @@
 """What the doctor finds, and does not: quotas that contradict each other."""
 
-from insight.clinic import (
+from insight.doctor_cases.case import ill, well
+from insight.doctor_snapshots import (
     GPU,
     cluster_queue,
     local_queue,
     quota,
     resource_quota,
 )
-from insight.doctor_cases.case import ill, well
 
 QUOTAS = (
     ill(

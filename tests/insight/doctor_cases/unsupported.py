@@ -1,15 +1,15 @@
 """What the doctor finds, and does not: requests for what is not supported."""
 
-from insight.clinic import (
+from insight.doctor_cases.case import ill, well
+from insight.doctor_snapshots import (
     QUEUE,
     admission_check,
-    checked_by,
+    admission_checks_spec,
     cluster_queue,
     job_set,
     owned_by,
     workload,
 )
-from insight.doctor_cases.case import ill, well
 
 UNSUPPORTED_REQUESTS = (
     ill(
@@ -37,7 +37,7 @@ UNSUPPORTED_REQUESTS = (
         "check-without-controller",
         "a check of MultiKueue",
         admission_check("far", controller="kueue.x-k8s.io/multikueue"),
-        cluster_queue(admissionChecksStrategy=checked_by("far")),
+        cluster_queue(admissionChecksStrategy=admission_checks_spec("far")),
         about="AdmissionCheck far",
         problem="MultiKueue is not supported by this version of Kohort yet; 1 ClusterQueue is inactive because of it",
         fix="remove the check from spec.admissionChecksStrategy of the queues, or use Kueue to manage them",

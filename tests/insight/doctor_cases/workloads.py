@@ -1,6 +1,7 @@
 """What the doctor finds, and does not: Workloads that are stuck."""
 
-from insight.clinic import (
+from insight.doctor_cases.case import ill, well
+from insight.doctor_snapshots import (
     ago,
     condition,
     job,
@@ -8,7 +9,6 @@ from insight.clinic import (
     running,
     workload,
 )
-from insight.doctor_cases.case import ill, well
 
 WORKLOADS = (
     ill(

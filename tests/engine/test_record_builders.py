@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine.lifecycle.sample_workloads import admitted, at, with_status
-from engine.play import Play, configured
+from engine.scenario_builders import ScenarioBuilder, configured
 from kohort.api.meta import Condition, ObjectKey
 from kohort.engine.lifecycle.checks import CheckReport, act_on_checks, report_check
 from kohort.engine.lifecycle.eviction import release
@@ -42,7 +42,7 @@ def test_an_eviction_for_its_own_fault_puts_a_workload_back(
 
 def test_g33_whoever_was_created_before_a_retry_precedes_it() -> None:
     """SCH-211, SCH-910: the workload queues by the time of its eviction."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 4)
     play.running("retried", 4, at=1)
     play.wait(100)

@@ -19,14 +19,14 @@ from kohort.embedded.nodes.startup import AgentSettings
 from kohort.embedded.server.settings import ServerSettings
 from kohort.install.options import FRAMEWORKS
 from kohort.kube.client import Client
-from manager.managers import a_manager, configuration
+from manager.managers import configuration, running_test_manager
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 Object = dict[str, Any]
 
 
-def folders() -> list[Path]:
+def example_folders() -> list[Path]:
     """Every example."""
     return sorted(each for each in EXAMPLES.iterdir() if each.is_dir())
 
@@ -42,19 +42,19 @@ def objects_in(file: Path, edit: Callable[[str], str] = str) -> Iterator[Object]
         yield document.value
 
 
-def simulated(client: Client) -> Runtime:
+def simulated_runtime(client: Client) -> Runtime:
     """Pods that run in name only, and not for long unless they say so."""
     return SimulatedRuntime(client.clock, Defaults(run_seconds=0.5))
 
 
 @asynccontextmanager
-async def a_stage(
-    nodes: Sequence[DeclaredNode], runtime: Callable[[Client], Runtime] = simulated
+async def running_environment(
+    nodes: Sequence[DeclaredNode], runtime: Callable[[Client], Runtime] = simulated_runtime
 ) -> AsyncIterator[Environment]:
     """A cluster of such nodes, with queues for all that `kohort install` enables."""
     crew = LocalNodes(NodeRegistration(tuple(nodes)), runtime, AgentSettings())
     usual = configuration(integrations=Integrations(frameworks=FRAMEWORKS))
-    async with running_control_plane(ServerSettings(), crew) as plane, a_manager(plane, usual):
+    async with running_control_plane(ServerSettings(), crew) as plane, running_test_manager(plane, usual):
         yield Environment(
             plane.client("admin"), lambda name: Client(plane.server.core.transport(User(name, (AUTHENTICATED,))))
         )

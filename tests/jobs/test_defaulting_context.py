@@ -8,7 +8,7 @@ import pytest
 from controllers.houses import check, checked, cluster_queue, local_queue, priority_class
 from jobs.job_houses import JobHouse, batch_job, job_house
 from jobs.pod_flows import FRAMEWORKS
-from jobs.pod_houses import K, pod_of, sent_pod
+from jobs.webhook_caller import K, make_pod_of_job, make_sent_pod
 from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
@@ -34,7 +34,7 @@ async def gathering() -> AsyncIterator[tuple[JobHouse, JobContextBuilder]]:
 
 async def child_of_a_job(house: JobHouse, uid: str = "") -> JsonObject:
     await house.create(batch_job())
-    pod = pod_of(await house.job())
+    pod = make_pod_of_job(await house.job())
     if uid:
         pod["metadata"]["ownerReferences"][0]["uid"] = uid
     return pod
@@ -73,7 +73,7 @@ async def test_an_owner_of_an_earlier_life_does_not_count() -> None:
 async def test_a_missing_owner_keeps_a_pod_from_being_made_and_never_from_being_changed() -> None:
     async with gathering() as (_house, gatherer):
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "gone", "uid": "u", "controller": True}
-        orphan = sent_pod("a", ownerReferences=[owner])
+        orphan = make_sent_pod("a", ownerReferences=[owner])
         with pytest.raises(RetryError, match="workload owner not found: Job default/gone"):
             await gatherer.build(orphan, is_new=True, author=None)
         assert not (await gatherer.build(orphan, is_new=False, author=None)).has_managed_owner

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from jobs.golden_jobs import FLAVOR_F
-from jobs.stage import Stage
+from jobs.pass_harness import PassHarness
 from kohort.api.codec import JsonObject
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
@@ -32,17 +32,17 @@ OBJECT = ObjectKey("ns", "etl")
 ELASTIC = {"kueue.x-k8s.io/elastic-job": "true"}
 
 
-def a_stage(
+def pass_harness(
     *frameworks: Framework, configuration: Configuration | None = None, gates: FeatureGates = DEFAULT_GATES
-) -> Stage:
+) -> PassHarness:
     """A stage with flavor `f`; for batch Jobs where nothing else is said."""
     settings = configuration or Configuration(wait_for_pods_ready=None)
-    stage = Stage(registry_of(settings, frameworks or (JOB,)), settings, gates)
+    stage = PassHarness(registry_of(settings, frameworks or (JOB,)), settings, gates)
     stage.put(FLAVOR_F)
     return stage
 
 
-def a_job(name: str = "etl", queue: str = "q", uid: str = "uid-1", **more: Any) -> JsonObject:
+def make_job(name: str = "etl", queue: str = "q", uid: str = "uid-1", **more: Any) -> JsonObject:
     """A suspended Job; `annotations`, `labels`, `owners` and members of the spec may be given."""
     labels = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
     container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}
@@ -68,7 +68,7 @@ def a_job(name: str = "etl", queue: str = "q", uid: str = "uid-1", **more: Any) 
     }
 
 
-def admit(stage: Stage, workload: Workload, flavor: str = "f") -> Workload:
+def admit(stage: PassHarness, workload: Workload, flavor: str = "f") -> Workload:
     """The scheduler admits a Workload with all its pods."""
     assignments = tuple(
         PodSetAssignment(name=each.name, flavors={"cpu": flavor}, count=each.count) for each in workload.spec.pod_sets
@@ -81,17 +81,17 @@ def admit(stage: Stage, workload: Workload, flavor: str = "f") -> Workload:
     return admitted
 
 
-def preempt(stage: Stage, workload: Workload) -> None:
+def preempt(stage: PassHarness, workload: Workload) -> None:
     """The scheduler takes a Workload's place."""
     stage.put_workload(evict(workload, EvictionCause("Preempted", "for another"), stage.now).workload)
 
 
-def newest(stage: Stage) -> Workload:
+def newest_workload(stage: PassHarness) -> Workload:
     """The Workload that was made last."""
     return max(stage.workloads.values(), key=lambda each: (each.metadata.creation_timestamp, each.metadata.name))
 
 
-async def rest(stage: Stage, framework: Framework = JOB, key: JobKey = KEY) -> None:
+async def run_until_settled(stage: PassHarness, framework: Framework = JOB, key: JobKey = KEY) -> None:
     """Pass after pass until nothing is left to do."""
     for _ in range(20):
         seen = await stage.reconcile(framework, key)

@@ -25,7 +25,7 @@ SETTINGS = ManagerSettings(
 )
 
 
-class Door:
+class WebhookCaller:
     """The webhooks of jobs, as the API server calls them."""
 
     def __init__(self, house: JobHouse) -> None:
@@ -39,10 +39,10 @@ class Door:
 
     async def change(self, kind: str, name: str, patch: Object) -> list[str]:
         """Change an object; what it is refused for."""
-        old = await self._house.cluster.get(place(kind, name))
+        old = await self._house.cluster.get(object_path(kind, name))
         new, errors = await self._judged(merge(old, patch), old)
         if not errors:
-            reply = await self._house.cluster.merge(place(kind, name), new)
+            reply = await self._house.cluster.merge(object_path(kind, name), new)
             assert reply.status == 200, reply
         return errors
 
@@ -57,45 +57,45 @@ class Door:
         return made, [str(error) for error in errors]
 
 
-def place(kind: str, name: str) -> str:
+def object_path(kind: str, name: str) -> str:
     """Where an object stands."""
     plural = {"Pod": "/api/v1/namespaces/default/pods", "StatefulSet": "/apis/apps/v1/namespaces/default/statefulsets"}
     return f"{plural[kind]}/{name}"
 
 
 @asynccontextmanager
-async def pod_house(cpu: str = "4") -> AsyncIterator[tuple[JobHouse, Door]]:
+async def running_pod_harness(cpu: str = "4") -> AsyncIterator[tuple[JobHouse, WebhookCaller]]:
     """A cluster with queue `q` of so much cpu."""
     async with job_house(SETTINGS, *FRAMEWORKS.values()) as house:
         await house.create(*a_queue(cpu))
         await house.calm()
-        yield house, Door(house)
+        yield house, WebhookCaller(house)
 
 
-async def pods(house: JobHouse) -> dict[str, Object]:
+async def pods_by_name(house: JobHouse) -> dict[str, Object]:
     """All pods by name."""
     listed = await house.cluster.get("/api/v1/namespaces/default/pods")
     return {each["metadata"]["name"]: each for each in listed["items"]}
 
 
-async def free(house: JobHouse) -> list[str]:
+async def ungated_pods(house: JobHouse) -> list[str]:
     """Names of the pods that no gate holds."""
-    return [name for name, pod in (await pods(house)).items() if not pod["spec"].get("schedulingGates")]
+    return [name for name, pod in (await pods_by_name(house)).items() if not pod["spec"].get("schedulingGates")]
 
 
-async def report(house: JobHouse, name: str, phase: str) -> None:
+async def set_pod_phase(house: JobHouse, name: str, phase: str) -> None:
     """Say what became of a pod, as its kubelet would."""
-    reply = await house.cluster.merge(f"{place('Pod', name)}/status", {"status": {"phase": phase}})
+    reply = await house.cluster.merge(f"{object_path('Pod', name)}/status", {"status": {"phase": phase}})
     assert reply.status == 200, reply
 
 
-async def delete(house: JobHouse, kind: str, name: str) -> None:
+async def delete_object(house: JobHouse, kind: str, name: str) -> None:
     """Delete an object, as a user would."""
-    reply = await house.cluster.request("DELETE", place(kind, name))
+    reply = await house.cluster.request("DELETE", object_path(kind, name))
     assert reply.status in (200, 202), reply
 
 
-def sent_pod(name: str, cpu: str = "1", **metadata: Any) -> Job:
+def make_sent_pod(name: str, cpu: str = "1", **metadata: Any) -> Job:
     """A pod as a user sends it."""
     head = {"name": name, "namespace": "default", "labels": {f"{K}queue-name": "q"}}
     container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": cpu}}}
@@ -103,17 +103,17 @@ def sent_pod(name: str, cpu: str = "1", **metadata: Any) -> Job:
     return dict(merge(made, {"metadata": metadata}))
 
 
-def sent_member(name: str, total: int, cpu: str = "1") -> Job:
+def make_sent_member(name: str, total: int, cpu: str = "1") -> Job:
     """A pod of group g as a user sends it."""
-    return sent_pod(name, cpu, annotations={f"{K}pod-group-name": "g", f"{K}pod-group-total-count": str(total)})
+    return make_sent_pod(name, cpu, annotations={f"{K}pod-group-name": "g", f"{K}pod-group-total-count": str(total)})
 
 
-def pod_of(job: Object, **metadata: Any) -> Job:
+def make_pod_of_job(job: Object, **metadata: Any) -> Job:
     """A pod as the controller of a Job creates it, but for the queue that it names itself."""
     head = job["metadata"]
     reference = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": head["name"], "uid": head["uid"]}
     labels = {f"{K}queue-name": "q", **job["spec"]["selector"]["matchLabels"]}
-    return sent_pod("a", **{"labels": labels, "ownerReferences": [{**reference, "controller": True}], **metadata})
+    return make_sent_pod("a", **{"labels": labels, "ownerReferences": [{**reference, "controller": True}], **metadata})
 
 
 def stateful_set(replicas: int = 2) -> Job:

@@ -21,7 +21,7 @@ GPU = "nvidia.com/gpu"
 Object = dict[str, Any]
 
 
-def check(name: str) -> DoctorCheck:
+def check_by_id(name: str) -> DoctorCheck:
     return next(each for each in CHECKS if each.id == name)
 
 
@@ -42,9 +42,9 @@ def snapshot(*objects: Object, unseen: Iterable[IncompleteKind] = ()) -> Snapsho
     return Snapshot(NOW, found)
 
 
-def found_by(name: str, *objects: Object) -> list[DoctorFinding]:
+def findings_of(name: str, *objects: Object) -> list[DoctorFinding]:
     """What one check finds."""
-    return list(run_checks(snapshot(*objects), [check(name)]).findings)
+    return list(run_checks(snapshot(*objects), [check_by_id(name)]).findings)
 
 
 # Objects
@@ -100,7 +100,7 @@ def admission_check(name: str = "ready", *conditions: Object, controller: str = 
     return _kueue("AdmissionCheck", name, spec={"controllerName": controller}, status={"conditions": list(conditions)})
 
 
-def checked_by(*names: str) -> Object:
+def admission_checks_spec(*names: str) -> Object:
     return {"admissionChecks": [{"name": name} for name in names]}
 
 

@@ -57,7 +57,7 @@ UNTIL_READY = 2.0
 """Seconds that pods take, so that what is said before can be seen."""
 
 
-class Farm(JobHouse):
+class JobCluster(JobHouse):
     """A house whose pods run, and end when they are told to."""
 
     ends: dict[str, str]
@@ -110,10 +110,10 @@ class Farm(JobHouse):
         assert reply.status in (200, *LEFT), reply
 
 
-class JobPlay:
+class ScenarioReplay:
     """Scenarios played in order on one farm; differences are told as lines, and the play goes on."""
 
-    def __init__(self, home: Farm, deviating: frozenset[tuple[str, int]] = frozenset()) -> None:
+    def __init__(self, home: JobCluster, deviating: frozenset[tuple[str, int]] = frozenset()) -> None:
         self._farm = home
         self._deviating = deviating
         registry = registry_of(home.settings.configuration, built_in_frameworks())
@@ -172,11 +172,11 @@ class JobPlay:
 
     async def _untold(self, step: Json) -> list[str]:
         """Events that differ, repetitions apart."""
-        expected = _told(step["events"])
+        expected = _event_texts(step["events"])
         listed = (await self._farm.cluster.get(f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"))["items"]
         mine = [each for each in listed if each["regarding"]["name"] == step["name"]]
         mine.sort(key=lambda each: (each["eventTime"], int(each["metadata"]["resourceVersion"])))
-        found = _told({**each, "kind": each["regarding"]["kind"]} for each in mine)
+        found = _event_texts({**each, "kind": each["regarding"]["kind"]} for each in mine)
         return [] if found == expected else [f"events of {step['name']}: {expected} became {found}"]
 
     # Writing
@@ -212,7 +212,7 @@ class JobPlay:
         await self._farm.later(5 * STEP)
         facts = await self._gatherer.build(obj, is_new=True, author=None)
         job, _ = default_job(JOB, obj, facts)
-        refusal = _refused(job, None, facts)
+        refusal = _rejection(job, None, facts)
         if refusal is not None:
             return refusal
         reply = await self._farm.cluster.try_create(job)
@@ -226,7 +226,7 @@ class JobPlay:
         old = await self._farm.cluster.get(place)
         new = merge(old, step["patch"])
         facts = await self._gatherer.build(new, is_new=False, author=None)
-        return _refused(new, old, facts) or await self._farm.cluster.merge(place, step["patch"])
+        return _rejection(new, old, facts) or await self._farm.cluster.merge(place, step["patch"])
 
     async def _end_one(self) -> None:
         """One pod of those that run succeeds."""
@@ -235,27 +235,27 @@ class JobPlay:
         await self._farm._set(running[0], "Succeeded")
 
 
-def _told(events: Iterable[Json]) -> list[str]:
+def _event_texts(events: Iterable[Json]) -> list[str]:
     """What was told by us, each thing in the place where it was first said."""
-    ours = [each for each in events if each["reportingController"] != OTHERS and not _is_refusal(each)]
+    ours = [each for each in events if each["reportingController"] != OTHERS and not _is_pending_reason(each)]
     return list(dict.fromkeys(f"{each['type']} {each['reason']} of {each['kind']}" for each in ours))
 
 
-def _is_refusal(event: Json) -> bool:
+def _is_pending_reason(event: Json) -> bool:
     """Why a Workload waits for a moment may have been told or not, by the pace of the scheduler."""
     return str(event["reason"]).startswith("WaitingFor")
 
 
-def _refused(new: Object, old: Object | None, facts: JobContext) -> ApiResponse | None:
+def _rejection(new: Object, old: Object | None, facts: JobContext) -> ApiResponse | None:
     errors, _ = validate_job(JOB, new, old, facts)
     return ApiResponse(403, {"message": "; ".join(map(str, errors))}) if errors else None
 
 
 @asynccontextmanager
-async def farm(settings: ManagerSettings) -> AsyncIterator[Farm]:
+async def running_job_cluster(settings: ManagerSettings) -> AsyncIterator[JobCluster]:
     """A fresh cluster with everybody at work that Jobs need."""
     async with kueue_cluster(settings.gates) as cluster, AsyncExitStack() as stack:
-        home = built(Farm, cluster, settings)
+        home = built(JobCluster, cluster, settings)
         home.ends = {}
         client = Client(cluster.core.transport(ADMIN), cluster.clock)
         informers = SharedInformerFactory(client)

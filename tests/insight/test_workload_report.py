@@ -14,7 +14,7 @@ from controllers.houses import (
     local_queue,
     workload,
 )
-from insight.looking import admitted, client_of, let, somebody
+from insight.cluster_access import client_of, grant_read, unprivileged_user, wait_for_admission
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import RequeueState, WorkloadStatus
 from kohort.api.meta import ObjectKey
@@ -25,7 +25,7 @@ from kohort.insight.workload_report.data import report_data
 from kohort.insight.workload_report.history import history_of
 from kohort.insight.workload_report.model import WorkloadReport
 from kohort.insight.workload_report.text import render_report
-from web.engines import NOON
+from web.engine_fixture import NOON
 
 RECLAIMING = {"reclaimWithinCohort": "Any"}
 
@@ -47,7 +47,7 @@ async def test_who_waits_is_told_what_is_short_and_who_holds_it() -> None:
     async with house() as home:
         await home.create(flavor(), cluster_queue("cq", "8"), local_queue("lq", "cq"))
         await home.create(workload("small", "lq", "1"), workload("large", "lq", "6"))
-        await admitted(home, "small", "large")
+        await wait_for_admission(home, "small", "large")
         await home.create(workload("late", "lq", "4", priority=-1))
         snapshot = await look(home)
     found = report(snapshot, "late")
@@ -72,7 +72,7 @@ async def test_many_holders_are_counted() -> None:
         await home.create(flavor(), cluster_queue("cq", "8"), local_queue("lq", "cq"))
         names = [f"w{number}" for number in range(8)]
         await home.create(*(workload(name, "lq", "1") for name in names))
-        await admitted(home, *names)
+        await wait_for_admission(home, *names)
         await home.create(workload("late", "lq", "4"))
         snapshot = await look(home)
     (holding,) = report(snapshot, "late").holders
@@ -85,7 +85,7 @@ async def test_who_runs_on_borrowed_quota_is_told_who_may_take_it_back() -> None
         await home.create(cluster_queue("mine", "2", cohortName="all"), local_queue("mine", "mine"))
         await home.create(cluster_queue("theirs", "2", cohortName="all", preemption=RECLAIMING))
         await home.create(workload("greedy", "mine", "3"))
-        await admitted(home, "greedy")
+        await wait_for_admission(home, "greedy")
         snapshot = await look(home)
     (threat,) = report(snapshot, "greedy").preemptors
     assert threat.why == "queue theirs can reclaim what queue mine borrows: cpu of f"
@@ -110,7 +110,7 @@ async def test_what_a_queue_borrows_beside_may_cost_a_place_too() -> None:
         greedy = workload("greedy", "mine", "0")
         greedy["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]["requests"] = {"memory": "3"}
         await home.create(local_queue("mine", "mine"), greedy, workload("modest", "mine", "1"))
-        await admitted(home, "greedy", "modest")
+        await wait_for_admission(home, "greedy", "modest")
         snapshot = await look(home)
     (threat,) = report(snapshot, "modest").preemptors
     assert threat.why == "queue theirs can reclaim what queue mine borrows: memory of f"
@@ -136,7 +136,7 @@ async def test_admission_checks_are_told_before_and_after_quota() -> None:
 async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
     async with house() as home:
         await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"), workload("low", "lq", "2"))
-        await admitted(home, "low")
+        await wait_for_admission(home, "low")
         snapshot = await look(home)
         assert text(report(snapshot, "low"), snapshot)["Workloads that could preempt it"] == (
             "none under current policies and usage",
@@ -158,7 +158,7 @@ async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
 async def test_the_end_and_the_way_there_are_told() -> None:
     async with house() as home:
         await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("done", "lq"))
-        await admitted(home, "done")
+        await wait_for_admission(home, "done")
         await home.later(60)
         await home.finish("done")
         snapshot = await look(home)
@@ -193,9 +193,9 @@ async def test_an_inactive_queue_says_what_it_lacks() -> None:
 
 
 async def test_without_rights_the_condition_speaks() -> None:
-    ann = somebody()
+    ann = unprivileged_user()
     async with house() as home:
-        await let(home.cluster, ann, "workloads", "localqueues", namespace="default")
+        await grant_read(home.cluster, ann, "workloads", "localqueues", namespace="default")
         await home.create(flavor(), cluster_queue("cq", "1"), local_queue("lq", "cq"), workload("big", "lq", "4"))
         await home.later(3)
         snapshot = await take_snapshot(client_of(home.cluster, ann), home="default")
@@ -209,7 +209,7 @@ async def test_without_rights_the_condition_speaks() -> None:
 async def test_data_has_quantities_and_camel_case_keys() -> None:
     async with house() as home:
         await home.create(flavor(), cluster_queue("cq", "1500m"), local_queue("lq", "cq"), workload("a", "lq", "1"))
-        await admitted(home, "a")
+        await wait_for_admission(home, "a")
         await home.create(workload("b", "lq", "700m"))
         snapshot = await look(home)
     data = report_data(report(snapshot, "b"))

@@ -15,12 +15,12 @@ def client_of(cluster: InMemoryApiServer, user: User = ADMIN) -> Client:
     return Client(cluster.core.transport(user), cluster.clock)
 
 
-def somebody(name: str = "ann") -> User:
+def unprivileged_user(name: str = "ann") -> User:
     """A user without rights of her own."""
     return User(name, (AUTHENTICATED,))
 
 
-async def let(cluster: InMemoryApiServer, user: User, *resources: str, namespace: str = "") -> None:
+async def grant_read(cluster: InMemoryApiServer, user: User, *resources: str, namespace: str = "") -> None:
     """Give a user the right to read some resources, everywhere or in a namespace."""
     groups = ["", "kueue.x-k8s.io", "batch", "node.k8s.io"]
     rules = [{"apiGroups": groups, "resources": list(resources), "verbs": ["get", "list", "watch"]}]
@@ -48,13 +48,13 @@ def in_namespace(found: Object, name: str) -> Object:
     return {**found, "metadata": {**found["metadata"], "namespace": name}}
 
 
-async def admitted(house: House, *names: str) -> None:
+async def wait_for_admission(house: House, *names: str) -> None:
     """Wait until these Workloads are admitted."""
     for name in names:
-        await house.until(lambda found: condition(found, "Admitted") == "True", "Workload", name)
+        await house.until(lambda found: condition_status(found, "Admitted") == "True", "Workload", name)
 
 
-def condition(found: Object, type_: str) -> str:
+def condition_status(found: Object, type_: str) -> str:
     """The status of a condition; empty where there is none."""
     conditions: list[dict[str, Any]] = found.get("status", {}).get("conditions", [])
     return next((str(each["status"]) for each in conditions if each["type"] == type_), "")

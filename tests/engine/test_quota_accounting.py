@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.play import CPU, Play, configured
+from engine.scenario_builders import CPU, ScenarioBuilder, configured
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, ReclaimablePod, RequeueState
 from kohort.api.meta import ObjectKey
 from kohort.engine.events import ObjectDeleted, ObjectUpserted
@@ -21,20 +21,20 @@ FR = FlavorResource("f", CPU)
 
 
 @pytest.fixture
-def play() -> Play:
+def play() -> ScenarioBuilder:
     """A queue of four cores."""
-    play = Play()
+    play = ScenarioBuilder()
     play.engine = CheckedEngine(play.settings)
     play.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
     play.queue("q", 4)
     return play
 
 
-def used(play: Play) -> int:
+def used(play: ScenarioBuilder) -> int:
     return play.engine.store.queues["q"].node.cells[FR].usage // 1000
 
 
-def test_what_was_decided_counts_before_it_is_written(play: Play) -> None:
+def test_what_was_decided_counts_before_it_is_written(play: ScenarioBuilder) -> None:
     """SCH-350."""
     play.submit("w", 3)
     play.submit("v", 3)
@@ -42,7 +42,7 @@ def test_what_was_decided_counts_before_it_is_written(play: Play) -> None:
     assert used(play) == 3
 
 
-def test_a_workload_holds_its_quota_while_its_checks_decide(play: Play) -> None:
+def test_a_workload_holds_its_quota_while_its_checks_decide(play: ScenarioBuilder) -> None:
     """SCH-907, SCH-420: usage counts from the reservation."""
     play.running("w", 3)
     held = play.workloads[W]
@@ -56,7 +56,7 @@ def test_a_workload_holds_its_quota_while_its_checks_decide(play: Play) -> None:
     assert play.turn().reserved == []
 
 
-def test_what_an_event_frees_is_there_when_others_look_again(play: Play) -> None:
+def test_what_an_event_frees_is_there_when_others_look_again(play: ScenarioBuilder) -> None:
     """SCH-262: no turn sees the use of a workload whose end it was told of."""
     play.running("w", 3)
     play.submit("v", 3)
@@ -70,21 +70,21 @@ class TestAfterAnEviction:
     """SCH-1004: what is released is free at once, and the workload waits again"""
 
     @pytest.fixture
-    def evicted(self, play: Play) -> Play:
+    def evicted(self, play: ScenarioBuilder) -> ScenarioBuilder:
         play.running("w", 3)
         play.show(evict(play.workloads[W], EvictionCause("Preempted", "make way"), play.now).workload)
         play.submit("v", 3)
         assert play.turn().reserved == [], "quota is held until the job has stopped (SCH-653, SCH-914)"
         return play
 
-    def test_others_and_itself_get_a_look(self, evicted: Play) -> None:
+    def test_others_and_itself_get_a_look(self, evicted: ScenarioBuilder) -> None:
         """SCH-1004, SCH-261"""
         evicted.settle()
         assert used(evicted) == 0
         evicted.submit("u", 1)
         assert evicted.turn().reserved == ["w", "u"], "it was created first"
 
-    def test_not_before_the_moment_of_its_return(self, evicted: Play) -> None:
+    def test_not_before_the_moment_of_its_return(self, evicted: ScenarioBuilder) -> None:
         """SCH-1004, SCH-223"""
         workload = release(evicted.workloads[W], evicted.settings.gates, evicted.now)
         later = RequeueState(requeue_at=evicted.now + timedelta(seconds=60))
@@ -95,7 +95,7 @@ class TestAfterAnEviction:
         evicted.wait(60)
         assert evicted.turn().reserved == ["w"]
 
-    def test_not_while_it_is_on_hold(self, evicted: Play) -> None:
+    def test_not_while_it_is_on_hold(self, evicted: ScenarioBuilder) -> None:
         """SCH-1004, SCH-201"""
         workload = release(evicted.workloads[W], evicted.settings.gates, evicted.now)
         evicted.show(with_condition_set(workload, QUOTA_RESERVED, condition_false("OnHold", "not now"), evicted.now))
@@ -107,8 +107,8 @@ class TestBlockedAdmission:
     """SCH-1035: workloads of other trees wait for pods that are not ready, and for nothing else"""
 
     @pytest.fixture
-    def blocked(self) -> Play:
-        play = Play(configured({"waitForPodsReady": {"blockAdmission": True}}))
+    def blocked(self) -> ScenarioBuilder:
+        play = ScenarioBuilder(configured({"waitForPodsReady": {"blockAdmission": True}}))
         play.queue("q", 4, cohort="R")
         play.queue("other", 4, cohort="S")
         play.submit("w", 1)
@@ -117,7 +117,7 @@ class TestBlockedAdmission:
         assert play.turn().reserved == []
         return play
 
-    def test_ends_with_the_release_of_an_evicted_workload(self, blocked: Play) -> None:
+    def test_ends_with_the_release_of_an_evicted_workload(self, blocked: ScenarioBuilder) -> None:
         """SCH-1035, SCH-1004, SCH-223"""
         play = blocked
         play.show(evict(play.workloads[W], EvictionCause("PodsReadyTimeout", "late"), play.now).workload)
@@ -130,13 +130,13 @@ class TestBlockedAdmission:
         assert play.turn().reserved == [], "now it waits for the pods of the other"
         assert play.workloads[W].status.admission is None
 
-    def test_ends_with_the_deletion_of_the_workload(self, blocked: Play) -> None:
+    def test_ends_with_the_deletion_of_the_workload(self, blocked: ScenarioBuilder) -> None:
         """SCH-1035"""
         blocked.engine.apply(ObjectDeleted("Workload", W), blocked.now)
         del blocked.workloads[W]
         assert blocked.turn().reserved == ["v"]
 
-    def test_ends_with_the_end_of_the_workload(self, blocked: Play) -> None:
+    def test_ends_with_the_end_of_the_workload(self, blocked: ScenarioBuilder) -> None:
         """SCH-1035"""
         blocked.finish("ns/w")
         assert blocked.turn().reserved == ["v"]
@@ -145,7 +145,7 @@ class TestBlockedAdmission:
 class TestReclaimablePods:
     """SCH-1060"""
 
-    def test_pods_that_are_done_free_their_part_and_leave_the_admission_as_it_is(self, play: Play) -> None:
+    def test_pods_that_are_done_free_their_part_and_leave_the_admission_as_it_is(self, play: ScenarioBuilder) -> None:
         """SCH-1060, SCH-134, SCH-261"""
         play.running("w", 1, count=4)
         play.submit("v", 2)
@@ -156,7 +156,7 @@ class TestReclaimablePods:
         assert play.turn().reserved == ["v"]
         assert play.workloads[W].status.admission == before
 
-    def test_more_than_there_are_free_no_more_than_there_is(self, play: Play) -> None:
+    def test_more_than_there_are_free_no_more_than_there_is(self, play: ScenarioBuilder) -> None:
         """SCH-1060, SCH-133"""
         play.running("w", 1, count=4)
         held = play.workloads[W]
@@ -169,12 +169,12 @@ class TestScaleDownInPlace:
     """SCH-1106: the admission stays as it was written, the usage follows the pod sets"""
 
     @staticmethod
-    def resize(play: Play, count: int) -> None:
+    def resize(play: ScenarioBuilder, count: int) -> None:
         held = play.workloads[W]
         (pod_set,) = held.spec.pod_sets
         play.show(replace(held, spec=replace(held.spec, pod_sets=(replace(pod_set, count=count),))))
 
-    def test_fewer_pods_free_their_quota_for_waiting_workloads(self, play: Play) -> None:
+    def test_fewer_pods_free_their_quota_for_waiting_workloads(self, play: ScenarioBuilder) -> None:
         """SCH-1106, SCH-261"""
         play.running("w", 1, count=4)
         play.submit("v", 2)
@@ -185,21 +185,21 @@ class TestScaleDownInPlace:
         assert play.turn().reserved == ["v"]
         assert play.workloads[W].status.admission == before
 
-    def test_a_second_scale_down_counts_too(self, play: Play) -> None:
+    def test_a_second_scale_down_counts_too(self, play: ScenarioBuilder) -> None:
         """SCH-1106"""
         play.running("w", 1, count=4)
         self.resize(play, 3)
         self.resize(play, 1)
         assert used(play) == 1
 
-    def test_a_count_that_returns_to_the_admitted_one_counts_whole(self, play: Play) -> None:
+    def test_a_count_that_returns_to_the_admitted_one_counts_whole(self, play: ScenarioBuilder) -> None:
         """SCH-1106, SCH-134"""
         play.running("w", 1, count=4)
         self.resize(play, 2)
         self.resize(play, 4)
         assert used(play) == 4
 
-    def test_reclaimable_pods_are_subtracted_from_the_smaller_count(self, play: Play) -> None:
+    def test_reclaimable_pods_are_subtracted_from_the_smaller_count(self, play: ScenarioBuilder) -> None:
         """SCH-1106, SCH-133"""
         play.running("w", 1, count=4)
         self.resize(play, 3)
@@ -207,7 +207,7 @@ class TestScaleDownInPlace:
         assert used(play) == 2
 
 
-def test_a_new_priority_of_a_running_workload_counts_at_once(play: Play) -> None:
+def test_a_new_priority_of_a_running_workload_counts_at_once(play: ScenarioBuilder) -> None:
     """SCH-1064: as the controllers write it when its WorkloadPriorityClass changes."""
     play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
     play.running("w", 4, priority=5)
@@ -218,7 +218,7 @@ def test_a_new_priority_of_a_running_workload_counts_at_once(play: Play) -> None
     assert play.turn().evicted == {"w": "InClusterQueue"}
 
 
-def test_a_queue_that_is_being_deleted_admits_nothing_and_counts_on(play: Play) -> None:
+def test_a_queue_that_is_being_deleted_admits_nothing_and_counts_on(play: ScenarioBuilder) -> None:
     """SCH-1054, SCH-1055."""
     play.running("w", 1)
     play.submit("v", 1)

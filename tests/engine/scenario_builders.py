@@ -35,7 +35,7 @@ def group(flavors: Mapping[str, list[Json]]) -> Json:
     }
 
 
-class Play(ScenarioRunner):
+class ScenarioBuilder(ScenarioRunner):
     """A stage that takes short words."""
 
     def __init__(self, settings: EngineSettings | None = None) -> None:
@@ -103,7 +103,7 @@ class Play(ScenarioRunner):
         time = manifest["metadata"]["creationTimestamp"]
         manifest["status"] = {
             "admission": {"clusterQueue": cluster_queue or queue, "podSetAssignments": [assignment]},
-            "conditions": [_true("QuotaReserved", time), _true("Admitted", time)],
+            "conditions": [_true_condition("QuotaReserved", time), _true_condition("Admitted", time)],
         }
         self.put(manifest)
 
@@ -150,13 +150,13 @@ class Play(ScenarioRunner):
         """Who was looked at in the last step and waits."""
         return {each.workload.name: each for each in self.decisions if isinstance(each, KeepPending)}
 
-    def turn(self) -> "Play":
+    def turn(self) -> "ScenarioBuilder":
         """Forget the last decisions and run to rest."""
         self.decisions = []
         self.schedule()
         return self
 
-    def once(self) -> "Play":
+    def once(self) -> "ScenarioBuilder":
         """Forget the last decisions and run one cycle."""
         self.decisions = []
         self.cycle()
@@ -172,7 +172,7 @@ def configured(configuration: Json = None, **gates: bool) -> EngineSettings:
     return EngineSettings.of(result.config, result.gates)
 
 
-FAIR = {"fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}}
+FAIR_SHARING = {"fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}}
 
 
 def _manifest(kind: str, name: str, spec: Json, namespace: str = "") -> Json:
@@ -180,5 +180,5 @@ def _manifest(kind: str, name: str, spec: Json, namespace: str = "") -> Json:
     return {"apiVersion": V1BETA2, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def _true(condition: str, time: str) -> Json:
+def _true_condition(condition: str, time: str) -> Json:
     return {"type": condition, "status": "True", "reason": condition, "message": "", "lastTransitionTime": time}

@@ -24,32 +24,32 @@ from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.registrations import KUEUE
 from kohort.webhooks.server import WebhookServer
 from kohort.webhooks.startup import ServingCertificates, running_certificates, running_webhook_server
-from webhooks.replaying import Door
+from webhooks.write_replay import WebhookBypass
 
 Json = Any
 
 HOST = "127.0.0.1"
 NAMESPACE = "kueue-system"
-WAIT = 60.0
+TIMEOUT = 60.0
 VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/kueue-webhook-server-cert"
 
 
-def configured() -> Configuration:
+def webhook_configuration() -> Configuration:
     """The usual configuration, on a port of this machine."""
     usual = default_configuration()
     return replace(usual, webhook=replace(usual.webhook, host=HOST, port=free_port()))
 
 
-def outside(configuration: Configuration, user: str = "") -> WebhookWiring:
+def webhook_wiring(configuration: Configuration, user: str = "") -> WebhookWiring:
     """A manager outside the cluster."""
     return WebhookWiring(ManagerEndpoint(AtUrl(f"https://{HOST}:{configuration.webhook.port}"), NAMESPACE, user), KUEUE)
 
 
 @asynccontextmanager
-async def bare_cluster() -> AsyncIterator[InMemoryApiServer]:
+async def running_cluster_without_kueue() -> AsyncIterator[InMemoryApiServer]:
     """A server with the manager's namespace."""
     async with running_apiserver() as cluster:
         await cluster.create(namespace(NAMESPACE))
@@ -57,9 +57,9 @@ async def bare_cluster() -> AsyncIterator[InMemoryApiServer]:
 
 
 @asynccontextmanager
-async def kueue_cluster() -> AsyncIterator[InMemoryApiServer]:
+async def running_kueue_cluster() -> AsyncIterator[InMemoryApiServer]:
     """A server with our definitions and the manager's namespace."""
-    async with bare_cluster() as cluster:
+    async with running_cluster_without_kueue() as cluster:
         for definition in definitions(WebhookService()):
             await cluster.create(definition)
         yield cluster
@@ -71,13 +71,13 @@ def client_of(cluster: InMemoryApiServer, clock: Clock | None = None, user: User
 
 
 @dataclass
-class Webhooked:
+class WebhookHarness:
     """A server and its webhooks."""
 
     cluster: InMemoryApiServer
     certificates: ServingCertificates
     server: WebhookServer
-    door: Door
+    door: WebhookBypass
 
     async def ask(self, method: str, path: str, body: Json, query: dict[str, str]) -> tuple[int, Json]:
         reply = await self.cluster.request(method, path, body, **query)
@@ -85,23 +85,25 @@ class Webhooked:
 
 
 @asynccontextmanager
-async def webhooks_on(
+async def running_webhooks(
     cluster: InMemoryApiServer, clock: Clock | None = None, user: str = ""
-) -> AsyncIterator[Webhooked]:
+) -> AsyncIterator[WebhookHarness]:
     """Webhooks that answer, and that the server trusts; a manager of this name is not asked about its own writes."""
-    configuration, door = configured(), Door()
+    configuration, door = webhook_configuration(), WebhookBypass()
     async with (
-        running_certificates(client_of(cluster, clock), configuration, outside(configuration, user)) as certificates,
+        running_certificates(
+            client_of(cluster, clock), configuration, webhook_wiring(configuration, user)
+        ) as certificates,
         running_webhook_server(configuration, certificates, door.guarding(kueue_handlers(DEFAULT_GATES))) as server,
     ):
         await eventually(lambda: is_wired(cluster))
-        yield Webhooked(cluster, certificates, server, door)
+        yield WebhookHarness(cluster, certificates, server, door)
 
 
 @asynccontextmanager
-async def webhooked() -> AsyncIterator[Webhooked]:
+async def running_webhook_harness() -> AsyncIterator[WebhookHarness]:
     """A server with our definitions and webhooks."""
-    async with kueue_cluster() as cluster, webhooks_on(cluster) as found:
+    async with running_kueue_cluster() as cluster, running_webhooks(cluster) as found:
         yield found
 
 

@@ -20,16 +20,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from docs.leftovers import end_clusters, end_pods
+from docs.cleanup import end_clusters, end_pods
 from docs.pages import (
     CTRL_C,
     ROOT,
     Command,
-    Saved,
-    Staying,
-    begins_as_told,
-    goes_on_as_told,
-    is_as_told,
+    ForegroundCommand,
+    SavedFile,
+    begins_like_page,
+    continues_like_page,
+    matches_page,
     steps,
 )
 from kit.commands import ForegroundProcess
@@ -39,14 +39,14 @@ from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.kube.rest_mapper import RestMapper
 
-PATIENCE: Final = 120.0
+TIMEOUT: Final = 120.0
 """Seconds until what a page shows must have come about."""
-LOOKING: Final = (
+READ_ONLY_VERBS: Final = (
     *("queue", "top", "explain", "doctor", "status", "fits", "events", "get", "list", "logs", "describe", "wait"),
     "auth",
 )
 """Verbs that only look: what they show may come a moment later, so they are said again."""
-ANSWERING: Final = ("doctor", "fits", "explain", "validate")
+VERBS_WITH_VERDICT: Final = ("doctor", "fits", "explain", "validate")
 """Verbs whose exit code 1 is an answer."""
 HOME: Final = "/home/you"
 LOOPBACK: Final = "127.0.0.1"
@@ -56,14 +56,14 @@ _UNKEPT: Final = ("_", "SHLVL", "OLDPWD")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CommandOutput:
     """How a command ended."""
 
     code: int
     out: str
 
 
-class Reader:
+class PageRunner:
     """Somebody with a shell."""
 
     def __init__(self, folder: Path, kubectl: Path | None = None) -> None:
@@ -72,7 +72,7 @@ class Reader:
         self.folder.mkdir(parents=True)
         (self.folder / "examples").symlink_to(ROOT / "examples")
         self.kubectl = kubectl
-        self.address = own_loopback()
+        self.address = own_loopback_address()
         self._exports = folder / "exports"
         self._terminals = list[ForegroundProcess]()
         self._applied = 0.0
@@ -83,9 +83,9 @@ class Reader:
         """Do everything that the page says."""
         for step in steps(page):
             match step:
-                case Saved():
+                case SavedFile():
                     self._save(step)
-                case Staying(command):
+                case ForegroundCommand(command):
                     self._open(command, command.says, page)
                 case Command() if CTRL_C in step.says:
                     self._interrupt(step, page)
@@ -108,7 +108,7 @@ class Reader:
 
     # What a step is
 
-    def _save(self, saved: Saved) -> None:
+    def _save(self, saved: SavedFile) -> None:
         file = self.folder / saved.name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(self._in_place(saved.text), "utf-8")
@@ -132,8 +132,8 @@ class Reader:
         """Start it in a terminal of its own, and wait until it shows what is told."""
         terminal = ForegroundProcess(self._as_typed(command.text), self.folder, self.environment)
         self._terminals.append(terminal)
-        if not terminal.wait_for_output(lambda seen: begins_as_told(self._as_shown(seen), told), PATIENCE):
-            raise _disappointed(page, command, self._as_shown(terminal.output))
+        if not terminal.wait_for_output(lambda seen: begins_like_page(self._as_shown(seen), told), TIMEOUT):
+            raise _mismatch(page, command, self._as_shown(terminal.output))
         return terminal
 
     def _interrupt(self, command: Command, page: Path) -> None:
@@ -142,23 +142,23 @@ class Reader:
         terminal = self._open(command, command.says[:place], page)
         terminal.interrupt()
         seen = self._as_shown(terminal.output)
-        if not goes_on_as_told(seen, command.says[:place], command.says[place + 1 :]):
-            raise _disappointed(page, command, seen)
+        if not continues_like_page(seen, command.says[:place], command.says[place + 1 :]):
+            raise _mismatch(page, command, seen)
 
     def _do(self, command: Command, page: Path) -> None:
         """Once, or until what is seen is what is told."""
-        end = time.monotonic() + (PATIENCE if command.verb in LOOKING else 0.0)
+        end = time.monotonic() + (TIMEOUT if command.verb in READ_ONLY_VERBS else 0.0)
         while True:
             said = self._run(command.text)
-            if _is_fine(command, said):
+            if _is_expected(command, said):
                 return
             if time.monotonic() >= end:
-                raise _disappointed(page, command, f"{said.out}(exit code {said.code})")
+                raise _mismatch(page, command, f"{said.out}(exit code {said.code})")
             time.sleep(0.2)
 
     # The shell
 
-    def _run(self, text: str) -> Said:
+    def _run(self, text: str) -> CommandOutput:
         keep = f"/usr/bin/env -0 >'{self._exports}'"
         script = f"set -o pipefail\n{self._as_typed(text)}\nkohort_told=$?\n{keep}\nexit $kohort_told"
         done = subprocess.run(
@@ -168,11 +168,11 @@ class Reader:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=2 * PATIENCE,
+            timeout=2 * TIMEOUT,
             check=False,
         )
         self._remember()
-        return Said(done.returncode, self._as_shown(done.stdout.decode()))
+        return CommandOutput(done.returncode, self._as_shown(done.stdout.decode()))
 
     def _remember(self) -> None:
         """What was exported, and where we are now."""
@@ -220,15 +220,15 @@ class Reader:
         return sorted(found.glob("*.yaml")) if found.is_dir() else [found]
 
 
-def _is_fine(command: Command, said: Said) -> bool:
-    if any(_REFUSED.match(line) for line in command.says) and command.verb not in ANSWERING:
+def _is_expected(command: Command, said: CommandOutput) -> bool:
+    if any(_REFUSED.match(line) for line in command.says) and command.verb not in VERBS_WITH_VERDICT:
         is_expected = said.code != 0
     else:
-        is_expected = said.code == 0 or (said.code == 1 and command.verb in ANSWERING)
-    return is_expected and (not command.says or is_as_told(said.out, command.says))
+        is_expected = said.code == 0 or (said.code == 1 and command.verb in VERBS_WITH_VERDICT)
+    return is_expected and (not command.says or matches_page(said.out, command.says))
 
 
-def _disappointed(page: Path, command: Command, seen: str) -> AssertionError:
+def _mismatch(page: Path, command: Command, seen: str) -> AssertionError:
     place = page.relative_to(ROOT) if page.is_relative_to(ROOT) else page.name
     told = "\n".join(command.says)
     return AssertionError(f"{place}:{command.line}: {command.text}\nsays:\n{seen}\nand not:\n{told}")
@@ -240,15 +240,15 @@ def _values(words: list[str], option: str) -> Iterator[str]:
 
 async def _create(client: Client, value: dict[str, object], namespace: str) -> None:
     resource = await RestMapper(client).resource(str(value["apiVersion"]), str(value["kind"]))
-    await client.of(resource).create(value, "" if not resource.namespaced or _names_its_own(value) else namespace)
+    await client.of(resource).create(value, "" if not resource.namespaced or _has_namespace(value) else namespace)
 
 
-def _names_its_own(value: dict[str, object]) -> bool:
+def _has_namespace(value: dict[str, object]) -> bool:
     metadata = value["metadata"]
     return isinstance(metadata, dict) and "namespace" in metadata
 
 
-def own_loopback() -> str:
+def own_loopback_address() -> str:
     """A loopback address that no other reader uses, so that all ports are free; else 127.0.0.1."""
     address = str(IPv4Address(LOOPBACK) + 1 + secrets.randbelow(1 << 23))
     with socket.socket() as probe:
@@ -259,7 +259,7 @@ def own_loopback() -> str:
     return address
 
 
-def kubectl_here() -> Path:
+def find_kubectl() -> Path:
     """The stock kubectl that `make cluster-binaries` builds, or that of the machine; fails the test without one."""
     built = sorted((ROOT / ".cache" / "cluster").glob("*/bin/kubectl"))
     found = shutil.which("kubectl")

@@ -17,7 +17,7 @@ from controllers.houses import (
     priority_class,
     workload,
 )
-from insight.looking import admitted, client_of
+from insight.cluster_access import client_of, wait_for_admission
 from jobs.job_houses import batch_job
 from kit.apiserver import Object
 from kohort.api.documents import Document, read_documents
@@ -27,7 +27,7 @@ from kohort.insight.fit_check.evaluation import FitResult, evaluate_fit
 from kohort.insight.fit_check.manifests import offline, split, with_manifests
 from kohort.insight.fit_check.reads import ALSO_READ
 from kohort.insight.snapshot import Snapshot, take_snapshot
-from web.engines import NOON
+from web.engine_fixture import NOON
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 GROUP = "kueue.x-k8s.io/pod-group-name"
@@ -231,7 +231,7 @@ async def test_on_a_cluster_the_preempted_are_named() -> None:
         preempting = cluster_queue("cq", "4", preemption={"withinClusterQueue": "LowerPriority"})
         await home.create(flavor(), preempting, local_queue("lq", "cq"), priority_class("urgent", 50))
         await home.create(workload("low", "lq", "4"))
-        await admitted(home, "low")
+        await wait_for_admission(home, "low")
         snapshot = await take_snapshot(client_of(home.cluster), ALSO_READ)
     urgent = batch_job("etl", "lq", "4")
     urgent["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"

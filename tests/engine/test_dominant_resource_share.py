@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.play import FAIR, Play, configured
+from engine.scenario_builders import FAIR_SHARING, ScenarioBuilder, configured
 from kohort.engine.decisions import Reserve
 from kohort.engine.drs import share_of
 from kohort.engine.hierarchy import Hierarchy
@@ -81,13 +81,13 @@ def test_a_cohort_does_not_borrow_what_its_members_borrow_of_each_other() -> Non
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 9), st.integers(-5, 5)), max_size=12))
 def test_where_nobody_competes_fair_sharing_changes_nothing(arrivals: list[tuple[str, int, int]]) -> None:
     """SCH-710: quota, flavors and the admission of a head alone are the same."""
-    runs = [run(None, arrivals), run(FAIR, arrivals)]
+    runs = [run(None, arrivals), run(FAIR_SHARING, arrivals)]
     assert runs[0] == runs[1]
 
 
 def run(configuration: Json, arrivals: list[tuple[str, int, int]]) -> list[Json]:
     """What each of several workloads gets that come one after the other, to queues that never preempt."""
-    play = Play(configured(configuration))
+    play = ScenarioBuilder(configured(configuration))
     play.queue("lender", 10)
     play.queue("a", 5, bl=3)
     play.queue("b", 5, ll=2)
@@ -101,7 +101,7 @@ def run(configuration: Json, arrivals: list[tuple[str, int, int]]) -> list[Json]
 
 def test_the_incoming_workload_counts_in_its_own_share() -> None:
     """SCH-721: with what it asks for, the preemptor would have borrowed as much as its victim."""
-    play = Play(configured({"fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare"]}}))
+    play = ScenarioBuilder(configured({"fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare"]}}))
     play.queue("lender", 4)
     play.queue("a", 0, preemption={"reclaimWithinCohort": "Any"})
     play.queue("b", 0)

@@ -38,7 +38,7 @@ START = datetime(2026, 8, 1, 12, tzinfo=UTC)
 
 
 @dataclass
-class Seen:
+class PassResult:
     """What a pass did."""
 
     events: list[tuple[str, str, str, str]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Seen:
     requeue_after: float | None = None
 
 
-class Stage:
+class PassHarness:
     """Objects, time and settings; also what passes read."""
 
     def __init__(
@@ -174,12 +174,12 @@ class Stage:
                 return PassPlan(error.effects, error)
         return plan_pass(framework, key, obj, ancestor, self)
 
-    async def reconcile(self, framework: Framework, key: JobKey, most: int | None = None) -> Seen:
+    async def reconcile(self, framework: Framework, key: JobKey, most: int | None = None) -> PassResult:
         """One pass; `most` cuts it off after so many writes, as a crash would."""
         before = (deepcopy(self.objects), dict(self.workloads))
         plan = await self.plan(framework, key)
         assert (self.objects, self.workloads) == before, "planning changed what it read"
-        seen = Seen(error=str(plan.error) if plan.error else None, requeue_after=plan.requeue_after)
+        seen = PassResult(error=str(plan.error) if plan.error else None, requeue_after=plan.requeue_after)
         for effect in plan.effects:
             if most is not None and len(seen.writes) >= most:
                 break
@@ -189,7 +189,7 @@ class Stage:
     async def _fetch(self, api_version: str, kind: str, namespace: str, name: str, uid: str) -> JsonObject | None:
         return self.objects.get((kind, ObjectKey(namespace, name)))
 
-    def _apply(self, effect: Effect, seen: Seen) -> None:
+    def _apply(self, effect: Effect, seen: PassResult) -> None:
         match effect:
             case RecordEvent(about, note):
                 seen.events.append((note.type, note.reason, note.message, f"{about.namespace}/{about.name}"))
@@ -208,16 +208,16 @@ class Stage:
                 if key in self.workloads:
                     self.delete("Workload", key)
 
-    def _patch_object(self, before: JsonObject, after: JsonObject, part: WriteTarget, seen: Seen) -> None:
+    def _patch_object(self, before: JsonObject, after: JsonObject, part: WriteTarget, seen: PassResult) -> None:
         patch = difference(before, after)
         assert set(patch) <= ({"status"} if part is WriteTarget.STATUS else {"metadata", "spec"}), patch
         if patch:
             if "template" in patch.get("spec", {}) and before["kind"] == "Job":
-                assert _may_be_steered(self.objects["Job", _key(before)]), "the server would refuse this"
+                assert _has_mutable_template(self.objects["Job", _key(before)]), "the server would refuse this"
             seen.writes.append(("patch", before["kind"], "status" if part is WriteTarget.STATUS else "", patch))
             self.put(merge(self.objects[before["kind"], _key(before)], patch))
 
-    def _create(self, workload: Workload, seen: Seen) -> None:
+    def _create(self, workload: Workload, seen: PassResult) -> None:
         seen.writes.append(("create", "Workload", "", None))
         key = ObjectKey(workload.metadata.namespace, workload.metadata.name)
         if key in self.workloads:
@@ -226,7 +226,7 @@ class Stage:
         head = replace(workload.metadata, uid=f"uid-{key.name}", creation_timestamp=self.now, generation=1)
         self.put_workload(from_json(to_json(replace(workload, metadata=head)), Workload))
 
-    def _patch_workload(self, before: Workload, after: Workload, part: WriteTarget, seen: Seen) -> None:
+    def _patch_workload(self, before: Workload, after: Workload, part: WriteTarget, seen: PassResult) -> None:
         old, new = to_json(before), to_json(after)
         patch = difference(old, new)
         assert patch, "a write that changes nothing"
@@ -245,7 +245,7 @@ def _key(obj: JsonObject) -> ObjectKey:
     return ObjectKey(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
 
 
-def _may_be_steered(job: JsonObject) -> bool:
+def _has_mutable_template(job: JsonObject) -> bool:
     """Whether every Kubernetes lets the template of a Job change: suspended, no pod active, not started."""
     status = job.get("status") or {}
     return job["spec"].get("suspend") is True and not status.get("active") and not status.get("startTime")

@@ -16,7 +16,7 @@ NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 Object = dict[str, Any]
 
 
-class EngineAtWork:
+class EngineFixture:
     """An engine that takes objects as a server would hand them over: with uid, time and generation."""
 
     def __init__(self) -> None:

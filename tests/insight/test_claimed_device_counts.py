@@ -7,7 +7,7 @@ import pytest
 from controllers.houses import cluster_queue, flavor, house, local_queue
 from controllers.test_device_claims import MAPPED as MANAGED
 from controllers.test_device_claims import MAPPINGS, claimant, devices, quota, template
-from insight.looking import client_of, let, somebody
+from insight.cluster_access import client_of, grant_read, unprivileged_user
 from kit.apiserver import Object
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
@@ -28,7 +28,7 @@ from kohort.insight.snapshot import DECIDING, Snapshot, take_snapshot
 from kohort.insight.workload_report.builder import build_report
 from kohort.insight.workload_report.model import WorkloadReport
 from kohort.insight.workload_report.text import render_report
-from web.engines import NOON
+from web.engine_fixture import NOON
 
 MAPPED = ObservedSettings(from_json(MAPPINGS, Configuration))
 QUEUES = (flavor(), cluster_queue("q", resourceGroups=quota("f")), local_queue("l", "q"))
@@ -121,9 +121,9 @@ async def test_templates_are_read_only_where_somebody_names_one() -> None:
 
 async def seen_by_ann(settings: ManagerSettings, made: Object) -> Snapshot:
     """What somebody sees who may see everything but templates."""
-    ann = somebody()
+    ann = unprivileged_user()
     async with house(settings) as home:
-        await let(home.cluster, ann, "clusterqueues", "workloads", "localqueues", "resourceflavors")
+        await grant_read(home.cluster, ann, "clusterqueues", "workloads", "localqueues", "resourceflavors")
         await home.create(*QUEUES, template("gpu", devices("a100", 4)), made)
         await home.later(3)
         return await take_snapshot(client_of(home.cluster, ann), home="default")

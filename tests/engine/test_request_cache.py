@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.play import CPU, Play
+from engine.scenario_builders import CPU, ScenarioBuilder
 from kohort.api.codec import from_json
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.keys import ELASTIC_JOB_ANNOTATION
@@ -65,7 +65,7 @@ def test_what_is_remembered_is_what_would_be_read(questions: list[tuple[Json, Js
 
 
 def test_workloads_that_ask_alike_share_one_answer() -> None:
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 1)
     play.submit("a", 1)
     play.submit("b", 1)

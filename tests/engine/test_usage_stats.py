@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.play import CPU, FAIR, Play, configured, group, quota
+from engine.scenario_builders import CPU, FAIR_SHARING, ScenarioBuilder, configured, group, quota
 from kohort.api.codec import to_json
 from kohort.api.meta import ObjectKey
 from kohort.engine.drs import INFINITE_SHARE
@@ -12,7 +12,7 @@ Json = Any
 
 def test_a_queue_shows_every_flavor_and_resource_with_what_it_borrows() -> None:
     """API-108, SCH-1055, G03: `borrowed` is what exceeds the nominal quota."""
-    play = Play()
+    play = ScenarioBuilder()
     flavors = {"g": [quota(CPU, 2), quota("memory", 4)], "f": [quota(CPU, 0), quota("memory", 0)]}
     play.queue("a", groups=[group(flavors)])
     play.queue("b", groups=[group({"g": [quota(CPU, 9), quota("memory", 9)]})])
@@ -43,7 +43,7 @@ def test_a_queue_shows_every_flavor_and_resource_with_what_it_borrows() -> None:
 
 def test_without_a_cohort_nothing_is_borrowed() -> None:
     """SCH-433."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 2, cohort=None)
     play.running("w", 5)
     (usage,) = play.engine.read.cluster_queue_status("q").flavors_reservation
@@ -52,7 +52,7 @@ def test_without_a_cohort_nothing_is_borrowed() -> None:
 
 def test_a_local_queue_counts_its_own_workloads() -> None:
     """API-113."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 4)
     play.submit("one", 3)
     play.submit("two", 3)
@@ -64,7 +64,7 @@ def test_a_local_queue_counts_its_own_workloads() -> None:
 
 def test_weighted_shares_as_observed() -> None:
     """API-110, API-118, SCH-706: the figures of golden transcript G3."""
-    play = Play(configured(FAIR))
+    play = ScenarioBuilder(configured(FAIR_SHARING))
     play.cohort("r")
     play.cohort("c", parent="r")
     play.queue("a", 2, cohort="c")

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.play import CPU, Play, configured, group, quota
+from engine.scenario_builders import CPU, ScenarioBuilder, configured, group, quota
 from kohort.api.kueue.v1beta2.workload import WorkloadStatus
 from kohort.engine.decisions import Evict
 
@@ -19,7 +19,7 @@ def pod_set(name: str, cpu: int, **pod: Json) -> Json:
     return {"name": name, "count": 1, "template": {"spec": {"containers": [container], **pod}}}
 
 
-def submit_sets(play: Play, name: str, queue: str, *pod_sets: Json) -> None:
+def submit_sets(play: ScenarioBuilder, name: str, queue: str, *pod_sets: Json) -> None:
     """A workload of several pod sets."""
     play.submit(name, 1, queue)
     manifest = {
@@ -34,15 +34,15 @@ def submit_sets(play: Play, name: str, queue: str, *pod_sets: Json) -> None:
 class TestEndlessSearches:
     """A search for flavors that ends without a place begins again; no turn may wait for its end (SCH-237, SCH-550)."""
 
-    def play(self) -> Play:
+    def play(self) -> ScenarioBuilder:
         """A strict head whose pod sets take the place away from each other, whatever flavor the first one tries."""
-        play = Play()
+        play = ScenarioBuilder()
         play.flavor("f2", **TAINTED)
         self.give(play, f1=2, f2=2)
         submit_sets(play, "w", "q", pod_set("x", 2, **BEARS), pod_set("y", 2), pod_set("z", 2))
         return play.turn()
 
-    def give(self, play: Play, f1: int, f2: int) -> None:
+    def give(self, play: ScenarioBuilder, f1: int, f2: int) -> None:
         groups = [group({"f1": [quota(CPU, f1)], "f2": [quota(CPU, f2)]})]
         play.queue("q", groups=groups, queueingStrategy="StrictFIFO")
 
@@ -57,7 +57,7 @@ class TestEndlessSearches:
 
 def test_an_eviction_that_could_not_be_written_is_issued_again() -> None:
     """SCH-654."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
     play.running("low", 4)
     play.submit("high", 4, priority=1)
@@ -71,26 +71,26 @@ class TestTheNextOne:
     """When a head leaves that blocked its StrictFIFO queue, it is the turn of the next one (SCH-238)."""
 
     @pytest.fixture
-    def play(self) -> Play:
-        play = Play()
+    def play(self) -> ScenarioBuilder:
+        play = ScenarioBuilder()
         play.queue("q", 4, queueingStrategy="StrictFIFO")
         play.submit("blocked", 8)
         play.submit("next", 2)
         assert play.turn().reserved == []
         return play
 
-    def test_after_a_deletion(self, play: Play) -> None:
+    def test_after_a_deletion(self, play: ScenarioBuilder) -> None:
         play.delete({"kind": "Workload", "namespace": "ns", "name": "blocked"})
         assert play.turn().reserved == ["next"]
 
-    def test_after_a_deactivation(self, play: Play) -> None:
+    def test_after_a_deactivation(self, play: ScenarioBuilder) -> None:
         manifest = play.workload("blocked", 8, "q")
         manifest["spec"]["active"] = False
         manifest["metadata"]["uid"] = "0001-blocked"
         play.put(manifest)
         assert play.turn().reserved == ["next"]
 
-    def test_after_it_ended_elsewhere(self, play: Play) -> None:
+    def test_after_it_ended_elsewhere(self, play: ScenarioBuilder) -> None:
         play.finish("ns/blocked")
         assert play.turn().reserved == ["next"]
 
@@ -98,7 +98,7 @@ class TestTheNextOne:
 @pytest.mark.parametrize("others", [0, 3])
 def test_a_search_goes_on_whatever_other_trees_do(others: int) -> None:
     """SCH-553: what was recorded in the last cycle of the queue counts, however many cycles ran elsewhere."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("a", groups=[group({"f1": [quota(CPU, 0)], "f2": [quota(CPU, 4)]})])
     play.queue("b", groups=[group({"f1": [quota(CPU, 4)], "f2": [quota(CPU, 0)]})])
     for number in range(others):
@@ -114,7 +114,7 @@ def test_a_search_goes_on_whatever_other_trees_do(others: int) -> None:
 
 def test_a_victim_on_its_way_out_is_chosen_again_before_its_eviction_is_seen() -> None:
     """SCH-620, SCH-653: a preemptor that is looked at again issues nothing new, whoever looks cheaper by now."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
     play.running("older", 2)
     play.running("newer", 2)
@@ -126,14 +126,14 @@ def test_a_victim_on_its_way_out_is_chosen_again_before_its_eviction_is_seen() -
     assert evictions(play) == []
 
 
-def evictions(play: Play) -> list[str]:
+def evictions(play: ScenarioBuilder) -> list[str]:
     """Whom a turn evicts, without writing it down."""
     return [each.workload.name for each in play.engine.schedule(play.now) if isinstance(each, Evict)]
 
 
 def test_what_victims_still_hold_may_be_given_away_in_the_same_cycle() -> None:
     """SCH-331: others are weighed as if the victims of the cycle were gone, and 9 of 7 are in use until they are."""
-    play = Play()
+    play = ScenarioBuilder()
     play.queue("preemptor", 3, preemption={"reclaimWithinCohort": "Any"})
     play.queue("victim", 0)
     play.queue("x", 4)
@@ -149,9 +149,9 @@ def test_what_victims_still_hold_may_be_given_away_in_the_same_cycle() -> None:
 class TestAScanThatIsTwoCyclesOld:
     """SCH-553, SCH-554: admissions and evictions of its queue outdate it, within a turn as between single cycles."""
 
-    def play(self) -> Play:
+    def play(self) -> ScenarioBuilder:
         """The first pod set of w took f1 and would go on with f2; the second one will never find a place."""
-        play = Play()
+        play = ScenarioBuilder()
         play.flavor("f2", **TAINTED)
         play.queue("q", groups=[group({"f1": [quota(CPU, 2)], "f2": [quota(CPU, 1)]})])
         play.queue("lender", groups=[group({"f1": [quota(CPU, 2)]})], preemption={"reclaimWithinCohort": "Any"})
@@ -159,10 +159,10 @@ class TestAScanThatIsTwoCyclesOld:
         submit_sets(play, "w", "q", pod_set("x", 1), pod_set("y", 9))
         return play.once()
 
-    def admit(self, play: Play) -> None:
+    def admit(self, play: ScenarioBuilder) -> None:
         play.submit("urgent", 3, "q", priority=1)
 
-    def evict(self, play: Play) -> None:
+    def evict(self, play: ScenarioBuilder) -> None:
         play.running("other", 3, "q", flavor="f1")
         play.submit("too-large", 9, "q", priority=1)
         play.submit("back", 2, "lender")
@@ -181,7 +181,7 @@ class TestAScanThatIsTwoCyclesOld:
 
 def test_a_preemptor_looks_for_others_when_the_queue_of_its_victim_falls_asleep() -> None:
     """SCH-1052: the quota stays taken, but nobody of that queue is a victim any more."""
-    play = Play()
+    play = ScenarioBuilder()
     check(play, "True")
     play.queue("owner", 4, preemption={"reclaimWithinCohort": "Any"})
     play.queue("checked", 0, admissionChecksStrategy={"admissionChecks": [{"name": "c"}]})
@@ -194,7 +194,7 @@ def test_a_preemptor_looks_for_others_when_the_queue_of_its_victim_falls_asleep(
     assert evictions(play) == ["left"]
 
 
-def check(play: Play, active: str) -> None:
+def check(play: ScenarioBuilder, active: str) -> None:
     """The check of that name is active, or no longer."""
     condition = {
         "type": "Active",
@@ -216,7 +216,7 @@ def check(play: Play, active: str) -> None:
 
 def test_who_began_to_wait_for_victims_competes_as_preemptor_in_the_same_turn() -> None:
     """SCH-240, SCH-320: of two preemptors, the one that borrows nothing goes first, and the other finds them taken."""
-    play = Play(configured(PrioritizePreemptorWorkloads=True))
+    play = ScenarioBuilder(configured(PrioritizePreemptorWorkloads=True))
     urgent = {"policy": "LowerPriority", "maxPriorityThreshold": 0}
     play.queue("owner", 4, preemption={"reclaimWithinCohort": "Any"})
     play.queue("borrower", preemption={"reclaimWithinCohort": "LowerPriority", "borrowWithinCohort": urgent})
@@ -232,9 +232,9 @@ class TestALocalQueueThatLeadsElsewhereByNow:
     """SCH-261: what its running workloads give back is told there, too, and in the tree where they hold quota."""
 
     @pytest.fixture
-    def play(self) -> Play:
+    def play(self) -> ScenarioBuilder:
         """A workload runs in `old`, its LocalQueue leads to `new`, and in both trees somebody is parked."""
-        play = Play()
+        play = ScenarioBuilder()
         for name in ("old", "new"):
             play.queue(name, 4, cohort=None)
             play.submit(f"parked-{name}", 9, name)
@@ -243,25 +243,25 @@ class TestALocalQueueThatLeadsElsewhereByNow:
         assert set(play.turn().waiting) == {"parked-old", "parked-new"}
         return play
 
-    def lead(self, play: Play, queue: str) -> None:
+    def lead(self, play: ScenarioBuilder, queue: str) -> None:
         place = {"name": "moved", "namespace": "ns"}
         spec = {"clusterQueue": queue}
         play.put({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": place, "spec": spec})
 
-    def again(self, play: Play) -> set[str]:
+    def again(self, play: ScenarioBuilder) -> set[str]:
         """Who of the parked ones gets another look."""
         return {name for name in play.turn().waiting if name.startswith("parked")}
 
-    def test_is_told_that_quota_came_back(self, play: Play) -> None:
+    def test_is_told_that_quota_came_back(self, play: ScenarioBuilder) -> None:
         mover = next(each for key, each in play.workloads.items() if key.name == "mover")
         play.show(msgspec.structs.replace(mover, status=WorkloadStatus()))
         assert self.again(play) == {"parked-old", "parked-new"}
 
-    def test_is_told_of_pods_that_are_done(self, play: Play) -> None:
+    def test_is_told_of_pods_that_are_done(self, play: ScenarioBuilder) -> None:
         play.reclaim({"workload": "ns/mover", "pods": {"main": 1}})
         assert self.again(play) == {"parked-old", "parked-new"}
 
-    def test_is_told_of_another_priority(self, play: Play) -> None:
+    def test_is_told_of_another_priority(self, play: ScenarioBuilder) -> None:
         mover = next(each for key, each in play.workloads.items() if key.name == "mover")
         play.show(msgspec.structs.replace(mover, spec=msgspec.structs.replace(mover.spec, priority=-1)))
         assert self.again(play) == {"parked-old", "parked-new"}

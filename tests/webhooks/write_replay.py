@@ -20,7 +20,7 @@ Ask = Callable[[str, str, Json, dict[str, str]], Awaitable[tuple[int, Json]]]
 """Method, path, body and query to code and body."""
 
 NAMESPACE = "default"
-_OURS_TO_SET = ("name", "namespace", "labels", "annotations", "finalizers")
+_SETTABLE_METADATA = ("name", "namespace", "labels", "annotations", "finalizers")
 WRITES = [
     pytest.param(answer.write, id=f"{answer.case}-{answer.step['op']}-{index}")
     for name in FILES
@@ -29,7 +29,7 @@ WRITES = [
 ]
 
 
-class Door:
+class WebhookBypass:
     """Lets everything pass while it is open, and counts who came."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Door:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WriteOutcome:
     """What a client sees."""
 
     code: int
@@ -57,12 +57,12 @@ class Outcome:
     """What our webhooks said, where they refused."""
 
 
-def expected(write: ObjectWrite) -> Outcome:
+def expected(write: ObjectWrite) -> WriteOutcome:
     """What the functions say that the webhooks are made of."""
     verdict = admit(write, DEFAULT_GATES)
     if verdict.accepted:
-        return Outcome(verdict.code, _shown(read(verdict.stored, write.value["apiVersion"])))
-    return Outcome(verdict.code, refusal=_refusal(verdict, write))
+        return WriteOutcome(verdict.code, _comparable(read(verdict.stored, write.value["apiVersion"])))
+    return WriteOutcome(verdict.code, refusal=_refusal(verdict, write))
 
 
 def _refusal(verdict: WriteVerdict, write: ObjectWrite) -> str:
@@ -72,23 +72,23 @@ def _refusal(verdict: WriteVerdict, write: ObjectWrite) -> str:
     return head + in_one_line(verdict.errors)
 
 
-async def outcome(ask: Ask, door: Door, write: ObjectWrite) -> Outcome:
+async def outcome(ask: Ask, door: WebhookBypass, write: ObjectWrite) -> WriteOutcome:
     """What the server says, which is left as it was."""
-    body = {**write.value, "metadata": _our_metadata(write.value)}
+    body = {**write.value, "metadata": _settable_metadata(write.value)}
     query: dict[str, str] = {"fieldValidation": write.field_validation}
     path = f"{_collection(body)}/{body['metadata'].get('name', '')}"
     try:
         if write.old is None:
             code, said = await ask("POST", _collection(body), body, query)
         else:
-            body["metadata"]["resourceVersion"] = await _put_there(ask, door, write.old)
+            body["metadata"]["resourceVersion"] = await _create_previous(ask, door, write.old)
             code, said = await ask("PUT", f"{path}/status" if write.to_status else path, body, query)
         return await _outcome(ask, code, said, path)
     finally:
         await _remove(ask, door, path)
 
 
-async def _remove(ask: Ask, door: Door, path: str) -> None:
+async def _remove(ask: Ask, door: WebhookBypass, path: str) -> None:
     code, found = await ask("GET", path, None, {})
     if code != 200 or "items" in found:
         return
@@ -103,8 +103,8 @@ async def _remove(ask: Ask, door: Door, path: str) -> None:
         door.is_open = False
 
 
-async def _put_there(ask: Ask, door: Door, old: Json) -> str:
-    metadata = {name: member for name, member in _our_metadata(old).items() if name != "finalizers"}
+async def _create_previous(ask: Ask, door: WebhookBypass, old: Json) -> str:
+    metadata = {name: member for name, member in _settable_metadata(old).items() if name != "finalizers"}
     body = {**old, "metadata": metadata}
     door.is_open = True
     try:
@@ -118,13 +118,13 @@ async def _put_there(ask: Ask, door: Door, old: Json) -> str:
     return str(stored["metadata"]["resourceVersion"])
 
 
-async def _outcome(ask: Ask, code: int, said: Json, path: str) -> Outcome:
+async def _outcome(ask: Ask, code: int, said: Json, path: str) -> WriteOutcome:
     assert code < 500, said
     if code >= 300:
-        return Outcome(code, refusal=said.get("message", "") if code == 403 else "")
+        return WriteOutcome(code, refusal=said.get("message", "") if code == 403 else "")
     found, stored = await ask("GET", path, None, {})
     assert found == 200, stored
-    return Outcome(code, _shown(stored))
+    return WriteOutcome(code, _comparable(stored))
 
 
 def _kind(value: Json) -> type[CustomObject]:
@@ -137,12 +137,12 @@ def _collection(value: Json) -> str:
     return _kind(value).info.resource.path(NAMESPACE if _kind(value).info.resource.namespaced else "")
 
 
-def _our_metadata(value: Json) -> Json:
-    metadata = {name: member for name, member in value["metadata"].items() if name in _OURS_TO_SET}
+def _settable_metadata(value: Json) -> Json:
+    metadata = {name: member for name, member in value["metadata"].items() if name in _SETTABLE_METADATA}
     return {**metadata, "namespace": NAMESPACE} if _kind(value).info.resource.namespaced else metadata
 
 
-def _shown(value: Json) -> Json:
+def _comparable(value: Json) -> Json:
     """The object with the one part of its metadata that webhooks change."""
     rest = {name: member for name, member in value.items() if name != "metadata"}
     return {**rest, "finalizers": value["metadata"].get("finalizers", [])}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from engine.play import Play, configured
+from engine.scenario_builders import ScenarioBuilder, configured
 from engine.scenario_strategies import scenarios
 from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import RuntimeClass
@@ -99,7 +99,7 @@ settings_strategy = st.builds(
 )
 
 
-class Tape:
+class RecordingEngine:
     """An engine under record, and what was written."""
 
     def __init__(self, rules: EngineSettings | None = None, engine: Engine | None = None) -> None:
@@ -108,9 +108,9 @@ class Tape:
         self.recorder = Recorder(engine or Engine(rules), self.events.append, self.decisions.append)
 
 
-def recorded(scenario: Json) -> Tape:
+def recorded(scenario: Json) -> RecordingEngine:
     rules = configured(scenario["configuration"], **scenario["gates"])
-    tape = Tape(rules)
+    tape = RecordingEngine(rules)
     stage = ScenarioRunner(rules)
     stage.engine = tape.recorder  # type: ignore[assignment]
     stage.play(scenario)
@@ -125,7 +125,7 @@ def test_a_recorded_run_replays_to_the_same_decisions_byte_for_byte(scenario: Js
     log = read_events(decompress_lines(compress_lines(tape.events, file), file), file)
     assert log.warning == ""
     assert replay(log) == tape.decisions
-    again = Tape(log.settings)
+    again = RecordingEngine(log.settings)
     for step in log.entries:
         again.recorder.take(step)
     assert again.events == tape.events
@@ -156,7 +156,7 @@ class TestEveryStep:
         ids=lambda event: type(getattr(event, "object", event)).__name__,
     )
     def test_events(self, event: EngineEvent) -> None:
-        tape = Tape(engine=Deaf())
+        tape = RecordingEngine(engine=StubEngine())
         tape.recorder.apply(event, DAWN)
         (entry,) = read_events(tape.events).entries
         assert isinstance(entry, EventApplied)
@@ -169,7 +169,7 @@ class TestEveryStep:
             assert entry.event == event
 
     def test_turns_to_the_microsecond(self) -> None:
-        tape = Tape()
+        tape = RecordingEngine()
         late = DAWN + timedelta(microseconds=1)
         tape.recorder.schedule(DAWN)
         tape.recorder.run_cycle(late)
@@ -179,7 +179,7 @@ class TestEveryStep:
         )
 
     def test_decisions(self) -> None:
-        play = Play()
+        play = ScenarioBuilder()
         play.queue("q", 4)
         play.submit("w", 2)
         (reserve,) = play.turn().decisions
@@ -194,21 +194,21 @@ class TestEveryStep:
             KeepPending(W, "WaitingForQuota", "2 more needed", RequeueReason.NO_FIT),
             KeepPending(W, "PendingEvaluation", "", RequeueReason.GENERIC),
         ]
-        tape = Tape(engine=Deaf(decisions))
+        tape = RecordingEngine(engine=StubEngine(decisions))
         tape.recorder.schedule(DAWN)
         assert read_decisions(tape.decisions).entries == tuple(LoggedDecision(DAWN, 1, each) for each in decisions)
 
     def test_a_template_written_on_several_lines_takes_one(self) -> None:
         template = msgspec.Raw(b'{\n  "spec": {\n    "containers": []\n  }\n}')
         pod_set = v1beta2.workload.PodSet(template=template)
-        tape = Tape(engine=Deaf())
+        tape = RecordingEngine(engine=StubEngine())
         tape.recorder.apply(
             ObjectUpserted(v1beta2.Workload(spec=v1beta2.workload.WorkloadSpec(pod_sets=(pod_set,)))), DAWN
         )
         assert [line.count(b"\n") for line in tape.events] == [1, 1]
 
 
-class Deaf(Engine):
+class StubEngine(Engine):
     """An engine that hears nothing and decides what it was told to."""
 
     def __init__(self, decisions: list[Decision] | None = None) -> None:
@@ -222,13 +222,13 @@ class Deaf(Engine):
         return self.decisions
 
 
-class Fragile(Engine):
+class FailingEngine(Engine):
     def apply(self, event: EngineEvent, now: datetime) -> None:
         raise ZeroDivisionError
 
 
 def test_an_event_on_which_the_engine_breaks_is_in_the_log() -> None:
-    tape = Tape(engine=Fragile())
+    tape = RecordingEngine(engine=FailingEngine())
     with pytest.raises(ZeroDivisionError):
         tape.recorder.apply(ReservationFailed(W), DAWN)
     assert read_events(tape.events).entries == (EventApplied(DAWN, ReservationFailed(W)),)
@@ -246,7 +246,7 @@ def test_a_compressed_log_may_be_written_in_several_goes() -> None:
     assert decompress_lines(content, "log.gz") == [HEADER, TURN, TURN]
 
 
-class TestACrash:
+class TestTruncatedLog:
     """The last line may break off anywhere."""
 
     @given(st.integers(1, len(TURN) - 2))
@@ -356,7 +356,7 @@ class TestSettings:
         assert found.requests.transformations == rules.requests.transformations
 
     def test_logs_of_decisions_under_different_settings_begin_alike(self) -> None:
-        plain, fair = Tape(EngineSettings()), Tape(EngineSettings(fair=FairRules()))
+        plain, fair = RecordingEngine(EngineSettings()), RecordingEngine(EngineSettings(fair=FairRules()))
         assert plain.decisions == fair.decisions
         assert plain.events != fair.events
 
