@@ -152,33 +152,4 @@ def _cluster(plane: ControlPlane, loop: asyncio.AbstractEventLoop) -> Cluster:
     return Cluster(plane.server.kubeconfig, loop, plane.client("tester"))
 
 
-# Objects, one line each
-
-
-def kueue(kind: str, name: str, spec: Object, namespace: str = "") -> Object:
-    place = {"namespace": namespace} if namespace else {}
-    return {"apiVersion": V1BETA2, "kind": kind, "metadata": {"name": name, **place}, "spec": spec}
-
-
-def flavor(name: str = "default", **labels: str) -> Object:
-    return kueue("ResourceFlavor", name, {"nodeLabels": labels} if labels else {})
-
-
-def cluster_queue(name: str, flavor: str = "default", **quota: str) -> Object:
-    resources = [{"name": each.replace("_", "/"), "nominalQuota": amount} for each, amount in quota.items()]
-    covered = [each["name"] for each in resources]
-    group = {"coveredResources": covered, "flavors": [{"name": flavor, "resources": resources}]}
-    return kueue("ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": [group]})
-
-
-def local_queue(name: str, cluster_queue: str, namespace: str = "default") -> Object:
-    return kueue("LocalQueue", name, {"clusterQueue": cluster_queue}, namespace)
-
-
-def priority_class(name: str, value: int) -> Object:
-    found = kueue("WorkloadPriorityClass", name, {})
-    del found["spec"]
-    return {**found, "value": value}
-
-
 JOB = Job.resource

@@ -1,7 +1,8 @@
 """`kohort cancel`: names are taken at their word, a whole queue is asked about."""
 
-from cli.clusters import JOB, Cluster, local_queue
+from cli.clusters import JOB, Cluster
 from cli.test_hold import waiting
+from kit.builders.kueue import make_local_queue
 from kit.commands import CommandResult
 from kohort.api.core.pods import Pod
 from kohort.cli.targets import WORKLOAD
@@ -47,7 +48,7 @@ def test_a_pod_of_a_job_is_not_what_is_meant(queues: Cluster, fresh: str) -> Non
 
 
 def test_a_whole_queue_is_asked_about(queues: Cluster, fresh: str) -> None:
-    queues.create(local_queue(f"q-{fresh}", "nothing"))
+    queues.create(make_local_queue(f"q-{fresh}", "nothing"))
     names = [f"{fresh}-a", f"{fresh}-b"]
     for name in names:
         waiting(queues, name, f"q-{fresh}")

@@ -7,8 +7,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from jobs.job_houses import batch_job
 from kit.apiserver import running_apiserver
+from kit.builders.batch import make_job
 from kit.commands import CommandRunner, running_command_runner, write_kubeconfig
 from kit.ports import free_port
 from kohort.api.errors import ApiError
@@ -151,7 +151,7 @@ def test_an_unknown_context_is_told_with_those_that_exist(home: Path) -> None:
 
 @pytest.mark.parametrize("command", ["queue", "top", "explain", "fits"])
 async def test_a_server_that_is_down_is_one_line_whatever_was_asked(command: str, tmp_path: Path) -> None:
-    (tmp_path / "job.yaml").write_text(json.dumps(batch_job()))
+    (tmp_path / "job.yaml").write_text(json.dumps(make_job()))
     async with running_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         pass
     rest = {"explain": ["x"], "fits": ["-f", str(tmp_path / "job.yaml")]}.get(command, [])

@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
-from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
+from controllers.houses import house, kueue_cluster
 from insight.cluster_access import grant_read, unprivileged_user, wait_for_admission
-from jobs.job_houses import batch_job, job_house
+from jobs.job_houses import job_house
 from kit.apiserver import Object
+from kit.builders.batch import make_job
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.commands import running_command_runner
 
 
@@ -23,7 +25,9 @@ def pod_of(owner: Object) -> Object:
 
 async def test_a_job_its_pod_and_its_workload_lead_to_the_same_story(tmp_path: Path) -> None:
     async with job_house() as home, running_command_runner(home.cluster, tmp_path) as user:
-        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), batch_job("etl", "lq", "99"))
+        await home.create(
+            make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_job("etl", "lq", "99")
+        )
         await home.calm()
         await home.create(pod_of(await home.job("etl")))
         by_job, by_pod = await user.run("explain", "etl"), await user.run("explain", "pod/etl-x7k2p")
@@ -40,8 +44,10 @@ async def test_containers_that_could_not_be_started_are_shown(tmp_path: Path) ->
     status = {"phase": "Failed", "containerStatuses": [{"name": "c", "state": {"terminated": reason}}]}
     shown = "Container c of pod etl-x7k2p failed to start (StartError): container c has no command"
     async with job_house() as home, running_command_runner(home.cluster, tmp_path) as user:
-        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), batch_job("etl", "lq"))
-        await home.create(batch_job("free", ""))
+        await home.create(
+            make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_job("etl", "lq")
+        )
+        await home.create(make_job("free", ""))
         await home.calm()
         for job, name in (("etl", "etl-x7k2p"), ("free", "free-b8vq4")):
             made = pod_of(await home.job(job))
@@ -62,7 +68,9 @@ async def test_who_may_not_list_pods_gets_the_rest(tmp_path: Path) -> None:
     ann = unprivileged_user()
     async with job_house() as home, running_command_runner(home.cluster, tmp_path, ann) as user:
         await grant_read(home.cluster, ann, "workloads", "localqueues", "jobs", namespace="default")
-        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), batch_job("etl", "lq"))
+        await home.create(
+            make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_job("etl", "lq")
+        )
         await home.calm()
         ended = await user.run("explain", "job/etl")
     assert ended.code == 0, ended.err
@@ -71,9 +79,11 @@ async def test_who_may_not_list_pods_gets_the_rest(tmp_path: Path) -> None:
 
 async def test_several_are_told_one_after_the_other(tmp_path: Path) -> None:
     async with house() as home, running_command_runner(home.cluster, tmp_path) as user:
-        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("a", "lq"))
+        await home.create(
+            make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_workload("a", "lq")
+        )
         await wait_for_admission(home, "a")
-        await home.create(workload("b", "nowhere"))
+        await home.create(make_workload("b", "nowhere"))
         await home.later(3)
         told, data = await user.run("explain", "a", "b"), await user.run("explain", "a", "b", "-o", "yaml")
     assert [line for line in told.lines if line.startswith("workload/")] == ["workload/a", "workload/b"]
@@ -82,9 +92,9 @@ async def test_several_are_told_one_after_the_other(tmp_path: Path) -> None:
 
 async def test_a_job_that_is_not_queued_says_why_and_what_to_do(tmp_path: Path) -> None:
     async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
-        await cluster.create(local_queue("team-a", "cq"))
-        await cluster.create(batch_job("free", ""))
-        await cluster.create(batch_job("astray", "taem-a"))
+        await cluster.create(make_local_queue("team-a", "cq"))
+        await cluster.create(make_job("free", ""))
+        await cluster.create(make_job("astray", "taem-a"))
         free, astray = await user.run("explain", "free"), await user.run("explain", "astray")
     assert "Not queued: it has no label kueue.x-k8s.io/queue-name" in free.out
     assert "available: team-a" in free.out
@@ -94,7 +104,7 @@ async def test_a_job_that_is_not_queued_says_why_and_what_to_do(tmp_path: Path) 
 
 async def test_a_mistyped_name_leads_to_the_one_meant(tmp_path: Path) -> None:
     async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
-        await cluster.create(batch_job("pretrain"))
+        await cluster.create(make_job("pretrain"))
         ended = await user.run("explain", "pertrain")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "did you mean pretrain?" in ended.err

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import yaml
 
-from controllers.houses import cluster_queue, flavor, kueue_cluster, local_queue
+from controllers.houses import kueue_cluster
 from insight.cluster_access import unprivileged_user
-from jobs.job_houses import batch_job
 from kit.apiserver import Object
+from kit.builders.batch import make_job
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor
 from kit.commands import CommandResult, CommandRunner, running_command_runner
 
-QUEUES = [flavor(), cluster_queue("cq", "4"), local_queue("lq", "cq")]
+QUEUES = [make_resource_flavor(), make_cluster_queue("cq", "4"), make_local_queue("lq", "cq")]
 
 
 def written(file: Path, *objects: Object) -> str:
@@ -26,7 +27,7 @@ async def offline(folder: Path, *objects: Object, arguments: tuple[str, ...] = (
 
 
 async def test_yes_is_0_and_no_is_1(tmp_path: Path) -> None:
-    yes, no = await offline(tmp_path, batch_job("a", "lq", "4")), await offline(tmp_path, batch_job("a", "lq", "5"))
+    yes, no = await offline(tmp_path, make_job("a", "lq", "4")), await offline(tmp_path, make_job("a", "lq", "5"))
     assert (yes.code, no.code, yes.err, no.err) == (0, 1, "", "")
     assert yes.out.splitlines()[1] == "  Would be admitted now in LocalQueue lq of namespace default."
     assert "Would not be admitted now" in no.out
@@ -35,7 +36,7 @@ async def test_yes_is_0_and_no_is_1(tmp_path: Path) -> None:
 
 
 async def test_what_cannot_be_told_is_2(tmp_path: Path) -> None:
-    ended = await offline(tmp_path, batch_job("a", ""), batch_job("b", "lq"))
+    ended = await offline(tmp_path, make_job("a", ""), make_job("b", "lq"))
     assert ended.code == 2
     assert "No queue specified" in ended.out
     assert "Would be admitted now" in ended.out
@@ -43,7 +44,7 @@ async def test_what_cannot_be_told_is_2(tmp_path: Path) -> None:
 
 async def test_other_kinds_are_passed_over(tmp_path: Path) -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
-    assert (await offline(tmp_path, service, batch_job("a", "lq"))).code == 0
+    assert (await offline(tmp_path, service, make_job("a", "lq"))).code == 0
     alone = await offline(tmp_path, service)
     assert (alone.code, alone.err) == (
         2,
@@ -52,8 +53,8 @@ async def test_other_kinds_are_passed_over(tmp_path: Path) -> None:
 
 
 async def test_data_is_the_same_as_json_and_yaml(tmp_path: Path) -> None:
-    as_json = await offline(tmp_path, batch_job("a", "lq", "5"), arguments=("-o", "json"))
-    as_yaml = await offline(tmp_path, batch_job("a", "lq", "5"), arguments=("-o", "yaml"))
+    as_json = await offline(tmp_path, make_job("a", "lq", "5"), arguments=("-o", "json"))
+    as_yaml = await offline(tmp_path, make_job("a", "lq", "5"), arguments=("-o", "yaml"))
     (found,) = json.loads(as_json.out)
     assert yaml.safe_load(as_yaml.out)[0]["explanation"]["state"] == "NotSubmitted"
     assert (found["subject"], found["starts"], found["explanation"]["clusterQueue"]) == ("job/a", False, "cq")
@@ -76,12 +77,12 @@ async def test_a_cluster_is_asked_where_no_state_is_given(tmp_path: Path) -> Non
     async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
         for each in QUEUES:
             await cluster.create(each)
-        ended = await user.run("fits", "-f", written(tmp_path / "job.yaml", batch_job("a", "lq", "4")))
+        ended = await user.run("fits", "-f", written(tmp_path / "job.yaml", make_job("a", "lq", "4")))
     assert (ended.code, ended.err) == (0, "")
 
 
 async def test_who_may_not_see_the_queues_cannot_be_told(tmp_path: Path) -> None:
     async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, unprivileged_user()) as user:
-        ended = await user.run("fits", "-f", written(tmp_path / "job.yaml", batch_job("a", "lq", "4")))
+        ended = await user.run("fits", "-f", written(tmp_path / "job.yaml", make_job("a", "lq", "4")))
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "cannot evaluate without listing all " in ended.err

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cli.clusters import JOB, Cluster, kueue, local_queue
+from cli.clusters import JOB, Cluster
 from cli.test_hold import waiting, workload_of
+from kit.builders.kueue import make_kueue_object, make_local_queue
 from kit.commands import CommandResult, run_command
 from kohort import __version__
 from kohort.api.kueue.v1beta2 import ResourceFlavor
@@ -129,7 +130,7 @@ def test_list_cluster_queues(queues: Cluster) -> None:
 
 
 def test_list_local_queues(queues: Cluster, fresh: str) -> None:
-    queues.create(local_queue(fresh, "two-cpus"))
+    queues.create(make_local_queue(fresh, "two-cpus"))
     header, line = kueuectl(queues, "list", "lq", "--field-selector", f"metadata.name={fresh}").out.splitlines()
     assert columns(header) == ["NAME", "CLUSTERQUEUE", "PENDING WORKLOADS", "ADMITTED WORKLOADS", "AGE"]
     assert line.split()[:4] == [fresh, "two-cpus", "0", "0"]
@@ -139,7 +140,7 @@ def test_list_local_queues(queues: Cluster, fresh: str) -> None:
 
 
 def test_list_flavors_with_their_labels_in_order(queues: Cluster, fresh: str) -> None:
-    queues.create(kueue("ResourceFlavor", fresh, {"nodeLabels": {"z": "1", "a": "2"}}))
+    queues.create(make_kueue_object("ResourceFlavor", fresh, {"nodeLabels": {"z": "1", "a": "2"}}))
     found = kueuectl(queues, "list", "rf").out.splitlines()
     assert "NODE LABELS" in found[0]
     assert any("a=2, z=1" in line for line in found)
@@ -259,7 +260,7 @@ def test_deleting_a_workload_deletes_its_job_after_a_question(queues: Cluster, f
 def test_a_workload_without_an_owner_is_deleted_itself(queues: Cluster, fresh: str) -> None:
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]}}
     pod_sets = [{"name": "main", "count": 1, "template": template}]
-    queues.create(kueue("Workload", fresh, {"queueName": "team-b", "podSets": pod_sets}, "default"))
+    queues.create(make_kueue_object("Workload", fresh, {"queueName": "team-b", "podSets": pod_sets}, "default"))
     answer = kueuectl(queues, "delete", "workload", fresh, "no-such-one")
     assert answer.out == f"workload.kueue.x-k8s.io/{fresh} deleted\n"
     assert 'workloads.kueue.x-k8s.io "no-such-one" not found' in answer.err

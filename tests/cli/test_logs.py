@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.clusters import JOB, Cluster, kueue
+from cli.clusters import JOB, Cluster
 from cli.test_hold import waiting, workload_of
+from kit.builders.kueue import make_kueue_object
 from kit.commands import CommandResult
 from kohort.api.core.pods import Pod
 from kohort.cli.log_streams import Prefixes
@@ -107,7 +108,7 @@ def test_pods_of_a_deployment_by_its_selector(queues: Cluster, fresh: str) -> No
 def test_a_workload_that_nobody_owns_has_no_pods_to_show(queues: Cluster, fresh: str) -> None:
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]}}
     pod_sets = [{"name": "main", "count": 1, "template": template}]
-    queues.create(kueue("Workload", fresh, {"queueName": "team-b", "podSets": pod_sets}, "default"))
+    queues.create(make_kueue_object("Workload", fresh, {"queueName": "team-b", "podSets": pod_sets}, "default"))
     answer = queues.kohort("logs", fresh)
     assert (answer.code, "has no pod selector" in answer.err) == (2, True)
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
+from controllers.houses import house, kueue_cluster
 from insight.cluster_access import grant_read, in_namespace, namespace, unprivileged_user, wait_for_admission
 from kit.apiserver import running_apiserver
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.commands import CommandRunner, running_command_runner
 from kohort.api.meta import ObjectKey
 from kohort.cli.options import OutputFormat
@@ -94,9 +95,14 @@ def test_nothing_to_show_says_where_was_looked() -> None:
 
 async def test_everybody_in_the_namespace_is_shown(tmp_path: Path) -> None:
     async with house() as home, running_command_runner(home.cluster, tmp_path) as user:
-        await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"), workload("first", "lq", "2"))
+        await home.create(
+            make_resource_flavor(),
+            make_cluster_queue("cq", "2"),
+            make_local_queue("lq", "cq"),
+            make_workload("first", "lq", "2"),
+        )
         await wait_for_admission(home, "first")
-        await home.create(workload("second", "lq"), workload("third", "lq", priority=3))
+        await home.create(make_workload("second", "lq"), make_workload("third", "lq", priority=3))
         await home.later(3)
         shown = await user.run("queue")
         as_json, as_yaml = await user.run("queue", "-o", "json"), await user.run("queue", "-o", "yaml")
@@ -115,13 +121,18 @@ async def test_everybody_in_the_namespace_is_shown(tmp_path: Path) -> None:
 async def test_other_namespaces_are_shown_when_asked_for(tmp_path: Path) -> None:
     async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
         await cluster.create(namespace("other"))
-        for each in (flavor(), cluster_queue("cq"), cluster_queue("cq2"), local_queue("lq", "cq")):
+        for each in (
+            make_resource_flavor(),
+            make_cluster_queue("cq"),
+            make_cluster_queue("cq2"),
+            make_local_queue("lq", "cq"),
+        ):
             await cluster.create(each)
-        await cluster.create(in_namespace(local_queue("theirs", "cq"), "other"))
-        await cluster.create(in_namespace(local_queue("apart", "cq2"), "other"))
-        await cluster.create(workload("mine", "lq"))
-        await cluster.create(in_namespace(workload("his", "theirs"), "other"))
-        await cluster.create(in_namespace(workload("hers", "apart"), "other"))
+        await cluster.create(in_namespace(make_local_queue("theirs", "cq"), "other"))
+        await cluster.create(in_namespace(make_local_queue("apart", "cq2"), "other"))
+        await cluster.create(make_workload("mine", "lq"))
+        await cluster.create(in_namespace(make_workload("his", "theirs"), "other"))
+        await cluster.create(in_namespace(make_workload("hers", "apart"), "other"))
         here, everywhere = await user.run("queue"), await user.run("queue", "-A")
         there, behind = await user.run("queue", "-n", "other"), await user.run("queue", "--cluster-queue", "cq")
     assert "his" not in here.out
@@ -133,7 +144,7 @@ async def test_other_namespaces_are_shown_when_asked_for(tmp_path: Path) -> None
 
 async def test_a_mistyped_queue_leads_to_the_one_meant(tmp_path: Path) -> None:
     async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
-        await cluster.create(local_queue("team-a", "gpus"))
+        await cluster.create(make_local_queue("team-a", "gpus"))
         queue, behind = await user.run("queue", "taem-a"), await user.run("queue", "--cluster-queue", "gpu")
     assert (queue.code, queue.err) == (
         2,
@@ -155,8 +166,8 @@ async def test_a_batch_user_sees_the_own_namespace(tmp_path: Path) -> None:
     ann = unprivileged_user()
     async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
         await grant_read(cluster, ann, "workloads", "localqueues", namespace="default")
-        await cluster.create(local_queue("lq", "cq"))
-        await cluster.create(workload("mine", "lq"))
+        await cluster.create(make_local_queue("lq", "cq"))
+        await cluster.create(make_workload("mine", "lq"))
         ended = await user.run("queue")
     assert ended.code == 0
     assert ended.lines[1].split()[:3] == ["lq", "mine", "-"], "where nobody tells the place, none is shown"
@@ -187,12 +198,12 @@ async def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[s
 
 async def test_followed_in_a_pipe_what_is_new_is_added(tmp_path: Path) -> None:
     async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
-        await cluster.create(local_queue("lq", "cq"))
-        await cluster.create(workload("first", "lq"))
+        await cluster.create(make_local_queue("lq", "cq"))
+        await cluster.create(make_workload("first", "lq"))
         async with following(user, "-o", "name") as process:
             assert process.stdout is not None
             assert await process.stdout.readline() == b"workload.kueue.x-k8s.io/first\n"
-            await cluster.create(workload("second", "lq"))
+            await cluster.create(make_workload("second", "lq"))
             assert await process.stdout.readline() == b"workload.kueue.x-k8s.io/second\n"
             process.send_signal(signal.SIGINT)
             assert await process.wait() == 0

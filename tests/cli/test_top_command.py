@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from controllers.houses import cluster_queue, cohort, flavor, kueue_cluster, local_queue, workload
+from controllers.houses import kueue_cluster
 from insight.cluster_access import grant_read, unprivileged_user
 from kit.apiserver import InMemoryApiServer
+from kit.builders.kueue import make_cluster_queue, make_cohort, make_local_queue, make_resource_flavor, make_workload
 from kit.commands import running_command_runner
 from kohort.cli.top_table import chosen, render_quota
 from kohort.engine.quota import FlavorResource
@@ -84,9 +85,14 @@ def test_a_cluster_without_queues_says_so() -> None:
 
 
 async def furnish(cluster: InMemoryApiServer) -> None:
-    for each in (flavor(), cohort("all"), cluster_queue("cq", "8", cohortName="all"), local_queue("lq", "cq")):
+    for each in (
+        make_resource_flavor(),
+        make_cohort("all"),
+        make_cluster_queue("cq", "8", cohortName="all"),
+        make_local_queue("lq", "cq"),
+    ):
         await cluster.create(each)
-    await cluster.create(workload("late", "lq", "3"))
+    await cluster.create(make_workload("late", "lq", "3"))
 
 
 async def test_data_and_pictures_of_a_cluster(tmp_path: Path) -> None:
@@ -132,7 +138,7 @@ async def test_on_a_terminal_it_follows_the_cluster_until_q_as_far_as_rights_rea
         try:
             async with asyncio.timeout(PATIENCE):
                 await _seen(far, "0 running, 1 pending")
-                await cluster.create(workload("later", "lq", "3"))
+                await cluster.create(make_workload("later", "lq", "3"))
                 await _seen(far, "0 running, 2 pending")
                 os.write(far, b"q")
                 assert await process.wait() == 0

@@ -14,9 +14,9 @@ import pytest
 
 from cluster.control_plane import ControlPlane
 from cluster.nodes import simulated, simulated_nodes
-from controllers.houses import cluster_queue, flavor, local_queue
 from e2e.environment import Environment, Object, UserClient, condition, running
-from jobs.job_houses import batch_job
+from kit.builders.batch import make_job
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor
 from kit.virtual_time import eventually
 from kohort.controllers.context import ManagerSettings
 from kohort.kube.client import Client
@@ -88,7 +88,7 @@ async def a_house(plane: ControlPlane) -> AsyncIterator[tuple[Environment, Recor
 
 def a_job(name: str) -> Object:
     """A Job of one pod that runs until it is told to stop, and takes a while to."""
-    job = batch_job(name)
+    job = make_job(name)
     job["spec"]["template"]["metadata"] = {
         "annotations": {"kohort.dev/run-seconds": "600", "kohort.dev/stop-seconds": "2"}
     }
@@ -114,10 +114,10 @@ async def set_active(user: UserClient, name: str, *, active: bool) -> None:
 async def test_a_stopped_job_is_restored_once_and_runs_in_another_flavor(plane: ControlPlane) -> None:
     async with a_house(plane) as (house, watched):
         user = house.user()
-        tiers = [flavor(name, nodeLabels={"tier": name}, tolerations=[TOLERATION]) for name in "ab"]
+        tiers = [make_resource_flavor(name, nodeLabels={"tier": name}, tolerations=[TOLERATION]) for name in "ab"]
         await user.create(a_job("first"))
         submitted = (await user.job("first", HOME))["spec"]["template"]
-        await user.create(*tiers, cluster_queue("q", "1", "a b"), local_queue("q", "q"))
+        await user.create(*tiers, make_cluster_queue("q", "1", "a b"), make_local_queue("q", "q"))
         assert selector(await runs(user, "first")) == {"tier": "a"}
 
         await set_active(user, "first", active=False)

@@ -15,6 +15,7 @@ import pytest_asyncio
 from cluster.client import JsonClient
 from cluster.control_plane import ControlPlane, ControlPlaneWithoutScheduler
 from cluster.kubectl import Kubectl
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.ports import free_port
 from kit.virtual_time import eventually
 from kohort.api.config.common import Health, LeaderElection, Webhook
@@ -29,7 +30,6 @@ from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
 from manager.managers import LOOPBACK, NAMESPACE, is_true
-from web.engine_fixture import cluster_queue, flavor, local_queue, workload
 
 Json = Any
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -107,8 +107,8 @@ def asking(client: JsonClient, method: str, path: str, body: Json = None) -> Cal
 
 async def test_who_waits_is_told_to_those_who_may_ask(plane: ControlPlane, kubectl: Kubectl, manager: Manager) -> None:
     """API-99…104: through the API server, as the user that it says is asking."""
-    objects = [flavor("lf"), cluster_queue("q", "1"), local_queue("lq", "q", "default")]
-    work = [workload(name, "lq", priority, "default") for name, priority in (("a", 9), ("b", 0), ("c", 5))]
+    objects = [make_resource_flavor(), make_cluster_queue("q", "1"), make_local_queue("lq", "q")]
+    work = [make_workload(name, "lq", priority=priority) for name, priority in (("a", 9), ("b", 0), ("c", 5))]
     await asyncio.to_thread(kubectl.apply, *objects)
     admin, ann = JsonClient(plane.admin), JsonClient(plane.user("ann"))
     try:
@@ -161,7 +161,7 @@ async def test_a_job_is_suspended_admitted_and_started(plane: ControlPlane, kube
         "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
     }
     try:
-        queues = [flavor("lf"), cluster_queue("jobs", "1"), local_queue("for-jobs", "jobs", "default")]
+        queues = [make_resource_flavor(), make_cluster_queue("jobs", "1"), make_local_queue("for-jobs", "jobs")]
         await asyncio.to_thread(kubectl.apply, *queues)
         code, made = await asking(admin, "POST", jobs, body)()
         assert (code, made["spec"]["suspend"]) == (201, True)

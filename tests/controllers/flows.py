@@ -1,8 +1,15 @@
 """A life with everything in it, to be played again and again while things go wrong."""
 
-from controllers.houses import check, checked, cluster_queue, flavor, local_queue, workload
 from controllers.stages import Manager, Stage, says, used
 from kit.apiserver import Object
+from kit.builders.kueue import (
+    admission_checks,
+    make_admission_check,
+    make_cluster_queue,
+    make_local_queue,
+    make_resource_flavor,
+    make_workload,
+)
 
 
 class Flow:
@@ -18,19 +25,19 @@ class Flow:
     async def play(self) -> Object:
         """All of it; what the Workloads say in the end."""
         queue, local = self.name("q"), self.name("lq")
-        preempting = {"preemption": {"withinClusterQueue": "LowerPriority"}, **checked("c")}
-        await self.scene.open(cluster_queue(queue, "2", **preempting), local_queue(local, queue))
-        await self.scene.create(workload(self.name("low"), local, "2", priority=0))
+        preempting = {"preemption": {"withinClusterQueue": "LowerPriority"}, **admission_checks("c")}
+        await self.scene.open(make_cluster_queue(queue, "2", **preempting), make_local_queue(local, queue))
+        await self.scene.create(make_workload(self.name("low"), local, "2", priority=0))
         await self.comes("low", QuotaReserved="True")
         await self.scene.answer(self.name("low"), "c", "Ready")
         await self.comes("low", Admitted="True")
-        await self.scene.create(workload(self.name("high"), local, "2", priority=9))
+        await self.scene.create(make_workload(self.name("high"), local, "2", priority=9))
         await self.comes("low", Evicted="True")
         await self.scene.stop_jobs()
         await self.comes("high", QuotaReserved="True")
         await self.scene.answer(self.name("high"), "c", "Ready")
         await self.comes("high", Admitted="True")
-        await self.scene.create(workload(self.name("huge"), local, "3", priority=5))
+        await self.scene.create(make_workload(self.name("huge"), local, "3", priority=5))
         await self.comes("huge", QuotaReserved="False")
         await self.scene.finish(self.name("high"))
         await self.comes("low", QuotaReserved="True")
@@ -59,7 +66,7 @@ class Flow:
 
 
 async def opened(scene: Stage) -> Manager:
-    await scene.open(flavor(), check("c"))
+    await scene.open(make_resource_flavor(), make_admission_check("c"))
     return await scene.start()
 
 

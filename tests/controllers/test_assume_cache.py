@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from controllers.houses import kueue_cluster, workload
+from controllers.houses import kueue_cluster
 from kit.apiserver import ADMIN, InMemoryApiServer, Object
+from kit.builders.kueue import make_workload
 from kit.faults import InterceptingTransport
 from kohort.api.codec import from_json
 from kohort.api.kueue.v1beta2 import Workload
@@ -71,7 +72,7 @@ async def watching() -> AsyncIterator[Watcher]:
 
 
 def a_workload(name: str, *owners: str) -> Workload:
-    found = from_json(workload(name, "lq"), Workload)
+    found = from_json(make_workload(name, "lq"), Workload)
     return owned(found, *owners)
 
 

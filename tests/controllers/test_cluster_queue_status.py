@@ -2,21 +2,15 @@
 
 import pytest
 
-from controllers.houses import (
-    ANSWERING,
-    FINISHED,
-    House,
-    active,
-    check,
-    checked,
-    cluster_queue,
-    figures,
-    flavor,
-    house,
-    is_active,
-    local_queue,
-    topology,
-    workload,
+from controllers.houses import ANSWERING, FINISHED, House, active, figures, house, is_active
+from kit.builders.kueue import (
+    admission_checks,
+    make_admission_check,
+    make_cluster_queue,
+    make_local_queue,
+    make_resource_flavor,
+    make_topology,
+    make_workload,
 )
 from kohort.controllers.startup import running_queue_gauges
 
@@ -25,25 +19,25 @@ STATUS = "clusterqueues/q/status"
 
 async def queue_with(home: House, *names: str, cpu: str = "2") -> None:
     """A queue `q` that is open, and Workloads in it."""
-    await home.create(flavor(), cluster_queue("q", cpu), local_queue("l", "q"))
+    await home.create(make_resource_flavor(), make_cluster_queue("q", cpu), make_local_queue("l", "q"))
     await home.until(is_active("True", "Ready"), "ClusterQueue", "q")
-    await home.create(*(workload(name, "l") for name in names))
+    await home.create(*(make_workload(name, "l") for name in names))
 
 
 async def test_a_queue_that_names_a_missing_flavor_says_so_until_the_flavor_comes() -> None:
     async with house() as home:
-        await home.create(cluster_queue("q"))
+        await home.create(make_cluster_queue("q"))
         found = await home.until(is_active("False", "FlavorNotFound"), "ClusterQueue", "q")
         assert "ResourceFlavor(s): f" in found["status"]["conditions"][0]["message"]
-        await home.create(flavor("f"))
+        await home.create(make_resource_flavor("f"))
         await home.until(is_active("True", "Ready"), "ClusterQueue", "q")
 
 
 async def test_a_queue_waits_for_its_checks_to_come_and_to_be_active() -> None:
     async with house() as home:
-        await home.create(flavor(), cluster_queue("q", **checked("c")))
+        await home.create(make_resource_flavor(), make_cluster_queue("q", **admission_checks("c")))
         await home.until(is_active("False", "AdmissionCheckNotFound"), "ClusterQueue", "q")
-        await home.create(check("c"))
+        await home.create(make_admission_check("c"))
         await home.until(is_active("False", "AdmissionCheckInactive"), "ClusterQueue", "q")
         await home.merge("AdmissionCheck", "c", {"status": {"conditions": [ANSWERING]}}, "status")
         await home.until(is_active("True", "Ready"), "ClusterQueue", "q")
@@ -51,9 +45,9 @@ async def test_a_queue_waits_for_its_checks_to_come_and_to_be_active() -> None:
 
 async def test_a_queue_waits_for_the_topology_of_its_flavors() -> None:
     async with house() as home:
-        await home.create(flavor("f", nodeLabels={"a": "b"}, topologyName="t"), cluster_queue("q"))
+        await home.create(make_resource_flavor("f", nodeLabels={"a": "b"}, topologyName="t"), make_cluster_queue("q"))
         await home.until(is_active("False", "TopologyNotFound"), "ClusterQueue", "q")
-        await home.create(topology("t"))
+        await home.create(make_topology("t"))
         await home.until(is_active("True", "Ready"), "ClusterQueue", "q")
 
 
@@ -79,7 +73,7 @@ async def test_a_burst_of_workloads_costs_few_writes() -> None:
     async with house() as home:
         await queue_with(home, cpu="100")
         before = home.meddler.count("PUT", STATUS)
-        await home.create(*(workload(f"w{number}", "l") for number in range(60)))
+        await home.create(*(make_workload(f"w{number}", "l") for number in range(60)))
         await home.until(lambda q: figures(q) == (0, 60, 60), "ClusterQueue", "q")
         assert home.meddler.count("PUT", STATUS) - before <= 3
 
@@ -134,7 +128,7 @@ async def test_an_admission_that_the_server_refuses_after_a_while_is_no_longer_r
         await queue_with(home)
         home.meddler.before("PUT", "workloads/a/status", lambda: home.clock.sleep(3))
         home.meddler.reject("PUT", "workloads/a/status", 403)
-        await home.create(workload("a", "l"))
+        await home.create(make_workload("a", "l"))
         await home.until(lambda q: figures(q) == (0, 1, 0), "ClusterQueue", "q")
         await home.until(lambda q: figures(q) == (0, 0, 0), "ClusterQueue", "q")
         await home.until(lambda q: figures(q) == (0, 1, 1), "ClusterQueue", "q", patience=120)
@@ -144,7 +138,7 @@ async def test_an_admission_that_the_server_refuses_after_a_while_is_no_longer_r
 async def test_a_status_arrives_however_often_its_write_fails(codes: tuple[int, ...]) -> None:
     async with house() as home:
         home.meddler.reject("PUT", STATUS, *codes)
-        await home.create(flavor(), cluster_queue("q"))
+        await home.create(make_resource_flavor(), make_cluster_queue("q"))
         await home.until(is_active("True", "Ready"), "ClusterQueue", "q")
 
 
@@ -152,7 +146,7 @@ async def test_only_the_leader_writes_and_a_new_one_catches_up() -> None:
     leading = False
     async with house(leads=lambda: leading) as home:
         before = home.revision
-        await home.create(flavor(), cluster_queue("q"))
+        await home.create(make_resource_flavor(), make_cluster_queue("q"))
         await home.later(30)
         assert home.revision == before + 2
         leading = True

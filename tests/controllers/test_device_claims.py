@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.houses import House, cluster_queue, figures, flavor, house, local_queue, workload
+from controllers.houses import House, figures, house
 from controllers.stages import conditions, says
 from kit.apiserver import Object
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
@@ -54,7 +55,7 @@ def without(*gates: Gate) -> ManagerSettings:
 
 def claimant(name: str, *templates: str, **claim: str) -> Object:
     """A Workload whose pods name these templates, or a claim."""
-    made = workload(name, "l")
+    made = make_workload(name, "l")
     claims = [{"name": each, "resourceClaimTemplateName": each} for each in templates]
     named = [{"name": "c", **claim}] if claim else []
     made["spec"]["podSets"][0]["template"]["spec"]["resourceClaims"] = [*claims, *named]
@@ -73,7 +74,9 @@ def devices(class_name: str, number: int = 1, name: str = "r", **more: Any) -> O
 
 
 async def opened(home: House) -> None:
-    await home.create(flavor(), cluster_queue("q", resourceGroups=quota("f")), local_queue("l", "q"))
+    await home.create(
+        make_resource_flavor(), make_cluster_queue("q", resourceGroups=quota("f")), make_local_queue("l", "q")
+    )
 
 
 def words(found: Object, type_: str) -> str:
@@ -165,9 +168,9 @@ async def test_a_template_that_may_not_be_read_is_told_so() -> None:
 async def test_a_workload_that_is_to_have_variants_is_not_admitted_itself() -> None:
     gates = FeatureGates(DEFAULT_GATES.on | {Gate.ConcurrentAdmission})
     async with house(ManagerSettings(MAPPED.configuration, gates)) as home:
-        await home.create(flavor("f"), flavor("g"), local_queue("l", "q"))
+        await home.create(make_resource_flavor("f"), make_resource_flavor("g"), make_local_queue("l", "q"))
         await home.create(
-            cluster_queue("q", resourceGroups=quota("f", "g"), **VARIANTS), template("gpu", devices("a100"))
+            make_cluster_queue("q", resourceGroups=quota("f", "g"), **VARIANTS), template("gpu", devices("a100"))
         )
         home.meddler.reject("PATCH", "/workloads/w", *[500] * 6)
         await home.create(claimant("w", "gpu"))
@@ -223,12 +226,12 @@ def test_classes_with_counters_are_refused() -> None:
 @pytest.mark.parametrize("strategy", ["StrictFIFO", "BestEffortFIFO"])
 async def test_who_is_refused_holds_up_nobody(strategy: str) -> None:
     async with house(MAPPED) as home:
-        queue = cluster_queue("q", resourceGroups=quota("f"), queueingStrategy=strategy)
-        await home.create(flavor(), queue, local_queue("l", "q"), template("slice", devices("mig")))
+        queue = make_cluster_queue("q", resourceGroups=quota("f"), queueingStrategy=strategy)
+        await home.create(make_resource_flavor(), queue, make_local_queue("l", "q"), template("slice", devices("mig")))
         await home.create(claimant("w", "slice"))
         told = words(await refused(home), "QuotaReserved")
         assert "ResourceClaimTemplate slice" in told
-        await home.create(workload("later", "l"))
+        await home.create(make_workload("later", "l"))
         await home.until(says(Admitted="True"), "Workload", "later")
 
 
@@ -260,7 +263,7 @@ def test_requests_that_are_not_supported_are_told_by_their_field(request_: Objec
 
 
 def test_a_workload_whose_template_only_speaks_of_claims_has_none() -> None:
-    made = workload("w", "l")
+    made = make_workload("w", "l")
     made["spec"]["podSets"][0]["template"]["metadata"] = {"annotations": {"a": '"resourceClaims"'}}
     assert not has_claims(from_json(made, Workload))
     made["spec"]["podSets"][0]["template"]["spec"]["resourceClaims"] = []

@@ -1,7 +1,8 @@
 """Series of queues by labels of their Workloads (API-145)."""
 
-from controllers.houses import cluster_queue, figures, flavor, house, local_queue, workload
+from controllers.houses import figures, house
 from kit.apiserver import Object
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
@@ -18,14 +19,14 @@ ANN, OTHERS = {"custom_user": "ann"}, {"custom_user": UNTRACKED}
 
 
 def of(user: str, name: str) -> Object:
-    made = workload(name, "l")
+    made = make_workload(name, "l")
     made["metadata"]["annotations"] = {"example.com/u": user}
     return made
 
 
 async def test_those_who_run_and_those_who_wait_are_told_by_their_labels() -> None:
     async with house(LABELLED) as home:
-        await home.create(flavor(), cluster_queue("q"), local_queue("l", "q"))
+        await home.create(make_resource_flavor(), make_cluster_queue("q"), make_local_queue("l", "q"))
         await home.create(of("ann", "a"), of("bob", "b"))
         await home.until(lambda queue: figures(queue) == (0, 2, 2), "ClusterQueue", "q")
         await home.create(of("ann", "c"), of("cat", "d"), of("dan", "e"))
@@ -47,7 +48,7 @@ async def test_those_who_run_and_those_who_wait_are_told_by_their_labels() -> No
 
 async def test_no_series_stays_of_workloads_that_are_gone() -> None:
     async with house(LABELLED) as home:
-        await home.create(flavor(), cluster_queue("q"), local_queue("l", "q"), of("ann", "a"))
+        await home.create(make_resource_flavor(), make_cluster_queue("q"), make_local_queue("l", "q"), of("ann", "a"))
         await home.until(lambda queue: figures(queue) == (0, 1, 1), "ClusterQueue", "q")
         await home.later(20)
         assert home.world.metrics.admitted_active_workloads.value(cluster_queue="q", **ANN) == 1

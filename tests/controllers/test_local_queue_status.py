@@ -2,16 +2,8 @@
 
 from typing import Any
 
-from controllers.houses import (
-    House,
-    cluster_queue,
-    figures,
-    flavor,
-    house,
-    is_active,
-    local_queue,
-    workload,
-)
+from controllers.houses import House, figures, house, is_active
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.quantity import NANO, Quantity
@@ -22,16 +14,16 @@ SAMPLING = ManagerSettings(from_json({"admissionFairSharing": SHARING}, Configur
 
 
 async def open_queue(home: House, **spec: Any) -> None:
-    await home.create(flavor(), cluster_queue("q", **spec), local_queue("l", "q"))
+    await home.create(make_resource_flavor(), make_cluster_queue("q", **spec), make_local_queue("l", "q"))
     await home.until(is_active("True", "Ready"), "LocalQueue", "l")
 
 
 async def test_a_queue_that_leads_nowhere_says_so_and_who_would_wait() -> None:
     async with house() as home:
-        await home.create(local_queue("l", "q"), workload("a", "l"))
+        await home.create(make_local_queue("l", "q"), make_workload("a", "l"))
         found = await home.until(lambda q: figures(q) == (1, 0, 0), "LocalQueue", "l")
         assert is_active("False", "ClusterQueueDoesNotExist")(found)
-        await home.create(flavor(), cluster_queue("q"))
+        await home.create(make_resource_flavor(), make_cluster_queue("q"))
         await home.until(is_active("True", "Ready"), "LocalQueue", "l")
         await home.until(lambda q: figures(q) == (0, 1, 1), "LocalQueue", "l")
 
@@ -49,7 +41,7 @@ async def test_a_queue_follows_the_cluster_queue_behind_it() -> None:
 async def test_nobody_waits_in_a_stopped_queue_and_those_who_run_are_told() -> None:
     async with house() as home:
         await open_queue(home)
-        await home.create(workload("a", "l", "2"), workload("b", "l", "2"))
+        await home.create(make_workload("a", "l", "2"), make_workload("b", "l", "2"))
         await home.until(lambda q: figures(q) == (1, 1, 1), "LocalQueue", "l")
         await home.merge("LocalQueue", "l", {"spec": {"stopPolicy": "Hold"}})
         found = await home.until(is_active("False", "Stopped"), "LocalQueue", "l")
@@ -60,8 +52,8 @@ async def test_nobody_waits_in_a_stopped_queue_and_those_who_run_are_told() -> N
 async def test_a_flavor_that_the_cluster_queue_got_is_told_too() -> None:
     async with house() as home:
         await open_queue(home)
-        await home.create(flavor("g"))
-        groups = cluster_queue("q", flavors="f g")["spec"]["resourceGroups"]
+        await home.create(make_resource_flavor("g"))
+        groups = make_cluster_queue("q", flavors="f g")["spec"]["resourceGroups"]
         await home.merge("ClusterQueue", "q", {"spec": {"resourceGroups": groups}})
         await home.until(lambda q: len(q["status"]["flavorsUsage"]) == 2, "LocalQueue", "l")
 
@@ -69,7 +61,7 @@ async def test_a_flavor_that_the_cluster_queue_got_is_told_too() -> None:
 async def test_past_usage_is_told_as_often_as_it_is_sampled_though_nobody_waits() -> None:
     async with house(SAMPLING) as home:
         await open_queue(home, admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"})
-        await home.create(workload("a", "l", "2"))
+        await home.create(make_workload("a", "l", "2"))
         await home.until(lambda q: consumed(q) > 0.3, "LocalQueue", "l", patience=60)
         await home.until(lambda q: consumed(q) > 1.0, "LocalQueue", "l", patience=90)
 
@@ -79,14 +71,14 @@ async def test_usage_is_sampled_though_the_cluster_queue_does_not_order_by_it() 
         await open_queue(home)
         found = await home.until(lambda q: "fairSharing" in q["status"], "LocalQueue", "l", patience=5)
         assert found["status"]["fairSharing"]["weightedShare"] == 0
-        await home.create(workload("a", "l", "2"))
+        await home.create(make_workload("a", "l", "2"))
         await home.until(lambda q: consumed(q) > 0.3, "LocalQueue", "l", patience=60)
 
 
 async def test_an_idle_queue_shows_zero_of_what_is_used_beside_it() -> None:
     async with house(SAMPLING) as home:
         await open_queue(home, admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"})
-        await home.create(local_queue("idle", "q"), workload("a", "l", "2"))
+        await home.create(make_local_queue("idle", "q"), make_workload("a", "l", "2"))
         await home.until(lambda q: consumed_resources(q) == {"cpu": "0"}, "LocalQueue", "idle", patience=60)
 
 

@@ -3,8 +3,8 @@
 import asyncio
 
 from controllers.flows import Flow, holders, opened
-from controllers.houses import cluster_queue, flavor, local_queue, workload
 from controllers.stages import Stage, says, stage, used
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.faults import Rejection
 from kohort.api.meta import ObjectKey
 
@@ -37,15 +37,15 @@ async def test_the_old_leader_writes_nothing_once_it_leads_no_more() -> None:
         leader = "old"
         old = await scene.start(leads=lambda: leader == "old")
         new = await scene.start(leads=lambda: leader == "new")
-        await scene.open(flavor(), cluster_queue("q", "2"), local_queue("lq", "q"))
-        await scene.create(workload("a", "lq"))
+        await scene.open(make_resource_flavor(), make_cluster_queue("q", "2"), make_local_queue("lq", "q"))
+        await scene.create(make_workload("a", "lq"))
         await scene.until(says(Admitted="True"), "Workload", "a")
         assert not new.wire.writes
         leader = "new"
         written = len(old.wire.writes)
-        await scene.create(workload("b", "lq"))
+        await scene.create(make_workload("b", "lq"))
         await scene.until(says(Admitted="True"), "Workload", "b")
-        await scene.create(workload("c", "lq"))
+        await scene.create(make_workload("c", "lq"))
         await scene.until(says(QuotaReserved="False"), "Workload", "c")
         await scene.later(5)
         assert len(old.wire.writes) == written
@@ -62,8 +62,8 @@ async def test_a_leader_that_loses_the_lease_while_it_writes_gives_back_what_it_
             leading = False
 
         manager.wire.before.append(lose)
-        await scene.open(flavor(), cluster_queue("q", "4"), local_queue("lq", "q"))
-        await scene.create(*(workload(f"w{number}", "lq") for number in range(4)))
+        await scene.open(make_resource_flavor(), make_cluster_queue("q", "4"), make_local_queue("lq", "q"))
+        await scene.create(*(make_workload(f"w{number}", "lq") for number in range(4)))
         await scene.later(5)
         admitted = [name for name, each in (await scene.states()).items() if each["queue"]]
         assert len(admitted) == len(manager.wire.writes) == 1
@@ -82,8 +82,8 @@ async def test_a_write_that_failed_is_not_repeated_by_who_lost_the_lease_meanwhi
 
         manager.wire.before.append(lose)
         manager.wire.faults[0] = Rejection(503)
-        await scene.open(flavor(), cluster_queue("q"), local_queue("lq", "q"))
-        await scene.create(workload("w", "lq"))
+        await scene.open(make_resource_flavor(), make_cluster_queue("q"), make_local_queue("lq", "q"))
+        await scene.create(make_workload("w", "lq"))
         await scene.later(10)
         assert len(manager.wire.writes) == 1
         assert not (await scene.states())["w"]["queue"]
@@ -94,9 +94,9 @@ async def test_leaders_that_follow_each_other_quickly_admit_nobody_twice() -> No
     async with stage() as scene:
         leader = 0
         managers = [await scene.start(leads=lambda: leader == 0), await scene.start(leads=lambda: leader == 1)]
-        await scene.open(flavor(), cluster_queue("q", "5"), local_queue("lq", "q"))
+        await scene.open(make_resource_flavor(), make_cluster_queue("q", "5"), make_local_queue("lq", "q"))
         for number in range(30):
-            await scene.create(workload(f"w{number}", "lq"))
+            await scene.create(make_workload(f"w{number}", "lq"))
             leader = number % 2
             await scene.clock.advance(0.05)
             assert used(await scene.workloads(), "q") <= 5

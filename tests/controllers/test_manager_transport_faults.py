@@ -3,8 +3,8 @@
 import pytest
 
 from controllers.flows import Flow, holders, opened
-from controllers.houses import cluster_queue, local_queue, workload
 from controllers.stages import says, stage
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_workload
 from kit.faults import Rejection, RequestFault, StreamFault
 
 FAULTS: dict[str, RequestFault | Rejection] = {
@@ -82,8 +82,8 @@ async def test_a_server_that_is_away_for_a_while_finds_everything_as_it_should_b
             manager.wire.disconnect()
 
         manager.wire.before.append(down)
-        await scene.open(cluster_queue("other"), local_queue("other", "other"))
-        await scene.create(workload("w", "other"))
+        await scene.open(make_cluster_queue("other"), make_local_queue("other", "other"))
+        await scene.create(make_workload("w", "other"))
         await scene.later(20)
         assert not (await scene.states())["w"]["queue"]
         manager.wire.reconnect()
@@ -95,14 +95,14 @@ async def test_a_server_that_is_away_for_a_while_finds_everything_as_it_should_b
 async def test_nothing_is_done_while_one_watch_is_down(blind: str) -> None:
     async with stage() as scene:
         manager = await opened(scene)
-        await scene.open(cluster_queue("q", "4"), local_queue("lq", "q"))
-        await scene.create(workload("running", "lq", maximumExecutionTimeSeconds=20))
+        await scene.open(make_cluster_queue("q", "4"), make_local_queue("lq", "q"))
+        await scene.create(make_workload("running", "lq", maximumExecutionTimeSeconds=20))
         await scene.until(says(Admitted="True"), "Workload", "running")
         manager.wire.blocked.add(blind)
         manager.wire.end_streams(StreamFault.RESET)
         await scene.later(2)
         written = len(manager.wire.writes)
-        await scene.create(workload("new", "lq"))
+        await scene.create(make_workload("new", "lq"))
         await scene.later(25)
         assert len(manager.wire.writes) == written
         manager.wire.blocked.clear()

@@ -1,20 +1,32 @@
 """The priority of Workloads follows the value of their class (API-136)."""
 
-from controllers.houses import cluster_queue, flavor, house, local_queue, priority_class, workload
+from controllers.houses import house
 from kit.apiserver import Object
+from kit.builders.kueue import (
+    make_cluster_queue,
+    make_local_queue,
+    make_resource_flavor,
+    make_workload,
+    make_workload_priority_class,
+)
 
 REF = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "c"}
 
 
 def of_class(name: str, priority: int = 1) -> Object:
-    return workload(name, "l", priority=priority, priorityClassRef=REF)
+    return make_workload(name, "l", priority=priority, priorityClassRef=REF)
 
 
 async def test_a_new_value_reaches_all_workloads_of_the_class() -> None:
     async with house() as home:
-        await home.create(flavor(), cluster_queue("q"), local_queue("l", "q"), priority_class("c", 1))
+        await home.create(
+            make_resource_flavor(),
+            make_cluster_queue("q"),
+            make_local_queue("l", "q"),
+            make_workload_priority_class("c", 1),
+        )
         names = [f"w{number}" for number in range(30)]
-        await home.create(*map(of_class, names), workload("other", "l", priority=1))
+        await home.create(*map(of_class, names), make_workload("other", "l", priority=1))
         await home.later(3)
         await home.merge("WorkloadPriorityClass", "c", {"value": 9})
         for name in names:
@@ -24,13 +36,13 @@ async def test_a_new_value_reaches_all_workloads_of_the_class() -> None:
 
 async def test_a_class_that_comes_later_reaches_the_workloads_that_name_it() -> None:
     async with house() as home:
-        await home.create(of_class("w"), priority_class("c", 7))
+        await home.create(of_class("w"), make_workload_priority_class("c", 7))
         await home.until(lambda found: found["spec"]["priority"] == 7, "Workload", "w")
 
 
 async def test_a_class_that_goes_changes_nothing() -> None:
     async with house() as home:
-        await home.create(priority_class("c", 1), of_class("w"))
+        await home.create(make_workload_priority_class("c", 1), of_class("w"))
         await home.later(3)
         await home.delete("WorkloadPriorityClass", "c")
         await home.later(10)
@@ -39,7 +51,7 @@ async def test_a_class_that_goes_changes_nothing() -> None:
 
 async def test_a_workload_that_others_write_meanwhile_is_reached_by_the_next_try() -> None:
     async with house() as home:
-        await home.create(priority_class("c", 1), of_class("w"))
+        await home.create(make_workload_priority_class("c", 1), of_class("w"))
         await home.later(3)
         home.meddler.reject("PATCH", "workloads/w", 409, 500)
         await home.merge("WorkloadPriorityClass", "c", {"value": 9})

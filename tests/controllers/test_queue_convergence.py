@@ -6,8 +6,17 @@ from types import SimpleNamespace
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from controllers.houses import House, check, checked, cluster_queue, cohort, flavor, house, local_queue, workload
+from controllers.houses import House, house
 from kit.apiserver import Object
+from kit.builders.kueue import (
+    admission_checks,
+    make_admission_check,
+    make_cluster_queue,
+    make_cohort,
+    make_local_queue,
+    make_resource_flavor,
+    make_workload,
+)
 from kohort.controllers.startup import queue_controllers, running_leader_controllers, supporting_controllers
 
 Step = tuple[str, ...]
@@ -47,7 +56,7 @@ class Hands:
 
     async def _submit(self, queue: str, cpu: str) -> None:
         self._made += 1
-        await self._home.create(workload(f"w{self._made}", f"l{queue}", cpu))
+        await self._home.create(make_workload(f"w{self._made}", f"l{queue}", cpu))
 
     async def _finish(self, queue: str) -> None:
         listed = (await self._home.cluster.get("/apis/kueue.x-k8s.io/v1beta2/workloads"))["items"]
@@ -71,15 +80,15 @@ def _is_finished(found: Object) -> bool:
 def _objects(what: str, name: str) -> Object:
     match what:
         case "flavor":
-            return flavor(f"f{name}")
+            return make_resource_flavor(f"f{name}")
         case "check":
-            return check(f"k{name}")
+            return make_admission_check(f"k{name}")
         case "queue":
-            checks = checked("ka") if name == "a" else {}
-            return cluster_queue(f"q{name}", "3", f"f{name}", cohortName=f"c{name}", **checks)
+            checks = admission_checks("ka") if name == "a" else {}
+            return make_cluster_queue(f"q{name}", "3", f"f{name}", cohortName=f"c{name}", **checks)
         case "way":
-            return local_queue(f"l{name}", f"q{name}")
-    return cohort(f"c{name}")
+            return make_local_queue(f"l{name}", f"q{name}")
+    return make_cohort(f"c{name}")
 
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow], phases=UNSHRUNK)
@@ -100,7 +109,7 @@ async def test_in_the_end_every_status_says_what_is(steps: list[Step], hurried: 
 
 async def test_nothing_is_let_go_by_caches_that_are_not_live() -> None:
     async with house(crew=running_leader_controllers) as home:
-        await home.create(flavor("f"))
+        await home.create(make_resource_flavor("f"))
         await home.later(3)
         feed, stale = home.world.feed, SimpleNamespace(is_synced=False)
         home.world.feed = stale  # type: ignore[assignment]

@@ -4,16 +4,8 @@ from math import inf
 
 import pytest
 
-from controllers.houses import (
-    House,
-    cluster_queue,
-    cohort,
-    figures,
-    flavor,
-    house,
-    local_queue,
-    workload,
-)
+from controllers.houses import House, figures, house
+from kit.builders.kueue import make_cluster_queue, make_cohort, make_local_queue, make_resource_flavor, make_workload
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.kueue.v1beta2 import ClusterQueue
@@ -33,9 +25,12 @@ F = {"flavor": "f", "resource": "cpu"}
 async def busy(home: House) -> None:
     """Two Workloads that run, one of which borrows, and one that waits."""
     await home.create(
-        flavor(), cohort("c"), cluster_queue("q", cohortName="c"), cluster_queue("p", "1", cohortName="c")
+        make_resource_flavor(),
+        make_cohort("c"),
+        make_cluster_queue("q", cohortName="c"),
+        make_cluster_queue("p", "1", cohortName="c"),
     )
-    await home.create(local_queue("l", "q"), *(workload(name, "l", "1500m") for name in "abc"))
+    await home.create(make_local_queue("l", "q"), *(make_workload(name, "l", "1500m") for name in "abc"))
     await home.until(lambda q: figures(q) == (1, 2, 2), "ClusterQueue", "q")
     await home.later(3)
 
@@ -69,7 +64,7 @@ async def test_those_who_wait_are_told_by_kind_and_by_what_they_ask_for() -> Non
         reason = {"reason": "NoReservation", "underlying_cause": "WaitingForQuota"}
         assert metrics.unadmitted_workloads.value(**reason, **Q) == 1
         assert metrics.local_queue.unadmitted_workloads.value(**reason, **L, **Q) == 1
-        await home.create(workload("d", "l", "1"))
+        await home.create(make_workload("d", "l", "1"))
         await home.later(3)
         assert metrics.cluster_queue_resource_pending.value(resource="cpu", **Q) == 2.5
         for name in "ad":
@@ -98,8 +93,8 @@ async def test_a_queue_has_one_status() -> None:
 async def test_all_that_waits_in_an_inactive_queue_is_inadmissible(stop: str) -> None:
     """API-143"""
     async with house(EVERYTHING) as home:
-        await home.create(flavor(), cluster_queue("q", stopPolicy=stop), local_queue("l", "q"))
-        await home.create(*(workload(name, "l", "1") for name in "ab"))
+        await home.create(make_resource_flavor(), make_cluster_queue("q", stopPolicy=stop), make_local_queue("l", "q"))
+        await home.create(*(make_workload(name, "l", "1") for name in "ab"))
         await home.later(20)
         for series, labels in ((home.world.metrics, Q), (home.world.metrics.local_queue, L)):
             assert told(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 2]
@@ -108,10 +103,12 @@ async def test_all_that_waits_in_an_inactive_queue_is_inadmissible(stop: str) ->
 async def test_all_that_waits_in_a_queue_that_is_being_deleted_is_inadmissible() -> None:
     """API-143"""
     async with house(EVERYTHING) as home:
-        await home.create(flavor(), cluster_queue("q"), local_queue("l", "q"), workload("a", "l", "2"))
+        await home.create(
+            make_resource_flavor(), make_cluster_queue("q"), make_local_queue("l", "q"), make_workload("a", "l", "2")
+        )
         await home.until(lambda q: figures(q) == (0, 1, 1), "ClusterQueue", "q")
         await home.delete("ClusterQueue", "q")
-        await home.create(*(workload(name, "l", "1") for name in "bc"))
+        await home.create(*(make_workload(name, "l", "1") for name in "bc"))
         await home.later(20)
         assert home.world.metrics.cluster_queue_status.value(status="terminating", **Q) == 1
         for series, labels in ((home.world.metrics, Q), (home.world.metrics.local_queue, L)):
@@ -121,7 +118,7 @@ async def test_all_that_waits_in_a_queue_that_is_being_deleted_is_inadmissible()
 async def test_all_that_waits_in_a_queue_without_its_flavor_is_inadmissible() -> None:
     """API-143"""
     async with house(EVERYTHING) as home:
-        await home.create(cluster_queue("q"), local_queue("l", "q"), workload("a", "l", "1"))
+        await home.create(make_cluster_queue("q"), make_local_queue("l", "q"), make_workload("a", "l", "1"))
         await home.later(20)
         for series, labels in ((home.world.metrics, Q), (home.world.metrics.local_queue, L)):
             assert told(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 1]
@@ -130,8 +127,10 @@ async def test_all_that_waits_in_a_queue_without_its_flavor_is_inadmissible() ->
 async def test_shares_are_not_rounded() -> None:
     """SCH-706: 1 of 3 that can be lent; only the status has a whole number."""
     async with house(EVERYTHING) as home:
-        await home.create(flavor(), cohort("c"), cluster_queue("q", "0", cohortName="c"))
-        await home.create(cluster_queue("p", "3", cohortName="c"), local_queue("l", "q"), workload("a", "l", "1"))
+        await home.create(make_resource_flavor(), make_cohort("c"), make_cluster_queue("q", "0", cohortName="c"))
+        await home.create(
+            make_cluster_queue("p", "3", cohortName="c"), make_local_queue("l", "q"), make_workload("a", "l", "1")
+        )
         await home.until(lambda q: figures(q) == (0, 1, 1), "ClusterQueue", "q")
         await home.later(3)
         share = home.world.metrics.cluster_queue_weighted_share.value(cohort="c", **Q)
@@ -141,7 +140,7 @@ async def test_shares_are_not_rounded() -> None:
 async def test_a_cohort_that_is_only_named_as_a_parent_is_told_of() -> None:
     """API-144"""
     async with house(EVERYTHING) as home:
-        await home.create(cohort("c", parentName="above"))
+        await home.create(make_cohort("c", parentName="above"))
         await home.later(20)
         labels = {"cohort": "above", "parent_cohort": "", "root_cohort": "above"}
         assert home.world.metrics.cohort.info.value(**labels) == 1
@@ -163,11 +162,16 @@ async def test_quota_and_use_are_told_in_whole_units() -> None:
 
 async def test_a_flavor_that_leaves_a_queue_takes_its_series_along() -> None:
     async with house(EVERYTHING) as home:
-        await home.create(flavor("f"), flavor("g"), cluster_queue("q", flavors="f g"), local_queue("l", "q"))
+        await home.create(
+            make_resource_flavor("f"),
+            make_resource_flavor("g"),
+            make_cluster_queue("q", flavors="f g"),
+            make_local_queue("l", "q"),
+        )
         await home.later(3)
         metrics = home.world.metrics
         assert metrics.cluster_queue_nominal_quota.value(**Q, **F, cohort="") == 2
-        groups = cluster_queue("q", flavors="g")["spec"]["resourceGroups"]
+        groups = make_cluster_queue("q", flavors="g")["spec"]["resourceGroups"]
         await home.merge("ClusterQueue", "q", {"spec": {"resourceGroups": groups}})
         await home.later(3)
         assert metrics.cluster_queue_nominal_quota.value(**Q, **F, cohort="") is None
@@ -187,7 +191,7 @@ async def test_cohorts_sum_up_what_is_below_them() -> None:
 
 async def test_a_cohort_that_is_only_named_has_its_sums_until_nobody_names_it() -> None:
     async with house(EVERYTHING) as home:
-        await home.create(flavor(), cluster_queue("q", cohortName="c"))
+        await home.create(make_resource_flavor(), make_cluster_queue("q", cohortName="c"))
         await home.later(3)
         metrics = home.world.metrics
         assert metrics.cohort.subtree_quota.value(cohort="c", **F) == 2
@@ -208,7 +212,7 @@ async def test_the_series_of_a_cohort_end_with_it_though_queues_still_name_it() 
         assert metrics.subtree_quota.value(cohort="c", **F) is None
         assert metrics.subtree_resource_reservations.value(cohort="c", **F) is None
         assert not metrics.subtree_admitted_workloads_total.value(cohort="c", priority_class="")
-        quotas = cluster_queue("p", "2")["spec"]["resourceGroups"]
+        quotas = make_cluster_queue("p", "2")["spec"]["resourceGroups"]
         await home.merge("ClusterQueue", "p", {"spec": {"resourceGroups": quotas}})
         await home.later(20)
         assert metrics.subtree_quota.value(cohort="c", **F) == 4
@@ -216,7 +220,12 @@ async def test_the_series_of_a_cohort_end_with_it_though_queues_still_name_it() 
 
 async def test_who_is_gone_has_no_series() -> None:
     async with house(EVERYTHING) as home:
-        await home.create(flavor(), cohort("c"), cluster_queue("q", cohortName="c"), local_queue("l", "q"))
+        await home.create(
+            make_resource_flavor(),
+            make_cohort("c"),
+            make_cluster_queue("q", cohortName="c"),
+            make_local_queue("l", "q"),
+        )
         await home.later(3)
         metrics = home.world.metrics
         for kind, name in (("LocalQueue", "l"), ("ClusterQueue", "q"), ("Cohort", "c")):
@@ -237,9 +246,9 @@ async def test_a_replica_that_follows_sets_gauges_too_but_seldom(monkeypatch: py
 
     monkeypatch.setattr(ClusterQueueController, "desired", looking)
     async with house(EVERYTHING, leads=lambda: False, crew=running_queue_gauges) as home:
-        await home.create(flavor(), cluster_queue("q"), local_queue("l", "q"))
+        await home.create(make_resource_flavor(), make_cluster_queue("q"), make_local_queue("l", "q"))
         for number in range(40):
-            await home.create(workload(f"w{number}", "l"))
+            await home.create(make_workload(f"w{number}", "l"))
             await home.later(1)
         assert home.world.metrics.cluster_queue_status.value(status="active", **Q) == 1
         assert 20 < (home.world.metrics.pending_workloads.value(status="active", **Q) or 0) <= 40

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from controllers.houses import cluster_queue, flavor, local_queue, workload
 from controllers.stages import Stage, conditions, says, stage, used
 from kit.apiserver import Object
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.faults import Rejection
 from kohort.api.meta import ObjectKey
 
@@ -16,7 +16,7 @@ PREEMPTING: dict[str, Any] = {"preemption": {"withinClusterQueue": "LowerPriorit
 
 async def opened(scene: Stage, cpu: str = "2", **spec: Any) -> None:
     """One queue."""
-    await scene.open(flavor(), cluster_queue("q", cpu, **spec), local_queue("lq", "q"))
+    await scene.open(make_resource_flavor(), make_cluster_queue("q", cpu, **spec), make_local_queue("lq", "q"))
 
 
 def message(found: Object) -> str:
@@ -27,7 +27,7 @@ async def test_an_admission_is_one_write_of_nothing_but_the_status() -> None:
     async with stage() as scene:
         manager = await scene.start()
         await opened(scene)
-        await scene.create(workload("w", "lq"))
+        await scene.create(make_workload("w", "lq"))
         created = await scene.get("Workload", "w")
         admitted = await scene.until(says(QuotaReserved="True", Admitted="True"), "Workload", "w")
         await scene.later(5)
@@ -46,10 +46,10 @@ async def test_a_workload_that_must_wait_is_told_so_once() -> None:
     async with stage() as scene:
         manager = await scene.start()
         await opened(scene)
-        await scene.create(workload("w", "lq", "5"))
+        await scene.create(make_workload("w", "lq", "5"))
         found = await scene.until(says(QuotaReserved="False"), "Workload", "w")
         assert conditions(found)["QuotaReserved"] == ("False", "ExceedsMaxQuota")
-        await scene.create(workload("x", "lq"))
+        await scene.create(make_workload("x", "lq"))
         await scene.until(says(Admitted="True"), "Workload", "x")
         await scene.later(30)
         assert len(manager.wire.written("w")) == 1
@@ -60,9 +60,9 @@ async def test_who_is_admitted_within_a_second_is_never_told_to_wait() -> None:
     async with stage() as scene:
         manager = await scene.start()
         await opened(scene)
-        await scene.create(workload("first", "lq", "2"))
+        await scene.create(make_workload("first", "lq", "2"))
         await scene.until(says(Admitted="True"), "Workload", "first")
-        await scene.create(workload("second", "lq", "2"))
+        await scene.create(make_workload("second", "lq", "2"))
         await scene.later(0.5)
         await scene.finish("first")
         await scene.until(says(Admitted="True"), "Workload", "second")
@@ -74,9 +74,9 @@ async def test_other_words_for_the_same_reason_are_written_seldom() -> None:
     async with stage() as scene:
         manager = await scene.start()
         await opened(scene, "8")
-        await scene.create(workload("full", "lq", "8"))
+        await scene.create(make_workload("full", "lq", "8"))
         await scene.until(says(Admitted="True"), "Workload", "full")
-        await scene.create(workload("w", "lq", "8"))
+        await scene.create(make_workload("w", "lq", "8"))
         told = await scene.until(says(QuotaReserved="False"), "Workload", "w")
         for cpu in ("9", "10", "11", "12"):
             quota = [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": cpu}]}]
@@ -108,7 +108,7 @@ async def test_a_decision_that_still_holds_is_written_on_top_of_what_somebody_el
             await scene.merge("Workload", "w", {"status": {"conditions": [entry]}}, "status")
 
         manager.wire.before.append(meddle)
-        await scene.create(workload("w", "lq"))
+        await scene.create(make_workload("w", "lq"))
         await scene.until(says(Admitted="True", Foreign="True"), "Workload", "w")
         assert len(manager.wire.written("w")) == 2
         assert len(manager.writer) == 0
@@ -123,9 +123,9 @@ async def test_an_admission_of_what_changed_meanwhile_is_taken_back_and_decided_
             await scene.merge("Workload", "w", {"spec": {"active": False}})
 
         manager.wire.before.append(deactivate)
-        await scene.create(workload("w", "lq", "2"))
+        await scene.create(make_workload("w", "lq", "2"))
         await scene.later(1)
-        await scene.create(workload("x", "lq", "2"))
+        await scene.create(make_workload("x", "lq", "2"))
         await scene.until(says(Admitted="True"), "Workload", "x")
         assert used(await scene.workloads(), "q") == 2
         assert not (await scene.states())["w"]["queue"]
@@ -136,15 +136,15 @@ async def test_an_admission_of_what_went_to_another_queue_meanwhile_leaves_no_qu
     async with stage() as scene:
         manager = await scene.start()
         await opened(scene)
-        await scene.open(cluster_queue("other"), local_queue("elsewhere", "other"))
+        await scene.open(make_cluster_queue("other"), make_local_queue("elsewhere", "other"))
 
         async def move() -> None:
             await scene.merge("Workload", "w", {"spec": {"queueName": "elsewhere"}})
 
         manager.wire.before.append(move)
-        await scene.create(workload("w", "lq", "2"))
+        await scene.create(make_workload("w", "lq", "2"))
         await scene.until(says(Admitted="True"), "Workload", "w")
-        await scene.create(workload("x", "lq", "2"))
+        await scene.create(make_workload("x", "lq", "2"))
         await scene.until(says(Admitted="True"), "Workload", "x")
         assert [used(await scene.workloads(), queue) for queue in ("q", "other")] == [2, 2]
 
@@ -154,9 +154,9 @@ async def test_an_admission_of_what_was_deleted_meanwhile_leaves_no_quota_behind
         manager = await scene.start()
         await opened(scene)
         manager.wire.before.append(lambda: scene.delete("Workload", "w"))
-        await scene.create(workload("w", "lq", "2"))
+        await scene.create(make_workload("w", "lq", "2"))
         await scene.later(1)
-        await scene.create(workload("x", "lq", "2"))
+        await scene.create(make_workload("x", "lq", "2"))
         await scene.until(says(Admitted="True"), "Workload", "x")
         assert set(manager.world.engine.store.queues["q"].holders) == {ObjectKey("default", "x")}
 
@@ -168,12 +168,12 @@ async def test_what_was_decided_for_a_former_life_takes_nothing_from_the_next() 
 
         async def replace() -> None:
             await scene.delete("Workload", "w")
-            await scene.create(workload("w", "lq", "2"))
+            await scene.create(make_workload("w", "lq", "2"))
 
         manager.wire.before.append(replace)
-        await scene.create(workload("w", "lq", "2"))
+        await scene.create(make_workload("w", "lq", "2"))
         await scene.until(says(Admitted="True"), "Workload", "w")
-        await scene.create(workload("x", "lq", "2"))
+        await scene.create(make_workload("x", "lq", "2"))
         await scene.until(says(QuotaReserved="False"), "Workload", "x")
         assert used(await scene.workloads(), "q") == 2
 
@@ -184,10 +184,10 @@ async def test_an_admission_that_the_server_refuses_stands_aside_for_a_minute(ca
         await opened(scene)
         manager.wire.faults[0] = Rejection(422)
         with caplog.at_level(logging.WARNING):
-            await scene.create(workload("w", "lq", "2"))
+            await scene.create(make_workload("w", "lq", "2"))
             await scene.later(1)
         assert "writing decision for default/w failed" in caplog.text
-        await scene.create(workload("x", "lq", "1"))
+        await scene.create(make_workload("x", "lq", "1"))
         await scene.until(says(Admitted="True"), "Workload", "x")
         assert len(manager.wire.written("w")) == 1
         await scene.finish("x")
@@ -199,9 +199,9 @@ async def test_a_preempted_workload_gives_way_when_its_job_has_stopped_and_retur
     async with stage() as scene:
         manager = await scene.start()
         await opened(scene, **PREEMPTING)
-        await scene.create(workload("low", "lq", "2", priority=0))
+        await scene.create(make_workload("low", "lq", "2", priority=0))
         await scene.until(says(Admitted="True"), "Workload", "low")
-        await scene.create(workload("high", "lq", "2", priority=9))
+        await scene.create(make_workload("high", "lq", "2", priority=9))
         found = await scene.until(says(Evicted="True", Preempted="True"), "Workload", "low")
         assert conditions(found)["Admitted"][0] == "True"
         await scene.later(3)
@@ -226,10 +226,10 @@ async def test_a_preemptor_has_one_event_with_a_series_for_all_its_victims() -> 
     async with stage() as scene:
         await scene.start()
         await opened(scene, "8", **PREEMPTING)
-        await scene.create(*(workload(f"low{n}", "lq", "1", priority=0) for n in range(8)))
+        await scene.create(*(make_workload(f"low{n}", "lq", "1", priority=0) for n in range(8)))
         for n in range(8):
             await scene.until(says(Admitted="True"), "Workload", f"low{n}")
-        await scene.create(workload("high", "lq", "8", priority=9))
+        await scene.create(make_workload("high", "lq", "8", priority=9))
         for n in range(8):
             await scene.until(says(Preempted="True"), "Workload", f"low{n}")
         await scene.later(15)
@@ -243,7 +243,7 @@ async def test_many_admissions_are_written_at_once() -> None:
     async with stage() as scene:
         manager = await scene.start()
         await opened(scene, "100")
-        await scene.create(*(workload(f"w{n}", "lq") for n in range(60)))
+        await scene.create(*(make_workload(f"w{n}", "lq") for n in range(60)))
         await scene.later(1)
         assert used(await scene.workloads(), "q") == 60
         assert len(manager.wire.writes) == 60
@@ -255,7 +255,7 @@ async def test_a_busy_server_hears_later_why_somebody_waits() -> None:
         await opened(scene)
         for _ in range(100):
             manager.world.server_load.observe(60.0)
-        await scene.create(workload("w", "lq", "5"))
+        await scene.create(make_workload("w", "lq", "5"))
         await scene.later(8)
         assert not manager.wire.written("w")
         await scene.later(4)
@@ -267,9 +267,9 @@ async def test_the_engine_knows_nothing_of_who_has_finished_and_nobody_waits_for
     async with stage() as scene:
         manager = await scene.start()
         await opened(scene)
-        await scene.create(workload("first", "lq", "2"))
+        await scene.create(make_workload("first", "lq", "2"))
         await scene.until(says(Admitted="True"), "Workload", "first")
-        await scene.create(workload("second", "lq", "2"))
+        await scene.create(make_workload("second", "lq", "2"))
         await scene.finish("first")
         await scene.until(says(Admitted="True"), "Workload", "second")
         engine = manager.world.engine

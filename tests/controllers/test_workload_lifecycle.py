@@ -2,9 +2,16 @@
 
 from typing import Any
 
-from controllers.houses import check, checked, cluster_queue, flavor, local_queue, workload
 from controllers.stages import Stage, conditions, says, stage, used
 from kit.apiserver import Object
+from kit.builders.kueue import (
+    admission_checks,
+    make_admission_check,
+    make_cluster_queue,
+    make_local_queue,
+    make_resource_flavor,
+    make_workload,
+)
 from kohort.api.config.common import ObjectRetentionPolicies, RequeuingStrategy, WorkloadRetention
 from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
@@ -18,7 +25,12 @@ FINALIZER = "kueue.x-k8s.io/resource-in-use"
 
 async def opened(scene: Stage, cpu: str = "4", **spec: Any) -> None:
     """One queue; its check, if it lists one, is `c`."""
-    await scene.open(flavor(), check("c"), cluster_queue("q", cpu, **spec), local_queue("lq", "q"))
+    await scene.open(
+        make_resource_flavor(),
+        make_admission_check("c"),
+        make_cluster_queue("q", cpu, **spec),
+        make_local_queue("lq", "q"),
+    )
 
 
 def with_gates(*gates: Gate) -> FeatureGates:
@@ -32,8 +44,8 @@ def job_of(name: str) -> Object:
 async def test_a_workload_with_a_check_is_reserved_first_and_admitted_when_the_check_is_ready() -> None:
     async with stage() as scene:
         manager = await scene.start()
-        await opened(scene, **checked("c"))
-        await scene.create(workload("w", "lq"))
+        await opened(scene, **admission_checks("c"))
+        await scene.create(make_workload("w", "lq"))
         found = await scene.until(says(QuotaReserved="True"), "Workload", "w")
         assert [(each["name"], each["state"]) for each in found["status"]["admissionChecks"]] == [("c", "Pending")]
         assert conditions(found)["Admitted"] == ("False", "UnsatisfiedAdmissionChecks")
@@ -52,8 +64,8 @@ async def test_a_workload_with_a_check_is_reserved_first_and_admitted_when_the_c
 async def test_a_check_that_says_retry_has_the_workload_evicted_and_queued_again_after_its_pause() -> None:
     async with stage() as scene:
         await scene.start()
-        await opened(scene, **checked("c"))
-        await scene.create(workload("w", "lq"))
+        await opened(scene, **admission_checks("c"))
+        await scene.create(make_workload("w", "lq"))
         await scene.until(says(QuotaReserved="True"), "Workload", "w")
         await scene.answer("w", "c", "Retry", requeueAfterSeconds=20)
         await scene.until(says(Evicted="True"), "Workload", "w")
@@ -67,8 +79,8 @@ async def test_a_check_that_says_retry_has_the_workload_evicted_and_queued_again
 async def test_a_check_that_rejects_a_workload_has_it_deactivated() -> None:
     async with stage() as scene:
         await scene.start()
-        await opened(scene, **checked("c"))
-        await scene.create(workload("w", "lq"))
+        await opened(scene, **admission_checks("c"))
+        await scene.create(make_workload("w", "lq"))
         await scene.until(says(QuotaReserved="True"), "Workload", "w")
         await scene.answer("w", "c", "Rejected", message="no")
         found = await scene.until(says(Evicted="True"), "Workload", "w")
@@ -82,7 +94,7 @@ async def test_a_deactivated_workload_comes_back_when_it_is_activated() -> None:
     async with stage() as scene:
         await scene.start()
         await opened(scene)
-        await scene.create(workload("w", "lq"))
+        await scene.create(make_workload("w", "lq"))
         await scene.until(says(Admitted="True"), "Workload", "w")
         await scene.merge("Workload", "w", {"spec": {"active": False}})
         await scene.until(says(Evicted="True"), "Workload", "w")
@@ -96,7 +108,7 @@ async def test_a_queue_that_drains_evicts_and_one_that_goes_on_takes_back() -> N
     async with stage() as scene:
         await scene.start()
         await opened(scene)
-        await scene.create(workload("w", "lq"))
+        await scene.create(make_workload("w", "lq"))
         await scene.until(says(Admitted="True"), "Workload", "w")
         await scene.merge("ClusterQueue", "q", {"spec": {"stopPolicy": "HoldAndDrain"}})
         await scene.until(says(Evicted="True"), "Workload", "w")
@@ -110,12 +122,12 @@ async def test_a_queue_that_drains_evicts_and_one_that_goes_on_takes_back() -> N
 async def test_a_workload_says_which_queue_is_missing_until_it_comes() -> None:
     async with stage() as scene:
         await scene.start()
-        await scene.open(flavor())
-        await scene.create(workload("w", "lq"))
+        await scene.open(make_resource_flavor())
+        await scene.create(make_workload("w", "lq"))
         found = await scene.until(says(QuotaReserved="False"), "Workload", "w")
         assert conditions(found)["QuotaReserved"] == ("False", "Misconfigured")
         assert found["status"]["conditions"][0]["message"] == "LocalQueue lq doesn't exist"
-        await scene.open(local_queue("lq", "q"), cluster_queue("q"))
+        await scene.open(make_local_queue("lq", "q"), make_cluster_queue("q"))
         await scene.until(says(Admitted="True"), "Workload", "w")
 
 
@@ -126,7 +138,7 @@ async def test_pods_that_are_not_ready_in_time_cost_the_quota_for_a_growing_whil
     async with stage(settings) as scene:
         manager = await scene.start(settings)
         await opened(scene)
-        await scene.create(workload("w", "lq"))
+        await scene.create(make_workload("w", "lq"))
         admitted = await scene.until(says(Admitted="True"), "Workload", "w")
         before = await scene.workload("w")
         await scene.write(before, report_readiness(before, ready=False, now=scene.clock.wall()))
@@ -149,7 +161,7 @@ async def test_a_workload_that_used_its_time_up_is_given_up() -> None:
     async with stage() as scene:
         await scene.start()
         await opened(scene)
-        await scene.create(workload("w", "lq", maximumExecutionTimeSeconds=30))
+        await scene.create(make_workload("w", "lq", maximumExecutionTimeSeconds=30))
         await scene.until(says(Admitted="True"), "Workload", "w")
         await scene.later(25)
         assert "Evicted" not in conditions(await scene.get("Workload", "w"))
@@ -163,7 +175,7 @@ async def test_a_finished_workload_goes_when_its_time_is_over_and_its_quota_at_o
     async with stage(settings) as scene:
         manager = await scene.start(settings)
         await opened(scene)
-        await scene.create(workload("w", "lq", "4"), workload("x", "lq", "4"))
+        await scene.create(make_workload("w", "lq", "4"), make_workload("x", "lq", "4"))
         await scene.later(3)
         first = next(name for name, each in (await scene.states()).items() if each["queue"])
         await scene.finish(first)
@@ -181,7 +193,7 @@ async def test_a_workload_whose_job_is_gone_finishes_and_may_be_deleted() -> Non
     async with stage() as scene:
         await scene.start()
         await opened(scene)
-        orphan = workload("w", "lq")
+        orphan = make_workload("w", "lq")
         orphan["metadata"] |= {"labels": {"kueue.x-k8s.io/job-uid": "u"}, "finalizers": [FINALIZER]}
         await scene.create(orphan)
         found = await scene.until(says(Finished="True"), "Workload", "w")
@@ -211,7 +223,7 @@ async def test_a_preempted_slice_that_ends_for_its_replacement_counts_as_finishe
         await opened(scene, "4", preemption={"withinClusterQueue": "LowerPriority"})
         await scene.create(_slice("small", "3"))
         await scene.until(says(Admitted="True"), "Workload", "small")
-        await scene.create(_slice("big", "9", replaces="default/small"), workload("high", "lq", "3", priority=9))
+        await scene.create(_slice("big", "9", replaces="default/small"), make_workload("high", "lq", "3", priority=9))
         await scene.until(says(Evicted="True"), "Workload", "small")
         await scene.stop_jobs()
         await scene.until(says(Admitted="True"), "Workload", "high")
@@ -241,7 +253,7 @@ async def test_a_slice_that_was_replaced_before_a_crash_ends_after_it() -> None:
 
 
 def _slice(name: str, cpu: str, replaces: str = "") -> Object:
-    found = workload(name, "lq", cpu)
+    found = make_workload(name, "lq", cpu)
     annotations = {"kueue.x-k8s.io/elastic-job": "true"}
     if replaces:
         annotations["kueue.x-k8s.io/workload-slice-replacement-for"] = replaces
@@ -254,9 +266,9 @@ async def test_a_workload_gets_a_variant_for_each_flavor_and_runs_by_what_one_of
     async with stage(settings) as scene:
         await scene.start(settings)
         policy = {"concurrentAdmissionPolicy": {"migration": {"mode": "TryPreferredFlavors"}}}
-        await scene.open(flavor("fast"), flavor("slow"), local_queue("lq", "q"))
-        await scene.open(cluster_queue("q", "4", "fast slow", **policy))
-        await scene.create(workload("job", "lq"))
+        await scene.open(make_resource_flavor("fast"), make_resource_flavor("slow"), make_local_queue("lq", "q"))
+        await scene.open(make_cluster_queue("q", "4", "fast slow", **policy))
+        await scene.create(make_workload("job", "lq"))
         found = await scene.until(says(Admitted="True"), "Workload", "job")
         assert found["metadata"]["labels"] == {"kueue.x-k8s.io/concurrent-admission-parent": "true"}
         variants = [each for each in await scene.workloads() if each.metadata.owner_references]
@@ -276,11 +288,11 @@ async def test_variants_follow_the_flavors_of_their_queue() -> None:
     async with stage(settings) as scene:
         await scene.start(settings)
         policy = {"concurrentAdmissionPolicy": {"migration": {"mode": "TryPreferredFlavors"}}}
-        await scene.open(flavor("old"), flavor("new"), local_queue("lq", "q"))
-        await scene.open(cluster_queue("q", "1", "old", **policy))
-        await scene.create(workload("job", "lq", "2"))
+        await scene.open(make_resource_flavor("old"), make_resource_flavor("new"), make_local_queue("lq", "q"))
+        await scene.open(make_cluster_queue("q", "1", "old", **policy))
+        await scene.create(make_workload("job", "lq", "2"))
         await scene.later(5)
-        changed = cluster_queue("q", "1", "new", **policy)["spec"]["resourceGroups"]
+        changed = make_cluster_queue("q", "1", "new", **policy)["spec"]["resourceGroups"]
         await scene.merge("ClusterQueue", "q", {"spec": {"resourceGroups": changed}})
         await scene.later(5)
         assert [flavor_of(each) for each in await scene.workloads() if each.metadata.owner_references] == ["new"]

@@ -6,10 +6,10 @@ They are queued, admitted, started, preempted, stopped, released, admitted again
 import re
 from typing import Any
 
-from controllers.houses import cluster_queue, flavor, local_queue
 from e2e.virtual_cluster import JOBS, WORKLOADS, Site, condition_status, owner_name
-from jobs.job_houses import batch_job
 from kit.apiserver import Object
+from kit.builders.batch import make_job
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor
 
 QUOTAS = {"a": 2, "b": 2}
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -51,18 +51,18 @@ class ReclaimScenario:
         return self.rests
 
     async def queue(self) -> None:
-        await self._site.create(flavor(nodeLabels={"tier": "x"}))
+        await self._site.create(make_resource_flavor(nodeLabels={"tier": "x"}))
         for name, cpu in QUOTAS.items():
-            await self._site.create(cluster_queue(name, str(cpu), **COHORT_SPEC), local_queue(name, name))
-        await self._site.create(batch_job("first", "a", "2"))
+            await self._site.create(make_cluster_queue(name, str(cpu), **COHORT_SPEC), make_local_queue(name, name))
+        await self._site.create(make_job("first", "a", "2"))
         await self._runs("first")
 
     async def borrow(self) -> None:
-        await self._site.create(batch_job("second", "a", "2"))
+        await self._site.create(make_job("second", "a", "2"))
         await self._runs("second")
 
     async def reclaim(self) -> None:
-        await self._site.create(batch_job("reclaimer", "b", "2"))
+        await self._site.create(make_job("reclaimer", "b", "2"))
         await self._runs("reclaimer")
         await self._comes("second", QuotaReserved="False")
 

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from controllers.houses import cluster_queue, flavor, house, local_queue
+from controllers.houses import house
 from controllers.test_device_claims import MAPPED as MANAGED
 from controllers.test_device_claims import MAPPINGS, claimant, devices, quota, template
 from insight.cluster_access import client_of, grant_read, unprivileged_user
 from kit.apiserver import Object
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.documents import Document, read_documents
@@ -31,7 +32,7 @@ from kohort.insight.workload_report.text import render_report
 from web.engine_fixture import NOON
 
 MAPPED = ObservedSettings(from_json(MAPPINGS, Configuration))
-QUEUES = (flavor(), cluster_queue("q", resourceGroups=quota("f")), local_queue("l", "q"))
+QUEUES = (make_resource_flavor(), make_cluster_queue("q", resourceGroups=quota("f")), make_local_queue("l", "q"))
 GPU = template("gpu", devices("a100", 2))
 KINDS: tuple[ListedKind, ...] = (*DECIDING, *ALSO_READ)
 

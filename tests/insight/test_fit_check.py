@@ -5,21 +5,20 @@ from typing import Any
 
 import pytest
 
-from controllers.houses import (
-    ANSWERING,
-    check,
-    checked,
-    cluster_queue,
-    cohort,
-    flavor,
-    house,
-    local_queue,
-    priority_class,
-    workload,
-)
+from controllers.houses import ANSWERING, house
 from insight.cluster_access import client_of, wait_for_admission
-from jobs.job_houses import batch_job
 from kit.apiserver import Object
+from kit.builders.batch import make_job
+from kit.builders.kueue import (
+    admission_checks,
+    make_admission_check,
+    make_cluster_queue,
+    make_cohort,
+    make_local_queue,
+    make_resource_flavor,
+    make_workload,
+    make_workload_priority_class,
+)
 from kohort.api.documents import Document, read_documents
 from kohort.engine.explain import PreemptionOutlook
 from kohort.insight.fit_check.candidates import CandidateReader
@@ -42,7 +41,9 @@ def documents(*objects: Object) -> list[Document]:
 
 
 def a_cluster(*objects: Object) -> Snapshot:
-    return offline(documents(flavor(), cluster_queue("cq", "4"), local_queue("lq", "cq"), *objects), NOON)
+    return offline(
+        documents(make_resource_flavor(), make_cluster_queue("cq", "4"), make_local_queue("lq", "cq"), *objects), NOON
+    )
 
 
 def verdicts(snapshot: Snapshot, *objects: Object, queue: str = "") -> list[FitResult]:
@@ -82,7 +83,7 @@ def pod(name: str, cpu: str = "1", group: str = "", total: int = 0) -> Object:
 
 
 def cron_job(cpu: str) -> Object:
-    template = {"spec": batch_job("x", "lq", cpu)["spec"]}
+    template = {"spec": make_job("x", "lq", cpu)["spec"]}
     return {
         "apiVersion": "batch/v1",
         "kind": "CronJob",
@@ -92,25 +93,25 @@ def cron_job(cpu: str) -> Object:
 
 
 def test_a_job_starts_where_there_is_room_and_not_where_there_is_none() -> None:
-    assert starts(a_cluster(), batch_job("etl", "lq", "4")) == [True]
-    (verdict,) = verdicts(a_cluster(), batch_job("etl", "lq", "5"))
+    assert starts(a_cluster(), make_job("etl", "lq", "4")) == [True]
+    (verdict,) = verdicts(a_cluster(), make_job("etl", "lq", "5"))
     assert not verdict.starts
     assert verdict.explanation is not None
     assert "maximum capacity (4)" in verdict.explanation.message
 
 
 def test_several_are_judged_in_order_each_after_those_before() -> None:
-    jobs = [batch_job(name, "lq", cpu) for name, cpu in (("a", "3"), ("b", "3"), ("c", "1"))]
+    jobs = [make_job(name, "lq", cpu) for name, cpu in (("a", "3"), ("b", "3"), ("c", "1"))]
     assert starts(a_cluster(), *jobs) == [True, False, True]
-    strict = cluster_queue("cq", "4", queueingStrategy="StrictFIFO")
+    strict = make_cluster_queue("cq", "4", queueingStrategy="StrictFIFO")
     assert starts(a_cluster(strict), *jobs) == [True, False, False], "behind one that waits in a strict queue"
 
 
 @pytest.mark.parametrize(
     ("manifest", "expected"),
     [
-        (workload("w", "lq", "4"), True),
-        (workload("w", "lq", "5"), False),
+        (make_workload("w", "lq", "4"), True),
+        (make_workload("w", "lq", "5"), False),
         (cron_job("4"), True),
         (cron_job("5"), False),
         (serving("StatefulSet", 4), True),
@@ -142,9 +143,9 @@ def test_pods_of_a_group_start_together_or_not_at_all() -> None:
 
 
 def test_a_priority_class_counts_and_must_be_there() -> None:
-    urgent = batch_job("etl", "lq", "4")
+    urgent = make_job("etl", "lq", "4")
     urgent["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
-    (verdict,) = verdicts(a_cluster(priority_class("urgent", 50)), urgent)
+    (verdict,) = verdicts(a_cluster(make_workload_priority_class("urgent", 50)), urgent)
     assert verdict.explanation is not None
     assert verdict.explanation.priority == 50
     (missing,) = verdicts(a_cluster(), urgent)
@@ -152,17 +153,17 @@ def test_a_priority_class_counts_and_must_be_there() -> None:
 
 
 def test_the_queue_may_come_from_an_annotation_the_default_or_the_command_line() -> None:
-    annotated = batch_job("etl", "", "1")
+    annotated = make_job("etl", "", "1")
     annotated["metadata"]["annotations"] = {QUEUE: "lq"}
     assert starts(a_cluster(), annotated) == [True]
-    assert starts(a_cluster(local_queue("default", "cq")), batch_job("etl", "")) == [True]
-    assert starts(a_cluster(), batch_job("etl", "elsewhere"), queue="lq") == [True]
-    (verdict,) = verdicts(a_cluster(), batch_job("etl", ""))
+    assert starts(a_cluster(make_local_queue("default", "cq")), make_job("etl", "")) == [True]
+    assert starts(a_cluster(), make_job("etl", "elsewhere"), queue="lq") == [True]
+    (verdict,) = verdicts(a_cluster(), make_job("etl", ""))
     assert verdict.problem.startswith("No queue specified")
 
 
 def test_a_queue_that_is_not_there_is_told_with_those_that_are() -> None:
-    (verdict,) = verdicts(a_cluster(), batch_job("etl", "ql-1"))
+    (verdict,) = verdicts(a_cluster(), make_job("etl", "ql-1"))
     assert not verdict.starts
     assert verdict.hints == (
         "create LocalQueue ql-1 in namespace default, or move the job to an existing one",
@@ -171,20 +172,20 @@ def test_a_queue_that_is_not_there_is_told_with_those_that_are() -> None:
 
 
 def test_queues_among_the_manifests_are_taken_as_applied() -> None:
-    assert starts(a_cluster(), cluster_queue("cq", "8"), batch_job("etl", "lq", "8")) == [True]
+    assert starts(a_cluster(), make_cluster_queue("cq", "8"), make_job("etl", "lq", "8")) == [True]
 
 
 def test_older_versions_and_lists_are_read() -> None:
-    old = {**cluster_queue("cq", "8", cohort="all"), "apiVersion": "kueue.x-k8s.io/v1beta1"}
-    listed = {"apiVersion": "v1", "kind": "List", "items": [old, batch_job("etl", "lq", "8")]}
-    assert starts(a_cluster(), listed, cohort("all")) == [True]
+    old = {**make_cluster_queue("cq", "8", cohort="all"), "apiVersion": "kueue.x-k8s.io/v1beta1"}
+    listed = {"apiVersion": "v1", "kind": "List", "items": [old, make_job("etl", "lq", "8")]}
+    assert starts(a_cluster(), listed, make_cohort("all")) == [True]
 
 
 def test_kinds_that_nobody_queues_are_told_apart() -> None:
     reader = CandidateReader(a_cluster(), "default", "")
     service, job, asking = documents(
         {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}},
-        batch_job(),
+        make_job(),
         {"apiVersion": "x.io/v1", "kind": "Train", "metadata": {"name": "t", "labels": {QUEUE: "lq"}}},
     )
     assert [reader.is_queued(each) for each in (service, job, asking)] == [False, True, True]
@@ -193,23 +194,25 @@ def test_kinds_that_nobody_queues_are_told_apart() -> None:
 
 
 def test_a_check_between_quota_and_start_is_told() -> None:
-    ready = {**check("budget"), "status": {"conditions": [ANSWERING]}}
-    (verdict,) = verdicts(a_cluster(ready, cluster_queue("cq", "4", **checked("budget"))), batch_job("etl", "lq", "4"))
+    ready = {**make_admission_check("budget"), "status": {"conditions": [ANSWERING]}}
+    (verdict,) = verdicts(
+        a_cluster(ready, make_cluster_queue("cq", "4", **admission_checks("budget"))), make_job("etl", "lq", "4")
+    )
     assert (verdict.starts, verdict.checks) == (False, ("budget",))
 
 
 def test_whoever_waits_already_and_would_start_goes_first() -> None:
-    before = workload("before", "lq", "3")
-    assert starts(a_cluster(before), batch_job("etl", "lq", "2"), batch_job("small", "lq", "1")) == [False, True]
+    before = make_workload("before", "lq", "3")
+    assert starts(a_cluster(before), make_job("etl", "lq", "2"), make_job("small", "lq", "1")) == [False, True]
 
 
 def test_what_is_kept_for_the_head_of_another_queue_is_not_free() -> None:
     """SCH-340: a strict queue's head waits for its own four, of which two are free."""
-    lender = cluster_queue("lender", "4", cohortName="all", queueingStrategy="StrictFIFO", preemption=WITHIN)
-    borrower = cluster_queue("cq", "0", cohortName="all")
-    running, large = workload("r", "own", "2", priority=9), workload("large", "own", "4", priority=5)
-    snapshot = a_cluster(lender, borrower, local_queue("own", "lender"), held(running, "lender"), large)
-    (verdict,) = verdicts(snapshot, batch_job("etl", "lq", "2"))
+    lender = make_cluster_queue("lender", "4", cohortName="all", queueingStrategy="StrictFIFO", preemption=WITHIN)
+    borrower = make_cluster_queue("cq", "0", cohortName="all")
+    running, large = make_workload("r", "own", "2", priority=9), make_workload("large", "own", "4", priority=5)
+    snapshot = a_cluster(lender, borrower, make_local_queue("own", "lender"), held(running, "lender"), large)
+    (verdict,) = verdicts(snapshot, make_job("etl", "lq", "2"))
     assert verdict.explanation is not None
     assert verdict.explanation.evaluation is not None
     assert not verdict.starts
@@ -228,12 +231,14 @@ def held(made: Object, queue: str) -> Object:
 
 async def test_on_a_cluster_the_preempted_are_named() -> None:
     async with house() as home:
-        preempting = cluster_queue("cq", "4", preemption={"withinClusterQueue": "LowerPriority"})
-        await home.create(flavor(), preempting, local_queue("lq", "cq"), priority_class("urgent", 50))
-        await home.create(workload("low", "lq", "4"))
+        preempting = make_cluster_queue("cq", "4", preemption={"withinClusterQueue": "LowerPriority"})
+        await home.create(
+            make_resource_flavor(), preempting, make_local_queue("lq", "cq"), make_workload_priority_class("urgent", 50)
+        )
+        await home.create(make_workload("low", "lq", "4"))
         await wait_for_admission(home, "low")
         snapshot = await take_snapshot(client_of(home.cluster), ALSO_READ)
-    urgent = batch_job("etl", "lq", "4")
+    urgent = make_job("etl", "lq", "4")
     urgent["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
     (verdict,) = verdicts(snapshot, urgent)
     assert not verdict.starts

@@ -1,7 +1,15 @@
 """Quota over the trees: what a node has, uses, borrows, leaves to others, and what is waited for."""
 
-from controllers.houses import cluster_queue, cohort, flavor, group, house, local_queue, workload
+from controllers.houses import house
 from insight.cluster_access import client_of, wait_for_admission
+from kit.builders.kueue import (
+    make_cluster_queue,
+    make_cohort,
+    make_local_queue,
+    make_resource_flavor,
+    make_resource_group,
+    make_workload,
+)
 from kohort.insight.quota import QuotaTreeNode, QuotaUsage, quota_trees
 from kohort.insight.snapshot import take_snapshot
 
@@ -11,18 +19,20 @@ def usages(branch: QuotaTreeNode, resource: str = "cpu") -> QuotaUsage:
 
 
 def lending(name: str, cpu: str, limit: str) -> dict[str, object]:
-    given = group("cpu", cpu, "f")
+    given = make_resource_group({"cpu": cpu}, "f")
     given["flavors"][0]["resources"][0]["lendingLimit"] = limit
-    return cluster_queue(name, cohortName="all", resourceGroups=[given])
+    return make_cluster_queue(name, cohortName="all", resourceGroups=[given])
 
 
 async def test_a_tree_tells_use_borrowing_and_what_is_waited_for() -> None:
     async with house() as home:
-        await home.create(flavor(), cohort("all"), lending("lender", "8", "3"))
-        await home.create(cluster_queue("borrower", "4", cohortName="all"), local_queue("lq", "borrower"))
-        await home.create(local_queue("own", "lender"), workload("here", "own", "2"), workload("there", "lq", "6"))
+        await home.create(make_resource_flavor(), make_cohort("all"), lending("lender", "8", "3"))
+        await home.create(make_cluster_queue("borrower", "4", cohortName="all"), make_local_queue("lq", "borrower"))
+        await home.create(
+            make_local_queue("own", "lender"), make_workload("here", "own", "2"), make_workload("there", "lq", "6")
+        )
         await wait_for_admission(home, "here", "there")
-        await home.create(workload("late", "lq", "5"))
+        await home.create(make_workload("late", "lq", "5"))
         await home.later(3)
         (tree,) = quota_trees((await take_snapshot(client_of(home.cluster))).engine)
     borrower, lender = tree.children
@@ -38,7 +48,7 @@ async def test_a_tree_tells_use_borrowing_and_what_is_waited_for() -> None:
 
 async def test_queues_stand_alone_without_a_cohort_and_inactive_ones_say_so() -> None:
     async with house() as home:
-        await home.create(flavor(), cluster_queue("b"), cluster_queue("a", flavors="missing"))
+        await home.create(make_resource_flavor(), make_cluster_queue("b"), make_cluster_queue("a", flavors="missing"))
         await home.later(3)
         trees = quota_trees((await take_snapshot(client_of(home.cluster))).engine)
     assert [(each.kind, each.name, each.is_active) for each in trees] == [("queue", "a", False), ("queue", "b", True)]
@@ -47,7 +57,12 @@ async def test_queues_stand_alone_without_a_cohort_and_inactive_ones_say_so() ->
 
 async def test_cohorts_in_a_circle_are_shown_with_their_queues() -> None:
     async with house() as home:
-        await home.create(flavor(), cohort("x", "y"), cohort("y", "x"), cluster_queue("cq", cohortName="x"))
+        await home.create(
+            make_resource_flavor(),
+            make_cohort("x", "y"),
+            make_cohort("y", "x"),
+            make_cluster_queue("cq", cohortName="x"),
+        )
         await home.later(3)
         trees = quota_trees((await take_snapshot(client_of(home.cluster))).engine)
     assert [(each.name, each.is_active) for each in trees] == [("x", False), ("y", False)]

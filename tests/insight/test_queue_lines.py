@@ -1,10 +1,13 @@
 """Lists say of every Workload where it stands, what it asks for or holds, and shortly why."""
 
+from typing import Any
+
 import pytest
 
-from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
+from controllers.houses import house, kueue_cluster
 from insight.cluster_access import client_of, wait_for_admission
 from kit.apiserver import InMemoryApiServer
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kohort.insight.list_views import LeanLocalQueue, LeanWorkload, VisibilityPosition
 from kohort.insight.order import Positions, computed_positions
 from kohort.insight.queues import QueueListing, WorkloadState, queues_of
@@ -19,9 +22,14 @@ async def listed(cluster: InMemoryApiServer, positions: Positions | None = None)
 
 async def test_who_holds_quota_and_who_waits_are_told_apart() -> None:
     async with house() as home:
-        await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"), workload("first", "lq", "2"))
+        await home.create(
+            make_resource_flavor(),
+            make_cluster_queue("cq", "2"),
+            make_local_queue("lq", "cq"),
+            make_workload("first", "lq", "2"),
+        )
         await wait_for_admission(home, "first")
-        await home.create(workload("second", "lq", "500m", priority=7))
+        await home.create(make_workload("second", "lq", "500m", priority=7))
         await home.later(3)
         found = await listed(home.cluster)
     (first,), (second,) = found.running, found.waiting
@@ -33,7 +41,9 @@ async def test_who_holds_quota_and_who_waits_are_told_apart() -> None:
 
 async def test_finished_workloads_are_left_out() -> None:
     async with house() as home:
-        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("done", "lq"))
+        await home.create(
+            make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_workload("done", "lq")
+        )
         await wait_for_admission(home, "done")
         await home.finish("done")
         found = await listed(home.cluster)
@@ -48,11 +58,11 @@ async def test_finished_workloads_are_left_out() -> None:
         ("stopped", {}, "LocalQueue stopped is stopped"),
     ],
 )
-async def test_who_gets_no_turn_at_all_is_told_why(queue: str, spec: dict[str, object], why: str) -> None:
+async def test_who_gets_no_turn_at_all_is_told_why(queue: str, spec: dict[str, Any], why: str) -> None:
     async with kueue_cluster() as cluster:
-        await cluster.create(local_queue("lq", "cq"))
-        await cluster.create(local_queue("stopped", "cq", stopPolicy="Hold"))
-        await cluster.create(workload("mine", queue, "3", **spec))
+        await cluster.create(make_local_queue("lq", "cq"))
+        await cluster.create(make_local_queue("stopped", "cq", stopPolicy="Hold"))
+        await cluster.create(make_workload("mine", queue, "3", **spec))
         found = await listed(cluster)
     (line,) = found.waiting
     assert (line.state, line.why) == (WorkloadState.HELD, why)
@@ -61,9 +71,9 @@ async def test_who_gets_no_turn_at_all_is_told_why(queue: str, spec: dict[str, o
 
 async def test_queues_are_listed_in_the_order_of_their_turns() -> None:
     async with kueue_cluster() as cluster:
-        await cluster.create(local_queue("lq", "cq"))
+        await cluster.create(make_local_queue("lq", "cq"))
         for name in ("a", "b", "c"):
-            await cluster.create(workload(name, "lq"))
+            await cluster.create(make_workload(name, "lq"))
         positions = {("default", "c"): VisibilityPosition(0, 0), ("default", "a"): VisibilityPosition(4, 1)}
         found = await listed(cluster, positions)
     assert [line.key.name for line in found.waiting] == ["c", "a", "b"]
@@ -71,11 +81,16 @@ async def test_queues_are_listed_in_the_order_of_their_turns() -> None:
 
 async def test_without_a_manager_that_tells_the_order_is_reckoned() -> None:
     async with kueue_cluster() as cluster:
-        for each in (flavor(), cluster_queue("cq", "0"), local_queue("lq", "cq"), local_queue("other", "cq")):
+        for each in (
+            make_resource_flavor(),
+            make_cluster_queue("cq", "0"),
+            make_local_queue("lq", "cq"),
+            make_local_queue("other", "cq"),
+        ):
             await cluster.create(each)
-        await cluster.create(workload("low", "lq"))
-        await cluster.create(workload("high", "lq", priority=5))
-        await cluster.create(workload("middle", "other", priority=3))
+        await cluster.create(make_workload("low", "lq"))
+        await cluster.create(make_workload("high", "lq", priority=5))
+        await cluster.create(make_workload("middle", "other", priority=3))
         found = await computed_positions(client_of(cluster), "default")
     assert found == {
         ("default", "high"): (0, 0),

@@ -2,9 +2,10 @@
 
 import pytest
 
-from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
+from controllers.houses import house, kueue_cluster
 from insight.cluster_access import client_of, grant_read, in_namespace, namespace, unprivileged_user, wait_for_admission
 from kit.apiserver import running_apiserver
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kohort.api.core.namespaces import Namespace
 from kohort.api.core.nodes import Node
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
@@ -25,10 +26,10 @@ def test_all_that_an_engine_takes_is_read_workloads_first() -> None:
 
 async def test_the_engine_explains_as_the_manager_decided() -> None:
     async with house() as home:
-        await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"))
-        await home.create(workload("first", "lq", "2"))
+        await home.create(make_resource_flavor(), make_cluster_queue("cq", "2"), make_local_queue("lq", "cq"))
+        await home.create(make_workload("first", "lq", "2"))
         await wait_for_admission(home, "first")
-        await home.create(workload("second", "lq", "1"))
+        await home.create(make_workload("second", "lq", "1"))
         await home.later(3)
         found = await take_snapshot(client_of(home.cluster))
     assert found.unseen == ()
@@ -40,7 +41,7 @@ async def test_the_engine_explains_as_the_manager_decided() -> None:
 
 async def test_objects_are_found_by_kind_and_key() -> None:
     async with kueue_cluster() as cluster:
-        for each in (flavor(), cluster_queue("cq"), local_queue("lq", "cq")):
+        for each in (make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq")):
             await cluster.create(each)
         found = await take_snapshot(client_of(cluster), [Node, JOBS])
     assert found.of(ClusterQueue)["", "cq"].metadata.name == "cq"  # type: ignore[index]
@@ -62,9 +63,14 @@ async def test_where_rights_end_the_own_namespace_is_seen_and_the_rest_is_told()
     async with kueue_cluster() as cluster:
         await grant_read(cluster, ann, "workloads", "localqueues", namespace="default")
         await cluster.create(namespace("other"))
-        for each in (flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("mine", "lq")):
+        for each in (
+            make_resource_flavor(),
+            make_cluster_queue("cq"),
+            make_local_queue("lq", "cq"),
+            make_workload("mine", "lq"),
+        ):
             await cluster.create(each)
-        await cluster.create(in_namespace(workload("theirs", "lq"), "other"))
+        await cluster.create(in_namespace(make_workload("theirs", "lq"), "other"))
         found = await take_snapshot(client_of(cluster, ann), home="default")
     assert list(found.of(Workload)) == [("default", "mine")]
     assert list(found.of(Namespace)) == [("", "default")]

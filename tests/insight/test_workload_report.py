@@ -2,19 +2,17 @@
 
 from datetime import timedelta
 
-from controllers.houses import (
-    ANSWERING,
-    House,
-    check,
-    checked,
-    cluster_queue,
-    cohort,
-    flavor,
-    house,
-    local_queue,
-    workload,
-)
+from controllers.houses import ANSWERING, House, house
 from insight.cluster_access import client_of, grant_read, unprivileged_user, wait_for_admission
+from kit.builders.kueue import (
+    admission_checks,
+    make_admission_check,
+    make_cluster_queue,
+    make_cohort,
+    make_local_queue,
+    make_resource_flavor,
+    make_workload,
+)
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import RequeueState, WorkloadStatus
 from kohort.api.meta import ObjectKey
@@ -45,10 +43,10 @@ def text(found: WorkloadReport, snapshot: Snapshot) -> dict[str, tuple[str, ...]
 
 async def test_who_waits_is_told_what_is_short_and_who_holds_it() -> None:
     async with house() as home:
-        await home.create(flavor(), cluster_queue("cq", "8"), local_queue("lq", "cq"))
-        await home.create(workload("small", "lq", "1"), workload("large", "lq", "6"))
+        await home.create(make_resource_flavor(), make_cluster_queue("cq", "8"), make_local_queue("lq", "cq"))
+        await home.create(make_workload("small", "lq", "1"), make_workload("large", "lq", "6"))
         await wait_for_admission(home, "small", "large")
-        await home.create(workload("late", "lq", "4", priority=-1))
+        await home.create(make_workload("late", "lq", "4", priority=-1))
         snapshot = await look(home)
     found = report(snapshot, "late")
     assert [(each.workload.name, each.amount) for each in found.holders[0].holders] == [
@@ -69,11 +67,11 @@ async def test_who_waits_is_told_what_is_short_and_who_holds_it() -> None:
 
 async def test_many_holders_are_counted() -> None:
     async with house() as home:
-        await home.create(flavor(), cluster_queue("cq", "8"), local_queue("lq", "cq"))
+        await home.create(make_resource_flavor(), make_cluster_queue("cq", "8"), make_local_queue("lq", "cq"))
         names = [f"w{number}" for number in range(8)]
-        await home.create(*(workload(name, "lq", "1") for name in names))
+        await home.create(*(make_workload(name, "lq", "1") for name in names))
         await wait_for_admission(home, *names)
-        await home.create(workload("late", "lq", "4"))
+        await home.create(make_workload("late", "lq", "4"))
         snapshot = await look(home)
     (holding,) = report(snapshot, "late").holders
     assert (len(holding.holders), holding.others, holding.amount_of_others) == (5, 3, 3000)
@@ -81,10 +79,10 @@ async def test_many_holders_are_counted() -> None:
 
 async def test_who_runs_on_borrowed_quota_is_told_who_may_take_it_back() -> None:
     async with house() as home:
-        await home.create(flavor(), cohort("all"))
-        await home.create(cluster_queue("mine", "2", cohortName="all"), local_queue("mine", "mine"))
-        await home.create(cluster_queue("theirs", "2", cohortName="all", preemption=RECLAIMING))
-        await home.create(workload("greedy", "mine", "3"))
+        await home.create(make_resource_flavor(), make_cohort("all"))
+        await home.create(make_cluster_queue("mine", "2", cohortName="all"), make_local_queue("mine", "mine"))
+        await home.create(make_cluster_queue("theirs", "2", cohortName="all", preemption=RECLAIMING))
+        await home.create(make_workload("greedy", "mine", "3"))
         await wait_for_admission(home, "greedy")
         snapshot = await look(home)
     (threat,) = report(snapshot, "greedy").preemptors
@@ -103,13 +101,13 @@ async def test_what_a_queue_borrows_beside_may_cost_a_place_too() -> None:
         }
     ]
     async with house() as home:
-        await home.create(flavor(), cohort("all"))
+        await home.create(make_resource_flavor(), make_cohort("all"))
         for name in ("mine", "theirs"):
             policies = RECLAIMING if name == "theirs" else {}
-            await home.create(cluster_queue(name, resourceGroups=both, cohortName="all", preemption=policies))
-        greedy = workload("greedy", "mine", "0")
+            await home.create(make_cluster_queue(name, resourceGroups=both, cohortName="all", preemption=policies))
+        greedy = make_workload("greedy", "mine", "0")
         greedy["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]["requests"] = {"memory": "3"}
-        await home.create(local_queue("mine", "mine"), greedy, workload("modest", "mine", "1"))
+        await home.create(make_local_queue("mine", "mine"), greedy, make_workload("modest", "mine", "1"))
         await wait_for_admission(home, "greedy", "modest")
         snapshot = await look(home)
     (threat,) = report(snapshot, "modest").preemptors
@@ -118,13 +116,13 @@ async def test_what_a_queue_borrows_beside_may_cost_a_place_too() -> None:
 
 async def test_admission_checks_are_told_before_and_after_quota() -> None:
     async with house() as home:
-        await home.create(flavor(), check("budget"))
+        await home.create(make_resource_flavor(), make_admission_check("budget"))
         await home.merge("AdmissionCheck", "budget", {"status": {"conditions": [ANSWERING]}}, "status")
-        await home.create(cluster_queue("cq", "4", **checked("budget")), local_queue("lq", "cq"))
-        await home.create(workload("first", "lq", "4"))
+        await home.create(make_cluster_queue("cq", "4", **admission_checks("budget")), make_local_queue("lq", "cq"))
+        await home.create(make_workload("first", "lq", "4"))
         snapshot = await look(home)
         await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "Hold"}})
-        await home.create(workload("second", "lq", "0"))
+        await home.create(make_workload("second", "lq", "0"))
         await home.later(3)
         # Looked at in the moment in which the queue goes on: nobody has decided anything yet.
         await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
@@ -135,7 +133,12 @@ async def test_admission_checks_are_told_before_and_after_quota() -> None:
 
 async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
     async with house() as home:
-        await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"), workload("low", "lq", "2"))
+        await home.create(
+            make_resource_flavor(),
+            make_cluster_queue("cq", "2"),
+            make_local_queue("lq", "cq"),
+            make_workload("low", "lq", "2"),
+        )
         await wait_for_admission(home, "low")
         snapshot = await look(home)
         assert text(report(snapshot, "low"), snapshot)["Workloads that could preempt it"] == (
@@ -144,7 +147,7 @@ async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
         client = client_of(home.cluster)
         await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "Hold"}})
         await home.merge("ClusterQueue", "cq", {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}})
-        await home.create(workload("high", "lq", "2", priority=9))
+        await home.create(make_workload("high", "lq", "2", priority=9))
         await home.later(3)
         # Looked at in the moment in which the queue goes on: nobody has decided anything yet.
         await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
@@ -157,7 +160,9 @@ async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
 
 async def test_the_end_and_the_way_there_are_told() -> None:
     async with house() as home:
-        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("done", "lq"))
+        await home.create(
+            make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_workload("done", "lq")
+        )
         await wait_for_admission(home, "done")
         await home.later(60)
         await home.finish("done")
@@ -172,10 +177,10 @@ async def test_the_end_and_the_way_there_are_told() -> None:
 
 async def test_who_gets_no_turn_is_told_what_to_do() -> None:
     async with house() as home:
-        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"))
-        await home.create(local_queue("stopped", "cq", stopPolicy="Hold"), local_queue("lost", "nowhere"))
-        await home.create(workload("held", "lq", active=False), workload("stuck", "stopped"))
-        await home.create(workload("astray", "lp"), workload("far", "lost"))
+        await home.create(make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"))
+        await home.create(make_local_queue("stopped", "cq", stopPolicy="Hold"), make_local_queue("lost", "nowhere"))
+        await home.create(make_workload("held", "lq", active=False), make_workload("stuck", "stopped"))
+        await home.create(make_workload("astray", "lp"), make_workload("far", "lost"))
         snapshot = await look(home)
     hints = {name: report(snapshot, name).hints for name in ("held", "stuck", "astray", "far")}
     assert hints["held"] == ("resume it: kohort resume workload/held -n default",)
@@ -186,7 +191,9 @@ async def test_who_gets_no_turn_is_told_what_to_do() -> None:
 
 async def test_an_inactive_queue_says_what_it_lacks() -> None:
     async with house() as home:
-        await home.create(cluster_queue("cq", flavors="missing"), local_queue("lq", "cq"), workload("mine", "lq"))
+        await home.create(
+            make_cluster_queue("cq", flavors="missing"), make_local_queue("lq", "cq"), make_workload("mine", "lq")
+        )
         snapshot = await look(home)
     (note,) = report(snapshot, "mine").notes
     assert note.startswith("ClusterQueue cq: Can't admit new workloads: references missing ResourceFlavor")
@@ -196,7 +203,12 @@ async def test_without_rights_the_condition_speaks() -> None:
     ann = unprivileged_user()
     async with house() as home:
         await grant_read(home.cluster, ann, "workloads", "localqueues", namespace="default")
-        await home.create(flavor(), cluster_queue("cq", "1"), local_queue("lq", "cq"), workload("big", "lq", "4"))
+        await home.create(
+            make_resource_flavor(),
+            make_cluster_queue("cq", "1"),
+            make_local_queue("lq", "cq"),
+            make_workload("big", "lq", "4"),
+        )
         await home.later(3)
         snapshot = await take_snapshot(client_of(home.cluster, ann), home="default")
     found = report(snapshot, "big")
@@ -208,9 +220,14 @@ async def test_without_rights_the_condition_speaks() -> None:
 
 async def test_data_has_quantities_and_camel_case_keys() -> None:
     async with house() as home:
-        await home.create(flavor(), cluster_queue("cq", "1500m"), local_queue("lq", "cq"), workload("a", "lq", "1"))
+        await home.create(
+            make_resource_flavor(),
+            make_cluster_queue("cq", "1500m"),
+            make_local_queue("lq", "cq"),
+            make_workload("a", "lq", "1"),
+        )
         await wait_for_admission(home, "a")
-        await home.create(workload("b", "lq", "700m"))
+        await home.create(make_workload("b", "lq", "700m"))
         snapshot = await look(home)
     data = report_data(report(snapshot, "b"))
     (shortage,) = data["evaluation"]["podSets"][0]["tried"][0]["shortages"]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, TypeVar
 
-from controllers.houses import House, cluster_queue, flavor, kueue_cluster, local_queue
+from controllers.houses import House, kueue_cluster
 from kit.apiserver import ADMIN, InMemoryApiServer, Object
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor
 from kit.faults import FaultInjectingTransport, InterceptingTransport, Rejection, RequestFault
 from kit.virtual_time import running_virtual_time
 from kohort.controllers.context import ControllerContext, ManagerSettings, always_leads, running_context
@@ -24,7 +25,6 @@ from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import MetricsRegistry as Metrics
 
 USUAL = ManagerSettings()
-QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 STEP = 0.1
 CALM = 25
 """So many steps without a write mean that everybody is done: longer than any batch or pause between two looks."""
@@ -130,28 +130,10 @@ class JobHouse(House):
         return [(each["reason"], each["note"]) for each in listed["items"]]
 
 
-def batch_job(name: str = "etl", queue: str = "q", cpu: str = "1", **spec: Any) -> Object:
-    """A Job as it is after the webhook: suspended."""
-    labels = {QUEUE_NAME: queue} if queue else {}
-    container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": cpu}}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": "default", "labels": labels},
-        "spec": {
-            "parallelism": 1,
-            "completions": 1,
-            "suspend": True,
-            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
-            **spec,
-        },
-    }
-
-
 def a_queue(cpu: str = "2", **of_flavor: Any) -> tuple[Object, ...]:
     """LocalQueue `q` before ClusterQueue `cq` with flavor `f`."""
     labels = of_flavor or {"nodeLabels": {"tier": "a"}, "tolerations": [{"key": "spot", "operator": "Exists"}]}
-    return flavor("f", **labels), cluster_queue("cq", cpu), local_queue("q", "cq")
+    return make_resource_flavor("f", **labels), make_cluster_queue("cq", cpu), make_local_queue("q", "cq")
 
 
 def conditions(workload: Object) -> dict[str, tuple[str, str]]:

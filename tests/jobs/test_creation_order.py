@@ -2,7 +2,8 @@
 
 import random
 
-from jobs.job_houses import a_queue, batch_job, job_house
+from jobs.job_houses import a_queue, job_house
+from kit.builders.batch import make_job
 
 
 async def test_jobs_of_one_second_wait_in_the_order_of_their_creation() -> None:
@@ -12,7 +13,7 @@ async def test_jobs_of_one_second_wait_in_the_order_of_their_creation() -> None:
         for manifest in a_queue(cpu="0"):
             await house.cluster.create(manifest)
         for name in names:
-            await house.cluster.create(batch_job(name))
+            await house.cluster.create(make_job(name))
         await house.calm()
         workloads = await house.workloads()
         assert len({each["metadata"]["creationTimestamp"] for each in workloads}) == 1

@@ -5,10 +5,17 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from controllers.houses import check, checked, cluster_queue, local_queue, priority_class
-from jobs.job_houses import JobHouse, batch_job, job_house
+from jobs.job_houses import JobHouse, job_house
 from jobs.pod_flows import FRAMEWORKS
 from jobs.webhook_caller import K, make_pod_of_job, make_sent_pod
+from kit.builders.batch import make_job
+from kit.builders.kueue import (
+    admission_checks,
+    make_admission_check,
+    make_cluster_queue,
+    make_local_queue,
+    make_workload_priority_class,
+)
 from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
@@ -33,7 +40,7 @@ async def gathering() -> AsyncIterator[tuple[JobHouse, JobContextBuilder]]:
 
 
 async def child_of_a_job(house: JobHouse, uid: str = "") -> JsonObject:
-    await house.create(batch_job())
+    await house.create(make_job())
     pod = make_pod_of_job(await house.job())
     if uid:
         pod["metadata"]["ownerReferences"][0]["uid"] = uid
@@ -42,12 +49,15 @@ async def child_of_a_job(house: JobHouse, uid: str = "") -> JsonObject:
 
 async def test_default_queue_and_class_and_the_way_to_other_clusters_are_seen() -> None:
     async with gathering() as (house, gatherer):
-        before = await gatherer.build(batch_job(), is_new=True, author=None)
+        before = await gatherer.build(make_job(), is_new=True, author=None)
         assert (before.has_default_queue, before.has_default_priority_class) == (False, False)
-        away = check("mk", f"{K}multikueue"), cluster_queue("cq", flavors="", **checked("mk"))
-        await house.create(*away, local_queue("default", "cq"), priority_class("default", 7))
+        away = (
+            make_admission_check("mk", f"{K}multikueue"),
+            make_cluster_queue("cq", flavors="", **admission_checks("mk")),
+        )
+        await house.create(*away, make_local_queue("default", "cq"), make_workload_priority_class("default", 7))
         await house.calm()
-        facts = await gatherer.build(batch_job(), is_new=True, author=None)
+        facts = await gatherer.build(make_job(), is_new=True, author=None)
         assert (facts.has_default_queue, facts.has_default_priority_class) == (True, True)
         assert facts.dispatches("default")
         assert not facts.dispatches("missing")
@@ -56,10 +66,10 @@ async def test_default_queue_and_class_and_the_way_to_other_clusters_are_seen() 
 async def test_a_namespace_that_was_made_just_now_is_known() -> None:
     async with gathering() as (house, gatherer):
         await house.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "young"}})
-        young = batch_job()
+        young = make_job()
         young["metadata"]["namespace"] = "young"
         assert (await gatherer.build(young, is_new=True, author=None)).in_scope
-        system = batch_job()
+        system = make_job()
         system["metadata"]["namespace"] = "kube-system"
         assert not (await gatherer.build(system, is_new=True, author=None)).in_scope
 

@@ -1,8 +1,9 @@
 """An elastic Job on a whole control plane: it grows while it runs, and no pod is placed without quota (GS-21)."""
 
 from jobs.actions import ELASTIC
-from jobs.job_houses import a_queue, batch_job, conditions
+from jobs.job_houses import a_queue, conditions
 from jobs.scenario_replay import NAMESPACE, PODS, JobCluster, running_job_cluster
+from kit.builders.batch import make_job
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
 from kohort.jobs.frameworks.job import BatchJobFramework
@@ -27,7 +28,7 @@ async def test_a_job_grows_as_far_as_quota_goes_and_shrinks_at_once() -> None:
         await home.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         flavor, queue, local = a_queue("4")
         local["metadata"]["namespace"] = NAMESPACE
-        job = batch_job(parallelism=2, completions=None)
+        job = make_job(parallelism=2, completions=None)
         job["metadata"] |= {"namespace": NAMESPACE, "annotations": ELASTIC}
         BatchJobFramework().gate_templates(job)
         await home.create(flavor, queue, local, job)

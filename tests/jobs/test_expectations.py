@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.job_houses import a_queue, batch_job, job_house
+from jobs.job_houses import a_queue, job_house
+from kit.builders.batch import make_job
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import JobKey
 from kohort.jobs.effect_executor import EffectExecutor
@@ -29,7 +30,7 @@ def test_a_key_is_settled_when_all_that_was_expected_has_been_seen(expected: set
 async def test_a_deletion_is_expected_until_the_watch_shows_it() -> None:
     key, expectations = JobKey("default", "etl"), UidExpectations()
     async with job_house() as house:
-        await house.create(*a_queue(), batch_job())
+        await house.create(*a_queue(), make_job())
         await house.calm()
         world = house.manager.world
         reads = CacheReader(world, expectations)
@@ -50,6 +51,6 @@ async def test_a_deletion_of_what_is_gone_is_not_waited_for() -> None:
         reads = CacheReader(world, expectations)
         reads.add_framework(BatchJobFramework())
         carrier = EffectExecutor(world, reads, world.recorder("test"), "test", expectations)
-        gone = {**batch_job(), "metadata": {**batch_job()["metadata"], "uid": "u"}}
+        gone = {**make_job(), "metadata": {**make_job()["metadata"], "uid": "u"}}
         await carrier.execute(DeleteObject(gone, expected_by="key"))
         assert expectations.is_settled("key")

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from jobs.job_houses import JobHouse, a_queue, batch_job, conditions, job_house
+from jobs.job_houses import JobHouse, a_queue, conditions, job_house
+from kit.builders.batch import make_job
 from kit.faults import Rejection, RequestFault
 
 RUNNING = {"status": {"active": 1, "ready": 1, "startTime": "2026-01-01T00:00:00Z"}}
@@ -22,7 +23,7 @@ FAULTS = (
 
 async def life(house: JobHouse) -> Any:
     """A job is queued, runs, is given up, stops, and is wanted again."""
-    await house.create(*a_queue(), batch_job())
+    await house.create(*a_queue(), make_job())
     await house.calm()
     await house.change_job(RUNNING, subresource="status")
     (workload,) = await house.workloads()

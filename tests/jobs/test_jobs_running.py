@@ -1,12 +1,13 @@
 """A whole manager leads batch Jobs through their lives on an API server in memory."""
 
-from jobs.job_houses import JobHouse, a_queue, batch_job, conditions, job_house
+from jobs.job_houses import JobHouse, a_queue, conditions, job_house
+from kit.builders.batch import make_job
 
 RUNNING = {"status": {"active": 1, "ready": 1, "startTime": "2026-01-01T00:00:00Z"}}
 
 
 async def admitted(house: JobHouse) -> None:
-    await house.create(*a_queue(), batch_job())
+    await house.create(*a_queue(), make_job())
     await house.calm()
 
 
@@ -40,7 +41,7 @@ async def test_a_job_that_ends_ends_its_workload_and_lets_it_go() -> None:
 
 async def test_a_waiting_job_costs_no_write_once_all_is_said() -> None:
     async with job_house() as house:
-        await house.create(*a_queue("0"), batch_job())
+        await house.create(*a_queue("0"), make_job())
         await house.calm()
         before = len(house.manager.wire.writes)
         await house.later(120)
@@ -52,7 +53,7 @@ async def test_the_writes_of_a_job_that_runs_are_few() -> None:
         await house.create(*a_queue())
         await house.calm()
         before = len(house.manager.wire.writes)
-        await house.create(batch_job())
+        await house.create(make_job())
         await house.calm()
         sent = [each.path.rpartition("/default/")[2] for each in house.manager.wire.writes[before:]]
         (workload,) = await house.workloads()
@@ -65,7 +66,7 @@ async def test_a_manager_that_dies_after_every_single_write_still_starts_and_sto
         await house.create(*a_queue())
         await house.calm()
         house.fragile = True
-        original = await house.cluster.create(batch_job())
+        original = await house.cluster.create(make_job())
         await house.calm()
         assert (await house.job())["spec"]["suspend"] is False
         await house.change_job(RUNNING, subresource="status")
@@ -87,7 +88,7 @@ async def test_a_manager_that_dies_after_every_single_write_still_starts_and_sto
 async def test_a_workload_that_breaks_a_rule_is_not_sent_until_its_job_is_mended() -> None:
     """API-64: API servers do not show the manager what it creates itself, so it looks before."""
     async with job_house() as house:
-        gated, job = "kueue.x-k8s.io/admission-gated-by", batch_job()
+        gated, job = "kueue.x-k8s.io/admission-gated-by", make_job()
         job["metadata"]["annotations"] = {gated: "no-domain"}
         await house.create(*a_queue(), job)
         await house.calm()

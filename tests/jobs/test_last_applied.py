@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from jobs.job_houses import JobHouse, a_queue, batch_job, job_house
+from jobs.job_houses import JobHouse, a_queue, job_house
+from kit.builders.batch import make_job
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -21,7 +22,7 @@ async def test_it_survives_start_and_stop(others: dict[str, Any]) -> None:
     async with job_house() as house:
         for manifest in a_queue():
             await house.cluster.create(manifest)
-        job = batch_job()
+        job = make_job()
         job["metadata"]["annotations"] = {LAST_APPLIED: '{"kind":"Job"}\n', **others}
         await house.cluster.create(job)
         await house.calm()

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from controllers.houses import local_queue
-from jobs.job_houses import JobHouse, a_queue, batch_job, job_house
+from jobs.job_houses import JobHouse, a_queue, job_house
 from jobs.pod_flows import FRAMEWORKS
 from jobs.webhook_caller import K, make_pod_of_job, make_sent_pod
+from kit.builders.batch import make_job
+from kit.builders.kueue import make_local_queue
 from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
@@ -72,7 +73,7 @@ async def running_pod_webhook(cpu: str = "4") -> AsyncIterator[PodWebhookHarness
 
 async def job_in(house: JobHouse, cpu: str = "1") -> JsonObject:
     """A Job, after the manager did what it could; it is admitted if its cpu is there."""
-    await house.create(batch_job(cpu=cpu))
+    await house.create(make_job(cpu=cpu))
     await house.calm()
     return await house.job()
 
@@ -168,12 +169,12 @@ async def test_an_owner_with_another_uid_in_the_cache_is_read_from_the_server(mo
 
 async def test_a_default_queue_is_not_escaped_by_a_forged_owner() -> None:
     async with running_pod_webhook() as door:
-        await door.house.create(local_queue("default", "cq"))
+        await door.house.create(make_local_queue("default", "cq"))
         job = await job_in(door.house)
         pod = make_pod_of_job(job, labels={f"{K}queue-name": None})
         assert await door.is_gated(pod, TENANT)
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "never", "uid": "u", "controller": True}
-        child = batch_job("child", queue="", suspend=False)
+        child = make_job("child", queue="", suspend=False)
         child["metadata"]["ownerReferences"] = [owner]
         made, _ = default_job(BatchJobFramework(), child, await door.facts(child, TENANT))
         assert made["metadata"]["labels"][f"{K}queue-name"] == "default"
@@ -183,7 +184,7 @@ async def test_a_default_queue_is_not_escaped_by_a_forged_owner() -> None:
 async def test_a_job_that_a_tenant_made_for_another_job_is_queued_on_its_own() -> None:
     async with running_pod_webhook() as door:
         owner = await job_in(door.house)
-        child = batch_job("child", suspend=False)
+        child = make_job("child", suspend=False)
         child["metadata"]["ownerReferences"] = make_pod_of_job(owner)["metadata"]["ownerReferences"]
         made, _ = default_job(BatchJobFramework(), child, await door.facts(child, TENANT))
         assert made["spec"]["suspend"] is True

@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from controllers.houses import cluster_queue, flavor, local_queue, workload
 from e2e.faults import FaultSetup
 from e2e.faulty_connection import Wire
 from e2e.virtual_cluster import STEP, Replica, Site, condition_status, site
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kohort.api.config.common import LeaderElection
 from kohort.controllers.leader_transport import LeaderOnlyTransport
 from kohort.embedded.storage.stored_objects import StorageKey
@@ -104,10 +104,14 @@ class FailoverHarness:
 @asynccontextmanager
 async def running_failover_harness() -> AsyncIterator[FailoverHarness]:
     async with site(QUOTAS, LeaderElection()) as here:
-        await here.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}}, flavor())
+        await here.create(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}}, make_resource_flavor()
+        )
         for name, cpu in QUOTAS.items():
-            await here.create(cluster_queue(name, str(cpu), cohortName="all"), local_queue(name, name))
-        await here.create(*(workload(f"w{number}", "ab"[number % 2], str(1 + number % 3)) for number in range(BACKLOG)))
+            await here.create(make_cluster_queue(name, str(cpu), cohortName="all"), make_local_queue(name, name))
+        await here.create(
+            *(make_workload(f"w{number}", "ab"[number % 2], str(1 + number % 3)) for number in range(BACKLOG))
+        )
         yield FailoverHarness(here)
 
 

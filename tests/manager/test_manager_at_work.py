@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.virtual_time import eventually
 from kohort.api.core.leases import Lease
 from kohort.api.meta import ObjectKey
@@ -29,7 +30,6 @@ from manager.managers import (
     running_test_manager,
     webhook_url,
 )
-from web.engine_fixture import cluster_queue, flavor, local_queue, workload
 
 Object = dict[str, Any]
 
@@ -55,8 +55,8 @@ async def token(plane: ControlPlane, account: str, *rules: Object) -> str:
 async def test_a_workload_is_admitted_and_what_the_manager_serves_tells_of_it() -> None:
     async with running_plane() as plane, running_test_manager(plane) as manager:
         client = plane.client("user")
-        await create(client, flavor("lf"), cluster_queue("q", "1"), local_queue("lq", "q", "default"))
-        await create(client, workload("w", "lq", namespace="default"), workload("v", "lq", namespace="default"))
+        await create(client, make_resource_flavor(), make_cluster_queue("q", "1"), make_local_queue("lq", "q"))
+        await create(client, make_workload("w", "lq"), make_workload("v", "lq"))
         assert (await admitted(client, "w"))["status"]["admission"]["clusterQueue"] == "q"
         await the_health_is_good(manager)
         await the_metrics_are_there_for_who_may_read_them(plane, manager)
@@ -105,15 +105,15 @@ async def test_when_the_leader_leaves_another_one_goes_on() -> None:
         async with running_test_manager(plane, stays, "second") as second:
             async with running_test_manager(plane, configuration(QUICK_ELECTION), "first", url) as first:
                 leader = await who_leads(first, second)
-                await create(client, flavor("lf"), cluster_queue("q", "9"), local_queue("lq", "q", "default"))
-                await create(client, workload("before", "lq", namespace="default"))
+                await create(client, make_resource_flavor(), make_cluster_queue("q", "9"), make_local_queue("lq", "q"))
+                await create(client, make_workload("before", "lq"))
                 await admitted(client, "before")
                 assert sorted(await roles(first, second)) == ["follower", "leader"]
                 assert leader.leadership.role() == "leader"
                 for each in (first, second):
                     assert each.synced_engine() is not None, "a follower too can say who waits (API-99)"
             assert not first.leadership.leads()
-            await create(client, workload("after", "lq", namespace="default"))
+            await create(client, make_workload("after", "lq"))
             await admitted(client, "after")
             assert second.leadership.leads()
 
@@ -131,8 +131,8 @@ async def test_a_leader_that_loses_its_lease_starts_over() -> None:
         await leases.patch(key, MergePatch(stolen))
         await eventually(lambda: roles(manager), lambda found: found == ["follower"])
         client = plane.client("user")
-        await create(client, flavor("lf"), cluster_queue("q", "9"), local_queue("lq", "q", "default"))
-        await create(client, workload("w", "lq", namespace="default"))
+        await create(client, make_resource_flavor(), make_cluster_queue("q", "9"), make_local_queue("lq", "q"))
+        await create(client, make_workload("w", "lq"))
         await admitted(client, "w")
         assert manager.context is not world
 
@@ -154,7 +154,7 @@ async def test_a_replica_that_follows_tells_of_queues_too() -> None:
             leader = await who_leads(one, two)
             follower = one if leader is two else two
             client = plane.client("user")
-            await create(client, flavor("lf"), cluster_queue("q", "1"), local_queue("lq", "q", "default"))
+            await create(client, make_resource_flavor(), make_cluster_queue("q", "1"), make_local_queue("lq", "q"))
             line = 'kueue_cluster_queue_status{cluster_queue="q",replica_role="follower",status="active"} 1'
             await eventually(lambda: page_of(follower), lambda found: line in found)
             assert not follower.leading.is_set()

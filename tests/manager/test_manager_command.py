@@ -11,6 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.ports import free_port
 from kohort.api.config.loading import Loaded
 from kohort.api.config.parsing import ParsingContext
@@ -22,7 +23,6 @@ from kohort.cli.main import cli, main
 from kohort.embedded.control_plane import ControlPlane
 from kohort.manager.crds import WhenMissing, ensure_crds
 from manager.managers import LOOPBACK, NAMESPACE, admitted, create, running_plane
-from web.engine_fixture import cluster_queue, flavor, local_queue, workload
 
 PATIENCE = 60.0
 
@@ -137,8 +137,8 @@ async def test_it_works_by_kueues_own_file_until_it_is_told_to_stop(plane: Contr
     await run.until("no Workload is created for their jobs: kubeflow.org/mpijob, jobset.x-k8s.io/jobset")
     await run.until("started controllers")
     client = plane.client("user")
-    await create(client, flavor("lf"), cluster_queue("q", "1"), local_queue("lq", "q", "default"))
-    await create(client, workload("w", "lq", namespace="default"))
+    await create(client, make_resource_flavor(), make_cluster_queue("q", "1"), make_local_queue("lq", "q"))
+    await create(client, make_workload("w", "lq"))
     await admitted(client, "w")
     run.process.send_signal(signal.SIGTERM)
     async with asyncio.timeout(60):

@@ -4,10 +4,10 @@ from itertools import cycle
 
 import pytest
 
-from controllers.houses import cluster_queue, flavor, local_queue, workload
 from e2e.faults import FAULTS, STREAM_FAULTS, failing_requests, interrupting_watches, no_fault
 from e2e.faulty_connection import Wire
 from e2e.virtual_cluster import condition_status, site
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.faults import StreamFault
 from kohort.kube.transport import Request, Response
 from kohort.manager.fencing import FencedTransport
@@ -72,13 +72,13 @@ async def test_users_change_their_mind_right_before_an_admission() -> None:
 
 async def test_nothing_is_decided_by_what_may_be_outdated() -> None:
     async with site({"q": 4}) as here:
-        await here.create(flavor(), cluster_queue("q", "4"), local_queue("q", "q"))
+        await here.create(make_resource_flavor(), make_cluster_queue("q", "4"), make_local_queue("q", "q"))
         replica = here.start("one", no_fault)
         await here.calm()
         replica.wire.blind = {"clusterqueues"}
         replica.wire.spoil(StreamFault.RESET, "clusterqueues")
-        await here.merge("ClusterQueue", "q", {"spec": cluster_queue("q", "1")["spec"]})
-        await here.create(workload("w", "q", "2"))
+        await here.merge("ClusterQueue", "q", {"spec": make_cluster_queue("q", "1")["spec"]})
+        await here.create(make_workload("w", "q", "2"))
         for _ in range(80):
             await here.tick()
         assert not condition_status(here.workload("w"), "QuotaReserved")

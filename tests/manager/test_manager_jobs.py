@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor
 from kit.virtual_time import eventually
 from kohort.api.config.common import Integrations
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
@@ -14,7 +15,6 @@ from kohort.embedded.control_plane import ControlPlane
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from manager.managers import RESOURCES, configuration, create, is_true, running_plane, running_test_manager
-from web.engine_fixture import cluster_queue, flavor, local_queue
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 EVERY_FRAMEWORK = Integrations(frameworks=tuple(BUILT_IN_FRAMEWORKS))
@@ -32,7 +32,7 @@ def job(name: str, cpu: str = "1", **labels: str) -> dict[str, Any]:
 
 
 async def queues(client: Client, cpu: str) -> None:
-    await create(client, flavor("lf"), cluster_queue("q", cpu), local_queue("lq", "q", "default"))
+    await create(client, make_resource_flavor(), make_cluster_queue("q", cpu), make_local_queue("lq", "q"))
 
 
 async def submit(client: Client, found: dict[str, Any]) -> dict[str, Any]:

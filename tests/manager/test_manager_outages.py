@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.faults import FaultInjectingTransport
 from kit.virtual_time import eventually
 from kohort.api.config.v1beta2 import Configuration
@@ -28,7 +29,6 @@ from manager.managers import (
     roles,
     running_plane,
 )
-from web.engine_fixture import cluster_queue, flavor, local_queue, workload
 
 
 @dataclass
@@ -61,11 +61,11 @@ async def an_outpost(config: Configuration) -> AsyncIterator[RemoteManager]:
 async def test_it_goes_on_when_the_server_is_back() -> None:
     async with an_outpost(configuration(SHORT_LEASE)) as outpost:
         client = outpost.plane.client("user")
-        await create(client, flavor("lf"), cluster_queue("q", "9"), local_queue("lq", "q", "default"))
+        await create(client, make_resource_flavor(), make_cluster_queue("q", "9"), make_local_queue("lq", "q"))
         outpost.wire.disconnect()
         await eventually(outpost.ready, lambda status: status == 503)
         await eventually(lambda: roles(outpost.manager), lambda found: found == ["follower"])
-        await create(client, workload("meanwhile", "lq", namespace="default"))
+        await create(client, make_workload("meanwhile", "lq"))
         outpost.wire.reconnect()
         await admitted(client, "meanwhile")
         await eventually(outpost.ready, lambda status: status == 200)

@@ -4,12 +4,12 @@ from typing import Any
 
 import msgspec
 
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.virtual_time import eventually
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.control_plane import ControlPlane
 from kohort.kube.transport import Request
 from manager.managers import LOOPBACK, NAMESPACE, admitted, create, fetch, running_plane, running_test_manager
-from web.engine_fixture import cluster_queue, flavor, local_queue, workload
 
 Object = dict[str, Any]
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))
@@ -86,10 +86,10 @@ async def test_who_waits_is_told_to_those_who_may_ask() -> None:
     async with running_plane() as plane, running_test_manager(plane) as manager:
         await register(plane, manager.addresses["visibility"].port)
         client = plane.client("user")
-        await create(client, flavor("lf"), cluster_queue("q", "1"), local_queue("lq", "q", "default"))
-        await create(client, workload("a", "lq", 9, "default"))
+        await create(client, make_resource_flavor(), make_cluster_queue("q", "1"), make_local_queue("lq", "q"))
+        await create(client, make_workload("a", "lq", priority=9))
         await admitted(client, "a")
-        await create(client, workload("b", "lq", 0, "default"), workload("c", "lq", 5, "default"))
+        await create(client, make_workload("b", "lq", priority=0), make_workload("c", "lq", priority=5))
         _, body = await eventually(
             lambda: ask(plane, ADMIN, PENDING), lambda found: len(found[1].get("items", ())) == 2
         )

@@ -11,11 +11,19 @@ from typing import Any
 
 import pytest
 
-from controllers.houses import cluster_queue, cohort, flavor, house, local_queue, priority_class, workload
+from controllers.houses import house
 from jobs.actions import ELASTIC
-from jobs.job_houses import batch_job
 from jobs.scenario_replay import NAMESPACE, JobCluster, running_job_cluster
 from jobs.webhook_caller import make_sent_member, make_sent_pod, running_pod_harness
+from kit.builders.batch import make_job
+from kit.builders.kueue import (
+    make_cluster_queue,
+    make_cohort,
+    make_local_queue,
+    make_resource_flavor,
+    make_workload,
+    make_workload_priority_class,
+)
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
@@ -54,18 +62,20 @@ def there(made: Any) -> Any:
 
 async def opened(home: JobCluster, **queue: Any) -> None:
     await home.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    await home.create(priority_class("high", 100), flavor(), cohort("top"), cohort("c", "top"))
-    await home.create(cluster_queue("cq", "2", cohortName="c", **queue), there(local_queue("q", "cq")))
+    await home.create(
+        make_workload_priority_class("high", 100), make_resource_flavor(), make_cohort("top"), make_cohort("c", "top")
+    )
+    await home.create(make_cluster_queue("cq", "2", cohortName="c", **queue), there(make_local_queue("q", "cq")))
 
 
 async def a_job_gives_way_to_another() -> KueueMetrics:
     async with running_job_cluster(EVERYTHING) as home:
         await opened(home, preemption=PREEMPTS, admissionScope=BY_USAGE)
-        await home.create(there(batch_job("low", cpu="2")))
+        await home.create(there(make_job("low", cpu="2")))
         await home.later(6)
-        high = there(batch_job("high", cpu="2"))
+        high = there(make_job("high", cpu="2"))
         high["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "high"
-        await home.create(high, there(batch_job("third", cpu="2")))
+        await home.create(high, there(make_job("third", cpu="2")))
         await home.later(8)
         home.ends["high"] = "Succeeded"
         await home.later(20)
@@ -75,7 +85,7 @@ async def a_job_gives_way_to_another() -> KueueMetrics:
 async def a_job_grows() -> KueueMetrics:
     async with running_job_cluster(ManagerSettings(Configuration(wait_for_pods_ready=None))) as home:
         await opened(home)
-        job = there(batch_job(parallelism=1, completions=None))
+        job = there(make_job(parallelism=1, completions=None))
         job["metadata"]["annotations"] = ELASTIC
         BatchJobFramework().gate_templates(job)
         await home.create(job)
@@ -96,11 +106,11 @@ async def pods_are_let_go() -> KueueMetrics:
 
 async def two_want_the_same_victim(settings: ManagerSettings = OVERLAPS_ARE_SKIPPED) -> KueueMetrics:
     async with house(settings) as home:
-        queues = [cluster_queue(name, "4", cohortName="all", preemption=PREEMPTS) for name in "abc"]
-        await home.create(flavor(), *queues, *(local_queue(name, name) for name in "abc"))
-        await home.create(*(workload(f"c{number}", "c", "4") for number in (1, 2, 3)))
+        queues = [make_cluster_queue(name, "4", cohortName="all", preemption=PREEMPTS) for name in "abc"]
+        await home.create(make_resource_flavor(), *queues, *(make_local_queue(name, name) for name in "abc"))
+        await home.create(*(make_workload(f"c{number}", "c", "4") for number in (1, 2, 3)))
         await home.later(3)
-        await home.create(workload("a1", "a", "4"), workload("b1", "b", "4"))
+        await home.create(make_workload("a1", "a", "4"), make_workload("b1", "b", "4"))
         await home.later(3)
         return home.world.metrics
 

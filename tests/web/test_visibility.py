@@ -9,6 +9,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kohort.api.meta import ObjectKey
 from kohort.engine.engine import Engine
 from kohort.kube.access_reviews import AccessAttributes
@@ -16,7 +17,7 @@ from kohort.kube.errors import StatusError
 from kohort.web.visibility import summaries
 from kohort.web.visibility.server import visibility_app
 from kohort.web.visibility.summaries import DEFAULT_LIMIT, MAX_LIMIT, Window, in_cluster_queue, in_local_queue
-from web.engine_fixture import EngineFixture, cluster_queue, flavor, local_queue, workload
+from web.engine_fixture import EngineFixture
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden/api/lifecycle-2.json").read_text())
 M12 = next(case for case in GOLDEN if case["id"] == "M12")
@@ -40,11 +41,11 @@ def at_work() -> EngineFixture:
     """What the recorded scenario found: its flavor, its namespace, and two queues of earlier ones."""
     subject = EngineFixture()
     subject.namespace("verify")
-    subject.put(flavor("lf"))
-    subject.put(cluster_queue("m9d"))
-    subject.put(cluster_queue("m10", stopPolicy="Hold"))
-    subject.put(local_queue("m10r", "m10"))
-    subject.put(workload("m10w", "m10r", priority=9))
+    subject.put(make_resource_flavor())
+    subject.put(make_cluster_queue("m9d", "0"))
+    subject.put(make_cluster_queue("m10", "0", stopPolicy="Hold"))
+    subject.put(make_local_queue("m10r", "m10", "verify"))
+    subject.put(make_workload("m10w", "m10r", namespace="verify", priority=9))
     return subject
 
 
@@ -87,11 +88,13 @@ async def test_what_is_asked_for_is_asked_of_the_gate(at_work: EngineFixture) ->
 async def test_a_page_of_any_length_arrives_whole() -> None:
     subject = EngineFixture()
     subject.namespace("verify")
-    subject.put(cluster_queue("q", stopPolicy="Hold"))
-    subject.put(local_queue("lq", "q"))
+    subject.put(make_cluster_queue("q", "0", stopPolicy="Hold"))
+    subject.put(make_local_queue("lq", "q", "verify"))
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
     for number in range(1500):
-        subject.put(workload(f"w{number:04}", "lq", ownerReferences=[owner]))
+        submitted = make_workload(f"w{number:04}", "lq", namespace="verify")
+        submitted["metadata"]["ownerReferences"] = [owner]
+        subject.put(submitted)
     async with client_of(subject.engine) as client:
         whole = await (await client.get(f"{ROOT}/v1beta2/clusterqueues/q/pendingworkloads?limit=2000")).json()
         usual = await (await client.get(f"{ROOT}/v1beta2/clusterqueues/q/pendingworkloads")).json()
@@ -136,7 +139,7 @@ async def test_what_is_not_served_is_refused_in_kubernetes_shape(
 
 
 def test_a_local_queue_that_is_only_named_by_workloads_is_unknown(at_work: EngineFixture) -> None:
-    at_work.put(workload("lost", "nobody-made-it"))
+    at_work.put(make_workload("lost", "nobody-made-it", namespace="verify"))
     with pytest.raises(StatusError, match=r'localqueue.visibility.kueue.x-k8s.io "nobody-made-it" not found'):
         in_local_queue(at_work.engine, ObjectKey("verify", "nobody-made-it"), Window())
 
@@ -165,11 +168,11 @@ def test_pages_are_parts_of_the_engines_order(
 ) -> None:
     subject = EngineFixture()
     subject.namespace("verify")
-    subject.put(cluster_queue("q"))
+    subject.put(make_cluster_queue("q", "0"))
     for name in "ab":
-        subject.put(local_queue(name, "q"))
+        subject.put(make_local_queue(name, "q", "verify"))
     for number, (queue, priority) in enumerate(waiting):
-        subject.put(workload(f"w{number}", queue, priority))
+        subject.put(make_workload(f"w{number}", queue, namespace="verify", priority=priority))
     pending = subject.engine.read.pending["q"]
     records, positions = pending.first(len(waiting)), dict(pending.positions())
     order = [record.key.name for record in records]
