@@ -68,7 +68,7 @@ def test_data_keeps_the_order_of_its_keys() -> None:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with nothing in it."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("KOHORT_DATA", str(tmp_path / "data"))
@@ -77,18 +77,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_namespace_is_the_contexts_unless_one_is_given(home: Path) -> None:
-    file = write_kubeconfig(home / "config", "https://192.0.2.1", "ml")
+def test_the_namespace_is_the_contexts_unless_one_is_given(harness: Path) -> None:
+    file = write_kubeconfig(harness / "config", "https://192.0.2.1", "ml")
     assert ClusterOptions(file).access().namespace == "ml"
     assert ClusterOptions(file, namespace="other").access().namespace == "other"
 
 
-def test_without_any_kubeconfig_the_way_to_a_cluster_is_told(home: Path) -> None:
+def test_without_any_kubeconfig_the_way_to_a_cluster_is_told(harness: Path) -> None:
     with pytest.raises(ApiError, match=r"no kubeconfig found at .* or start a local cluster with `kohort up`"):
         ClusterOptions().access()
 
 
-def test_a_user_without_a_home_is_told_the_same(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home_is_told_the_same(harness: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
@@ -99,23 +99,23 @@ def test_a_user_without_a_home_is_told_the_same(home: Path, monkeypatch: pytest.
 
 
 def test_a_cluster_of_this_machine_is_found_where_nothing_else_is_said(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    harness: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    local = write_kubeconfig(home / "local", "https://192.0.2.7")
+    local = write_kubeconfig(harness / "local", "https://192.0.2.7")
     monkeypatch.setattr("kohort.local.directories.kubeconfig_of_running", lambda: local)
     assert ClusterOptions().access().server == "https://192.0.2.7"
-    (home / ".kube").mkdir()
-    write_kubeconfig(home / ".kube" / "config", "https://192.0.2.8")
+    (harness / ".kube").mkdir()
+    write_kubeconfig(harness / ".kube" / "config", "https://192.0.2.8")
     assert ClusterOptions().access().server == "https://192.0.2.8"
-    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(home / "named", "https://192.0.2.9")))
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(harness / "named", "https://192.0.2.9")))
     assert ClusterOptions().access().server == "https://192.0.2.9"
 
 
 def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    harness: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kohort.local.directories.kubeconfig_of_running", lambda: home / "my data" / "kubeconfig")
-    monkeypatch.setenv("KUBECONFIG", str(home / "missing"))
+    monkeypatch.setattr("kohort.local.directories.kubeconfig_of_running", lambda: harness / "my data" / "kubeconfig")
+    monkeypatch.setenv("KUBECONFIG", str(harness / "missing"))
     with pytest.raises(
         ApiError,
         match=r"no kubeconfig found at .*missing: .* to use the running local cluster: export KUBECONFIG='.*/my data/",
@@ -129,19 +129,19 @@ def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
     ids=["killed", "stopped"],
 )
 async def test_a_cluster_of_this_machine_that_does_not_run_is_told_as_such(
-    home: Path, ended: CleanShutdown | None, how: str
+    harness: Path, ended: CleanShutdown | None, how: str
 ) -> None:
     server = f"https://127.0.0.1:{free_port()}"
     claim = ClusterLock.take(cluster_directory("lab"))
     claim.release()
     claim.write(ClusterRun(pid=1, since=now(), url=server, ended=ended))
     with pytest.raises(ApiError, match=f"cluster lab at {server} {how}: start it with `kohort up -d --name lab`"):
-        async with running_client(ClusterOptions(write_kubeconfig(home / "config", server)).access()) as client:
+        async with running_client(ClusterOptions(write_kubeconfig(harness / "config", server)).access()) as client:
             await client.get_json("/version")
 
 
-def test_an_unknown_context_is_told_with_those_that_exist(home: Path) -> None:
-    file = write_kubeconfig(home / "config", "https://192.0.2.1")
+def test_an_unknown_context_is_told_with_those_that_exist(harness: Path) -> None:
+    file = write_kubeconfig(harness / "config", "https://192.0.2.1")
     with pytest.raises(ApiError, match="context 'their' not found, available: here"):
         ClusterOptions(file, "their").access()
 

@@ -3,13 +3,14 @@
 import json
 from pathlib import Path
 
-from controllers.houses import house, kueue_cluster
 from insight.cluster_access import grant_read, unprivileged_user, wait_for_admission
-from jobs.job_houses import job_house
+from jobs.job_manager_harness import running_job_harness
 from kit.apiserver import Object
 from kit.builders.batch import make_job
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.commands import running_command_runner
+from kit.kueue_apiserver import running_kueue_apiserver
+from kit.manager import running_manager_harness
 
 
 def pod_of(owner: Object) -> Object:
@@ -24,12 +25,12 @@ def pod_of(owner: Object) -> Object:
 
 
 async def test_a_job_its_pod_and_its_workload_lead_to_the_same_story(tmp_path: Path) -> None:
-    async with job_house() as home, running_command_runner(home.cluster, tmp_path) as user:
-        await home.create(
+    async with running_job_harness() as harness, running_command_runner(harness.server, tmp_path) as user:
+        await harness.create(
             make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_job("etl", "lq", "99")
         )
-        await home.calm()
-        await home.create(pod_of(await home.job("etl")))
+        await harness.settle()
+        await harness.create(pod_of(await harness.job("etl")))
         by_job, by_pod = await user.run("explain", "etl"), await user.run("explain", "pod/etl-x7k2p")
         name = json.loads((await user.run("explain", "job/etl", "-o", "json")).out)["workload"]["name"]
         by_workload = await user.run("explain", name)
@@ -43,18 +44,18 @@ async def test_containers_that_could_not_be_started_are_shown(tmp_path: Path) ->
     reason = {"exitCode": 128, "reason": "StartError", "message": "container c has no command"}
     status = {"phase": "Failed", "containerStatuses": [{"name": "c", "state": {"terminated": reason}}]}
     shown = "Container c of pod etl-x7k2p failed to start (StartError): container c has no command"
-    async with job_house() as home, running_command_runner(home.cluster, tmp_path) as user:
-        await home.create(
+    async with running_job_harness() as harness, running_command_runner(harness.server, tmp_path) as user:
+        await harness.create(
             make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_job("etl", "lq")
         )
-        await home.create(make_job("free", ""))
-        await home.calm()
+        await harness.create(make_job("free", ""))
+        await harness.settle()
         for job, name in (("etl", "etl-x7k2p"), ("free", "free-b8vq4")):
-            made = pod_of(await home.job(job))
+            made = pod_of(await harness.job(job))
             made["metadata"] |= {"name": name, "labels": {"batch.kubernetes.io/job-name": job}}
-            await home.create(made)
+            await harness.create(made)
             path = f"/api/v1/namespaces/default/pods/{name}/status"
-            assert (await home.cluster.merge(path, {"status": status})).status == 200
+            assert (await harness.server.merge(path, {"status": status})).status == 200
         by_job, by_pod = await user.run("explain", "job/etl"), await user.run("explain", "pod/etl-x7k2p")
         data = json.loads((await user.run("explain", "job/etl", "-o", "json")).out)
         free = await user.run("explain", "job/free")
@@ -66,32 +67,32 @@ async def test_containers_that_could_not_be_started_are_shown(tmp_path: Path) ->
 
 async def test_who_may_not_list_pods_gets_the_rest(tmp_path: Path) -> None:
     ann = unprivileged_user()
-    async with job_house() as home, running_command_runner(home.cluster, tmp_path, ann) as user:
-        await grant_read(home.cluster, ann, "workloads", "localqueues", "jobs", namespace="default")
-        await home.create(
+    async with running_job_harness() as harness, running_command_runner(harness.server, tmp_path, ann) as user:
+        await grant_read(harness.server, ann, "workloads", "localqueues", "jobs", namespace="default")
+        await harness.create(
             make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_job("etl", "lq")
         )
-        await home.calm()
+        await harness.settle()
         ended = await user.run("explain", "job/etl")
     assert ended.code == 0, ended.err
     assert ended.lines[0] == "job/etl"
 
 
 async def test_several_are_told_one_after_the_other(tmp_path: Path) -> None:
-    async with house() as home, running_command_runner(home.cluster, tmp_path) as user:
-        await home.create(
+    async with running_manager_harness() as harness, running_command_runner(harness.server, tmp_path) as user:
+        await harness.create(
             make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_workload("a", "lq")
         )
-        await wait_for_admission(home, "a")
-        await home.create(make_workload("b", "nowhere"))
-        await home.later(3)
+        await wait_for_admission(harness, "a")
+        await harness.create(make_workload("b", "nowhere"))
+        await harness.advance(3)
         told, data = await user.run("explain", "a", "b"), await user.run("explain", "a", "b", "-o", "yaml")
     assert [line for line in told.lines if line.startswith("workload/")] == ["workload/a", "workload/b"]
     assert data.out.count("subject:") == 2
 
 
 async def test_a_job_that_is_not_queued_says_why_and_what_to_do(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
+    async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         await cluster.create(make_local_queue("team-a", "cq"))
         await cluster.create(make_job("free", ""))
         await cluster.create(make_job("astray", "taem-a"))
@@ -103,7 +104,7 @@ async def test_a_job_that_is_not_queued_says_why_and_what_to_do(tmp_path: Path) 
 
 
 async def test_a_mistyped_name_leads_to_the_one_meant(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
+    async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         await cluster.create(make_job("pretrain"))
         ended = await user.run("explain", "pertrain")
     assert (ended.code, ended.err.count("\n")) == (2, 1)

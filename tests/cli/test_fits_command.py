@@ -5,12 +5,12 @@ from pathlib import Path
 
 import yaml
 
-from controllers.houses import kueue_cluster
 from insight.cluster_access import unprivileged_user
 from kit.apiserver import Object
 from kit.builders.batch import make_job
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor
 from kit.commands import CommandResult, CommandRunner, running_command_runner
+from kit.kueue_apiserver import running_kueue_apiserver
 
 QUEUES = [make_resource_flavor(), make_cluster_queue("cq", "4"), make_local_queue("lq", "cq")]
 
@@ -74,7 +74,7 @@ async def test_what_an_api_server_would_refuse_never_starts(tmp_path: Path) -> N
 
 
 async def test_a_cluster_is_asked_where_no_state_is_given(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
+    async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         for each in QUEUES:
             await cluster.create(each)
         ended = await user.run("fits", "-f", written(tmp_path / "job.yaml", make_job("a", "lq", "4")))
@@ -82,7 +82,10 @@ async def test_a_cluster_is_asked_where_no_state_is_given(tmp_path: Path) -> Non
 
 
 async def test_who_may_not_see_the_queues_cannot_be_told(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, unprivileged_user()) as user:
+    async with (
+        running_kueue_apiserver() as cluster,
+        running_command_runner(cluster, tmp_path, unprivileged_user()) as user,
+    ):
         ended = await user.run("fits", "-f", written(tmp_path / "job.yaml", make_job("a", "lq", "4")))
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "cannot evaluate without listing all " in ended.err

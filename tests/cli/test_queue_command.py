@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from controllers.houses import house, kueue_cluster
 from insight.cluster_access import grant_read, in_namespace, namespace, unprivileged_user, wait_for_admission
 from kit.apiserver import running_apiserver
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.commands import CommandRunner, running_command_runner
+from kit.kueue_apiserver import running_kueue_apiserver
+from kit.manager import running_manager_harness
 from kohort.api.meta import ObjectKey
 from kohort.cli.options import OutputFormat
 from kohort.cli.queue_table import QueueTableFormat, render_queues
@@ -94,16 +95,16 @@ def test_nothing_to_show_says_where_was_looked() -> None:
 
 
 async def test_everybody_in_the_namespace_is_shown(tmp_path: Path) -> None:
-    async with house() as home, running_command_runner(home.cluster, tmp_path) as user:
-        await home.create(
+    async with running_manager_harness() as harness, running_command_runner(harness.server, tmp_path) as user:
+        await harness.create(
             make_resource_flavor(),
             make_cluster_queue("cq", "2"),
             make_local_queue("lq", "cq"),
             make_workload("first", "lq", "2"),
         )
-        await wait_for_admission(home, "first")
-        await home.create(make_workload("second", "lq"), make_workload("third", "lq", priority=3))
-        await home.later(3)
+        await wait_for_admission(harness, "first")
+        await harness.create(make_workload("second", "lq"), make_workload("third", "lq", priority=3))
+        await harness.advance(3)
         shown = await user.run("queue")
         as_json, as_yaml = await user.run("queue", "-o", "json"), await user.run("queue", "-o", "yaml")
         names = await user.run("queue", "-o", "name", "lq")
@@ -119,7 +120,7 @@ async def test_everybody_in_the_namespace_is_shown(tmp_path: Path) -> None:
 
 
 async def test_other_namespaces_are_shown_when_asked_for(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
+    async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         await cluster.create(namespace("other"))
         for each in (
             make_resource_flavor(),
@@ -143,7 +144,7 @@ async def test_other_namespaces_are_shown_when_asked_for(tmp_path: Path) -> None
 
 
 async def test_a_mistyped_queue_leads_to_the_one_meant(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
+    async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         await cluster.create(make_local_queue("team-a", "gpus"))
         queue, behind = await user.run("queue", "taem-a"), await user.run("queue", "--cluster-queue", "gpu")
     assert (queue.code, queue.err) == (
@@ -154,7 +155,10 @@ async def test_a_mistyped_queue_leads_to_the_one_meant(tmp_path: Path) -> None:
 
 
 async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, unprivileged_user()) as user:
+    async with (
+        running_kueue_apiserver() as cluster,
+        running_command_runner(cluster, tmp_path, unprivileged_user()) as user,
+    ):
         ended = await user.run("queue")
         async with following(user) as process:
             assert await process.wait() == 2, "and does not wait for ever to see what is never shown"
@@ -164,7 +168,7 @@ async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None
 
 async def test_a_batch_user_sees_the_own_namespace(tmp_path: Path) -> None:
     ann = unprivileged_user()
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
+    async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
         await grant_read(cluster, ann, "workloads", "localqueues", namespace="default")
         await cluster.create(make_local_queue("lq", "cq"))
         await cluster.create(make_workload("mine", "lq"))
@@ -197,7 +201,7 @@ async def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[s
 
 
 async def test_followed_in_a_pipe_what_is_new_is_added(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
+    async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         await cluster.create(make_local_queue("lq", "cq"))
         await cluster.create(make_workload("first", "lq"))
         async with following(user, "-o", "name") as process:

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from controllers.houses import kueue_cluster
 from insight.cluster_access import grant_read, unprivileged_user
 from kit.apiserver import InMemoryApiServer
 from kit.builders.kueue import make_cluster_queue, make_cohort, make_local_queue, make_resource_flavor, make_workload
 from kit.commands import running_command_runner
+from kit.kueue_apiserver import running_kueue_apiserver
 from kohort.cli.top_table import chosen, render_quota
 from kohort.engine.quota import FlavorResource
 from kohort.insight.quota import QuotaTreeNode, QuotaUsage
@@ -96,7 +96,7 @@ async def furnish(cluster: InMemoryApiServer) -> None:
 
 
 async def test_data_and_pictures_of_a_cluster(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path) as user:
+    async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         await furnish(cluster)
         shown, data = await user.run("top"), await user.run("top", "-o", "json")
         as_yaml, wrong = await user.run("top", "-o", "yaml"), await user.run("top", "al")
@@ -110,7 +110,7 @@ async def test_data_and_pictures_of_a_cluster(tmp_path: Path) -> None:
 
 async def test_who_may_not_see_the_queues_is_told_in_one_line(tmp_path: Path) -> None:
     ann = unprivileged_user()
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
+    async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
         await grant_read(cluster, ann, "workloads", namespace="default")
         ended = await user.run("top")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
@@ -122,7 +122,7 @@ SEEN = ("workloads", "clusterqueues", "localqueues", "cohorts", "resourceflavors
 
 async def test_on_a_terminal_it_follows_the_cluster_until_q_as_far_as_rights_reach(tmp_path: Path) -> None:
     ann = unprivileged_user()
-    async with kueue_cluster() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
+    async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
         await furnish(cluster)
         await grant_read(cluster, ann, *SEEN)
         far, near = pty.openpty()

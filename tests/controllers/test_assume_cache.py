@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from controllers.houses import kueue_cluster
 from kit.apiserver import ADMIN, InMemoryApiServer, Object
 from kit.builders.kueue import make_workload
 from kit.faults import InterceptingTransport
+from kit.kueue_apiserver import running_kueue_apiserver
 from kohort.api.codec import from_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey, OwnerReference
@@ -63,7 +63,7 @@ class Watcher:
 
 @asynccontextmanager
 async def watching() -> AsyncIterator[Watcher]:
-    async with kueue_cluster() as cluster:
+    async with running_kueue_apiserver() as cluster:
         watcher = Watcher(cluster)
         watcher.informers.start()
         await watcher.informers.wait_for_sync()

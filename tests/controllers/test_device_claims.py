@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.houses import House, figures, house
-from controllers.stages import conditions, says
+from controllers.scheduling_harness import conditions_of, has_conditions
 from kit.apiserver import Object
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
+from kit.manager import ManagerHarness, running_manager_harness, workload_counts
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
@@ -73,8 +73,8 @@ def devices(class_name: str, number: int = 1, name: str = "r", **more: Any) -> O
     return {"name": name, "exactly": {"deviceClassName": class_name, **mode, **more}}
 
 
-async def opened(home: House) -> None:
-    await home.create(
+async def opened(harness: ManagerHarness) -> None:
+    await harness.create(
         make_resource_flavor(), make_cluster_queue("q", resourceGroups=quota("f")), make_local_queue("l", "q")
     )
 
@@ -83,101 +83,105 @@ def words(found: Object, type_: str) -> str:
     return next(str(each["message"]) for each in found["status"]["conditions"] if each["type"] == type_)
 
 
-async def refused(home: House, *, patience: float = 10.0) -> Object:
+async def refused(harness: ManagerHarness, *, patience: float = 10.0) -> Object:
     """The Workload `w`, once it is told that it can't be counted; nobody holds quota."""
-    found = await home.until(says(QuotaReserved="False", Requeued="False"), "Workload", "w", patience=patience)
-    assert conditions(found)["QuotaReserved"] == ("False", "Misconfigured")
-    assert conditions(found)["Requeued"] == ("False", "Inadmissible")
+    found = await harness.wait_for(
+        has_conditions(QuotaReserved="False", Requeued="False"), "Workload", "w", timeout=patience
+    )
+    assert conditions_of(found)["QuotaReserved"] == ("False", "Misconfigured")
+    assert conditions_of(found)["Requeued"] == ("False", "Inadmissible")
     assert words(found, "QuotaReserved") == words(found, "Requeued")
-    assert figures(await home.get("ClusterQueue", "q")) == (0, 0, 0)
+    assert workload_counts(await harness.get("ClusterQueue", "q")) == (0, 0, 0)
     return found
 
 
 @pytest.mark.parametrize("made", [claimant("w", "gpu"), claimant("w", resourceClaimName="mine")])
 async def test_without_the_integration_claims_are_refused(made: Object) -> None:
-    async with house(without(Gate.KueueDRAIntegration)) as home:
-        await opened(home)
-        await home.create(made)
-        told = words(await refused(home), "Requeued")
+    async with running_manager_harness(without(Gate.KueueDRAIntegration)) as harness:
+        await opened(harness)
+        await harness.create(made)
+        told = words(await refused(harness), "Requeued")
         assert told == "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled"
 
 
 async def test_claims_count_for_nothing_where_neither_gate_is_on() -> None:
-    async with house(without(Gate.KueueDRAIntegration, Gate.KueueDRARejectWorkloadsWhenDRADisabled)) as home:
-        await opened(home)
-        await home.create(claimant("w", "gpu"))
-        await home.until(says(Admitted="True"), "Workload", "w")
+    async with running_manager_harness(
+        without(Gate.KueueDRAIntegration, Gate.KueueDRARejectWorkloadsWhenDRADisabled)
+    ) as harness:
+        await opened(harness)
+        await harness.create(claimant("w", "gpu"))
+        await harness.wait_for(has_conditions(Admitted="True"), "Workload", "w")
 
 
 async def test_a_claim_that_is_named_directly_is_refused() -> None:
-    async with house(MAPPED) as home:
-        await opened(home)
-        await home.create(claimant("w", resourceClaimName="mine"))
-        told = words(await refused(home), "QuotaReserved")
+    async with running_manager_harness(MAPPED) as harness:
+        await opened(harness)
+        await harness.create(claimant("w", resourceClaimName="mine"))
+        told = words(await refused(harness), "QuotaReserved")
         refusal = "KueueDRAIntegration feature does not support use of resource claims"
         assert told == f"{refusal}: ResourceClaim mine in podset main; name a ResourceClaimTemplate instead"
 
 
 async def test_devices_of_claims_take_quota() -> None:
-    async with house(MAPPED) as home:
-        await opened(home)
-        await home.create(template("gpu", devices("a100", 2)), claimant("w", "gpu"))
-        found = await home.until(says(Admitted="True"), "Workload", "w")
+    async with running_manager_harness(MAPPED) as harness:
+        await opened(harness)
+        await harness.create(template("gpu", devices("a100", 2)), claimant("w", "gpu"))
+        found = await harness.wait_for(has_conditions(Admitted="True"), "Workload", "w")
         (assigned,) = found["status"]["admission"]["podSetAssignments"]
         assert assigned["resourceUsage"] == {"cpu": "1", "example.com/gpu": "2"}
-        await home.create(template("more", devices("h100", 2)), claimant("v", "more"))
-        waits = await home.until(says(QuotaReserved="False"), "Workload", "v")
+        await harness.create(template("more", devices("h100", 2)), claimant("v", "more"))
+        waits = await harness.wait_for(has_conditions(QuotaReserved="False"), "Workload", "v")
         assert "example.com/gpu" in words(waits, "QuotaReserved")
-        await home.finish("w")
-        await home.until(says(Admitted="True"), "Workload", "v")
+        await harness.finish("w")
+        await harness.wait_for(has_conditions(Admitted="True"), "Workload", "v")
 
 
 async def test_a_workload_waits_for_its_template_and_is_let_in_when_it_is_there() -> None:
-    async with house(MAPPED) as home:
-        await opened(home)
-        await home.create(claimant("w", "gpu"))
-        told = words(await refused(home), "QuotaReserved")
+    async with running_manager_harness(MAPPED) as harness:
+        await opened(harness)
+        await harness.create(claimant("w", "gpu"))
+        told = words(await refused(harness), "QuotaReserved")
         assert told == (
             f"{PLACE}: Internal error: failed to get claim spec for ResourceClaimTemplate gpu in podset main: "
             'resourceclaimtemplates.resource.k8s.io "gpu" not found'
         )
-        await home.later(20)
-        assert conditions(await home.get("Workload", "w"))["Requeued"] == ("False", "Inadmissible")
-        await home.create(template("gpu", devices("a100")))
-        await home.until(says(Admitted="True"), "Workload", "w", patience=90.0)
+        await harness.advance(20)
+        assert conditions_of(await harness.get("Workload", "w"))["Requeued"] == ("False", "Inadmissible")
+        await harness.create(template("gpu", devices("a100")))
+        await harness.wait_for(has_conditions(Admitted="True"), "Workload", "w", timeout=90.0)
 
 
 async def test_what_is_refused_is_not_written_again_and_again() -> None:
-    async with house(MAPPED) as home:
-        await opened(home)
-        await home.create(template("gpu", devices("unknown")), claimant("w", "gpu"))
-        await refused(home)
-        before = home.revision
-        await home.later(40)
-        assert home.revision == before
+    async with running_manager_harness(MAPPED) as harness:
+        await opened(harness)
+        await harness.create(template("gpu", devices("unknown")), claimant("w", "gpu"))
+        await refused(harness)
+        before = harness.revision
+        await harness.advance(40)
+        assert harness.revision == before
 
 
 async def test_a_template_that_may_not_be_read_is_told_so() -> None:
-    async with house(MAPPED) as home:
-        await opened(home)
-        home.meddler.reject("GET", "resourceclaimtemplates/gpu", *[403] * 20)
-        await home.create(template("gpu", devices("a100")), claimant("w", "gpu"))
-        assert "failed to get claim spec for ResourceClaimTemplate gpu" in words(await refused(home), "Requeued")
+    async with running_manager_harness(MAPPED) as harness:
+        await opened(harness)
+        harness.interceptor.reject("GET", "resourceclaimtemplates/gpu", *[403] * 20)
+        await harness.create(template("gpu", devices("a100")), claimant("w", "gpu"))
+        assert "failed to get claim spec for ResourceClaimTemplate gpu" in words(await refused(harness), "Requeued")
 
 
 async def test_a_workload_that_is_to_have_variants_is_not_admitted_itself() -> None:
     gates = FeatureGates(DEFAULT_GATES.on | {Gate.ConcurrentAdmission})
-    async with house(ManagerSettings(MAPPED.configuration, gates)) as home:
-        await home.create(make_resource_flavor("f"), make_resource_flavor("g"), make_local_queue("l", "q"))
-        await home.create(
+    async with running_manager_harness(ManagerSettings(MAPPED.configuration, gates)) as harness:
+        await harness.create(make_resource_flavor("f"), make_resource_flavor("g"), make_local_queue("l", "q"))
+        await harness.create(
             make_cluster_queue("q", resourceGroups=quota("f", "g"), **VARIANTS), template("gpu", devices("a100"))
         )
-        home.meddler.reject("PATCH", "/workloads/w", *[500] * 6)
-        await home.create(claimant("w", "gpu"))
-        await home.until(says(Admitted="True"), "Workload", "w")
-        held = [each for each in home.world.workload_cache if each.status.admission is not None]
+        harness.interceptor.reject("PATCH", "/workloads/w", *[500] * 6)
+        await harness.create(claimant("w", "gpu"))
+        await harness.wait_for(has_conditions(Admitted="True"), "Workload", "w")
+        held = [each for each in harness.context.workload_cache if each.status.admission is not None]
         assert len(held) == 2, "the parent runs by one variant"
-        assert figures(await home.get("ClusterQueue", "q"))[1] == 1
+        assert workload_counts(await harness.get("ClusterQueue", "q"))[1] == 1
 
 
 # What claims come to
@@ -225,14 +229,16 @@ def test_classes_with_counters_are_refused() -> None:
 
 @pytest.mark.parametrize("strategy", ["StrictFIFO", "BestEffortFIFO"])
 async def test_who_is_refused_holds_up_nobody(strategy: str) -> None:
-    async with house(MAPPED) as home:
+    async with running_manager_harness(MAPPED) as harness:
         queue = make_cluster_queue("q", resourceGroups=quota("f"), queueingStrategy=strategy)
-        await home.create(make_resource_flavor(), queue, make_local_queue("l", "q"), template("slice", devices("mig")))
-        await home.create(claimant("w", "slice"))
-        told = words(await refused(home), "QuotaReserved")
+        await harness.create(
+            make_resource_flavor(), queue, make_local_queue("l", "q"), template("slice", devices("mig"))
+        )
+        await harness.create(claimant("w", "slice"))
+        told = words(await refused(harness), "QuotaReserved")
         assert "ResourceClaimTemplate slice" in told
-        await home.create(make_workload("later", "l"))
-        await home.until(says(Admitted="True"), "Workload", "later")
+        await harness.create(make_workload("later", "l"))
+        await harness.wait_for(has_conditions(Admitted="True"), "Workload", "later")
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from functools import cache
 
 import pytest
 
-from controllers.houses import house
-from controllers.replaying import Play, Skipped, scenarios
+from kit.golden import SkippedSteps, TranscriptReplay, scenarios
+from kit.manager import running_manager_harness
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.fields import ROOT
@@ -18,7 +18,7 @@ Differences = dict[str, list[str]]
 FILES = ("lifecycle", "lifecycle-2", "lifecycle-3", "lifecycle-4", "lifecycle-gated")
 CASES = [(name, case["id"]) for name in FILES for case in scenarios(name)]
 
-SKIPPED = Skipped(operations=frozenset({"visibility", "get"}), kinds=frozenset({"MultiKueueCluster", "Job"}))
+SKIPPED = SkippedSteps(operations=frozenset({"visibility", "get"}), kinds=frozenset({"MultiKueueCluster", "Job"}))
 """Visibility has its test in tests/web, columns have theirs with the embedded server; nobody connects clusters yet."""
 
 JOBS = frozenset({"G1", "G2"})
@@ -124,8 +124,8 @@ def played(name: str) -> Differences:
 
 async def _play(name: str) -> Differences:
     found: Differences = {}
-    async with house(settings_of(name)) as home:
-        play = Play(home, OLD_VERSION, DEVIATING)
+    async with running_manager_harness(settings_of(name)) as harness:
+        play = TranscriptReplay(harness, OLD_VERSION, DEVIATING)
         async with play.prepared():
             for case in scenarios(name):
                 if case["id"] not in JOBS:

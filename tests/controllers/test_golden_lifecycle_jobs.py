@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from controllers.houses import house
-from controllers.replaying import Play, Skipped, scenarios
 from controllers.test_golden_lifecycle import Differences, settings_of
+from kit.golden import SkippedSteps, TranscriptReplay, scenarios
+from kit.manager import running_manager_harness
 from kohort.controllers.context import ControllerContext
 from kohort.controllers.startup import running_core_controllers
 from kohort.embedded.controllers.jobs.controller import JobController
@@ -22,12 +22,12 @@ NAME = "lifecycle-gated"
 
 
 @asynccontextmanager
-async def everybody(world: ControllerContext) -> AsyncIterator[None]:
-    registry = registry_of(world.settings.configuration, (BatchJobFramework(),))
+async def everybody(context: ControllerContext) -> AsyncIterator[None]:
+    registry = registry_of(context.settings.configuration, (BatchJobFramework(),))
     async with (
-        running_core_controllers(world),
-        running_job_reconcilers(world, registry),
-        running_controllers(world.client, (JobController,)),
+        running_core_controllers(context),
+        running_job_reconcilers(context, registry),
+        running_controllers(context.client, (JobController,)),
     ):
         yield
 
@@ -39,11 +39,11 @@ def played() -> Differences:
 
 async def _play() -> Differences:
     found: Differences = {}
-    async with house(settings_of(NAME), crew=everybody) as home:
-        play = Play(home)
+    async with running_manager_harness(settings_of(NAME), controllers=everybody) as harness:
+        play = TranscriptReplay(harness)
         async with play.prepared():
             for case in scenarios(NAME)[:3]:
-                found[case["id"]] = [f"{number}: {line}" async for number, line in play.case(case, Skipped())]
+                found[case["id"]] = [f"{number}: {line}" async for number, line in play.case(case, SkippedSteps())]
     return found
 
 

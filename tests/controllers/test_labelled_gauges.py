@@ -1,8 +1,8 @@
 """Series of queues by labels of their Workloads (API-145)."""
 
-from controllers.houses import figures, house
 from kit.apiserver import Object
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
+from kit.manager import running_manager_harness, workload_counts
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
@@ -25,14 +25,14 @@ def of(user: str, name: str) -> Object:
 
 
 async def test_those_who_run_and_those_who_wait_are_told_by_their_labels() -> None:
-    async with house(LABELLED) as home:
-        await home.create(make_resource_flavor(), make_cluster_queue("q"), make_local_queue("l", "q"))
-        await home.create(of("ann", "a"), of("bob", "b"))
-        await home.until(lambda queue: figures(queue) == (0, 2, 2), "ClusterQueue", "q")
-        await home.create(of("ann", "c"), of("cat", "d"), of("dan", "e"))
-        await home.until(lambda queue: figures(queue) == (3, 2, 2), "ClusterQueue", "q")
-        await home.later(20)
-        metrics = home.world.metrics
+    async with running_manager_harness(LABELLED) as harness:
+        await harness.create(make_resource_flavor(), make_cluster_queue("q"), make_local_queue("l", "q"))
+        await harness.create(of("ann", "a"), of("bob", "b"))
+        await harness.wait_for(lambda queue: workload_counts(queue) == (0, 2, 2), "ClusterQueue", "q")
+        await harness.create(of("ann", "c"), of("cat", "d"), of("dan", "e"))
+        await harness.wait_for(lambda queue: workload_counts(queue) == (3, 2, 2), "ClusterQueue", "q")
+        await harness.advance(20)
+        metrics = harness.context.metrics
         for series, owner in zip((metrics, metrics.local_queue), OWNERS, strict=True):
             assert [series.admitted_active_workloads.value(**owner, **each) for each in (ANN, OTHERS)] == [1, 1]
             waiting = [series.pending_workloads.value(status="inadmissible", **owner, **each) for each in (ANN, OTHERS)]
@@ -47,12 +47,14 @@ async def test_those_who_run_and_those_who_wait_are_told_by_their_labels() -> No
 
 
 async def test_no_series_stays_of_workloads_that_are_gone() -> None:
-    async with house(LABELLED) as home:
-        await home.create(make_resource_flavor(), make_cluster_queue("q"), make_local_queue("l", "q"), of("ann", "a"))
-        await home.until(lambda queue: figures(queue) == (0, 1, 1), "ClusterQueue", "q")
-        await home.later(20)
-        assert home.world.metrics.admitted_active_workloads.value(cluster_queue="q", **ANN) == 1
-        await home.finish("a")
-        await home.later(20)
-        for series, owner in zip((home.world.metrics, home.world.metrics.local_queue), OWNERS, strict=True):
+    async with running_manager_harness(LABELLED) as harness:
+        await harness.create(
+            make_resource_flavor(), make_cluster_queue("q"), make_local_queue("l", "q"), of("ann", "a")
+        )
+        await harness.wait_for(lambda queue: workload_counts(queue) == (0, 1, 1), "ClusterQueue", "q")
+        await harness.advance(20)
+        assert harness.context.metrics.admitted_active_workloads.value(cluster_queue="q", **ANN) == 1
+        await harness.finish("a")
+        await harness.advance(20)
+        for series, owner in zip((harness.context.metrics, harness.context.metrics.local_queue), OWNERS, strict=True):
             assert series.admitted_active_workloads.value(**owner, **ANN) is None

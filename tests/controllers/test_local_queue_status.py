@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from controllers.houses import House, figures, house, is_active
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
+from kit.manager import ManagerHarness, is_active, running_manager_harness, workload_counts
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.quantity import NANO, Quantity
@@ -13,73 +13,73 @@ SHARING = {"usageHalfLifeTime": "60s", "usageSamplingInterval": "10s"}
 SAMPLING = ManagerSettings(from_json({"admissionFairSharing": SHARING}, Configuration))
 
 
-async def open_queue(home: House, **spec: Any) -> None:
-    await home.create(make_resource_flavor(), make_cluster_queue("q", **spec), make_local_queue("l", "q"))
-    await home.until(is_active("True", "Ready"), "LocalQueue", "l")
+async def open_queue(harness: ManagerHarness, **spec: Any) -> None:
+    await harness.create(make_resource_flavor(), make_cluster_queue("q", **spec), make_local_queue("l", "q"))
+    await harness.wait_for(is_active("True", "Ready"), "LocalQueue", "l")
 
 
 async def test_a_queue_that_leads_nowhere_says_so_and_who_would_wait() -> None:
-    async with house() as home:
-        await home.create(make_local_queue("l", "q"), make_workload("a", "l"))
-        found = await home.until(lambda q: figures(q) == (1, 0, 0), "LocalQueue", "l")
+    async with running_manager_harness() as harness:
+        await harness.create(make_local_queue("l", "q"), make_workload("a", "l"))
+        found = await harness.wait_for(lambda q: workload_counts(q) == (1, 0, 0), "LocalQueue", "l")
         assert is_active("False", "ClusterQueueDoesNotExist")(found)
-        await home.create(make_resource_flavor(), make_cluster_queue("q"))
-        await home.until(is_active("True", "Ready"), "LocalQueue", "l")
-        await home.until(lambda q: figures(q) == (0, 1, 1), "LocalQueue", "l")
+        await harness.create(make_resource_flavor(), make_cluster_queue("q"))
+        await harness.wait_for(is_active("True", "Ready"), "LocalQueue", "l")
+        await harness.wait_for(lambda q: workload_counts(q) == (0, 1, 1), "LocalQueue", "l")
 
 
 async def test_a_queue_follows_the_cluster_queue_behind_it() -> None:
-    async with house() as home:
-        await open_queue(home)
-        await home.merge("ClusterQueue", "q", {"spec": {"stopPolicy": "Hold"}})
-        await home.until(is_active("False", "ClusterQueueIsInactive"), "LocalQueue", "l")
-        await home.delete("ClusterQueue", "q")
-        found = await home.until(is_active("False", "ClusterQueueDoesNotExist"), "LocalQueue", "l")
+    async with running_manager_harness() as harness:
+        await open_queue(harness)
+        await harness.merge("ClusterQueue", "q", {"spec": {"stopPolicy": "Hold"}})
+        await harness.wait_for(is_active("False", "ClusterQueueIsInactive"), "LocalQueue", "l")
+        await harness.delete("ClusterQueue", "q")
+        found = await harness.wait_for(is_active("False", "ClusterQueueDoesNotExist"), "LocalQueue", "l")
         assert "flavorsUsage" not in found["status"]
 
 
 async def test_nobody_waits_in_a_stopped_queue_and_those_who_run_are_told() -> None:
-    async with house() as home:
-        await open_queue(home)
-        await home.create(make_workload("a", "l", "2"), make_workload("b", "l", "2"))
-        await home.until(lambda q: figures(q) == (1, 1, 1), "LocalQueue", "l")
-        await home.merge("LocalQueue", "l", {"spec": {"stopPolicy": "Hold"}})
-        found = await home.until(is_active("False", "Stopped"), "LocalQueue", "l")
-        assert figures(found) == (0, 1, 1)
+    async with running_manager_harness() as harness:
+        await open_queue(harness)
+        await harness.create(make_workload("a", "l", "2"), make_workload("b", "l", "2"))
+        await harness.wait_for(lambda q: workload_counts(q) == (1, 1, 1), "LocalQueue", "l")
+        await harness.merge("LocalQueue", "l", {"spec": {"stopPolicy": "Hold"}})
+        found = await harness.wait_for(is_active("False", "Stopped"), "LocalQueue", "l")
+        assert workload_counts(found) == (0, 1, 1)
         assert found["status"]["flavorsUsage"][0]["resources"] == [{"name": "cpu", "total": "2"}]
 
 
 async def test_a_flavor_that_the_cluster_queue_got_is_told_too() -> None:
-    async with house() as home:
-        await open_queue(home)
-        await home.create(make_resource_flavor("g"))
+    async with running_manager_harness() as harness:
+        await open_queue(harness)
+        await harness.create(make_resource_flavor("g"))
         groups = make_cluster_queue("q", flavors="f g")["spec"]["resourceGroups"]
-        await home.merge("ClusterQueue", "q", {"spec": {"resourceGroups": groups}})
-        await home.until(lambda q: len(q["status"]["flavorsUsage"]) == 2, "LocalQueue", "l")
+        await harness.merge("ClusterQueue", "q", {"spec": {"resourceGroups": groups}})
+        await harness.wait_for(lambda q: len(q["status"]["flavorsUsage"]) == 2, "LocalQueue", "l")
 
 
 async def test_past_usage_is_told_as_often_as_it_is_sampled_though_nobody_waits() -> None:
-    async with house(SAMPLING) as home:
-        await open_queue(home, admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"})
-        await home.create(make_workload("a", "l", "2"))
-        await home.until(lambda q: consumed(q) > 0.3, "LocalQueue", "l", patience=60)
-        await home.until(lambda q: consumed(q) > 1.0, "LocalQueue", "l", patience=90)
+    async with running_manager_harness(SAMPLING) as harness:
+        await open_queue(harness, admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"})
+        await harness.create(make_workload("a", "l", "2"))
+        await harness.wait_for(lambda q: consumed(q) > 0.3, "LocalQueue", "l", timeout=60)
+        await harness.wait_for(lambda q: consumed(q) > 1.0, "LocalQueue", "l", timeout=90)
 
 
 async def test_usage_is_sampled_though_the_cluster_queue_does_not_order_by_it() -> None:
-    async with house(SAMPLING) as home:
-        await open_queue(home)
-        found = await home.until(lambda q: "fairSharing" in q["status"], "LocalQueue", "l", patience=5)
+    async with running_manager_harness(SAMPLING) as harness:
+        await open_queue(harness)
+        found = await harness.wait_for(lambda q: "fairSharing" in q["status"], "LocalQueue", "l", timeout=5)
         assert found["status"]["fairSharing"]["weightedShare"] == 0
-        await home.create(make_workload("a", "l", "2"))
-        await home.until(lambda q: consumed(q) > 0.3, "LocalQueue", "l", patience=60)
+        await harness.create(make_workload("a", "l", "2"))
+        await harness.wait_for(lambda q: consumed(q) > 0.3, "LocalQueue", "l", timeout=60)
 
 
 async def test_an_idle_queue_shows_zero_of_what_is_used_beside_it() -> None:
-    async with house(SAMPLING) as home:
-        await open_queue(home, admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"})
-        await home.create(make_local_queue("idle", "q"), make_workload("a", "l", "2"))
-        await home.until(lambda q: consumed_resources(q) == {"cpu": "0"}, "LocalQueue", "idle", patience=60)
+    async with running_manager_harness(SAMPLING) as harness:
+        await open_queue(harness, admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"})
+        await harness.create(make_local_queue("idle", "q"), make_workload("a", "l", "2"))
+        await harness.wait_for(lambda q: consumed_resources(q) == {"cpu": "0"}, "LocalQueue", "idle", timeout=60)
 
 
 def consumed_resources(queue: dict[str, Any]) -> dict[str, str] | None:

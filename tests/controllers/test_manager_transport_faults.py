@@ -2,8 +2,8 @@
 
 import pytest
 
-from controllers.flows import Flow, holders, opened
-from controllers.stages import says, stage
+from controllers.lifecycle_scenario import LifecycleScenario, quota_holders, started_manager
+from controllers.scheduling_harness import has_conditions, running_scheduling_harness
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_workload
 from kit.faults import Rejection, RequestFault, StreamFault
 
@@ -22,89 +22,89 @@ FAULTS: dict[str, RequestFault | Rejection] = {
 
 @pytest.mark.parametrize("name", FAULTS)
 async def test_a_fault_at_every_write_changes_nothing_in_the_end(name: str) -> None:
-    async with stage() as scene:
-        manager = await opened(scene)
-        expected = await Flow(scene, "clean").play()
-        writes = len(manager.wire.writes)
+    async with running_scheduling_harness() as harness:
+        manager = await started_manager(harness)
+        expected = await LifecycleScenario(harness, "clean").play()
+        writes = len(manager.transport.writes)
         assert writes >= 8
-        manager.wire.faults = {2 * number + writes: FAULTS[name] for number in range(writes)}
-        flow = Flow(scene, "x")
+        manager.transport.faults = {2 * number + writes: FAULTS[name] for number in range(writes)}
+        flow = LifecycleScenario(harness, "x")
         assert await flow.play() == expected
-        assert len(manager.wire.faults) <= 2, "a lost answer is an answer: some need no repetition"
-        assert holders(manager)[flow.name("q")] == [flow.name("low")]
+        assert len(manager.transport.faults) <= 2, "a lost answer is an answer: some need no repetition"
+        assert quota_holders(manager)[flow.name("q")] == [flow.name("low")]
         assert len(manager.writer) == 0
 
 
 async def test_an_answer_lost_at_any_write_changes_nothing_in_the_end() -> None:
-    async with stage() as scene:
-        manager = await opened(scene)
-        expected = await Flow(scene, "clean").play()
-        for number in range(len(manager.wire.writes)):
-            manager.wire.faults = {len(manager.wire.writes) + number: RequestFault.LOST_RESPONSE}
-            flow = Flow(scene, f"{number}x")
+    async with running_scheduling_harness() as harness:
+        manager = await started_manager(harness)
+        expected = await LifecycleScenario(harness, "clean").play()
+        for number in range(len(manager.transport.writes)):
+            manager.transport.faults = {len(manager.transport.writes) + number: RequestFault.LOST_RESPONSE}
+            flow = LifecycleScenario(harness, f"{number}x")
             assert await flow.play() == expected, f"write {number}"
-            assert not manager.wire.faults, "the fault happened"
-            assert holders(manager)[flow.name("q")] == [flow.name("low")]
+            assert not manager.transport.faults, "the fault happened"
+            assert quota_holders(manager)[flow.name("q")] == [flow.name("low")]
             assert len(manager.writer) == 0
 
 
 async def test_a_server_that_fails_for_a_long_time_is_asked_again_until_it_answers() -> None:
-    async with stage() as scene:
-        manager = await opened(scene)
-        expected = await Flow(scene, "clean").play()
-        start = len(manager.wire.writes)
-        manager.wire.faults = {start + number: Rejection(503) for number in range(25)}
-        assert await Flow(scene, "x").play() == expected
-        assert not manager.wire.faults
+    async with running_scheduling_harness() as harness:
+        manager = await started_manager(harness)
+        expected = await LifecycleScenario(harness, "clean").play()
+        start = len(manager.transport.writes)
+        manager.transport.faults = {start + number: Rejection(503) for number in range(25)}
+        assert await LifecycleScenario(harness, "x").play() == expected
+        assert not manager.transport.faults
 
 
 @pytest.mark.parametrize("how", [StreamFault.RESET, StreamFault.MID_FRAME, StreamFault.GARBAGE])
 async def test_watches_that_break_at_every_write_change_nothing_in_the_end(how: StreamFault) -> None:
-    async with stage() as scene:
-        manager = await opened(scene)
-        expected = await Flow(scene, "clean").play()
+    async with running_scheduling_harness() as harness:
+        manager = await started_manager(harness)
+        expected = await LifecycleScenario(harness, "clean").play()
 
         async def cut() -> None:
-            manager.wire.end_streams(how)
+            manager.transport.end_streams(how)
 
-        manager.wire.before.extend([cut] * len(manager.wire.writes))
-        assert await Flow(scene, "x").play() == expected
-        assert len(manager.wire.before) <= 1
+        manager.transport.before.extend([cut] * len(manager.transport.writes))
+        assert await LifecycleScenario(harness, "x").play() == expected
+        assert len(manager.transport.before) <= 1
 
 
 async def test_a_server_that_is_away_for_a_while_finds_everything_as_it_should_be() -> None:
-    async with stage() as scene:
-        manager = await opened(scene)
-        expected = await Flow(scene, "clean").play()
-        flow = Flow(scene, "x")
+    async with running_scheduling_harness() as harness:
+        manager = await started_manager(harness)
+        expected = await LifecycleScenario(harness, "clean").play()
+        flow = LifecycleScenario(harness, "x")
 
         async def down() -> None:
-            manager.wire.disconnect()
+            manager.transport.disconnect()
 
-        manager.wire.before.append(down)
-        await scene.open(make_cluster_queue("other"), make_local_queue("other", "other"))
-        await scene.create(make_workload("w", "other"))
-        await scene.later(20)
-        assert not (await scene.states())["w"]["queue"]
-        manager.wire.reconnect()
-        await scene.until(says(Admitted="True"), "Workload", "w")
+        manager.transport.before.append(down)
+        await harness.create_active(make_cluster_queue("other"), make_local_queue("other", "other"))
+        await harness.create(make_workload("w", "other"))
+        await harness.advance(20)
+        assert not (await harness.states())["w"]["queue"]
+        manager.transport.reconnect()
+        await harness.wait_for(has_conditions(Admitted="True"), "Workload", "w")
         assert await flow.play() == expected
 
 
 @pytest.mark.parametrize("blind", ["localqueues", "clusterqueues", "resourceflavors", "namespaces"])
 async def test_nothing_is_done_while_one_watch_is_down(blind: str) -> None:
-    async with stage() as scene:
-        manager = await opened(scene)
-        await scene.open(make_cluster_queue("q", "4"), make_local_queue("lq", "q"))
-        await scene.create(make_workload("running", "lq", maximumExecutionTimeSeconds=20))
-        await scene.until(says(Admitted="True"), "Workload", "running")
-        manager.wire.blocked.add(blind)
-        manager.wire.end_streams(StreamFault.RESET)
-        await scene.later(2)
-        written = len(manager.wire.writes)
-        await scene.create(make_workload("new", "lq"))
-        await scene.later(25)
-        assert len(manager.wire.writes) == written
-        manager.wire.blocked.clear()
-        await scene.until(says(Admitted="True"), "Workload", "new")
-        await scene.until(says(Evicted="True"), "Workload", "running")
+    async with running_scheduling_harness() as harness:
+        manager = await started_manager(harness)
+        await harness.create_active(make_cluster_queue("q", "4"), make_local_queue("lq", "q"))
+        await harness.create(make_workload("running", "lq", maximumExecutionTimeSeconds=20))
+        await harness.wait_for(has_conditions(Admitted="True"), "Workload", "running")
+        manager.transport.unreadable.add(blind)
+        manager.transport.end_streams(StreamFault.RESET)
+        await harness.advance(2)
+        written = len(manager.transport.writes)
+        await harness.create(make_workload("new", "lq"))
+        await harness.advance(25)
+        assert len(manager.transport.writes) == written
+        manager.transport.unreadable.clear()
+        await harness.wait_for(has_conditions(Admitted="True"), "Workload", "new")
+        await harness.wait_for(has_conditions(Evicted="True"), "Workload", "running")

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from controllers.houses import House, house
 from kit.apiserver import Object
 from kit.builders.kueue import (
     admission_checks,
@@ -17,6 +16,7 @@ from kit.builders.kueue import (
     make_resource_flavor,
     make_workload,
 )
+from kit.manager import ManagerHarness, running_manager_harness
 from kohort.controllers.startup import queue_controllers, running_leader_controllers, supporting_controllers
 
 Step = tuple[str, ...]
@@ -37,8 +37,8 @@ STEPS = st.one_of(
 class Hands:
     """Users who do this and that, and take a refusal for an answer."""
 
-    def __init__(self, home: House) -> None:
-        self._home = home
+    def __init__(self, harness: ManagerHarness) -> None:
+        self._home = harness
         self._made = 0
 
     async def do(self, step: Step) -> None:
@@ -49,28 +49,28 @@ class Hands:
     async def _toggle(self, what: str, name: str) -> None:
         """Delete what is there, create what is not."""
         found = _objects(what, name)
-        place = f"{self._home.cluster.collection_path(found)}/{found['metadata']['name']}"
-        reply = await self._home.cluster.request("DELETE", place)
+        place = f"{self._home.server.collection_path(found)}/{found['metadata']['name']}"
+        reply = await self._home.server.request("DELETE", place)
         if reply.status == 404:
-            await self._home.cluster.try_create(found)
+            await self._home.server.try_create(found)
 
     async def _submit(self, queue: str, cpu: str) -> None:
         self._made += 1
         await self._home.create(make_workload(f"w{self._made}", f"l{queue}", cpu))
 
     async def _finish(self, queue: str) -> None:
-        listed = (await self._home.cluster.get("/apis/kueue.x-k8s.io/v1beta2/workloads"))["items"]
+        listed = (await self._home.server.get("/apis/kueue.x-k8s.io/v1beta2/workloads"))["items"]
         mine = (each for each in listed if each["spec"]["queueName"] == f"l{queue}")
         running = [each for each in mine if "admission" in each.get("status", {}) and not _is_finished(each)]
         if running:
             await self._home.finish(running[0]["metadata"]["name"])
 
     async def _stop(self, queue: str, policy: str) -> None:
-        await self._home.cluster.merge(self._home.path("ClusterQueue", f"q{queue}"), {"spec": {"stopPolicy": policy}})
+        await self._home.server.merge(self._home.path("ClusterQueue", f"q{queue}"), {"spec": {"stopPolicy": policy}})
 
     async def _move(self, name: str, parent: str) -> None:
         """Perhaps into a circle."""
-        await self._home.cluster.merge(self._home.path("Cohort", f"c{name}"), {"spec": {"parentName": f"c{parent}"}})
+        await self._home.server.merge(self._home.path("Cohort", f"c{name}"), {"spec": {"parentName": f"c{parent}"}})
 
 
 def _is_finished(found: Object) -> bool:
@@ -94,27 +94,27 @@ def _objects(what: str, name: str) -> Object:
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow], phases=UNSHRUNK)
 @given(st.lists(STEPS, min_size=4, max_size=14), st.booleans())
 async def test_in_the_end_every_status_says_what_is(steps: list[Step], hurried: bool) -> None:
-    async with house() as home:
-        hands = Hands(home)
+    async with running_manager_harness() as harness:
+        hands = Hands(harness)
         for what in ("flavor", "queue", "way"):
             await hands.do(("toggle", what, "b"))
         for step in steps:
             await hands.do(step)
-            await home.later(0 if hurried else 0.5)
-        await home.later(15)
-        for keeper in (*queue_controllers(home.world), *supporting_controllers(home.world)):
+            await harness.advance(0 if hurried else 0.5)
+        await harness.advance(15)
+        for keeper in (*queue_controllers(harness.context), *supporting_controllers(harness.context)):
             for found in keeper.informer.cache:
                 assert keeper.desired(found) == found
 
 
 async def test_nothing_is_let_go_by_caches_that_are_not_live() -> None:
-    async with house(crew=running_leader_controllers) as home:
-        await home.create(make_resource_flavor("f"))
-        await home.later(3)
-        feed, stale = home.world.feed, SimpleNamespace(is_synced=False)
-        home.world.feed = stale  # type: ignore[assignment]
-        await home.delete("ResourceFlavor", "f")
-        await home.later(10)
-        await home.get("ResourceFlavor", "f")
-        home.world.feed = feed
-        await home.gone("ResourceFlavor", "f")
+    async with running_manager_harness(controllers=running_leader_controllers) as harness:
+        await harness.create(make_resource_flavor("f"))
+        await harness.advance(3)
+        feed, stale = harness.context.feed, SimpleNamespace(is_synced=False)
+        harness.context.feed = stale  # type: ignore[assignment]
+        await harness.delete("ResourceFlavor", "f")
+        await harness.advance(10)
+        await harness.get("ResourceFlavor", "f")
+        harness.context.feed = feed
+        await harness.wait_until_gone("ResourceFlavor", "f")

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from e2e.faulty_connection import Bends, Wire
+from e2e.numbered_faults import NumberedFaultTransport, WatchDelays
 from e2e.reclaim_scenario import ADMISSIONS, QUOTAS, ReclaimScenario
-from e2e.virtual_cluster import Site, site
+from e2e.replicated_harness import ReplicatedHarness, running_replicated_harness
 from kit.apiserver import Object
 from kit.faults import Rejection, RequestFault, StreamFault
 from kohort.engine.invariants.sums import wrong_cells
@@ -34,7 +34,7 @@ KINDS = ("workloads", "jobs", "clusterqueues", "localqueues", "resourceflavors",
 WATCH_DELAY = 3.0
 """Seconds by which events of some kinds are late: longer than any batching interval."""
 
-FaultSetup = Callable[[Wire], None]
+FaultSetup = Callable[[NumberedFaultTransport], None]
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ async def run_without_faults() -> ScenarioRun:
     return _runs_without_faults[0]
 
 
-def no_fault(_wire: Wire) -> None:
+def no_fault(_wire: NumberedFaultTransport) -> None:
     """No fault."""
 
 
 def failing_requests(faults: Mapping[int, RequestFault | Rejection]) -> FaultSetup:
     """Requests with these numbers fail."""
 
-    def prepare(wire: Wire) -> None:
-        wire.faults = dict(faults)
+    def prepare(transport: NumberedFaultTransport) -> None:
+        transport.faults = dict(faults)
 
     return prepare
 
@@ -75,8 +75,8 @@ def failing_requests(faults: Mapping[int, RequestFault | Rejection]) -> FaultSet
 def interrupting_watches(cuts: Mapping[int, StreamFault | None], plural: str = "") -> FaultSetup:
     """Right before the requests with these numbers, watches of a kind, or all, are interrupted or stall."""
 
-    def prepare(wire: Wire) -> None:
-        wire.before = {number: partial(wire.spoil, how, plural) for number, how in cuts.items()}
+    def prepare(transport: NumberedFaultTransport) -> None:
+        transport.before = {number: partial(transport.interrupt_watches, how, plural) for number, how in cuts.items()}
 
     return prepare
 
@@ -84,8 +84,8 @@ def interrupting_watches(cuts: Mapping[int, StreamFault | None], plural: str = "
 def delaying_watch_events(copies: int, *late: str) -> FaultSetup:
     """Every event arrives more than once, and those of some kinds after all others."""
 
-    def prepare(wire: Wire) -> None:
-        wire.bends = Bends(dict.fromkeys(late, WATCH_DELAY), copies)
+    def prepare(transport: NumberedFaultTransport) -> None:
+        transport.delays = WatchDelays(dict.fromkeys(late, WATCH_DELAY), copies)
 
     return prepare
 
@@ -93,33 +93,33 @@ def delaying_watch_events(copies: int, *late: str) -> FaultSetup:
 def crashing_after(writes: int) -> FaultSetup:
     """The manager crashes after this many writes."""
 
-    def prepare(wire: Wire) -> None:
-        wire.last = writes
+    def prepare(transport: NumberedFaultTransport) -> None:
+        transport.crash_after = writes
 
     return prepare
 
 
 async def run_scenario(first: FaultSetup, others: FaultSetup = no_fault) -> ScenarioRun:
     """Run the scenario with a fault in the manager's first process and one in each of its successors."""
-    async with site(QUOTAS) as here:
-        here.start("one", first)
-        here.next_life = others
-        rests = await ReclaimScenario(here).play()
-        _assert_nothing_leaked(here)
-        wires = [replica.wire for replica in here.lives]
+    async with running_replicated_harness(QUOTAS) as harness:
+        harness.start("one", first)
+        harness.next_faults = others
+        rests = await ReclaimScenario(harness).play()
+        _assert_nothing_leaked(harness)
+        transports = [replica.transport for replica in harness.processes]
         return ScenarioRun(
             rests,
-            here.chronicle.admissions,
-            sum(len(wire.requests) for wire in wires),
-            sum(wire.writes for wire in wires),
-            sum(wire.fault_count for wire in wires),
+            harness.history.admissions,
+            sum(len(transport.requests) for transport in transports),
+            sum(transport.writes for transport in transports),
+            sum(transport.fault_count for transport in transports),
         )
 
 
-def _assert_nothing_leaked(here: Site) -> None:
+def _assert_nothing_leaked(harness: ReplicatedHarness) -> None:
     """At the end no quota is reserved, neither on the server nor in the engine."""
-    engine = here.replicas[0].context.engine
-    assert here.chronicle.used() == 0
+    engine = harness.replicas[0].context.engine
+    assert harness.history.used() == 0
     assert not any(queue.holders for queue in engine.store.queues.values())
     assert not list(wrong_cells(engine))
 

@@ -6,7 +6,7 @@ They are queued, admitted, started, preempted, stopped, released, admitted again
 import re
 from typing import Any
 
-from e2e.virtual_cluster import JOBS, WORKLOADS, Site, condition_status, owner_name
+from e2e.replicated_harness import JOBS, WORKLOADS, ReplicatedHarness, condition_status, owner_name
 from kit.apiserver import Object
 from kit.builders.batch import make_job
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor
@@ -39,14 +39,14 @@ COHORT_SPEC: Object = {"cohortName": "all", "preemption": {"reclaimWithinCohort"
 class ReclaimScenario:
     """One run, with the state of all objects after each step."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, harness: ReplicatedHarness) -> None:
+        self._site = harness
         self.rests: list[Object] = []
 
     async def play(self) -> list[Object]:
         for step in (self.queue, self.borrow, self.reclaim, self.return_, self.finish, self.leave):
             await step()
-            await self._site.calm()
+            await self._site.settle()
             self.rests.append(await self.everything())
         return self.rests
 
@@ -67,20 +67,20 @@ class ReclaimScenario:
         await self._comes("second", QuotaReserved="False")
 
     async def return_(self) -> None:
-        self._site.ends.add("first")
+        self._site.finished_jobs.add("first")
         await self._comes("first", Finished="True")
         await self._runs("second")
 
     async def finish(self) -> None:
-        self._site.ends |= {"second", "reclaimer"}
+        self._site.finished_jobs |= {"second", "reclaimer"}
         for job in ("second", "reclaimer"):
             await self._comes(job, Finished="True")
 
     async def leave(self) -> None:
         """One team is removed with all its objects; the other stays."""
-        await self._site.cluster.request("DELETE", f"{JOBS}/reclaimer")
-        await self._site.cluster.request("DELETE", f"{KUEUE}/namespaces/default/localqueues/b")
-        await self._site.cluster.request("DELETE", f"{KUEUE}/clusterqueues/b")
+        await self._site.server.request("DELETE", f"{JOBS}/reclaimer")
+        await self._site.server.request("DELETE", f"{KUEUE}/namespaces/default/localqueues/b")
+        await self._site.server.request("DELETE", f"{KUEUE}/clusterqueues/b")
 
     async def _runs(self, job: str) -> None:
         await self._comes(job, Admitted="True")
@@ -90,13 +90,13 @@ class ReclaimScenario:
             workload = self._site.workload(job)
             return all(condition_status(workload, condition) == status for condition, status in wanted.items())
 
-        await self._site.comes(holds, f"{job}: {wanted}")
+        await self._site.wait_until(holds, f"{job}: {wanted}")
 
     # What is compared
 
     async def everything(self) -> Object:
         """All objects without what differs between any two runs."""
-        found = [(place, each) for place in COLLECTIONS for each in (await self._site.cluster.get(place))["items"]]
+        found = [(place, each) for place in COLLECTIONS for each in (await self._site.server.get(place))["items"]]
         names = {each["metadata"]["uid"]: owner_name(each) for _, each in found}
         names |= {each["metadata"]["name"]: owner_name(each) for place, each in found if place == WORKLOADS}
         return {f"{place.rpartition('/')[2]} {owner_name(each)}": _plain(each, names) for place, each in found}

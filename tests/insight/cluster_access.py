@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from controllers.houses import House
 from kit.apiserver import ADMIN, InMemoryApiServer, Object
+from kit.manager import ManagerHarness
 from kohort.embedded.auth.users import AUTHENTICATED, User
 from kohort.kube.client import Client
 
@@ -48,10 +48,10 @@ def in_namespace(found: Object, name: str) -> Object:
     return {**found, "metadata": {**found["metadata"], "namespace": name}}
 
 
-async def wait_for_admission(house: House, *names: str) -> None:
+async def wait_for_admission(harness: ManagerHarness, *names: str) -> None:
     """Wait until these Workloads are admitted."""
     for name in names:
-        await house.until(lambda found: condition_status(found, "Admitted") == "True", "Workload", name)
+        await harness.wait_for(lambda found: condition_status(found, "Admitted") == "True", "Workload", name)
 
 
 def condition_status(found: Object, type_: str) -> str:

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from controllers.houses import house
 from controllers.test_device_claims import MAPPED as MANAGED
 from controllers.test_device_claims import MAPPINGS, claimant, devices, quota, template
 from insight.cluster_access import client_of, grant_read, unprivileged_user
 from kit.apiserver import Object
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor
+from kit.manager import running_manager_harness
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.documents import Document, read_documents
@@ -112,22 +112,22 @@ def test_who_waits_for_devices_is_told_so() -> None:
 
 
 async def test_templates_are_read_only_where_somebody_names_one() -> None:
-    async with house() as home:
-        await home.create(*QUEUES, GPU)
-        assert TEMPLATES not in (await take_snapshot(client_of(home.cluster))).found
-        await home.create(claimant("a", "gpu"))
-        snapshot = await take_snapshot(client_of(home.cluster))
+    async with running_manager_harness() as harness:
+        await harness.create(*QUEUES, GPU)
+        assert TEMPLATES not in (await take_snapshot(client_of(harness.server))).found
+        await harness.create(claimant("a", "gpu"))
+        snapshot = await take_snapshot(client_of(harness.server))
         assert list(snapshot.of(TEMPLATES)) == [("default", "gpu")]
 
 
 async def seen_by_ann(settings: ManagerSettings, made: Object) -> Snapshot:
     """What somebody sees who may see everything but templates."""
     ann = unprivileged_user()
-    async with house(settings) as home:
-        await grant_read(home.cluster, ann, "clusterqueues", "workloads", "localqueues", "resourceflavors")
-        await home.create(*QUEUES, template("gpu", devices("a100", 4)), made)
-        await home.later(3)
-        return await take_snapshot(client_of(home.cluster, ann), home="default")
+    async with running_manager_harness(settings) as harness:
+        await grant_read(harness.server, ann, "clusterqueues", "workloads", "localqueues", "resourceflavors")
+        await harness.create(*QUEUES, template("gpu", devices("a100", 4)), made)
+        await harness.advance(3)
+        return await take_snapshot(client_of(harness.server, ann), home="default")
 
 
 async def test_who_may_not_see_templates_is_told_that_devices_are_not_counted() -> None:

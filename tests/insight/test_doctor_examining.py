@@ -3,7 +3,6 @@
 import time
 from dataclasses import replace
 
-from controllers.houses import kueue_cluster
 from insight.cluster_access import client_of, grant_read, unprivileged_user
 from insight.doctor_snapshots import (
     QUEUE,
@@ -19,6 +18,7 @@ from insight.doctor_snapshots import (
     snapshot,
     workload,
 )
+from kit.kueue_apiserver import running_kueue_apiserver
 from kohort.api.fields import ROOT
 from kohort.api.unsupported import Notice
 from kohort.insight.doctor.model import CheckSeverity
@@ -96,7 +96,7 @@ def test_a_kind_that_the_server_does_not_have_stops_no_check() -> None:
 
 async def test_a_user_of_one_namespace_gets_what_can_be_known_there() -> None:
     ann = unprivileged_user()
-    async with kueue_cluster() as cluster:
+    async with running_kueue_apiserver() as cluster:
         await grant_read(cluster, ann, "workloads", "localqueues", "jobs", namespace="default")
         await cluster.create({**local_queue(), "metadata": {"name": "lq", "namespace": "default"}})
         for each in (workload("w", "typo"), job()):

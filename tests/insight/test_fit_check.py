@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from controllers.houses import ANSWERING, house
 from insight.cluster_access import client_of, wait_for_admission
 from kit.apiserver import Object
 from kit.builders.batch import make_job
@@ -19,6 +18,7 @@ from kit.builders.kueue import (
     make_workload,
     make_workload_priority_class,
 )
+from kit.manager import ACTIVE_CONDITION, running_manager_harness
 from kohort.api.documents import Document, read_documents
 from kohort.engine.explain import PreemptionOutlook
 from kohort.insight.fit_check.candidates import CandidateReader
@@ -194,7 +194,7 @@ def test_kinds_that_nobody_queues_are_told_apart() -> None:
 
 
 def test_a_check_between_quota_and_start_is_told() -> None:
-    ready = {**make_admission_check("budget"), "status": {"conditions": [ANSWERING]}}
+    ready = {**make_admission_check("budget"), "status": {"conditions": [ACTIVE_CONDITION]}}
     (verdict,) = verdicts(
         a_cluster(ready, make_cluster_queue("cq", "4", **admission_checks("budget"))), make_job("etl", "lq", "4")
     )
@@ -230,14 +230,14 @@ def held(made: Object, queue: str) -> Object:
 
 
 async def test_on_a_cluster_the_preempted_are_named() -> None:
-    async with house() as home:
+    async with running_manager_harness() as harness:
         preempting = make_cluster_queue("cq", "4", preemption={"withinClusterQueue": "LowerPriority"})
-        await home.create(
+        await harness.create(
             make_resource_flavor(), preempting, make_local_queue("lq", "cq"), make_workload_priority_class("urgent", 50)
         )
-        await home.create(make_workload("low", "lq", "4"))
-        await wait_for_admission(home, "low")
-        snapshot = await take_snapshot(client_of(home.cluster), ALSO_READ)
+        await harness.create(make_workload("low", "lq", "4"))
+        await wait_for_admission(harness, "low")
+        snapshot = await take_snapshot(client_of(harness.server), ALSO_READ)
     urgent = make_job("etl", "lq", "4")
     urgent["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
     (verdict,) = verdicts(snapshot, urgent)

@@ -1,6 +1,5 @@
 """Quota over the trees: what a node has, uses, borrows, leaves to others, and what is waited for."""
 
-from controllers.houses import house
 from insight.cluster_access import client_of, wait_for_admission
 from kit.builders.kueue import (
     make_cluster_queue,
@@ -10,6 +9,7 @@ from kit.builders.kueue import (
     make_resource_group,
     make_workload,
 )
+from kit.manager import running_manager_harness
 from kohort.insight.quota import QuotaTreeNode, QuotaUsage, quota_trees
 from kohort.insight.snapshot import take_snapshot
 
@@ -25,16 +25,16 @@ def lending(name: str, cpu: str, limit: str) -> dict[str, object]:
 
 
 async def test_a_tree_tells_use_borrowing_and_what_is_waited_for() -> None:
-    async with house() as home:
-        await home.create(make_resource_flavor(), make_cohort("all"), lending("lender", "8", "3"))
-        await home.create(make_cluster_queue("borrower", "4", cohortName="all"), make_local_queue("lq", "borrower"))
-        await home.create(
+    async with running_manager_harness() as harness:
+        await harness.create(make_resource_flavor(), make_cohort("all"), lending("lender", "8", "3"))
+        await harness.create(make_cluster_queue("borrower", "4", cohortName="all"), make_local_queue("lq", "borrower"))
+        await harness.create(
             make_local_queue("own", "lender"), make_workload("here", "own", "2"), make_workload("there", "lq", "6")
         )
-        await wait_for_admission(home, "here", "there")
-        await home.create(make_workload("late", "lq", "5"))
-        await home.later(3)
-        (tree,) = quota_trees((await take_snapshot(client_of(home.cluster))).engine)
+        await wait_for_admission(harness, "here", "there")
+        await harness.create(make_workload("late", "lq", "5"))
+        await harness.advance(3)
+        (tree,) = quota_trees((await take_snapshot(client_of(harness.server))).engine)
     borrower, lender = tree.children
     assert [each.name for each in tree.walk()] == ["all", "borrower", "lender"]
     assert (tree.running, tree.waiting) == (2, 1)
@@ -47,23 +47,25 @@ async def test_a_tree_tells_use_borrowing_and_what_is_waited_for() -> None:
 
 
 async def test_queues_stand_alone_without_a_cohort_and_inactive_ones_say_so() -> None:
-    async with house() as home:
-        await home.create(make_resource_flavor(), make_cluster_queue("b"), make_cluster_queue("a", flavors="missing"))
-        await home.later(3)
-        trees = quota_trees((await take_snapshot(client_of(home.cluster))).engine)
+    async with running_manager_harness() as harness:
+        await harness.create(
+            make_resource_flavor(), make_cluster_queue("b"), make_cluster_queue("a", flavors="missing")
+        )
+        await harness.advance(3)
+        trees = quota_trees((await take_snapshot(client_of(harness.server))).engine)
     assert [(each.kind, each.name, each.is_active) for each in trees] == [("queue", "a", False), ("queue", "b", True)]
     assert usages(trees[1]).lendable == 0
 
 
 async def test_cohorts_in_a_circle_are_shown_with_their_queues() -> None:
-    async with house() as home:
-        await home.create(
+    async with running_manager_harness() as harness:
+        await harness.create(
             make_resource_flavor(),
             make_cohort("x", "y"),
             make_cohort("y", "x"),
             make_cluster_queue("cq", cohortName="x"),
         )
-        await home.later(3)
-        trees = quota_trees((await take_snapshot(client_of(home.cluster))).engine)
+        await harness.advance(3)
+        trees = quota_trees((await take_snapshot(client_of(harness.server))).engine)
     assert [(each.name, each.is_active) for each in trees] == [("x", False), ("y", False)]
     assert [each.name for tree in trees for each in tree.children] == ["cq"]

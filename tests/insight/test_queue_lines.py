@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from controllers.houses import house, kueue_cluster
 from insight.cluster_access import client_of, wait_for_admission
 from kit.apiserver import InMemoryApiServer
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
+from kit.kueue_apiserver import running_kueue_apiserver
+from kit.manager import running_manager_harness
 from kohort.insight.list_views import LeanLocalQueue, LeanWorkload, VisibilityPosition
 from kohort.insight.order import Positions, computed_positions
 from kohort.insight.queues import QueueListing, WorkloadState, queues_of
@@ -21,17 +22,17 @@ async def listed(cluster: InMemoryApiServer, positions: Positions | None = None)
 
 
 async def test_who_holds_quota_and_who_waits_are_told_apart() -> None:
-    async with house() as home:
-        await home.create(
+    async with running_manager_harness() as harness:
+        await harness.create(
             make_resource_flavor(),
             make_cluster_queue("cq", "2"),
             make_local_queue("lq", "cq"),
             make_workload("first", "lq", "2"),
         )
-        await wait_for_admission(home, "first")
-        await home.create(make_workload("second", "lq", "500m", priority=7))
-        await home.later(3)
-        found = await listed(home.cluster)
+        await wait_for_admission(harness, "first")
+        await harness.create(make_workload("second", "lq", "500m", priority=7))
+        await harness.advance(3)
+        found = await listed(harness.server)
     (first,), (second,) = found.running, found.waiting
     assert (first.state, first.amounts, first.flavors) == (WorkloadState.ADMITTED, {"cpu": "2"}, ("f",))
     assert (second.state, second.amounts, second.priority) == (WorkloadState.WAITING, {"cpu": "500m"}, 7)
@@ -40,13 +41,13 @@ async def test_who_holds_quota_and_who_waits_are_told_apart() -> None:
 
 
 async def test_finished_workloads_are_left_out() -> None:
-    async with house() as home:
-        await home.create(
+    async with running_manager_harness() as harness:
+        await harness.create(
             make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_workload("done", "lq")
         )
-        await wait_for_admission(home, "done")
-        await home.finish("done")
-        found = await listed(home.cluster)
+        await wait_for_admission(harness, "done")
+        await harness.finish("done")
+        found = await listed(harness.server)
     assert found.running == found.waiting == ()
 
 
@@ -59,7 +60,7 @@ async def test_finished_workloads_are_left_out() -> None:
     ],
 )
 async def test_who_gets_no_turn_at_all_is_told_why(queue: str, spec: dict[str, Any], why: str) -> None:
-    async with kueue_cluster() as cluster:
+    async with running_kueue_apiserver() as cluster:
         await cluster.create(make_local_queue("lq", "cq"))
         await cluster.create(make_local_queue("stopped", "cq", stopPolicy="Hold"))
         await cluster.create(make_workload("mine", queue, "3", **spec))
@@ -70,7 +71,7 @@ async def test_who_gets_no_turn_at_all_is_told_why(queue: str, spec: dict[str, A
 
 
 async def test_queues_are_listed_in_the_order_of_their_turns() -> None:
-    async with kueue_cluster() as cluster:
+    async with running_kueue_apiserver() as cluster:
         await cluster.create(make_local_queue("lq", "cq"))
         for name in ("a", "b", "c"):
             await cluster.create(make_workload(name, "lq"))
@@ -80,7 +81,7 @@ async def test_queues_are_listed_in_the_order_of_their_turns() -> None:
 
 
 async def test_without_a_manager_that_tells_the_order_is_reckoned() -> None:
-    async with kueue_cluster() as cluster:
+    async with running_kueue_apiserver() as cluster:
         for each in (
             make_resource_flavor(),
             make_cluster_queue("cq", "0"),

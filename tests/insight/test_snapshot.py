@@ -2,10 +2,11 @@
 
 import pytest
 
-from controllers.houses import house, kueue_cluster
 from insight.cluster_access import client_of, grant_read, in_namespace, namespace, unprivileged_user, wait_for_admission
 from kit.apiserver import running_apiserver
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
+from kit.kueue_apiserver import running_kueue_apiserver
+from kit.manager import running_manager_harness
 from kohort.api.core.namespaces import Namespace
 from kohort.api.core.nodes import Node
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
@@ -25,13 +26,13 @@ def test_all_that_an_engine_takes_is_read_workloads_first() -> None:
 
 
 async def test_the_engine_explains_as_the_manager_decided() -> None:
-    async with house() as home:
-        await home.create(make_resource_flavor(), make_cluster_queue("cq", "2"), make_local_queue("lq", "cq"))
-        await home.create(make_workload("first", "lq", "2"))
-        await wait_for_admission(home, "first")
-        await home.create(make_workload("second", "lq", "1"))
-        await home.later(3)
-        found = await take_snapshot(client_of(home.cluster))
+    async with running_manager_harness() as harness:
+        await harness.create(make_resource_flavor(), make_cluster_queue("cq", "2"), make_local_queue("lq", "cq"))
+        await harness.create(make_workload("first", "lq", "2"))
+        await wait_for_admission(harness, "first")
+        await harness.create(make_workload("second", "lq", "1"))
+        await harness.advance(3)
+        found = await take_snapshot(client_of(harness.server))
     assert found.unseen == ()
     assert found.engine.explain(ObjectKey("default", "first"), found.taken).state is WorkloadPhase.ADMITTED
     second = found.engine.explain(ObjectKey("default", "second"), found.taken)
@@ -40,7 +41,7 @@ async def test_the_engine_explains_as_the_manager_decided() -> None:
 
 
 async def test_objects_are_found_by_kind_and_key() -> None:
-    async with kueue_cluster() as cluster:
+    async with running_kueue_apiserver() as cluster:
         for each in (make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq")):
             await cluster.create(each)
         found = await take_snapshot(client_of(cluster), [Node, JOBS])
@@ -60,7 +61,7 @@ async def test_a_cluster_without_kueues_kinds_is_told_apart_from_an_empty_one() 
 
 async def test_where_rights_end_the_own_namespace_is_seen_and_the_rest_is_told() -> None:
     ann = unprivileged_user()
-    async with kueue_cluster() as cluster:
+    async with running_kueue_apiserver() as cluster:
         await grant_read(cluster, ann, "workloads", "localqueues", namespace="default")
         await cluster.create(namespace("other"))
         for each in (
@@ -83,7 +84,7 @@ async def test_where_rights_end_the_own_namespace_is_seen_and_the_rest_is_told()
 
 async def test_the_managers_configuration_counts() -> None:
     text = f"{CONFIGURATION}fairSharing: {{preemptionStrategies: [LessThanOrEqualToFinalShare]}}"
-    async with kueue_cluster() as cluster:
+    async with running_kueue_apiserver() as cluster:
         await cluster.create(namespace("kueue-system"))
         await cluster.create(
             {
@@ -99,7 +100,7 @@ async def test_the_managers_configuration_counts() -> None:
 
 
 async def test_a_configuration_that_cannot_be_read_is_told_and_the_defaults_hold() -> None:
-    async with kueue_cluster() as cluster:
+    async with running_kueue_apiserver() as cluster:
         await cluster.create(namespace("kueue-system"))
         await cluster.create(
             {

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-from controllers.houses import ANSWERING, House, house
 from insight.cluster_access import client_of, grant_read, unprivileged_user, wait_for_admission
 from kit.builders.kueue import (
     admission_checks,
@@ -13,6 +12,7 @@ from kit.builders.kueue import (
     make_resource_flavor,
     make_workload,
 )
+from kit.manager import ACTIVE_CONDITION, ManagerHarness, running_manager_harness
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import RequeueState, WorkloadStatus
 from kohort.api.meta import ObjectKey
@@ -28,9 +28,9 @@ from web.engine_fixture import NOON
 RECLAIMING = {"reclaimWithinCohort": "Any"}
 
 
-async def look(home: House) -> Snapshot:
-    await home.later(3)
-    return await take_snapshot(client_of(home.cluster), home="default")
+async def look(harness: ManagerHarness) -> Snapshot:
+    await harness.advance(3)
+    return await take_snapshot(client_of(harness.server), home="default")
 
 
 def report(snapshot: Snapshot, name: str) -> WorkloadReport:
@@ -42,12 +42,12 @@ def text(found: WorkloadReport, snapshot: Snapshot) -> dict[str, tuple[str, ...]
 
 
 async def test_who_waits_is_told_what_is_short_and_who_holds_it() -> None:
-    async with house() as home:
-        await home.create(make_resource_flavor(), make_cluster_queue("cq", "8"), make_local_queue("lq", "cq"))
-        await home.create(make_workload("small", "lq", "1"), make_workload("large", "lq", "6"))
-        await wait_for_admission(home, "small", "large")
-        await home.create(make_workload("late", "lq", "4", priority=-1))
-        snapshot = await look(home)
+    async with running_manager_harness() as harness:
+        await harness.create(make_resource_flavor(), make_cluster_queue("cq", "8"), make_local_queue("lq", "cq"))
+        await harness.create(make_workload("small", "lq", "1"), make_workload("large", "lq", "6"))
+        await wait_for_admission(harness, "small", "large")
+        await harness.create(make_workload("late", "lq", "4", priority=-1))
+        snapshot = await look(harness)
     found = report(snapshot, "late")
     assert [(each.workload.name, each.amount) for each in found.holders[0].holders] == [
         ("large", 6000),
@@ -66,25 +66,25 @@ async def test_who_waits_is_told_what_is_short_and_who_holds_it() -> None:
 
 
 async def test_many_holders_are_counted() -> None:
-    async with house() as home:
-        await home.create(make_resource_flavor(), make_cluster_queue("cq", "8"), make_local_queue("lq", "cq"))
+    async with running_manager_harness() as harness:
+        await harness.create(make_resource_flavor(), make_cluster_queue("cq", "8"), make_local_queue("lq", "cq"))
         names = [f"w{number}" for number in range(8)]
-        await home.create(*(make_workload(name, "lq", "1") for name in names))
-        await wait_for_admission(home, *names)
-        await home.create(make_workload("late", "lq", "4"))
-        snapshot = await look(home)
+        await harness.create(*(make_workload(name, "lq", "1") for name in names))
+        await wait_for_admission(harness, *names)
+        await harness.create(make_workload("late", "lq", "4"))
+        snapshot = await look(harness)
     (holding,) = report(snapshot, "late").holders
     assert (len(holding.holders), holding.others, holding.amount_of_others) == (5, 3, 3000)
 
 
 async def test_who_runs_on_borrowed_quota_is_told_who_may_take_it_back() -> None:
-    async with house() as home:
-        await home.create(make_resource_flavor(), make_cohort("all"))
-        await home.create(make_cluster_queue("mine", "2", cohortName="all"), make_local_queue("mine", "mine"))
-        await home.create(make_cluster_queue("theirs", "2", cohortName="all", preemption=RECLAIMING))
-        await home.create(make_workload("greedy", "mine", "3"))
-        await wait_for_admission(home, "greedy")
-        snapshot = await look(home)
+    async with running_manager_harness() as harness:
+        await harness.create(make_resource_flavor(), make_cohort("all"))
+        await harness.create(make_cluster_queue("mine", "2", cohortName="all"), make_local_queue("mine", "mine"))
+        await harness.create(make_cluster_queue("theirs", "2", cohortName="all", preemption=RECLAIMING))
+        await harness.create(make_workload("greedy", "mine", "3"))
+        await wait_for_admission(harness, "greedy")
+        snapshot = await look(harness)
     (threat,) = report(snapshot, "greedy").preemptors
     assert threat.why == "queue theirs can reclaim what queue mine borrows: cpu of f"
     assert threat.waiting is None
@@ -100,57 +100,57 @@ async def test_what_a_queue_borrows_beside_may_cost_a_place_too() -> None:
             ],
         }
     ]
-    async with house() as home:
-        await home.create(make_resource_flavor(), make_cohort("all"))
+    async with running_manager_harness() as harness:
+        await harness.create(make_resource_flavor(), make_cohort("all"))
         for name in ("mine", "theirs"):
             policies = RECLAIMING if name == "theirs" else {}
-            await home.create(make_cluster_queue(name, resourceGroups=both, cohortName="all", preemption=policies))
+            await harness.create(make_cluster_queue(name, resourceGroups=both, cohortName="all", preemption=policies))
         greedy = make_workload("greedy", "mine", "0")
         greedy["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]["requests"] = {"memory": "3"}
-        await home.create(make_local_queue("mine", "mine"), greedy, make_workload("modest", "mine", "1"))
-        await wait_for_admission(home, "greedy", "modest")
-        snapshot = await look(home)
+        await harness.create(make_local_queue("mine", "mine"), greedy, make_workload("modest", "mine", "1"))
+        await wait_for_admission(harness, "greedy", "modest")
+        snapshot = await look(harness)
     (threat,) = report(snapshot, "modest").preemptors
     assert threat.why == "queue theirs can reclaim what queue mine borrows: memory of f"
 
 
 async def test_admission_checks_are_told_before_and_after_quota() -> None:
-    async with house() as home:
-        await home.create(make_resource_flavor(), make_admission_check("budget"))
-        await home.merge("AdmissionCheck", "budget", {"status": {"conditions": [ANSWERING]}}, "status")
-        await home.create(make_cluster_queue("cq", "4", **admission_checks("budget")), make_local_queue("lq", "cq"))
-        await home.create(make_workload("first", "lq", "4"))
-        snapshot = await look(home)
-        await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "Hold"}})
-        await home.create(make_workload("second", "lq", "0"))
-        await home.later(3)
+    async with running_manager_harness() as harness:
+        await harness.create(make_resource_flavor(), make_admission_check("budget"))
+        await harness.merge("AdmissionCheck", "budget", {"status": {"conditions": [ACTIVE_CONDITION]}}, "status")
+        await harness.create(make_cluster_queue("cq", "4", **admission_checks("budget")), make_local_queue("lq", "cq"))
+        await harness.create(make_workload("first", "lq", "4"))
+        snapshot = await look(harness)
+        await harness.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "Hold"}})
+        await harness.create(make_workload("second", "lq", "0"))
+        await harness.advance(3)
         # Looked at in the moment in which the queue goes on: nobody has decided anything yet.
-        await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
-        moment = await take_snapshot(client_of(home.cluster))
+        await harness.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
+        moment = await take_snapshot(client_of(harness.server))
     assert report(snapshot, "first").notes == ("Admission checks that are not ready: budget (Pending)",)
     assert report(moment, "second").notes == ("After quota reservation it will wait for admission checks: budget",)
 
 
 async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
-    async with house() as home:
-        await home.create(
+    async with running_manager_harness() as harness:
+        await harness.create(
             make_resource_flavor(),
             make_cluster_queue("cq", "2"),
             make_local_queue("lq", "cq"),
             make_workload("low", "lq", "2"),
         )
-        await wait_for_admission(home, "low")
-        snapshot = await look(home)
+        await wait_for_admission(harness, "low")
+        snapshot = await look(harness)
         assert text(report(snapshot, "low"), snapshot)["Workloads that could preempt it"] == (
             "none under current policies and usage",
         )
-        client = client_of(home.cluster)
-        await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "Hold"}})
-        await home.merge("ClusterQueue", "cq", {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}})
-        await home.create(make_workload("high", "lq", "2", priority=9))
-        await home.later(3)
+        client = client_of(harness.server)
+        await harness.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "Hold"}})
+        await harness.merge("ClusterQueue", "cq", {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}})
+        await harness.create(make_workload("high", "lq", "2", priority=9))
+        await harness.advance(3)
         # Looked at in the moment in which the queue goes on: nobody has decided anything yet.
-        await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
+        await harness.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
         snapshot = await take_snapshot(client)
     first, second = report(snapshot, "low").preemptors
     assert first.waiting == ("default", "high")
@@ -159,14 +159,14 @@ async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
 
 
 async def test_the_end_and_the_way_there_are_told() -> None:
-    async with house() as home:
-        await home.create(
+    async with running_manager_harness() as harness:
+        await harness.create(
             make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_workload("done", "lq")
         )
-        await wait_for_admission(home, "done")
-        await home.later(60)
-        await home.finish("done")
-        snapshot = await look(home)
+        await wait_for_admission(harness, "done")
+        await harness.advance(60)
+        await harness.finish("done")
+        snapshot = await look(harness)
     found = report(snapshot, "done")
     assert found.explanation.state is WorkloadPhase.FINISHED
     said = text(found, snapshot)
@@ -176,12 +176,12 @@ async def test_the_end_and_the_way_there_are_told() -> None:
 
 
 async def test_who_gets_no_turn_is_told_what_to_do() -> None:
-    async with house() as home:
-        await home.create(make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"))
-        await home.create(make_local_queue("stopped", "cq", stopPolicy="Hold"), make_local_queue("lost", "nowhere"))
-        await home.create(make_workload("held", "lq", active=False), make_workload("stuck", "stopped"))
-        await home.create(make_workload("astray", "lp"), make_workload("far", "lost"))
-        snapshot = await look(home)
+    async with running_manager_harness() as harness:
+        await harness.create(make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"))
+        await harness.create(make_local_queue("stopped", "cq", stopPolicy="Hold"), make_local_queue("lost", "nowhere"))
+        await harness.create(make_workload("held", "lq", active=False), make_workload("stuck", "stopped"))
+        await harness.create(make_workload("astray", "lp"), make_workload("far", "lost"))
+        snapshot = await look(harness)
     hints = {name: report(snapshot, name).hints for name in ("held", "stuck", "astray", "far")}
     assert hints["held"] == ("resume it: kohort resume workload/held -n default",)
     assert hints["stuck"] == ("resume its queue: kohort resume queue/stopped -n default",)
@@ -190,27 +190,27 @@ async def test_who_gets_no_turn_is_told_what_to_do() -> None:
 
 
 async def test_an_inactive_queue_says_what_it_lacks() -> None:
-    async with house() as home:
-        await home.create(
+    async with running_manager_harness() as harness:
+        await harness.create(
             make_cluster_queue("cq", flavors="missing"), make_local_queue("lq", "cq"), make_workload("mine", "lq")
         )
-        snapshot = await look(home)
+        snapshot = await look(harness)
     (note,) = report(snapshot, "mine").notes
     assert note.startswith("ClusterQueue cq: Can't admit new workloads: references missing ResourceFlavor")
 
 
 async def test_without_rights_the_condition_speaks() -> None:
     ann = unprivileged_user()
-    async with house() as home:
-        await grant_read(home.cluster, ann, "workloads", "localqueues", namespace="default")
-        await home.create(
+    async with running_manager_harness() as harness:
+        await grant_read(harness.server, ann, "workloads", "localqueues", namespace="default")
+        await harness.create(
             make_resource_flavor(),
             make_cluster_queue("cq", "1"),
             make_local_queue("lq", "cq"),
             make_workload("big", "lq", "4"),
         )
-        await home.later(3)
-        snapshot = await take_snapshot(client_of(home.cluster, ann), home="default")
+        await harness.advance(3)
+        snapshot = await take_snapshot(client_of(harness.server, ann), home="default")
     found = report(snapshot, "big")
     assert found.explanation.cluster_queue == "cq"
     assert "maximum capacity (1)" in text(found, snapshot)[""][0]
@@ -219,16 +219,16 @@ async def test_without_rights_the_condition_speaks() -> None:
 
 
 async def test_data_has_quantities_and_camel_case_keys() -> None:
-    async with house() as home:
-        await home.create(
+    async with running_manager_harness() as harness:
+        await harness.create(
             make_resource_flavor(),
             make_cluster_queue("cq", "1500m"),
             make_local_queue("lq", "cq"),
             make_workload("a", "lq", "1"),
         )
-        await wait_for_admission(home, "a")
-        await home.create(make_workload("b", "lq", "700m"))
-        snapshot = await look(home)
+        await wait_for_admission(harness, "a")
+        await harness.create(make_workload("b", "lq", "700m"))
+        snapshot = await look(harness)
     data = report_data(report(snapshot, "b"))
     (shortage,) = data["evaluation"]["podSets"][0]["tried"][0]["shortages"]
     assert (shortage["missing"], shortage["inUse"], shortage["limit"]) == ("200m", "1", "Nominal")

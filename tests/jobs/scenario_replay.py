@@ -1,4 +1,4 @@
-"""Plays golden scenarios with batch Jobs: a manager, the Job controller, a collector, and hands that play kubelet.
+"""Replays golden scenarios with batch Jobs: a manager, the Job controller, a garbage collector, and a kubelet's part.
 
 Job webhooks are called as functions; names of Workloads are translated, since they depend on UIDs.
 """
@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from controllers.houses import kueue_cluster
-from controllers.matching import differences
-from jobs.job_houses import STEP, JobHouse, built
-from kit.apiserver import ADMIN, ApiResponse, Object
+from jobs.job_manager_harness import STEP, JobManagerHarness
+from kit.apiserver import ADMIN, ApiResponse, InMemoryApiServer, Object
+from kit.kueue_apiserver import running_kueue_apiserver
+from kit.masks import masked_differences
 from kit.virtual_time import running_virtual_time
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.api.merge import merge
@@ -36,15 +36,15 @@ from kohort.kube.informer import SharedInformerFactory
 Json = Any
 JOB = BatchJobFramework()
 NAMESPACE = "verify"
-PATIENCE, RESIGNED = 15.0, 3.0
+TIMEOUT, DEVIATION_TIMEOUT = 15.0, 3.0
 """Seconds until a step counts as come out differently, and for one that is known to."""
-OTHERS = "job-controller"
+FOREIGN_CONTROLLER = "job-controller"
 """Whose events are not ours to order."""
 # Seconds of the recording were others, and so are texts of conditions that it wrote itself.
 SECONDS = "accumulatedPastExecutionTimeSeconds"
 VERSIONS = {"Job": "batch/v1", "Workload": "kueue.x-k8s.io/v1beta2"}
 NOW = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
-LEFT = (404, 409)
+ALREADY_GONE = (404, 409)
 """A pod may go between a look at it and a hand on it."""
 UNTIL_GONE = 1.0
 """Seconds that pods take to leave."""
@@ -57,34 +57,36 @@ UNTIL_READY = 2.0
 """Seconds that pods take, so that what is said before can be seen."""
 
 
-class JobCluster(JobHouse):
-    """A house whose pods run, and end when they are told to."""
+class JobCluster(JobManagerHarness):
+    """A manager, and pods that run and end as the scenario requires."""
 
-    ends: dict[str, str]
-    """Jobs whose pods end, and how."""
+    def __init__(self, server: InMemoryApiServer, settings: ManagerSettings) -> None:
+        super().__init__(server, settings)
+        self.pod_phases: dict[str, str] = {}
+        """Final phases of pods by Job."""
 
-    async def later(self, seconds: float) -> None:
+    async def advance(self, seconds: float) -> None:
         for _ in range(max(1, round(seconds / STEP))):
-            await self._tend()
+            await self._update_pods()
             await self.clock.advance(STEP)
 
-    async def _tend(self) -> None:
-        for pod in (await self.cluster.get(PODS))["items"]:
-            phase, wanted = pod["status"]["phase"], self._wanted(pod)
-            if self._has_left(pod):
-                await self.cluster.request("DELETE", f"{PODS}/{pod['metadata']['name']}", NOW)
+    async def _update_pods(self) -> None:
+        for pod in (await self.server.get(PODS))["items"]:
+            phase, wanted = pod["status"]["phase"], self._target_phase(pod)
+            if self._is_terminated(pod):
+                await self.server.request("DELETE", f"{PODS}/{pod['metadata']['name']}", NOW)
             elif wanted and wanted != phase and phase not in ("Succeeded", "Failed"):
                 await self._set(pod, wanted)
 
-    def _wanted(self, pod: Object) -> str:
+    def _target_phase(self, pod: Object) -> str:
         if pod["spec"].get("schedulingGates"):
             return ""
         born = parse_time(pod["metadata"]["creationTimestamp"])
         if (self.clock.wall() - born).total_seconds() < UNTIL_READY or pod["metadata"].get("deletionTimestamp"):
             return ""
-        return self.ends.get(pod["metadata"]["labels"]["job-name"], "Running")
+        return self.pod_phases.get(pod["metadata"]["labels"]["job-name"], "Running")
 
-    def _has_left(self, pod: Object) -> bool:
+    def _is_terminated(self, pod: Object) -> bool:
         """Whether a pod that was asked to leave has had its time."""
         asked = pod["metadata"].get("deletionTimestamp")
         if not asked or not pod["spec"].get("nodeName"):
@@ -94,8 +96,8 @@ class JobCluster(JobHouse):
 
     async def _bind(self, pod: Object) -> None:
         binding = {"metadata": {"name": pod["metadata"]["name"]}, "target": {"kind": "Node", "name": "node"}}
-        reply = await self.cluster.request("POST", f"{PODS}/{pod['metadata']['name']}/binding", binding)
-        assert reply.status in (201, *LEFT), reply
+        reply = await self.server.request("POST", f"{PODS}/{pod['metadata']['name']}/binding", binding)
+        assert reply.status in (201, *ALREADY_GONE), reply
 
     async def _set(self, pod: Object, phase: str) -> None:
         ready = {
@@ -106,26 +108,26 @@ class JobCluster(JobHouse):
         status = {"phase": phase, "conditions": [ready]}
         if not pod["spec"].get("nodeName"):
             await self._bind(pod)
-        reply = await self.cluster.merge(f"{PODS}/{pod['metadata']['name']}/status", {"status": status})
-        assert reply.status in (200, *LEFT), reply
+        reply = await self.server.merge(f"{PODS}/{pod['metadata']['name']}/status", {"status": status})
+        assert reply.status in (200, *ALREADY_GONE), reply
 
 
 class ScenarioReplay:
-    """Scenarios played in order on one farm; differences are told as lines, and the play goes on."""
+    """Replays scenarios in order and yields differences as lines."""
 
-    def __init__(self, home: JobCluster, deviating: frozenset[tuple[str, int]] = frozenset()) -> None:
-        self._farm = home
+    def __init__(self, harness: JobCluster, deviating: frozenset[tuple[str, int]] = frozenset()) -> None:
+        self._cluster = harness
         self._deviating = deviating
-        registry = registry_of(home.settings.configuration, built_in_frameworks())
-        self._reads = CacheReader(home.manager.world, UidExpectations())
-        self._gatherer = JobContextBuilder(home.manager.world, registry, self._reads)
+        registry = registry_of(harness.settings.configuration, built_in_frameworks())
+        self._reads = CacheReader(harness.manager.context, UidExpectations())
+        self._gatherer = JobContextBuilder(harness.manager.context, registry, self._reads)
         self._names: dict[str, str] = {}
 
     async def case(self, case: Json) -> AsyncIterator[tuple[int, str]]:
         """The differences of a case, each with the number of its step."""
         for number, step in enumerate(case["steps"]):
-            self._farm.ends |= ENDS.get((case["id"], number), {})
-            patience = RESIGNED if (case["id"], number) in self._deviating else PATIENCE
+            self._cluster.pod_phases |= ENDS.get((case["id"], number), {})
+            patience = DEVIATION_TIMEOUT if (case["id"], number) in self._deviating else TIMEOUT
             for line in await self._step(self._translated(step), patience):
                 yield number, line
 
@@ -151,29 +153,29 @@ class ScenarioReplay:
     async def _await(self, step: Json, patience: float) -> list[str]:
         """What is still not as recorded after a while."""
         look = self._unlike if step["op"] == "observe" else self._untold
-        await self._farm.later(5 if step.get("waitTimedOut") else 0)
+        await self._cluster.advance(5 if step.get("waitTimedOut") else 0)
         found = await look(step)
         for _ in range(round(patience / STEP)):
             if not found:
                 break
-            await self._farm.later(STEP)
+            await self._cluster.advance(STEP)
             found = await look(step)
         return found
 
     async def _unlike(self, step: Json) -> list[str]:
         expected = step.get("object")
         version = expected["apiVersion"] if expected else VERSIONS[step["kind"]]
-        place = self._farm.path(step["kind"], step["name"], NAMESPACE, version)
-        reply = await self._farm.cluster.request("GET", place)
+        place = self._cluster.path(step["kind"], step["name"], NAMESPACE, version)
+        reply = await self._cluster.server.request("GET", place)
         if reply.status != step["code"]:
             return [f"observe: code {step['code']} became {reply.status}"]
-        lines = differences(expected, reply.body) if expected is not None else ()
+        lines = masked_differences(expected, reply.body) if expected is not None else ()
         return [line for line in lines if SECONDS not in line and "no mention of" not in line]
 
     async def _untold(self, step: Json) -> list[str]:
         """Events that differ, repetitions apart."""
         expected = _event_texts(step["events"])
-        listed = (await self._farm.cluster.get(f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"))["items"]
+        listed = (await self._cluster.server.get(f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"))["items"]
         mine = [each for each in listed if each["regarding"]["name"] == step["name"]]
         mine.sort(key=lambda each: (each["eventTime"], int(each["metadata"]["resourceVersion"])))
         found = _event_texts({**each, "kind": each["regarding"]["kind"]} for each in mine)
@@ -184,15 +186,15 @@ class ScenarioReplay:
     async def _write(self, step: Json) -> ApiResponse:
         if step["op"] == "create":
             job = step["object"]["kind"] == "Job"
-            return await (self._create_job if job else self._farm.cluster.try_create)(step["object"])
-        place = self._farm.path(step["kind"], step["name"], NAMESPACE, VERSIONS.get(step["kind"], V1BETA2))
+            return await (self._create_job if job else self._cluster.server.try_create)(step["object"])
+        place = self._cluster.path(step["kind"], step["name"], NAMESPACE, VERSIONS.get(step["kind"], V1BETA2))
         match step["op"], step["kind"]:
             case "delete", _:
-                return await self._farm.cluster.request("DELETE", place, BACKGROUND)
+                return await self._cluster.server.request("DELETE", place, BACKGROUND)
             case "patch", "Job":
                 return await self._patch_job(step)
             case "patch", _:
-                return await self._farm.cluster.merge(place, step["patch"])
+                return await self._cluster.server.merge(place, step["patch"])
             case "update-status", _:
                 return await self._update_status(place, step["status"])
         raise AssertionError(step["op"])
@@ -201,43 +203,45 @@ class ScenarioReplay:
         """As the recorder did it: read, replace, and begin anew where a controller was quicker."""
         reply = ApiResponse(409, {})
         while reply.status == 409:
-            found = await self._farm.cluster.get(place)
-            now = format_time(self._farm.clock.wall())
+            found = await self._cluster.server.get(place)
+            now = format_time(self._cluster.clock.wall())
             status = json.loads(json.dumps(wanted).replace("<time>", now).replace("<text>", "text"))
-            reply = await self._farm.cluster.request("PUT", f"{place}/status", {**found, "status": status})
+            reply = await self._cluster.server.request("PUT", f"{place}/status", {**found, "status": status})
         return reply
 
     async def _create_job(self, obj: Object) -> ApiResponse:
         # Webhooks go by caches, which the recorder's pace left time to follow.
-        await self._farm.later(5 * STEP)
+        await self._cluster.advance(5 * STEP)
         facts = await self._gatherer.build(obj, is_new=True, author=None)
         job, _ = default_job(JOB, obj, facts)
         refusal = _rejection(job, None, facts)
         if refusal is not None:
             return refusal
-        reply = await self._farm.cluster.try_create(job)
+        reply = await self._cluster.server.try_create(job)
         if reply.status == 201:
-            metadata, gates = reply.body["metadata"], self._farm.settings.gates
+            metadata, gates = reply.body["metadata"], self._cluster.settings.gates
             self._names[metadata["name"]] = workload_name(JOB.resource, metadata["name"], metadata["uid"], gates)
         return reply
 
     async def _patch_job(self, step: Json) -> ApiResponse:
         place = f"{JOBS}/{step['name']}"
-        old = await self._farm.cluster.get(place)
+        old = await self._cluster.server.get(place)
         new = merge(old, step["patch"])
         facts = await self._gatherer.build(new, is_new=False, author=None)
-        return _rejection(new, old, facts) or await self._farm.cluster.merge(place, step["patch"])
+        return _rejection(new, old, facts) or await self._cluster.server.merge(place, step["patch"])
 
     async def _end_one(self) -> None:
         """One pod of those that run succeeds."""
-        pods = (await self._farm.cluster.get(PODS))["items"]
+        pods = (await self._cluster.server.get(PODS))["items"]
         running = [pod for pod in pods if pod["status"]["phase"] == "Running"]
-        await self._farm._set(running[0], "Succeeded")
+        await self._cluster._set(running[0], "Succeeded")
 
 
 def _event_texts(events: Iterable[Json]) -> list[str]:
     """What was told by us, each thing in the place where it was first said."""
-    ours = [each for each in events if each["reportingController"] != OTHERS and not _is_pending_reason(each)]
+    ours = [
+        each for each in events if each["reportingController"] != FOREIGN_CONTROLLER and not _is_pending_reason(each)
+    ]
     return list(dict.fromkeys(f"{each['type']} {each['reason']} of {each['kind']}" for each in ours))
 
 
@@ -253,23 +257,22 @@ def _rejection(new: Object, old: Object | None, facts: JobContext) -> ApiRespons
 
 @asynccontextmanager
 async def running_job_cluster(settings: ManagerSettings) -> AsyncIterator[JobCluster]:
-    """A fresh cluster with everybody at work that Jobs need."""
-    async with kueue_cluster(settings.gates) as cluster, AsyncExitStack() as stack:
-        home = built(JobCluster, cluster, settings)
-        home.ends = {}
-        client = Client(cluster.core.transport(ADMIN), cluster.clock)
+    """Runs a manager and the controllers that Jobs need on a fresh server."""
+    async with running_kueue_apiserver(settings.gates) as server, AsyncExitStack() as stack:
+        harness = JobCluster(server, settings)
+        client = Client(server.core.transport(ADMIN), server.clock)
         informers = SharedInformerFactory(client)
         controller = JobController(client, informers)
         informers.start()
         await informers.wait_for_sync()
         controller.start()
         await stack.enter_async_context(running_cleanup(client))
-        await home.start()
+        await harness.start()
         try:
-            yield home
+            yield harness
         finally:
-            await home.end()
-            async with running_virtual_time(cluster.clock):
+            await harness.crash()
+            async with running_virtual_time(server.clock):
                 await controller.stop()
                 await stack.aclose()
             await informers.stop()

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from jobs.job_houses import JobHouse, job_house
+from jobs.job_manager_harness import JobManagerHarness, running_job_harness
 from jobs.pod_flows import FRAMEWORKS
 from jobs.webhook_caller import K, make_pod_of_job, make_sent_pod
 from kit.builders.batch import make_job
@@ -31,32 +31,32 @@ SETTINGS = ManagerSettings(Configuration(integrations=Integrations(frameworks=("
 
 
 @asynccontextmanager
-async def gathering() -> AsyncIterator[tuple[JobHouse, JobContextBuilder]]:
+async def gathering() -> AsyncIterator[tuple[JobManagerHarness, JobContextBuilder]]:
     frameworks = (BatchJobFramework(), *FRAMEWORKS.values())
-    async with job_house(SETTINGS, *frameworks) as house:
-        world = house.manager.world
+    async with running_job_harness(SETTINGS, *frameworks) as harness:
+        context = harness.manager.context
         registry = registry_of(SETTINGS.configuration, frameworks)
-        yield house, JobContextBuilder(world, registry, CacheReader(world, UidExpectations()))
+        yield harness, JobContextBuilder(context, registry, CacheReader(context, UidExpectations()))
 
 
-async def child_of_a_job(house: JobHouse, uid: str = "") -> JsonObject:
-    await house.create(make_job())
-    pod = make_pod_of_job(await house.job())
+async def child_of_a_job(harness: JobManagerHarness, uid: str = "") -> JsonObject:
+    await harness.create(make_job())
+    pod = make_pod_of_job(await harness.job())
     if uid:
         pod["metadata"]["ownerReferences"][0]["uid"] = uid
     return pod
 
 
 async def test_default_queue_and_class_and_the_way_to_other_clusters_are_seen() -> None:
-    async with gathering() as (house, gatherer):
+    async with gathering() as (harness, gatherer):
         before = await gatherer.build(make_job(), is_new=True, author=None)
         assert (before.has_default_queue, before.has_default_priority_class) == (False, False)
         away = (
             make_admission_check("mk", f"{K}multikueue"),
             make_cluster_queue("cq", flavors="", **admission_checks("mk")),
         )
-        await house.create(*away, make_local_queue("default", "cq"), make_workload_priority_class("default", 7))
-        await house.calm()
+        await harness.create(*away, make_local_queue("default", "cq"), make_workload_priority_class("default", 7))
+        await harness.settle()
         facts = await gatherer.build(make_job(), is_new=True, author=None)
         assert (facts.has_default_queue, facts.has_default_priority_class) == (True, True)
         assert facts.dispatches("default")
@@ -64,8 +64,8 @@ async def test_default_queue_and_class_and_the_way_to_other_clusters_are_seen() 
 
 
 async def test_a_namespace_that_was_made_just_now_is_known() -> None:
-    async with gathering() as (house, gatherer):
-        await house.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "young"}})
+    async with gathering() as (harness, gatherer):
+        await harness.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "young"}})
         young = make_job()
         young["metadata"]["namespace"] = "young"
         assert (await gatherer.build(young, is_new=True, author=None)).in_scope
@@ -75,8 +75,8 @@ async def test_a_namespace_that_was_made_just_now_is_known() -> None:
 
 
 async def test_an_owner_of_an_earlier_life_does_not_count() -> None:
-    async with gathering() as (house, gatherer):
-        facts = await gatherer.build(await child_of_a_job(house, uid="before"), is_new=True, author=None)
+    async with gathering() as (harness, gatherer):
+        facts = await gatherer.build(await child_of_a_job(harness, uid="before"), is_new=True, author=None)
         assert not facts.has_managed_owner
 
 
@@ -92,7 +92,7 @@ async def test_a_missing_owner_keeps_a_pod_from_being_made_and_never_from_being_
 
 
 async def test_who_owns_a_pod_that_its_parent_holds_is_not_asked() -> None:
-    async with gathering() as (house, gatherer):
-        held = await child_of_a_job(house)
+    async with gathering() as (harness, gatherer):
+        held = await child_of_a_job(harness)
         held["metadata"]["annotations"] = {f"{K}pod-suspending-parent": "deployment"}
         assert not (await gatherer.build(held, is_new=True, author=None)).has_managed_owner

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.job_houses import a_queue, job_house
+from jobs.job_manager_harness import queue_objects, running_job_harness
 from kit.builders.batch import make_job
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import JobKey
@@ -29,28 +29,28 @@ def test_a_key_is_settled_when_all_that_was_expected_has_been_seen(expected: set
 
 async def test_a_deletion_is_expected_until_the_watch_shows_it() -> None:
     key, expectations = JobKey("default", "etl"), UidExpectations()
-    async with job_house() as house:
-        await house.create(*a_queue(), make_job())
-        await house.calm()
-        world = house.manager.world
-        reads = CacheReader(world, expectations)
+    async with running_job_harness() as harness:
+        await harness.create(*queue_objects(), make_job())
+        await harness.settle()
+        context = harness.manager.context
+        reads = CacheReader(context, expectations)
         reads.add_framework(BatchJobFramework())
         triggers = JobEventMapper(BatchJobFramework(), reads, expectations, lambda _key, _seconds: None)
         reads.caches[BatchJobFramework.resource].informer.subscribe(triggers.object_changed)
-        carrier = EffectExecutor(world, reads, world.recorder("test"), "test", expectations)
-        await carrier.execute(DeleteObject(await house.job(), expected_by=str(key)))
+        carrier = EffectExecutor(context, reads, context.recorder("test"), "test", expectations)
+        await carrier.execute(DeleteObject(await harness.job(), expected_by=str(key)))
         assert not reads.is_settled(str(key))
-        await house.calm()
+        await harness.settle()
         assert reads.is_settled(str(key))
 
 
 async def test_a_deletion_of_what_is_gone_is_not_waited_for() -> None:
     expectations = UidExpectations()
-    async with job_house() as house:
-        world = house.manager.world
-        reads = CacheReader(world, expectations)
+    async with running_job_harness() as harness:
+        context = harness.manager.context
+        reads = CacheReader(context, expectations)
         reads.add_framework(BatchJobFramework())
-        carrier = EffectExecutor(world, reads, world.recorder("test"), "test", expectations)
+        carrier = EffectExecutor(context, reads, context.recorder("test"), "test", expectations)
         gone = {**make_job(), "metadata": {**make_job()["metadata"], "uid": "u"}}
         await carrier.execute(DeleteObject(gone, expected_by="key"))
         assert expectations.is_settled("key")

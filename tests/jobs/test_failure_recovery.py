@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controllers.houses import House, house
 from kit.apiserver import Object
+from kit.manager import ManagerHarness, running_manager_harness
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.controllers.context import ControllerContext, ManagerSettings
 from kohort.jobs.failure_recovery import failed_status
@@ -24,108 +24,108 @@ TOLD = (
 )
 
 
-def crew(world: ControllerContext) -> AbstractAsyncContextManager[None]:
-    return running_job_reconcilers(world, registry_of(world.settings.configuration, ()))
+def crew(context: ControllerContext) -> AbstractAsyncContextManager[None]:
+    return running_job_reconcilers(context, registry_of(context.settings.configuration, ()))
 
 
-async def occupied(home: House, annotations: Object, phase: str = "Running") -> None:
+async def occupied(harness: ManagerHarness, annotations: Object, phase: str = "Running") -> None:
     """A pod on a node that answers."""
-    await home.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
+    await harness.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
     spec = {"nodeName": "n", "containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 30}
     metadata = {"name": "p", "namespace": "default", "annotations": annotations}
-    await home.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
-    reply = await home.cluster.merge(f"{POD}/status", {"status": {"phase": phase}})
+    await harness.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    reply = await harness.server.merge(f"{POD}/status", {"status": {"phase": phase}})
     assert reply.status == 200, reply
 
 
-async def lose_node(home: House) -> None:
-    reply = await home.cluster.merge(NODE, TAINTED)
+async def lose_node(harness: ManagerHarness) -> None:
+    reply = await harness.server.merge(NODE, TAINTED)
     assert reply.status == 200, reply
 
 
-async def delete(home: House) -> None:
-    reply = await home.cluster.request("DELETE", POD)
+async def delete(harness: ManagerHarness) -> None:
+    reply = await harness.server.request("DELETE", POD)
     assert reply.status in (200, 202), reply
 
 
-async def is_there(home: House) -> bool:
-    return (await home.cluster.request("GET", POD)).status == 200
+async def is_there(harness: ManagerHarness) -> bool:
+    return (await harness.server.request("GET", POD)).status == 200
 
 
-async def events(home: House) -> list[tuple[str, str, str]]:
-    await home.later(3)
-    listed = await home.cluster.get("/apis/events.k8s.io/v1/events")
+async def events(harness: ManagerHarness) -> list[tuple[str, str, str]]:
+    await harness.advance(3)
+    listed = await harness.server.get("/apis/events.k8s.io/v1/events")
     return [(each["type"], each["reason"], each["note"]) for each in listed["items"]]
 
 
 async def test_a_pod_that_cannot_end_on_a_lost_node_is_ended_a_minute_after_its_grace_period() -> None:
-    async with house(ON, crew=crew) as home:
-        await occupied(home, SAFE)
-        await lose_node(home)
-        await delete(home)
-        await home.later(89)
-        assert await is_there(home)
-        await home.later(3)
-        assert not await is_there(home)
-        assert await events(home) == [("Warning", "KueueForcefullyDeleted", TOLD)]
+    async with running_manager_harness(ON, controllers=crew) as harness:
+        await occupied(harness, SAFE)
+        await lose_node(harness)
+        await delete(harness)
+        await harness.advance(89)
+        assert await is_there(harness)
+        await harness.advance(3)
+        assert not await is_there(harness)
+        assert await events(harness) == [("Warning", "KueueForcefullyDeleted", TOLD)]
 
 
 async def test_a_node_that_is_lost_later_has_its_pods_ended_then() -> None:
-    async with house(ON, crew=crew) as home:
-        await occupied(home, SAFE)
-        await delete(home)
-        await home.later(120)
-        assert await is_there(home), "the node still answers"
-        await lose_node(home)
-        await home.later(1)
-        assert not await is_there(home)
+    async with running_manager_harness(ON, controllers=crew) as harness:
+        await occupied(harness, SAFE)
+        await delete(harness)
+        await harness.advance(120)
+        assert await is_there(harness), "the node still answers"
+        await lose_node(harness)
+        await harness.advance(1)
+        assert not await is_there(harness)
 
 
 async def test_a_pod_that_somebody_holds_is_failed_before_it_is_deleted() -> None:
-    async with house(ON, crew=crew) as home:
-        await occupied(home, SAFE)
-        reply = await home.cluster.merge(POD, {"metadata": {"finalizers": ["example.com/held"]}})
+    async with running_manager_harness(ON, controllers=crew) as harness:
+        await occupied(harness, SAFE)
+        reply = await harness.server.merge(POD, {"metadata": {"finalizers": ["example.com/held"]}})
         assert reply.status == 200, reply
-        await lose_node(home)
-        await delete(home)
-        await home.later(95)
-        status = (await home.cluster.get(POD))["status"]
+        await lose_node(harness)
+        await delete(harness)
+        await harness.advance(95)
+        status = (await harness.server.get(POD))["status"]
         assert status["phase"] == "Failed"
         told = [each for each in status["conditions"] if each["type"] == "KueueFailureRecovery"]
         assert [(each["status"], each["reason"], each["message"]) for each in told] == [
             ("True", "KueueForcefullyDeleted", TOLD)
         ]
-        assert len(await events(home)) == 1
+        assert len(await events(harness)) == 1
 
 
 @pytest.mark.parametrize("annotations", [{}, {"kueue.x-k8s.io/safe-to-forcefully-delete": "yes"}])
 async def test_a_pod_whose_owner_did_not_say_that_it_is_safe_stays(annotations: Object) -> None:
-    async with house(ON, crew=crew) as home:
-        await occupied(home, annotations)
-        await lose_node(home)
-        await delete(home)
-        await home.later(100)
-        assert await is_there(home)
+    async with running_manager_harness(ON, controllers=crew) as harness:
+        await occupied(harness, annotations)
+        await lose_node(harness)
+        await delete(harness)
+        await harness.advance(100)
+        assert await is_there(harness)
 
 
 async def test_without_the_gate_nothing_is_ended() -> None:
-    async with house(crew=crew) as home:
-        await occupied(home, SAFE)
-        await lose_node(home)
-        await delete(home)
-        await home.later(100)
-        assert await is_there(home)
+    async with running_manager_harness(controllers=crew) as harness:
+        await occupied(harness, SAFE)
+        await lose_node(harness)
+        await delete(harness)
+        await harness.advance(100)
+        assert await is_there(harness)
 
 
 async def test_a_refused_write_is_made_again() -> None:
-    async with house(ON, crew=crew) as home:
-        await occupied(home, SAFE)
-        await lose_node(home)
-        await delete(home)
-        home.meddler.reject("PATCH", "pods/p/status", 500, 409)
-        home.meddler.reject("DELETE", "pods/p", 500)
-        await home.later(100)
-        assert not await is_there(home)
+    async with running_manager_harness(ON, controllers=crew) as harness:
+        await occupied(harness, SAFE)
+        await lose_node(harness)
+        await delete(harness)
+        harness.interceptor.reject("PATCH", "pods/p/status", 500, 409)
+        harness.interceptor.reject("DELETE", "pods/p", 500)
+        await harness.advance(100)
+        assert not await is_there(harness)
 
 
 @pytest.mark.parametrize(("phase", "wanted"), [("Running", "Failed"), ("Succeeded", "Succeeded"), ("Failed", "Failed")])

@@ -40,9 +40,9 @@ def played() -> dict[str, list[str]]:
 
 async def _play() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    async with running_job_cluster(SETTINGS) as home:
-        play = ScenarioReplay(home, DEVIATING)
-        await home.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    async with running_job_cluster(SETTINGS) as harness:
+        play = ScenarioReplay(harness, DEVIATING)
+        await harness.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         for case in CASES:
             found[case["id"]] = [f"{number}: {line}" async for number, line in play.case(case)]
     return found

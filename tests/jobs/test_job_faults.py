@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobs.job_houses import JobHouse, a_queue, conditions, job_house
+from jobs.job_manager_harness import JobManagerHarness, conditions_of, queue_objects, running_job_harness
 from kit.builders.batch import make_job
 from kit.faults import Rejection, RequestFault
 
@@ -21,22 +21,22 @@ FAULTS = (
 )
 
 
-async def life(house: JobHouse) -> Any:
+async def life(harness: JobManagerHarness) -> Any:
     """A job is queued, runs, is given up, stops, and is wanted again."""
-    await house.create(*a_queue(), make_job())
-    await house.calm()
-    await house.change_job(RUNNING, subresource="status")
-    (workload,) = await house.workloads()
-    await house.merge("Workload", workload["metadata"]["name"], {"spec": {"active": False}})
-    await house.calm()
-    stopped = await house.job()
-    await house.change_job({"status": {"active": 0, "ready": 0}}, subresource="status")
-    await house.calm()
-    (released,) = await house.workloads()
-    await house.merge("Workload", workload["metadata"]["name"], {"spec": {"active": True}})
-    await house.calm()
-    (again,) = await house.workloads()
-    return [_spec(stopped), conditions(released), _spec(await house.job()), conditions(again)]
+    await harness.create(*queue_objects(), make_job())
+    await harness.settle()
+    await harness.change_job(RUNNING, subresource="status")
+    (workload,) = await harness.workloads()
+    await harness.merge("Workload", workload["metadata"]["name"], {"spec": {"active": False}})
+    await harness.settle()
+    stopped = await harness.job()
+    await harness.change_job({"status": {"active": 0, "ready": 0}}, subresource="status")
+    await harness.settle()
+    (released,) = await harness.workloads()
+    await harness.merge("Workload", workload["metadata"]["name"], {"spec": {"active": True}})
+    await harness.settle()
+    (again,) = await harness.workloads()
+    return [_spec(stopped), conditions_of(released), _spec(await harness.job()), conditions_of(again)]
 
 
 def _spec(job: Any) -> Any:
@@ -49,12 +49,12 @@ def _spec(job: Any) -> Any:
 
 @pytest.mark.parametrize("first", range(0, len(FAULTS), 3))
 async def test_every_second_write_may_fail(first: int) -> None:
-    async with job_house() as house:
-        expected = await life(house)
+    async with running_job_harness() as harness:
+        expected = await life(harness)
     turned = FAULTS[first:] + FAULTS[:first]
     every_second = cycle(chain.from_iterable((fault, RequestFault.NONE) for fault in turned))
-    async with job_house() as house:
-        house.manager.wire.faults = every_second
-        assert await life(house) == expected
-        told = [reason for reason, _ in await house.events()]
+    async with running_job_harness() as harness:
+        harness.manager.transport.faults = every_second
+        assert await life(harness) == expected
+        told = [reason for reason, _ in await harness.events()]
         assert told.count("CreatedWorkload") <= 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.job_houses import JobHouse, a_queue, job_house
+from jobs.job_manager_harness import JobManagerHarness, queue_objects, running_job_harness
 from jobs.pod_flows import FRAMEWORKS
 from jobs.webhook_caller import K, make_pod_of_job, make_sent_pod
 from kit.builders.batch import make_job
@@ -39,14 +39,14 @@ ADMIN = UserInfo("root", groups=("system:masters", "system:authenticated"))
 class PodWebhookHarness:
     """The webhooks of a manager whose caches can be held back."""
 
-    def __init__(self, house: JobHouse) -> None:
-        self.house = house
-        world = house.manager.world
+    def __init__(self, harness: JobManagerHarness) -> None:
+        self.house = harness
+        context = harness.manager.context
         self.registry: FrameworkRegistry = registry_of(
             SETTINGS.configuration, (BatchJobFramework(), *FRAMEWORKS.values())
         )
-        self.reads = CacheReader(world, UidExpectations())
-        self._gatherer = JobContextBuilder(world, self.registry, self.reads)
+        self.reads = CacheReader(context, UidExpectations())
+        self._gatherer = JobContextBuilder(context, self.registry, self.reads)
 
     async def facts(self, obj: JsonObject, author: UserInfo | None, *, is_new: bool = True) -> JobContext:
         return await self._gatherer.build(obj, is_new=is_new, author=author)
@@ -58,7 +58,7 @@ class PodWebhookHarness:
 
 @asynccontextmanager
 async def running_pod_webhook(cpu: str = "4") -> AsyncIterator[PodWebhookHarness]:
-    async with job_house(SETTINGS, BatchJobFramework(), *FRAMEWORKS.values()) as house:
+    async with running_job_harness(SETTINGS, BatchJobFramework(), *FRAMEWORKS.values()) as harness:
         editor = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "RoleBinding",
@@ -66,16 +66,16 @@ async def running_pod_webhook(cpu: str = "4") -> AsyncIterator[PodWebhookHarness
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": TENANT.username}],
         }
-        await house.create(editor, *a_queue(cpu))
-        await house.calm()
-        yield PodWebhookHarness(house)
+        await harness.create(editor, *queue_objects(cpu))
+        await harness.settle()
+        yield PodWebhookHarness(harness)
 
 
-async def job_in(house: JobHouse, cpu: str = "1") -> JsonObject:
+async def job_in(harness: JobManagerHarness, cpu: str = "1") -> JsonObject:
     """A Job, after the manager did what it could; it is admitted if its cpu is there."""
-    await house.create(make_job(cpu=cpu))
-    await house.calm()
-    return await house.job()
+    await harness.create(make_job(cpu=cpu))
+    await harness.settle()
+    return await harness.job()
 
 
 async def test_pods_of_an_admitted_job_pass() -> None:
@@ -126,7 +126,7 @@ async def test_all_rights_in_a_namespace_are_not_those_of_a_controller_of_kubern
 async def test_an_operator_of_another_kind_may_be_installed_for_a_namespace_alone() -> None:
     async with running_pod_webhook() as door:
         await door.house.create(*all_rights_in("default", TENANT))
-        rights = ControllerPermissions(AccessReviewer(door.house.manager.world.client))
+        rights = ControllerPermissions(AccessReviewer(door.house.manager.context.client))
         robots = Resource("example.com", "v1", "Robot", "robots", namespaced=True)
         assert await rights.includes(TENANT, robots, "default")
         assert not await rights.includes(TENANT, robots, "other")
@@ -145,8 +145,8 @@ async def test_a_pod_of_a_job_that_was_evicted_is_gated() -> None:
         pod = make_pod_of_job(await job_in(door.house))
         (workload,) = await door.house.workloads()
         place = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/{workload['metadata']['name']}"
-        assert (await door.house.cluster.merge(place, {"spec": {"active": False}})).status == 200
-        await door.house.calm()
+        assert (await door.house.server.merge(place, {"spec": {"active": False}})).status == 200
+        await door.house.settle()
         assert await door.is_gated(pod, JOB_CONTROLLER)
 
 

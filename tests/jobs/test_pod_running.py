@@ -1,193 +1,193 @@
 """A whole manager leads pods, groups and StatefulSets through their lives on an API server in memory."""
 
-from jobs.job_houses import conditions
+from jobs.job_manager_harness import conditions_of
 from jobs.webhook_caller import delete_object, make_sent_member, make_sent_pod, pods_by_name, running_pod_harness, set_pod, set_pod_phase, stateful_set, ungated_pods
 
 
 async def test_a_pod_waits_at_its_gate_until_there_is_quota() -> None:
-    async with running_pod_harness("1") as (house, door):
+    async with running_pod_harness("1") as (harness, door):
         await door.send(make_sent_pod("a"))
-        await house.calm()
+        await harness.settle()
         await door.send(make_sent_pod("b"))
-        await house.calm()
-        assert await ungated_pods(house) == ["a"]
-        assert (await pods_by_name(house))["a"]["spec"]["nodeSelector"] == {"tier": "a"}
-        await set_pod_phase(house, "a", "Succeeded")
-        await house.calm()
-        assert await ungated_pods(house) == ["a", "b"]
-        assert "finalizers" not in (await pods_by_name(house))["a"]["metadata"]
+        await harness.settle()
+        assert await ungated_pods(harness) == ["a"]
+        assert (await pods_by_name(harness))["a"]["spec"]["nodeSelector"] == {"tier": "a"}
+        await set_pod_phase(harness, "a", "Succeeded")
+        await harness.settle()
+        assert await ungated_pods(harness) == ["a", "b"]
+        assert "finalizers" not in (await pods_by_name(harness))["a"]["metadata"]
 
 
 async def test_a_pod_that_a_user_deletes_frees_its_quota_at_once() -> None:
-    async with running_pod_harness("1") as (house, door):
+    async with running_pod_harness("1") as (harness, door):
         await door.send(make_sent_pod("a"))
-        await house.calm()
+        await harness.settle()
         await door.send(make_sent_pod("b"))
-        await house.calm()
-        await delete_object(house, "Pod", "a")
-        await house.calm()
-        assert await ungated_pods(house) == ["b"]
+        await harness.settle()
+        await delete_object(harness, "Pod", "a")
+        await harness.settle()
+        assert await ungated_pods(harness) == ["b"]
 
 
 async def test_a_group_waits_for_all_its_pods_and_starts_as_one() -> None:
-    async with running_pod_harness("2") as (house, door):
+    async with running_pod_harness("2") as (harness, door):
         await door.send(make_sent_member("a", 2))
-        await house.calm()
-        assert await house.workloads() == []
+        await harness.settle()
+        assert await harness.workloads() == []
         await door.send(make_sent_member("b", 2))
-        await house.calm()
-        assert await ungated_pods(house) == ["a", "b"]
-        (workload,) = await house.workloads()
+        await harness.settle()
+        assert await ungated_pods(harness) == ["a", "b"]
+        (workload,) = await harness.workloads()
         assert workload["metadata"]["name"] == "g"
 
 
 async def test_every_pod_too_many_is_deleted_one_after_the_other() -> None:
-    async with running_pod_harness() as (house, door):
+    async with running_pod_harness() as (harness, door):
         for name in ("a", "b"):
             await door.send(make_sent_member(name, 2))
-        await house.calm()
+        await harness.settle()
         for name in ("c", "d"):
             await door.send(make_sent_member(name, 2))
-            await house.calm()
-            assert sorted(await pods_by_name(house)) == ["a", "b"]
+            await harness.settle()
+            assert sorted(await pods_by_name(harness)) == ["a", "b"]
 
 
 async def test_a_failed_pod_is_replaced_and_its_successor_starts() -> None:
-    async with running_pod_harness("2") as (house, door):
+    async with running_pod_harness("2") as (harness, door):
         for name in ("a", "b"):
             await door.send(make_sent_member(name, 2))
-        await house.calm()
-        await set_pod_phase(house, "a", "Failed")
-        await house.calm()
-        (workload,) = await house.workloads()
-        assert conditions(workload)["WaitingForReplacementPods"] == ("True", "PodsFailed")
+        await harness.settle()
+        await set_pod_phase(harness, "a", "Failed")
+        await harness.settle()
+        (workload,) = await harness.workloads()
+        assert conditions_of(workload)["WaitingForReplacementPods"] == ("True", "PodsFailed")
         await door.send(make_sent_member("c", 2))
-        await house.calm()
-        assert await ungated_pods(house) == ["a", "b", "c"]
-        assert "finalizers" not in (await pods_by_name(house))["a"]["metadata"]
-        (workload,) = await house.workloads()
-        assert conditions(workload)["WaitingForReplacementPods"] == ("False", "PodsReady")
+        await harness.settle()
+        assert await ungated_pods(harness) == ["a", "b", "c"]
+        assert "finalizers" not in (await pods_by_name(harness))["a"]["metadata"]
+        (workload,) = await harness.workloads()
+        assert conditions_of(workload)["WaitingForReplacementPods"] == ("False", "PodsReady")
 
 
 async def test_a_group_whose_workload_is_deleted_goes_with_it() -> None:
-    async with running_pod_harness() as (house, door):
+    async with running_pod_harness() as (harness, door):
         for name in ("a", "b"):
             await door.send(make_sent_member(name, 2))
-        await house.calm()
-        await set_pod_phase(house, "a", "Succeeded")
-        await house.delete("Workload", "g")
-        await house.calm()
-        assert await pods_by_name(house) == {}
-        assert await house.workloads() == []
+        await harness.settle()
+        await set_pod_phase(harness, "a", "Succeeded")
+        await harness.delete("Workload", "g")
+        await harness.settle()
+        assert await pods_by_name(harness) == {}
+        assert await harness.workloads() == []
 
 
 async def test_a_group_that_has_succeeded_is_finished_and_let_go() -> None:
-    async with running_pod_harness() as (house, door):
+    async with running_pod_harness() as (harness, door):
         for name in ("a", "b"):
             await door.send(make_sent_member(name, 2))
-        await house.calm()
+        await harness.settle()
         for name in ("a", "b"):
-            await set_pod_phase(house, name, "Succeeded")
-        await house.calm()
-        (workload,) = await house.workloads()
-        assert conditions(workload)["Finished"] == ("True", "Succeeded")
-        assert all("finalizers" not in pod["metadata"] for pod in (await pods_by_name(house)).values())
+            await set_pod_phase(harness, name, "Succeeded")
+        await harness.settle()
+        (workload,) = await harness.workloads()
+        assert conditions_of(workload)["Finished"] == ("True", "Succeeded")
+        assert all("finalizers" not in pod["metadata"] for pod in (await pods_by_name(harness)).values())
 
 
 async def test_a_group_costs_no_write_once_all_is_said() -> None:
-    async with running_pod_harness("0") as (house, door):
+    async with running_pod_harness("0") as (harness, door):
         for name in ("a", "b"):
             await door.send(make_sent_member(name, 2))
-        await house.calm()
-        before = len(house.manager.wire.writes)
-        await house.later(120)
-        assert len(house.manager.wire.writes) == before
+        await harness.settle()
+        before = len(harness.manager.transport.writes)
+        await harness.advance(120)
+        assert len(harness.manager.transport.writes) == before
 
 
 # StatefulSets
 
 
 async def test_the_pods_of_a_stateful_set_start_with_one_workload_as_they_come() -> None:
-    async with running_pod_harness("2") as (house, door):
+    async with running_pod_harness("2") as (harness, door):
         await door.send(stateful_set())
-        await house.calm()
-        (workload,) = await house.workloads()
+        await harness.settle()
+        (workload,) = await harness.workloads()
         assert workload["spec"]["podSets"][0]["count"] == 2
-        assert conditions(workload)["Admitted"] == ("True", "Admitted")
-        found = await house.cluster.get("/apis/apps/v1/namespaces/default/statefulsets/db")
+        assert conditions_of(workload)["Admitted"] == ("True", "Admitted")
+        found = await harness.server.get("/apis/apps/v1/namespaces/default/statefulsets/db")
         for index in range(2):
             await door.send(set_pod(index, found["metadata"]["uid"]))
-            await house.calm()
-            assert await ungated_pods(house) == [f"db-{each}" for each in range(index + 1)]
-        assert len(await house.workloads()) == 1
+            await harness.settle()
+            assert await ungated_pods(harness) == [f"db-{each}" for each in range(index + 1)]
+        assert len(await harness.workloads()) == 1
 
 
 async def test_a_stateful_set_without_replicas_gives_its_quota_back_and_returns_with_another_size() -> None:
-    async with running_pod_harness("3") as (house, door):
+    async with running_pod_harness("3") as (harness, door):
         await door.send(stateful_set())
-        await house.calm()
+        await harness.settle()
         assert await door.change("StatefulSet", "db", {"spec": {"replicas": 3}})
         assert not await door.change("StatefulSet", "db", {"spec": {"replicas": 0}})
-        await house.calm()
-        (workload,) = await house.workloads()
-        assert conditions(workload)["QuotaReserved"] == ("False", "OnHold")
+        await harness.settle()
+        (workload,) = await harness.workloads()
+        assert conditions_of(workload)["QuotaReserved"] == ("False", "OnHold")
         assert not await door.change("StatefulSet", "db", {"spec": {"replicas": 3}})
-        await house.calm()
-        (workload,) = await house.workloads()
+        await harness.settle()
+        (workload,) = await harness.workloads()
         assert workload["spec"]["podSets"][0]["count"] == 3
-        assert conditions(workload)["Admitted"] == ("True", "Admitted")
+        assert conditions_of(workload)["Admitted"] == ("True", "Admitted")
 
 
 async def test_a_stateful_set_that_is_empty_when_its_turn_comes_gives_the_quota_back() -> None:
-    async with running_pod_harness("2") as (house, door):
+    async with running_pod_harness("2") as (harness, door):
         await door.send(make_sent_pod("first", "2"))
-        await house.calm()
+        await harness.settle()
         await door.send(stateful_set())
-        await house.calm()
+        await harness.settle()
         assert not await door.change("StatefulSet", "db", {"spec": {"replicas": 0}})
-        await delete_object(house, "Pod", "first")
-        await house.calm()
-        (workload,) = [each for each in await house.workloads() if each["metadata"]["name"].startswith("statefulset")]
-        assert conditions(workload)["QuotaReserved"] == ("False", "OnHold")
+        await delete_object(harness, "Pod", "first")
+        await harness.settle()
+        (workload,) = [each for each in await harness.workloads() if each["metadata"]["name"].startswith("statefulset")]
+        assert conditions_of(workload)["QuotaReserved"] == ("False", "OnHold")
 
 
 # Killed after every write
 
 
 async def test_whatever_write_a_manager_dies_after_a_group_is_replaced_finished_and_let_go() -> None:
-    async with running_pod_harness("2") as (house, door):
-        house.fragile = True
+    async with running_pod_harness("2") as (harness, door):
+        harness.crashes_at_every_write = True
         for name in ("a", "b", "extra"):
             await door.send(make_sent_member(name, 2))
-        await house.calm()
-        assert sorted(await ungated_pods(house)) == ["a", "b"]
-        await set_pod_phase(house, "a", "Failed")
+        await harness.settle()
+        assert sorted(await ungated_pods(harness)) == ["a", "b"]
+        await set_pod_phase(harness, "a", "Failed")
         await door.send(make_sent_member("c", 2))
-        await house.calm()
-        assert sorted(await ungated_pods(house)) == ["a", "b", "c"]
+        await harness.settle()
+        assert sorted(await ungated_pods(harness)) == ["a", "b", "c"]
         for name in ("b", "c"):
-            await set_pod_phase(house, name, "Succeeded")
-        await house.calm()
-        (workload,) = await house.workloads()
-        assert conditions(workload)["Finished"] == ("True", "Succeeded")
-        assert all("finalizers" not in pod["metadata"] for pod in (await pods_by_name(house)).values())
-        assert len(house.lives) > 10
+            await set_pod_phase(harness, name, "Succeeded")
+        await harness.settle()
+        (workload,) = await harness.workloads()
+        assert conditions_of(workload)["Finished"] == ("True", "Succeeded")
+        assert all("finalizers" not in pod["metadata"] for pod in (await pods_by_name(harness)).values())
+        assert len(harness.processes) > 10
 
 
 async def test_whatever_write_a_manager_dies_after_a_stateful_set_goes_to_zero_and_returns() -> None:
-    async with running_pod_harness("3") as (house, door):
-        house.fragile = True
+    async with running_pod_harness("3") as (harness, door):
+        harness.crashes_at_every_write = True
         await door.send(stateful_set())
-        await house.calm()
-        found = await house.cluster.get("/apis/apps/v1/namespaces/default/statefulsets/db")
+        await harness.settle()
+        found = await harness.server.get("/apis/apps/v1/namespaces/default/statefulsets/db")
         await door.send(set_pod(0, found["metadata"]["uid"]))
-        await house.calm()
-        assert await ungated_pods(house) == ["db-0"]
+        await harness.settle()
+        assert await ungated_pods(harness) == ["db-0"]
         assert not await door.change("StatefulSet", "db", {"spec": {"replicas": 0}})
-        await delete_object(house, "Pod", "db-0")
-        await house.calm()
+        await delete_object(harness, "Pod", "db-0")
+        await harness.settle()
         assert not await door.change("StatefulSet", "db", {"spec": {"replicas": 3}})
-        await house.calm()
-        (workload,) = await house.workloads()
+        await harness.settle()
+        (workload,) = await harness.workloads()
         assert workload["spec"]["podSets"][0]["count"] == 3
-        assert conditions(workload)["Admitted"] == ("True", "Admitted")
+        assert conditions_of(workload)["Admitted"] == ("True", "Admitted")

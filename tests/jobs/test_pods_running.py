@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jobs.job_houses import JobHouse, a_queue, conditions, job_house
+from jobs.job_manager_harness import JobManagerHarness, conditions_of, queue_objects, running_job_harness
 from jobs.pod_builders import gated, make_member, make_pod
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
@@ -22,31 +22,31 @@ def placed(found: Any) -> Any:
     return {**found, "metadata": {**head, "namespace": "default"}, "spec": {**found["spec"], "containers": containers}}
 
 
-async def pods(house: JobHouse) -> dict[str, bool]:
+async def pods(harness: JobManagerHarness) -> dict[str, bool]:
     """Each pod, and whether it still waits."""
-    listed = (await house.cluster.get(PODS))["items"]
+    listed = (await harness.server.get(PODS))["items"]
     return {each["metadata"]["name"]: bool(each["spec"].get("schedulingGates")) for each in listed}
 
 
 async def test_a_pod_waits_for_quota_and_runs_with_it() -> None:
-    async with job_house(SETTINGS, *built_in_frameworks()) as house:
-        await house.create(*a_queue("1"), placed(gated(make_pod("a"))), placed(gated(make_pod("b"))))
-        await house.calm()
-        assert sorted((await pods(house)).values()) == [False, True]
-        assert len(await house.workloads()) == 2
+    async with running_job_harness(SETTINGS, *built_in_frameworks()) as harness:
+        await harness.create(*queue_objects("1"), placed(gated(make_pod("a"))), placed(gated(make_pod("b"))))
+        await harness.settle()
+        assert sorted((await pods(harness)).values()) == [False, True]
+        assert len(await harness.workloads()) == 2
 
 
 async def test_a_group_starts_as_a_whole_and_what_is_too_much_of_it_goes_once() -> None:
-    async with job_house(SETTINGS, *built_in_frameworks()) as house:
-        await house.create(*a_queue("2"), placed(gated(make_member("a"))))
-        await house.calm()
-        assert await house.workloads() == []
-        await house.create(placed(gated(make_member("b"))), placed(gated(make_member("c"))))
-        await house.calm()
-        assert list((await pods(house)).values()) == [False, False]
-        (workload,) = await house.workloads()
-        assert conditions(workload)["Admitted"] == ("True", "Admitted")
-        assert [reason for reason, _ in await house.events()].count("ExcessPodDeleted") == 1
-        await house.create(placed(gated(make_member("d"))))
-        await house.calm()
-        assert "d" not in await pods(house)
+    async with running_job_harness(SETTINGS, *built_in_frameworks()) as harness:
+        await harness.create(*queue_objects("2"), placed(gated(make_member("a"))))
+        await harness.settle()
+        assert await harness.workloads() == []
+        await harness.create(placed(gated(make_member("b"))), placed(gated(make_member("c"))))
+        await harness.settle()
+        assert list((await pods(harness)).values()) == [False, False]
+        (workload,) = await harness.workloads()
+        assert conditions_of(workload)["Admitted"] == ("True", "Admitted")
+        assert [reason for reason, _ in await harness.events()].count("ExcessPodDeleted") == 1
+        await harness.create(placed(gated(make_member("d"))))
+        await harness.settle()
+        assert "d" not in await pods(harness)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from jobs.job_houses import JobHouse, a_queue, job_house
+from jobs.job_manager_harness import JobManagerHarness, queue_objects, running_job_harness
 from jobs.pod_flows import FRAMEWORKS
 from kit.apiserver import Object
 from kohort.api.codec import JsonObject as Job
@@ -28,8 +28,8 @@ SETTINGS = ManagerSettings(
 class WebhookCaller:
     """The webhooks of jobs, as the API server calls them."""
 
-    def __init__(self, house: JobHouse) -> None:
-        self._house = house
+    def __init__(self, harness: JobManagerHarness) -> None:
+        self._house = harness
 
     async def send(self, obj: Job) -> None:
         """Create an object; it must be accepted."""
@@ -39,17 +39,17 @@ class WebhookCaller:
 
     async def change(self, kind: str, name: str, patch: Object) -> list[str]:
         """Change an object; what it is refused for."""
-        old = await self._house.cluster.get(object_path(kind, name))
+        old = await self._house.server.get(object_path(kind, name))
         new, errors = await self._judged(merge(old, patch), old)
         if not errors:
-            reply = await self._house.cluster.merge(object_path(kind, name), new)
+            reply = await self._house.server.merge(object_path(kind, name), new)
             assert reply.status == 200, reply
         return errors
 
     async def _judged(self, new: Job, old: Job | None) -> tuple[Job, list[str]]:
-        world = self._house.manager.world
-        registry = registry_of(world.settings.configuration, FRAMEWORKS.values())
-        gatherer = JobContextBuilder(world, registry, CacheReader(world, UidExpectations()))
+        context = self._house.manager.context
+        registry = registry_of(context.settings.configuration, FRAMEWORKS.values())
+        gatherer = JobContextBuilder(context, registry, CacheReader(context, UidExpectations()))
         facts = await gatherer.build(new, is_new=old is None, author=None)
         (framework,) = (each for each in FRAMEWORKS.values() if each.resource.kind == new["kind"])
         made, _ = default_job(framework, new, facts)
@@ -64,34 +64,34 @@ def object_path(kind: str, name: str) -> str:
 
 
 @asynccontextmanager
-async def running_pod_harness(cpu: str = "4") -> AsyncIterator[tuple[JobHouse, WebhookCaller]]:
+async def running_pod_harness(cpu: str = "4") -> AsyncIterator[tuple[JobManagerHarness, WebhookCaller]]:
     """A cluster with queue `q` of so much cpu."""
-    async with job_house(SETTINGS, *FRAMEWORKS.values()) as house:
-        await house.create(*a_queue(cpu))
-        await house.calm()
-        yield house, WebhookCaller(house)
+    async with running_job_harness(SETTINGS, *FRAMEWORKS.values()) as harness:
+        await harness.create(*queue_objects(cpu))
+        await harness.settle()
+        yield harness, WebhookCaller(harness)
 
 
-async def pods_by_name(house: JobHouse) -> dict[str, Object]:
+async def pods_by_name(harness: JobManagerHarness) -> dict[str, Object]:
     """All pods by name."""
-    listed = await house.cluster.get("/api/v1/namespaces/default/pods")
+    listed = await harness.server.get("/api/v1/namespaces/default/pods")
     return {each["metadata"]["name"]: each for each in listed["items"]}
 
 
-async def ungated_pods(house: JobHouse) -> list[str]:
+async def ungated_pods(harness: JobManagerHarness) -> list[str]:
     """Names of the pods that no gate holds."""
-    return [name for name, pod in (await pods_by_name(house)).items() if not pod["spec"].get("schedulingGates")]
+    return [name for name, pod in (await pods_by_name(harness)).items() if not pod["spec"].get("schedulingGates")]
 
 
-async def set_pod_phase(house: JobHouse, name: str, phase: str) -> None:
+async def set_pod_phase(harness: JobManagerHarness, name: str, phase: str) -> None:
     """Say what became of a pod, as its kubelet would."""
-    reply = await house.cluster.merge(f"{object_path('Pod', name)}/status", {"status": {"phase": phase}})
+    reply = await harness.server.merge(f"{object_path('Pod', name)}/status", {"status": {"phase": phase}})
     assert reply.status == 200, reply
 
 
-async def delete_object(house: JobHouse, kind: str, name: str) -> None:
+async def delete_object(harness: JobManagerHarness, kind: str, name: str) -> None:
     """Delete an object, as a user would."""
-    reply = await house.cluster.request("DELETE", object_path(kind, name))
+    reply = await harness.server.request("DELETE", object_path(kind, name))
     assert reply.status in (200, 202), reply
 
 

@@ -16,7 +16,7 @@ WRITES = range(600)
 @pytest.mark.parametrize("writes", WRITES)
 async def test_leader_crashes_after_any_write(writes: int) -> None:
     async with running_failover_harness() as load:
-        load.here.next_life = no_fault
+        load.here.next_faults = no_fault
         load.start("one", crashing_after(writes))
         load.start("two", no_fault)
         await assert_no_workload_lost(load)

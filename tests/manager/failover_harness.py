@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from e2e.faults import FaultSetup
-from e2e.faulty_connection import Wire
-from e2e.virtual_cluster import STEP, Replica, Site, condition_status, site
+from e2e.numbered_faults import NumberedFaultTransport
+from e2e.replicated_harness import STEP, Replica, ReplicatedHarness, condition_status, running_replicated_harness
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kohort.api.config.common import LeaderElection
 from kohort.controllers.leader_transport import LeaderOnlyTransport
@@ -29,57 +29,57 @@ SETTLED_SECONDS = 15.0
 class FailoverHarness:
     """Two managers, their backlog, and who led when."""
 
-    def __init__(self, here: Site) -> None:
-        self.here = here
+    def __init__(self, harness: ReplicatedHarness) -> None:
+        self.here = harness
         self.others: list[Callable[[], Awaitable[None]]] = []
         """Who else does something each moment."""
         self._since: dict[str, float] = {}
         """When Workloads began to run."""
-        self._held: list[tuple[float, Wire]] = []
+        self._held: list[tuple[float, NumberedFaultTransport]] = []
 
     def holder(self) -> str:
         """Who has the lease, as the server knows it."""
-        entry = self.here.cluster.core.store.get(LEASE)
+        entry = self.here.server.core.store.get(LEASE)
         return str(entry.object["spec"]["holderIdentity"]) if entry is not None else ""
 
     def start(self, name: str, set_up_faults: FaultSetup) -> Replica:
-        def prepare(wire: Wire) -> None:
-            wire.on_write = lambda request: self._look_at(name, request)
-            set_up_faults(wire)
+        def prepare(transport: NumberedFaultTransport) -> None:
+            transport.on_write = lambda request: self._look_at(name, request)
+            set_up_faults(transport)
 
         return self.here.start(name, prepare)
 
     def _look_at(self, name: str, request: Request) -> None:
         """A write is sent at this very moment: is it the leader's?"""
         if "/leases" not in request.path and self.holder() != name:
-            self.here.chronicle.wrong.append(f"{name} writes {request.path} while {self.holder()} leads")
+            self.here.history.violations.append(f"{name} writes {request.path} while {self.holder()} leads")
 
     def holding_at(self, writes: int) -> FaultSetup:
         """Whoever leads is held up at its n-th write, for a while."""
 
-        def prepare(wire: Wire) -> None:
-            wire.when_written[writes] = lambda: self._hold(wire)
+        def prepare(transport: NumberedFaultTransport) -> None:
+            transport.when_written[writes] = lambda: self._hold(transport)
 
         return prepare
 
-    def _hold(self, wire: Wire) -> None:
-        wire.thawed.clear()
-        self._held.append((self.here.clock.now() + PAUSE, wire))
+    def _hold(self, transport: NumberedFaultTransport) -> None:
+        transport.resumed.clear()
+        self._held.append((self.here.clock.now() + PAUSE, transport))
 
     async def work(self) -> None:
         """Until all is done, everybody goes on again, and has come to rest."""
         while not (self._is_done() and self._is_whole()):
-            assert self.here.clock.now() < 2000, self.here.picture()
+            assert self.here.clock.now() < 2000, self.here.describe()
             await self._tick()
         for _ in range(round(SETTLED_SECONDS / STEP)):
             await self._tick()
 
     async def _tick(self) -> None:
         """Who was held up long enough goes on, Workloads end after a while, and others do what they do."""
-        for moment, wire in list(self._held):
+        for moment, transport in list(self._held):
             if self.here.clock.now() >= moment:
-                self._held.remove((moment, wire))
-                wire.thawed.set()
+                self._held.remove((moment, transport))
+                transport.resumed.set()
         await self._end_some()
         for other in self.others:
             await other()
@@ -87,13 +87,13 @@ class FailoverHarness:
 
     async def _end_some(self) -> None:
         now = self.here.clock.now()
-        for name, found in list(self.here.chronicle.now.items()):
+        for name, found in list(self.here.history.now.items()):
             runs = condition_status(found, "Admitted") == "True" and not condition_status(found, "Finished")
             if runs and now - self._since.setdefault(name, now) >= RUN_SECONDS:
                 await self.here.finish(name)
 
     def _is_done(self) -> bool:
-        found = self.here.chronicle.now.values()
+        found = self.here.history.now.values()
         return len(found) == BACKLOG and all(condition_status(each, "Finished") for each in found)
 
     def _is_whole(self) -> bool:
@@ -103,23 +103,23 @@ class FailoverHarness:
 
 @asynccontextmanager
 async def running_failover_harness() -> AsyncIterator[FailoverHarness]:
-    async with site(QUOTAS, LeaderElection()) as here:
-        await here.create(
+    async with running_replicated_harness(QUOTAS, LeaderElection()) as harness:
+        await harness.create(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}}, make_resource_flavor()
         )
         for name, cpu in QUOTAS.items():
-            await here.create(make_cluster_queue(name, str(cpu), cohortName="all"), make_local_queue(name, name))
-        await here.create(
+            await harness.create(make_cluster_queue(name, str(cpu), cohortName="all"), make_local_queue(name, name))
+        await harness.create(
             *(make_workload(f"w{number}", "ab"[number % 2], str(1 + number % 3)) for number in range(BACKLOG))
         )
-        yield FailoverHarness(here)
+        yield FailoverHarness(harness)
 
 
 async def assert_no_workload_lost(load: FailoverHarness) -> None:
     """Everybody was admitted once, and nothing is left in the books of either manager."""
     await load.work()
-    assert load.here.chronicle.wrong == []
-    assert set(load.here.chronicle.admissions.values()) == {1}
+    assert load.here.history.violations == []
+    assert set(load.here.history.admissions.values()) == {1}
     for replica in load.here.replicas:
         engine = replica.context.engine
         assert not any(queue.holders for queue in engine.store.queues.values())
@@ -130,6 +130,6 @@ class PausedBeforeLeaderCheck(LeaderOnlyTransport):
     """A process that stands still stands still before it asks whether it leads."""
 
     async def send(self, request: Request, timeout: float) -> Response:
-        if isinstance(self.inner, FencedTransport) and isinstance(self.inner.inner, Wire):
-            await self.inner.inner.thawed.wait()
+        if isinstance(self.inner, FencedTransport) and isinstance(self.inner.inner, NumberedFaultTransport):
+            await self.inner.inner.resumed.wait()
         return await super().send(request, timeout)

@@ -12,11 +12,11 @@ from manager.failover_harness import PausedBeforeLeaderCheck, assert_no_workload
 
 async def test_leaders_that_die_again_and_again() -> None:
     async with running_failover_harness() as load:
-        load.here.next_life = crashing_after(97)
+        load.here.next_faults = crashing_after(97)
         load.start("one", crashing_after(19))
         load.start("two", crashing_after(47))
         await assert_no_workload_lost(load)
-        assert len(load.here.lives) > 4
+        assert len(load.here.processes) > 4
 
 
 async def test_a_leader_whose_process_stands_still_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,7 +25,7 @@ async def test_a_leader_whose_process_stands_still_for_a_while(monkeypatch: pyte
         load.start("one", load.holding_at(45))
         load.start("two", load.holding_at(2))
         await assert_no_workload_lost(load)
-        assert [each.wire.fault_count for each in load.here.lives] == [1, 1]
+        assert [each.transport.fault_count for each in load.here.processes] == [1, 1]
 
 
 async def test_a_leader_whose_writes_are_held_up_on_the_way() -> None:
@@ -33,4 +33,4 @@ async def test_a_leader_whose_writes_are_held_up_on_the_way() -> None:
         load.start("one", load.holding_at(45))
         load.start("two", load.holding_at(2))
         await assert_no_workload_lost(load)
-        assert [each.wire.fault_count for each in load.here.lives] == [1, 1]
+        assert [each.transport.fault_count for each in load.here.processes] == [1, 1]

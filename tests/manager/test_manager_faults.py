@@ -5,8 +5,8 @@ from itertools import cycle
 import pytest
 
 from e2e.faults import FAULTS, STREAM_FAULTS, failing_requests, interrupting_watches, no_fault
-from e2e.faulty_connection import Wire
-from e2e.virtual_cluster import condition_status, site
+from e2e.numbered_faults import NumberedFaultTransport
+from e2e.replicated_harness import condition_status, running_replicated_harness
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.faults import StreamFault
 from kohort.kube.transport import Request, Response
@@ -23,7 +23,7 @@ async def test_every_ninth_request_fails_in_another_way() -> None:
         load.start("one", faults)
         load.start("two", faults)
         await assert_no_workload_lost(load)
-        assert sum(each.wire.fault_count for each in load.here.lives) > 20
+        assert sum(each.transport.fault_count for each in load.here.processes) > 20
 
 
 async def test_watches_break_off_all_the_time() -> None:
@@ -32,7 +32,7 @@ async def test_watches_break_off_all_the_time() -> None:
         load.start("one", cuts)
         load.start("two", cuts)
         await assert_no_workload_lost(load)
-        assert sum(each.wire.fault_count for each in load.here.lives) > 20
+        assert sum(each.transport.fault_count for each in load.here.processes) > 20
 
 
 class DeactivatingUser:
@@ -42,22 +42,22 @@ class DeactivatingUser:
         self._load = load
         self.taken: dict[str, float] = {}
 
-    def prepare(self, wire: Wire) -> None:
-        wire.meddle = self.meddle
+    def prepare(self, transport: NumberedFaultTransport) -> None:
+        transport.before_write = self.meddle
 
     async def meddle(self, request: Request) -> None:
         name = request.path.split("/")[-2]
-        here = self._load.here
+        harness = self._load.here
         is_admission = request.path.endswith("/status") and b'"podSetAssignments"' in request.body
         if is_admission and name.endswith("3") and name not in self.taken:
-            self.taken[name] = here.clock.now()
-            await here.merge("Workload", name, {"spec": {"active": False}})
+            self.taken[name] = harness.clock.now()
+            await harness.merge("Workload", name, {"spec": {"active": False}})
 
     async def give(self) -> None:
-        here = self._load.here
+        harness = self._load.here
         for name, since in self.taken.items():
-            if here.clock.now() >= since + 20 and here.chronicle.now[name]["spec"]["active"] is False:
-                await here.merge("Workload", name, {"spec": {"active": True}})
+            if harness.clock.now() >= since + 20 and harness.history.now[name]["spec"]["active"] is False:
+                await harness.merge("Workload", name, {"spec": {"active": True}})
 
 
 async def test_users_change_their_mind_right_before_an_admission() -> None:
@@ -71,20 +71,20 @@ async def test_users_change_their_mind_right_before_an_admission() -> None:
 
 
 async def test_nothing_is_decided_by_what_may_be_outdated() -> None:
-    async with site({"q": 4}) as here:
-        await here.create(make_resource_flavor(), make_cluster_queue("q", "4"), make_local_queue("q", "q"))
-        replica = here.start("one", no_fault)
-        await here.calm()
-        replica.wire.blind = {"clusterqueues"}
-        replica.wire.spoil(StreamFault.RESET, "clusterqueues")
-        await here.merge("ClusterQueue", "q", {"spec": make_cluster_queue("q", "1")["spec"]})
-        await here.create(make_workload("w", "q", "2"))
+    async with running_replicated_harness({"q": 4}) as harness:
+        await harness.create(make_resource_flavor(), make_cluster_queue("q", "4"), make_local_queue("q", "q"))
+        replica = harness.start("one", no_fault)
+        await harness.settle()
+        replica.transport.unreadable = {"clusterqueues"}
+        replica.transport.interrupt_watches(StreamFault.RESET, "clusterqueues")
+        await harness.merge("ClusterQueue", "q", {"spec": make_cluster_queue("q", "1")["spec"]})
+        await harness.create(make_workload("w", "q", "2"))
         for _ in range(80):
-            await here.tick()
-        assert not condition_status(here.workload("w"), "QuotaReserved")
-        replica.wire.blind = set()
-        await here.calm()
-        assert condition_status(here.workload("w"), "QuotaReserved") == "False"
+            await harness.tick()
+        assert not condition_status(harness.workload("w"), "QuotaReserved")
+        replica.transport.unreadable = set()
+        await harness.settle()
+        assert condition_status(harness.workload("w"), "QuotaReserved") == "False"
 
 
 class TimeoutRecorder:

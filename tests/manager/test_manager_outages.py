@@ -33,11 +33,11 @@ from manager.managers import (
 
 @dataclass
 class RemoteManager:
-    """A manager behind a wire that can be cut."""
+    """A manager behind a transport that can be cut."""
 
     plane: ControlPlane
     manager: Manager
-    wire: FaultInjectingTransport
+    transport: FaultInjectingTransport
 
     async def ready(self) -> int:
         """What `/readyz` answers."""
@@ -48,25 +48,25 @@ class RemoteManager:
 async def an_outpost(config: Configuration) -> AsyncIterator[RemoteManager]:
     async with running_plane() as plane:
         clock = SystemClock()
-        wire = FaultInjectingTransport(plane.client("outpost").transport, clock)
+        transport = FaultInjectingTransport(plane.client("outpost").transport, clock)
         url = f"https://{LOOPBACK}:{config.webhook.port}"
         options = ManagerOptions(url, when_missing=WhenMissing.INSTALL, identity="outpost")
         settings = ManagerSettings(config, namespace=NAMESPACE)
-        async with running_manager(Client(wire, clock), settings, options) as manager:
+        async with running_manager(Client(transport, clock), settings, options) as manager:
             async with asyncio.timeout(TIMEOUT):
                 await manager.leading.wait()
-            yield RemoteManager(plane, manager, wire)
+            yield RemoteManager(plane, manager, transport)
 
 
 async def test_it_goes_on_when_the_server_is_back() -> None:
     async with an_outpost(configuration(SHORT_LEASE)) as outpost:
         client = outpost.plane.client("user")
         await create(client, make_resource_flavor(), make_cluster_queue("q", "9"), make_local_queue("lq", "q"))
-        outpost.wire.disconnect()
+        outpost.transport.disconnect()
         await eventually(outpost.ready, lambda status: status == 503)
         await eventually(lambda: roles(outpost.manager), lambda found: found == ["follower"])
         await create(client, make_workload("meanwhile", "lq"))
-        outpost.wire.reconnect()
+        outpost.transport.reconnect()
         await admitted(client, "meanwhile")
         await eventually(outpost.ready, lambda status: status == 200)
 
@@ -74,7 +74,7 @@ async def test_it_goes_on_when_the_server_is_back() -> None:
 async def test_it_can_be_stopped_while_the_server_is_away() -> None:
     async with asyncio.timeout(TIMEOUT):
         async with an_outpost(configuration()) as outpost:
-            outpost.wire.disconnect()
+            outpost.transport.disconnect()
             await eventually(outpost.ready, lambda status: status == 503)
             before = asyncio.get_running_loop().time()
         assert asyncio.get_running_loop().time() - before < 15

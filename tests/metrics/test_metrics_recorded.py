@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from controllers.houses import house
 from jobs.actions import ELASTIC
 from jobs.scenario_replay import NAMESPACE, JobCluster, running_job_cluster
 from jobs.webhook_caller import make_sent_member, make_sent_pod, running_pod_harness
@@ -24,6 +23,7 @@ from kit.builders.kueue import (
     make_workload,
     make_workload_priority_class,
 )
+from kit.manager import running_manager_harness
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
@@ -60,59 +60,59 @@ def there(made: Any) -> Any:
     return made
 
 
-async def opened(home: JobCluster, **queue: Any) -> None:
-    await home.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    await home.create(
+async def opened(harness: JobCluster, **queue: Any) -> None:
+    await harness.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    await harness.create(
         make_workload_priority_class("high", 100), make_resource_flavor(), make_cohort("top"), make_cohort("c", "top")
     )
-    await home.create(make_cluster_queue("cq", "2", cohortName="c", **queue), there(make_local_queue("q", "cq")))
+    await harness.create(make_cluster_queue("cq", "2", cohortName="c", **queue), there(make_local_queue("q", "cq")))
 
 
 async def a_job_gives_way_to_another() -> KueueMetrics:
-    async with running_job_cluster(EVERYTHING) as home:
-        await opened(home, preemption=PREEMPTS, admissionScope=BY_USAGE)
-        await home.create(there(make_job("low", cpu="2")))
-        await home.later(6)
+    async with running_job_cluster(EVERYTHING) as harness:
+        await opened(harness, preemption=PREEMPTS, admissionScope=BY_USAGE)
+        await harness.create(there(make_job("low", cpu="2")))
+        await harness.advance(6)
         high = there(make_job("high", cpu="2"))
         high["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "high"
-        await home.create(high, there(make_job("third", cpu="2")))
-        await home.later(8)
-        home.ends["high"] = "Succeeded"
-        await home.later(20)
-        return home.manager.world.metrics
+        await harness.create(high, there(make_job("third", cpu="2")))
+        await harness.advance(8)
+        harness.pod_phases["high"] = "Succeeded"
+        await harness.advance(20)
+        return harness.manager.context.metrics
 
 
 async def a_job_grows() -> KueueMetrics:
-    async with running_job_cluster(ManagerSettings(Configuration(wait_for_pods_ready=None))) as home:
-        await opened(home)
+    async with running_job_cluster(ManagerSettings(Configuration(wait_for_pods_ready=None))) as harness:
+        await opened(harness)
         job = there(make_job(parallelism=1, completions=None))
         job["metadata"]["annotations"] = ELASTIC
         BatchJobFramework().gate_templates(job)
-        await home.create(job)
-        await home.later(6)
-        reply = await home.cluster.merge(f"{JOBS}/etl", {"spec": {"parallelism": 2}})
+        await harness.create(job)
+        await harness.advance(6)
+        reply = await harness.server.merge(f"{JOBS}/etl", {"spec": {"parallelism": 2}})
         assert reply.status == 200, reply
-        await home.later(6)
-        return home.manager.world.metrics
+        await harness.advance(6)
+        return harness.manager.context.metrics
 
 
 async def pods_are_let_go() -> KueueMetrics:
-    async with running_pod_harness() as (home, door):
+    async with running_pod_harness() as (harness, door):
         for each in (make_sent_pod("alone"), make_sent_member("a", 2), make_sent_member("b", 2)):
             await door.send(each)
-        await home.calm()
-        return home.manager.world.metrics
+        await harness.settle()
+        return harness.manager.context.metrics
 
 
 async def two_want_the_same_victim(settings: ManagerSettings = OVERLAPS_ARE_SKIPPED) -> KueueMetrics:
-    async with house(settings) as home:
+    async with running_manager_harness(settings) as harness:
         queues = [make_cluster_queue(name, "4", cohortName="all", preemption=PREEMPTS) for name in "abc"]
-        await home.create(make_resource_flavor(), *queues, *(make_local_queue(name, name) for name in "abc"))
-        await home.create(*(make_workload(f"c{number}", "c", "4") for number in (1, 2, 3)))
-        await home.later(3)
-        await home.create(make_workload("a1", "a", "4"), make_workload("b1", "b", "4"))
-        await home.later(3)
-        return home.world.metrics
+        await harness.create(make_resource_flavor(), *queues, *(make_local_queue(name, name) for name in "abc"))
+        await harness.create(*(make_workload(f"c{number}", "c", "4") for number in (1, 2, 3)))
+        await harness.advance(3)
+        await harness.create(make_workload("a1", "a", "4"), make_workload("b1", "b", "4"))
+        await harness.advance(3)
+        return harness.context.metrics
 
 
 async def the_second_one_looks_again() -> KueueMetrics:

@@ -13,7 +13,7 @@ IGNORED_METADATA = ("managedFields", "creationTimestamp", "deletionGracePeriodSe
 """Members of metadata that say nothing of controllers."""
 
 
-def differences(expected: Json, found: Json, path: str = "") -> Iterator[str]:
+def masked_differences(expected: Json, found: Json, path: str = "") -> Iterator[str]:
     """Where the two differ, one line each."""
     if isinstance(expected, dict) and isinstance(found, dict):
         yield from _members(expected, found, path)
@@ -37,7 +37,9 @@ def _is_empty(value: Json) -> bool:
 
 def _members(expected: Json, found: Json, path: str) -> Iterator[str]:
     for name in sorted({*expected, *found} - {MENTIONS, *IGNORED_METADATA}):
-        yield from differences(_pruned(expected.get(name)), _pruned(found.get(name)), f"{path}.{name}".strip("."))
+        yield from masked_differences(
+            _pruned(expected.get(name)), _pruned(found.get(name)), f"{path}.{name}".strip(".")
+        )
     for mention in expected.get(MENTIONS, ()):
         if mention not in MASKS and mention not in found.get("message", ""):
             yield f"{path}.message: no mention of {mention!r} in {found.get('message')!r}"
@@ -58,11 +60,11 @@ def _items(expected: Json, found: Json, path: str) -> Iterator[str]:
         if len(expected) != len(found):
             yield f"{path}: {len(expected)} items became {len(found)}"
         for index, (one, other) in enumerate(zip(expected, found, strict=False)):
-            yield from differences(one, other, f"{path}[{index}]")
+            yield from masked_differences(one, other, f"{path}[{index}]")
         return
     one, other = keys[0] or {}, keys[1] or {}
     for key in sorted({*one, *other}):
-        yield from differences(one.get(key), other.get(key), f"{path}[{key}]")
+        yield from masked_differences(one.get(key), other.get(key), f"{path}[{key}]")
 
 
 def _keys(items: Json) -> dict[str, Json] | None:

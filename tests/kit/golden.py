@@ -12,32 +12,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from controllers.houses import House
-from controllers.matching import differences
 from embedded.server.objects import namespace
 from kit.apiserver import ApiResponse, Object, WatchRecorder
+from kit.manager import ManagerHarness
+from kit.masks import masked_differences
 from kohort.api.times import format_time
 
 Json = Any
 
 FOLDER = Path(__file__).parents[1] / "golden" / "api"
-PATIENCE = 15.0
-RESIGNED = 3.0
+TIMEOUT = 15.0
+DEVIATION_TIMEOUT = 3.0
 """Seconds for a step that is known to come out differently."""
 POLL = 0.1
 NAMESPACE = "verify"
 GROUP = "kueue.x-k8s.io"
 CORE = {"Job": "batch/v1"}
-OTHERS = ("job-controller",)
+FOREIGN_CONTROLLERS = ("job-controller",)
 """Whose events are Kubernetes' own."""
-MADE_NAME = re.compile(r"(job-.*-)[0-9a-f]{5}$")
+GENERATED_NAME = re.compile(r"(job-.*-)[0-9a-f]{5}$")
 
 Steps = frozenset[tuple[str, int]]
 """Cases and numbers of steps."""
 
 
 @dataclass(frozen=True)
-class Skipped:
+class SkippedSteps:
     """Steps that are not played, and why."""
 
     operations: frozenset[str] = frozenset()
@@ -50,17 +50,19 @@ def scenarios(name: str) -> list[Json]:
     return list(json.loads((FOLDER / f"{name}.json").read_text()))
 
 
-class Play:
+class TranscriptReplay:
     """One file of scenarios, played in order on one house."""
 
-    def __init__(self, home: House, old_version: Steps = frozenset(), deviating: Steps = frozenset()) -> None:
-        self._home = home
+    def __init__(
+        self, harness: ManagerHarness, old_version: Steps = frozenset(), deviating: Steps = frozenset()
+    ) -> None:
+        self._home = harness
         self._old_version = old_version
         """Steps that go through v1beta1."""
         self._deviating = deviating
         self._running_jobs = frozenset({"g2"})
         """Jobs whose pods get ready, as the transcript shows without telling how."""
-        self._patience = PATIENCE
+        self._patience = TIMEOUT
         self._states: dict[str, list[Json]] = {}
         """What each Workload has been since the last write, or since it was last found to be as recorded."""
 
@@ -68,7 +70,7 @@ class Play:
     async def prepared(self) -> AsyncIterator[None]:
         """With all that the cases take for granted, and with somebody who remembers the states of Workloads."""
         await self._home.create(namespace(NAMESPACE))
-        watch = await self._home.cluster.stream("GET", f"/apis/{GROUP}/v1beta2/workloads", watch="1")
+        watch = await self._home.server.stream("GET", f"/apis/{GROUP}/v1beta2/workloads", watch="1")
         task = asyncio.create_task(self._remember(WatchRecorder(watch)))
         try:
             yield
@@ -82,12 +84,12 @@ class Play:
             _, found = await watching.next()
             self._states.setdefault(found["metadata"]["name"], []).append(found)
 
-    async def case(self, case: Json, skipped: Skipped) -> AsyncIterator[tuple[int, str]]:
+    async def case(self, case: Json, skipped: SkippedSteps) -> AsyncIterator[tuple[int, str]]:
         """The differences of a case, each with the number of its step."""
         for number, step in enumerate(case["steps"]):
             if step["op"] in skipped.operations or step.get("kind") in skipped.kinds:
                 continue
-            self._patience = RESIGNED if (case["id"], number) in self._deviating else PATIENCE
+            self._patience = DEVIATION_TIMEOUT if (case["id"], number) in self._deviating else TIMEOUT
             version = f"{GROUP}/v1beta1" if (case["id"], number) in self._old_version else f"{GROUP}/v1beta2"
             for line in await self._step(step, version):
                 yield number, line
@@ -111,7 +113,7 @@ class Play:
                 return list(_codes(step, await self._write(step, version)))
 
     async def _write(self, step: Json, version: str) -> ApiResponse:
-        cluster = self._home.cluster
+        cluster = self._home.server
         if step["op"] == "create":
             return await self._create(self._filled(step["object"], {}))
         if step["op"] == "update":
@@ -123,7 +125,7 @@ class Play:
             case "delete":
                 return await cluster.request("DELETE", place)
             case "patch":
-                return await cluster.merge(place, _spelled_out(step["patch"]))
+                return await cluster.merge(place, _with_long_texts(step["patch"]))
             case "patch-status":
                 return await cluster.merge(f"{place}/status", self._filled(step["patch"], {}))
             case "update-status":
@@ -133,10 +135,10 @@ class Play:
     async def _create(self, found: Json) -> ApiResponse:
         """Jobs are suspended by their webhook, and a pod that is to lose its readiness has to be ready first."""
         if found["kind"] != "Job":
-            return await self._home.cluster.try_create(found)
-        reply = await self._home.cluster.try_create({**found, "spec": {**found["spec"], "suspend": True}})
+            return await self._home.server.try_create(found)
+        reply = await self._home.server.try_create({**found, "spec": {**found["spec"], "suspend": True}})
         if found["metadata"]["name"] in self._running_jobs:
-            await self._home.later(1)
+            await self._home.advance(1)
             await self._set_ready("True")
         return reply
 
@@ -144,25 +146,25 @@ class Play:
         """What a kubelet would tell of all pods."""
         place = f"/api/v1/namespaces/{NAMESPACE}/pods"
         ready = {"type": "Ready", "status": status, "lastTransitionTime": format_time(self._home.clock.wall())}
-        for pod in (await self._home.cluster.get(place))["items"]:
+        for pod in (await self._home.server.get(place))["items"]:
             patch = {"status": {"phase": "Running", "conditions": [ready]}}
-            await self._home.cluster.merge(f"{place}/{pod['metadata']['name']}/status", patch)
+            await self._home.server.merge(f"{place}/{pod['metadata']['name']}/status", patch)
 
     async def _update_status(self, place: str, wanted: Json) -> ApiResponse:
         """As the recorder did it: read, replace, and begin anew where a controller was quicker."""
         reply = ApiResponse(409, {})
         while reply.status == 409:
-            found = await self._home.cluster.get(place)
+            found = await self._home.server.get(place)
             status = self._filled(wanted, found.get("status", {}))
-            reply = await self._home.cluster.request("PUT", f"{place}/status", {**found, "status": status})
+            reply = await self._home.server.request("PUT", f"{place}/status", {**found, "status": status})
         return reply
 
     async def _update_without_class(self) -> ApiResponse:
         """The one update that the transcripts describe in words: the name of the class is dropped, its source stays."""
         place = self._home.path("Workload", "q1b", NAMESPACE, f"{GROUP}/v1beta1")
-        found = await self._home.cluster.get(place)
+        found = await self._home.server.get(place)
         spec = {name: member for name, member in found["spec"].items() if name != "priorityClassName"}
-        return await self._home.cluster.request("PUT", place, {**found, "spec": spec})
+        return await self._home.server.request("PUT", place, {**found, "spec": spec})
 
     def _filled(self, value: Json, live: Json) -> Json:
         """The value with masks replaced: by what stands there, or by something of the kind."""
@@ -180,12 +182,12 @@ class Play:
 
     async def _observe(self, step: Json) -> list[str]:
         if step.get("waitTimedOut"):
-            await self._home.later(5)
+            await self._home.advance(5)
         found = await self._seen(step)
         for _ in range(round(self._patience / POLL)):
             if not found:
                 break
-            await self._home.later(POLL)
+            await self._home.advance(POLL)
             found = await self._seen(step)
         return found
 
@@ -194,47 +196,54 @@ class Play:
         expected = step.get("object")
         version = expected["apiVersion"] if expected else CORE.get(step["kind"], f"{GROUP}/v1beta2")
         name = await self._name(step["name"])
-        reply = await self._home.cluster.request("GET", self._home.path(step["kind"], name, NAMESPACE, version))
+        reply = await self._home.server.request("GET", self._home.path(step["kind"], name, NAMESPACE, version))
         found = list(_codes(step, reply))
         if found or expected is None:
             return found
         renamed = {**expected, "metadata": {**expected["metadata"], "name": name}}
         if not step.get("waitTimedOut") and self._has_passed(name, renamed):
             return []
-        return list(differences(renamed, reply.body))
+        return list(masked_differences(renamed, reply.body))
 
     def _has_passed(self, name: str, expected: Json) -> bool:
         """Whether a Workload has been so since it was last found to be as recorded: some states last no time at all."""
         states = self._states.get(name, [])
         for index, state in enumerate(states):
-            if not list(differences(expected, state)):
+            if not list(masked_differences(expected, state)):
                 del states[:index]
                 return True
         return False
 
     async def _name(self, recorded: str) -> str:
         """The name that an object has here: Workloads of jobs end in five digits that differ from run to run."""
-        made = MADE_NAME.match(recorded)
+        made = GENERATED_NAME.match(recorded)
         if made is None:
             return recorded
-        listed = await self._home.cluster.get(f"/apis/{GROUP}/v1beta2/namespaces/{NAMESPACE}/workloads")
+        listed = await self._home.server.get(f"/apis/{GROUP}/v1beta2/namespaces/{NAMESPACE}/workloads")
         names = (each["metadata"]["name"] for each in listed["items"])
         return next((name for name in names if name.startswith(made[1])), recorded)
 
     async def _events(self, step: Json) -> list[str]:
-        expected = [_told(event) for event in step["events"] if event["reportingController"] not in OTHERS]
+        expected = [
+            _event_text(event) for event in step["events"] if event["reportingController"] not in FOREIGN_CONTROLLERS
+        ]
         found: list[str] = []
         for _ in range(round(self._patience / POLL)):
             found = await self._told_of(await self._name(step["name"]))
-            if found == _once(expected):
+            if found == _without_repetitions(expected):
                 return []
-            await self._home.later(POLL)
+            await self._home.advance(POLL)
         return [f"events of {step['name']}: {expected} became {found}"]
 
     async def _told_of(self, name: str) -> list[str]:
-        events = (await self._home.cluster.get(f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"))["items"]
+        events = (await self._home.server.get(f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"))["items"]
         mine = (event for event in events if event["regarding"]["name"] == name)
-        told = [each for event in mine if event["reportingController"] not in OTHERS for each in _tellings(event)]
+        told = [
+            each
+            for event in mine
+            if event["reportingController"] not in FOREIGN_CONTROLLERS
+            for each in _event_occurrences(event)
+        ]
         return [text for *_, text in sorted(told)]
 
 
@@ -253,28 +262,28 @@ def _counterpart(item: Json, live: Json) -> Json:
     return next((each for each in others if all(each.get(mark) == item[mark] for mark in marks)), None)
 
 
-def _spelled_out(patch: Json) -> Json:
+def _with_long_texts(patch: Json) -> Json:
     """Texts that the transcript only describes."""
     if patch.get("description", "").endswith("characters>"):
         return {**patch, "description": "x" * 2050}
     return patch
 
 
-def _tellings(event: Json) -> Iterator[tuple[str, int, str]]:
+def _event_occurrences(event: Json) -> Iterator[tuple[str, int, str]]:
     """When an event was told, and again as one of a series."""
     series, order = event.get("series") or {"count": 1}, int(event["metadata"]["resourceVersion"])
-    text = _told({**event, "kind": event["regarding"]["kind"]})
+    text = _event_text({**event, "kind": event["regarding"]["kind"]})
     yield event["eventTime"], order, text
     for _ in range(series["count"] - 1):
         yield series["lastObservedTime"], order, text
 
 
-def _once(told: list[str]) -> list[str]:
+def _without_repetitions(told: list[str]) -> list[str]:
     """Without the repetitions of a refusal, which we tell once (docs/deviations.md, SCH-360)."""
     return [each for before, each in zip([None, *told], told, strict=False) if before != each or "Normal" in each]
 
 
-def _told(event: Json) -> str:
+def _event_text(event: Json) -> str:
     return f"{event['type']} {event['reason']} of {event['kind']} by {event['reportingController']}"
 
 

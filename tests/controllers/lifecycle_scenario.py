@@ -1,6 +1,6 @@
 """A life with everything in it, to be played again and again while things go wrong."""
 
-from controllers.stages import Manager, Stage, says, used
+from controllers.scheduling_harness import SchedulingHarness, SchedulingReplica, has_conditions, reserved_cpus
 from kit.apiserver import Object
 from kit.builders.kueue import (
     admission_checks,
@@ -12,11 +12,11 @@ from kit.builders.kueue import (
 )
 
 
-class Flow:
+class LifecycleScenario:
     """A life with everything in it, in a queue of its own: a check, a preemption, a refusal, an end."""
 
-    def __init__(self, scene: Stage, tag: str) -> None:
-        self.scene = scene
+    def __init__(self, harness: SchedulingHarness, tag: str) -> None:
+        self.harness = harness
         self.tag = tag
 
     def name(self, short: str) -> str:
@@ -26,50 +26,50 @@ class Flow:
         """All of it; what the Workloads say in the end."""
         queue, local = self.name("q"), self.name("lq")
         preempting = {"preemption": {"withinClusterQueue": "LowerPriority"}, **admission_checks("c")}
-        await self.scene.open(make_cluster_queue(queue, "2", **preempting), make_local_queue(local, queue))
-        await self.scene.create(make_workload(self.name("low"), local, "2", priority=0))
+        await self.harness.create_active(make_cluster_queue(queue, "2", **preempting), make_local_queue(local, queue))
+        await self.harness.create(make_workload(self.name("low"), local, "2", priority=0))
         await self.comes("low", QuotaReserved="True")
-        await self.scene.answer(self.name("low"), "c", "Ready")
+        await self.harness.set_check(self.name("low"), "c", "Ready")
         await self.comes("low", Admitted="True")
-        await self.scene.create(make_workload(self.name("high"), local, "2", priority=9))
+        await self.harness.create(make_workload(self.name("high"), local, "2", priority=9))
         await self.comes("low", Evicted="True")
-        await self.scene.stop_jobs()
+        await self.harness.stop_jobs()
         await self.comes("high", QuotaReserved="True")
-        await self.scene.answer(self.name("high"), "c", "Ready")
+        await self.harness.set_check(self.name("high"), "c", "Ready")
         await self.comes("high", Admitted="True")
-        await self.scene.create(make_workload(self.name("huge"), local, "3", priority=5))
+        await self.harness.create(make_workload(self.name("huge"), local, "3", priority=5))
         await self.comes("huge", QuotaReserved="False")
-        await self.scene.finish(self.name("high"))
+        await self.harness.finish(self.name("high"))
         await self.comes("low", QuotaReserved="True")
-        await self.scene.answer(self.name("low"), "c", "Ready")
+        await self.harness.set_check(self.name("low"), "c", "Ready")
         await self.comes("low", Admitted="True")
-        await self.scene.later(2)
+        await self.harness.advance(2)
         return await self.end()
 
     async def comes(self, short: str, **wanted: str) -> None:
         """Wait for conditions, and see at every moment that no quota is over."""
-        holds = says(**wanted)
+        holds = has_conditions(**wanted)
         for _ in range(500):
-            everybody = await self.scene.workloads()
-            assert used(everybody, self.name("q")) <= 2
-            if holds(await self.scene.get("Workload", self.name(short))):
+            everybody = await self.harness.workloads()
+            assert reserved_cpus(everybody, self.name("q")) <= 2
+            if holds(await self.harness.get("Workload", self.name(short))):
                 return
-            await self.scene.clock.advance(0.25)
+            await self.harness.clock.advance(0.25)
         raise AssertionError(f"{short} does not come to {wanted}: {await self.end()}")
 
     async def end(self) -> Object:
-        states = await self.scene.states()
+        states = await self.harness.states()
         mine = {
             name.removesuffix(f"-{self.tag}"): each for name, each in states.items() if name.endswith(f"-{self.tag}")
         }
         return {name: {**each, "queue": each["queue"] is not None} for name, each in mine.items()}
 
 
-async def opened(scene: Stage) -> Manager:
-    await scene.open(make_resource_flavor(), make_admission_check("c"))
-    return await scene.start()
+async def started_manager(harness: SchedulingHarness) -> SchedulingReplica:
+    await harness.create_active(make_resource_flavor(), make_admission_check("c"))
+    return await harness.start()
 
 
-def holders(manager: Manager) -> dict[str, list[str]]:
-    queues = manager.world.engine.store.queues
+def quota_holders(manager: SchedulingReplica) -> dict[str, list[str]]:
+    queues = manager.context.engine.store.queues
     return {name: sorted(key.name for key in queue.holders) for name, queue in queues.items()}
