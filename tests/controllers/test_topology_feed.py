@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from controllers.houses import House, house
-from controllers.stages import Manager, stage
+from controllers.scheduling_harness import SchedulingReplica, running_scheduling_harness
 from controllers.topologies import (
     delete_node,
     delete_pod,
@@ -25,6 +24,7 @@ from controllers.topologies import (
     topology_pod,
 )
 from kit.apiserver import Object
+from kit.manager import SingleManagerHarness, running_manager_harness
 from kohort.api.core.nodes import Node
 from kohort.api.gates import Gate
 from kohort.controllers.context import ControllerContext
@@ -66,11 +66,13 @@ async def no_controllers(_context: ControllerContext) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def followed(*found: Object, off: tuple[Gate, ...] = ()) -> AsyncIterator[tuple[House, AppliedEvents]]:
+async def followed(
+    *found: Object, off: tuple[Gate, ...] = ()
+) -> AsyncIterator[tuple[SingleManagerHarness, AppliedEvents]]:
     """A server with these objects, and what its engine is applied."""
-    async with house(gated(off=off), crew=no_controllers) as home:
+    async with running_manager_harness(gated(off=off), controllers=no_controllers) as harness:
         applied = AppliedEvents([])
-        engine = home.world.engine
+        engine = harness.context.engine
         apply = engine.apply
 
         def record(event: EngineEvent, now: datetime) -> None:
@@ -78,9 +80,9 @@ async def followed(*found: Object, off: tuple[Gate, ...] = ()) -> AsyncIterator[
             apply(event, now)
 
         engine.apply = record  # type: ignore[method-assign]
-        await home.create(*found)
-        await home.later(2)
-        yield home, applied
+        await harness.create(*found)
+        await harness.advance(2)
+        yield harness, applied
 
 
 TAS = (topology(), flavor())
@@ -88,38 +90,42 @@ TAS = (topology(), flavor())
 
 async def test_a_cluster_without_tas_flavors_watches_neither_nodes_nor_pods() -> None:
     plain = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}}
-    async with followed(topology(), plain, node("n1"), pod("p", "n1")) as (home, applied):
-        assert {informer.objects.kind.resource.kind for informer in home.world.informers}.isdisjoint({"Node", "Pod"})
+    async with followed(topology(), plain, node("n1"), pod("p", "n1")) as (harness, applied):
+        assert {informer.objects.kind.resource.kind for informer in harness.context.informers}.isdisjoint(
+            {"Node", "Pod"}
+        )
         assert (applied.nodes(), applied.usage()) == ([], [])
-        await home.create(flavor())
-        await home.later(1)
+        await harness.create(flavor())
+        await harness.advance(1)
         assert applied.nodes() == ["n1"]
         assert applied.usage() == [("n1", {"cpu": 1000, "pods": 1})]
-        assert home.world.feed.is_synced
+        assert harness.context.feed.is_synced
 
 
 async def test_without_the_gate_nodes_and_pods_are_not_watched() -> None:
-    async with followed(*TAS, node("n1"), off=(Gate.TopologyAwareScheduling,)) as (home, applied):
+    async with followed(*TAS, node("n1"), off=(Gate.TopologyAwareScheduling,)) as (harness, applied):
         assert applied.nodes() == []
-        assert {informer.objects.kind.resource.kind for informer in home.world.informers}.isdisjoint({"Node", "Pod"})
+        assert {informer.objects.kind.resource.kind for informer in harness.context.informers}.isdisjoint(
+            {"Node", "Pod"}
+        )
 
 
 @pytest.mark.parametrize("blocked", ["nodes", "pods"])
 async def test_nothing_is_decided_until_nodes_and_pods_are_listed(blocked: str) -> None:
-    async with stage() as scene:
-        manager = await scene.start()
+    async with running_scheduling_harness() as harness:
+        manager = await harness.start()
         assert is_synced(manager)
-        manager.wire.blocked.add(blocked)
-        await scene.create(*TAS)
-        await scene.later(2)
+        manager.transport.unreadable.add(blocked)
+        await harness.create(*TAS)
+        await harness.advance(2)
         assert not is_synced(manager)
-        manager.wire.blocked.clear()
-        await scene.later(15)
+        manager.transport.unreadable.clear()
+        await harness.advance(15)
         assert is_synced(manager)
 
 
-def is_synced(manager: Manager) -> bool:
-    return manager.world.feed.is_synced
+def is_synced(manager: SchedulingReplica) -> bool:
+    return manager.context.feed.is_synced
 
 
 CHANGES: dict[str, tuple[Object, str]] = {
@@ -133,10 +139,10 @@ CHANGES: dict[str, tuple[Object, str]] = {
 
 @pytest.mark.parametrize("what", CHANGES)
 async def test_the_engine_gets_changes_on_which_placement_depends(what: str) -> None:
-    async with followed(*TAS, node("n1")) as (home, applied):
+    async with followed(*TAS, node("n1")) as (harness, applied):
         applied.clear()
-        await set_node(home, "n1", *CHANGES[what])
-        await home.later(1)
+        await set_node(harness, "n1", *CHANGES[what])
+        await harness.advance(1)
         assert applied.nodes() == ["n1"]
 
 
@@ -149,17 +155,17 @@ SAME: dict[str, tuple[Object, str]] = {
 
 @pytest.mark.parametrize("what", SAME)
 async def test_the_engine_gets_no_heartbeats(what: str) -> None:
-    async with followed(*TAS, node("n1")) as (home, applied):
+    async with followed(*TAS, node("n1")) as (harness, applied):
         applied.clear()
-        await set_node(home, "n1", *SAME[what])
-        await home.later(3)
+        await set_node(harness, "n1", *SAME[what])
+        await harness.advance(3)
         assert applied.events == []
 
 
 async def test_the_engine_gets_deleted_nodes() -> None:
-    async with followed(*TAS, node("n1")) as (home, applied):
-        await delete_node(home, "n1")
-        await home.later(1)
+    async with followed(*TAS, node("n1")) as (harness, applied):
+        await delete_node(harness, "n1")
+        await harness.advance(1)
         assert applied.nodes() == ["n1", "-n1"]
 
 
@@ -167,36 +173,36 @@ async def test_the_engine_gets_deleted_nodes() -> None:
 
 
 async def test_a_pod_counts_from_its_binding_to_its_end() -> None:
-    async with followed(*TAS, node("n1"), pod("p")) as (home, applied):
+    async with followed(*TAS, node("n1"), pod("p")) as (harness, applied):
         assert applied.usage() == [], "it has no node"
-        await bind(home, "p", "n1")
-        await home.later(0.2)
+        await bind(harness, "p", "n1")
+        await harness.advance(0.2)
         assert applied.usage() == [("n1", {"cpu": 1000, "pods": 1})], "used capacity is counted at once"
         applied.clear()
-        await set_phase(home, "p", "Running")
-        await home.later(2)
+        await set_phase(harness, "p", "Running")
+        await harness.advance(2)
         assert applied.events == []
-        await set_phase(home, "p", "Succeeded")
-        await home.later(FREED_BATCH_SECONDS + 0.3)
+        await set_phase(harness, "p", "Succeeded")
+        await harness.advance(FREED_BATCH_SECONDS + 0.3)
         assert applied.usage() == [("n1", {})]
 
 
-@pytest.mark.parametrize("end", [delete_pod, lambda home, name: set_phase(home, name, "Failed")])
+@pytest.mark.parametrize("end", [delete_pod, lambda harness, name: set_phase(harness, name, "Failed")])
 async def test_capacity_that_several_pods_free_is_collected(end: Any) -> None:
-    async with followed(*TAS, *(pod(f"p{number}", f"n{number % 2}") for number in range(6))) as (home, applied):
+    async with followed(*TAS, *(pod(f"p{number}", f"n{number % 2}") for number in range(6))) as (harness, applied):
         applied.clear()
         for number in range(4):
-            await end(home, f"p{number}")
-        await home.later(FREED_BATCH_SECONDS + 0.3)
+            await end(harness, f"p{number}")
+        await harness.advance(FREED_BATCH_SECONDS + 0.3)
         one = {"cpu": 1000, "pods": 1}
         assert applied.usage() == [("n0", one), ("n1", one)]
 
 
 async def test_a_pod_that_terminates_counts_until_its_end() -> None:
-    async with followed(*TAS, pod("p", "n1")) as (home, applied):
+    async with followed(*TAS, pod("p", "n1")) as (harness, applied):
         applied.clear()
-        await home.cluster.request("DELETE", "/api/v1/namespaces/default/pods/p", gracePeriodSeconds="3600")
-        await home.later(3)
+        await harness.server.request("DELETE", "/api/v1/namespaces/default/pods/p", gracePeriodSeconds="3600")
+        await harness.advance(3)
         assert applied.usage() == []
 
 
@@ -205,8 +211,8 @@ async def test_tas_pods_do_not_count() -> None:
         assert applied.usage() == []
 
 
-async def bind(home: House, name: str, node: str) -> None:
+async def bind(harness: SingleManagerHarness, name: str, node: str) -> None:
     target = {"apiVersion": "v1", "kind": "Node", "name": node}
     binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
-    reply = await home.cluster.request("POST", f"/api/v1/namespaces/default/pods/{name}/binding", binding)
+    reply = await harness.server.request("POST", f"/api/v1/namespaces/default/pods/{name}/binding", binding)
     assert reply.status == 201, reply

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from controllers.houses import House, workload
 from kit.apiserver import Object
+from kit.builders.kueue import make_workload
+from kit.manager import ManagerHarness
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.controllers.context import ManagerSettings
 
@@ -100,61 +101,61 @@ def admission(placed: Object) -> Object:
     return {"clusterQueue": "q", "podSetAssignments": [{"name": "main", **usage, "topologyAssignment": placed}]}
 
 
-async def admit(home: House, name: str, *hosts: str, tolerations: Iterable[Object] = ()) -> None:
+async def admit(harness: ManagerHarness, name: str, *hosts: str, tolerations: Iterable[Object] = ()) -> None:
     """Create a Workload that is admitted to hosts."""
-    made = workload(name, "lq")
+    made = make_workload(name, "lq")
     (pod_set,) = made["spec"]["podSets"]
     pod_set["count"] = 2
     pod_set["template"]["spec"]["tolerations"] = list(tolerations)
-    await home.create(made)
+    await harness.create(made)
     conditions = [condition("QuotaReserved"), condition("Admitted")]
     status = {"conditions": conditions, "admission": admission(assignment(*hosts))}
-    await home.merge("Workload", name, {"status": status}, "status")
+    await harness.merge("Workload", name, {"status": status}, "status")
 
 
-async def unhealthy(home: House, name: str) -> list[str]:
+async def unhealthy(harness: ManagerHarness, name: str) -> list[str]:
     """The unhealthy nodes of a Workload."""
-    found = await home.get("Workload", name)
+    found = await harness.get("Workload", name)
     return [each["name"] for each in found["status"].get("unhealthyNodes", ())]
 
 
-async def evicted(home: House, name: str) -> tuple[str, str] | None:
+async def evicted(harness: ManagerHarness, name: str) -> tuple[str, str] | None:
     """Reason and message of an eviction."""
-    found = await home.get("Workload", name)
+    found = await harness.get("Workload", name)
     for each in found["status"].get("conditions", ()):
         if (each["type"], each["status"]) == ("Evicted", "True"):
             return each["reason"], each["message"]
     return None
 
 
-async def set_node(home: House, name: str, patch: Object, subresource: str = "") -> None:
+async def set_node(harness: ManagerHarness, name: str, patch: Object, subresource: str = "") -> None:
     place = f"/api/v1/nodes/{name}" + (f"/{subresource}" if subresource else "")
-    reply = await home.cluster.merge(place, patch)
+    reply = await harness.server.merge(place, patch)
     assert reply.status == 200, reply
 
 
-async def set_ready(home: House, name: str, ready: str) -> None:
+async def set_ready(harness: ManagerHarness, name: str, ready: str) -> None:
     """Flip the condition Ready now."""
-    since = home.clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
-    await set_node(home, name, {"status": {"conditions": readiness(ready, since)}}, "status")
+    since = harness.clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
+    await set_node(harness, name, {"status": {"conditions": readiness(ready, since)}}, "status")
 
 
-async def set_taints(home: House, name: str, *taints: Object) -> None:
-    await set_node(home, name, {"spec": {"taints": list(taints)}})
+async def set_taints(harness: ManagerHarness, name: str, *taints: Object) -> None:
+    await set_node(harness, name, {"spec": {"taints": list(taints)}})
 
 
-async def delete_node(home: House, name: str) -> None:
-    reply = await home.cluster.request("DELETE", f"/api/v1/nodes/{name}")
+async def delete_node(harness: ManagerHarness, name: str) -> None:
+    reply = await harness.server.request("DELETE", f"/api/v1/nodes/{name}")
     assert reply.status == 200, reply
 
 
-async def set_phase(home: House, name: str, phase: str) -> None:
-    reply = await home.cluster.merge(f"/api/v1/namespaces/default/pods/{name}/status", {"status": {"phase": phase}})
+async def set_phase(harness: ManagerHarness, name: str, phase: str) -> None:
+    reply = await harness.server.merge(f"/api/v1/namespaces/default/pods/{name}/status", {"status": {"phase": phase}})
     assert reply.status == 200, reply
 
 
-async def delete_pod(home: House, name: str) -> None:
+async def delete_pod(harness: ManagerHarness, name: str) -> None:
     """Delete a pod at once, as when its node confirms the end of its containers."""
     place = f"/api/v1/namespaces/default/pods/{name}"
-    reply = await home.cluster.request("DELETE", place, gracePeriodSeconds="0")
+    reply = await harness.server.request("DELETE", place, gracePeriodSeconds="0")
     assert reply.status == 200, reply

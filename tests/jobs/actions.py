@@ -42,7 +42,7 @@ def pass_harness(
     return stage
 
 
-def make_job(name: str = "etl", queue: str = "q", uid: str = "uid-1", **more: Any) -> JsonObject:
+def make_stored_job(name: str = "etl", queue: str = "q", uid: str = "uid-1", **more: Any) -> JsonObject:
     """A suspended Job; `annotations`, `labels`, `owners` and members of the spec may be given."""
     labels = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
     container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}

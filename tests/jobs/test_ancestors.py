@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import pytest
 
-from jobs.actions import make_job
+from jobs.actions import make_stored_job
 from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
@@ -36,7 +36,7 @@ def registry(*enabled: str, external: tuple[str, ...] = ()) -> FrameworkRegistry
 
 
 def make_object(api_version: str, kind: str, name: str, queue: str = "", owner: JsonObject | None = None) -> JsonObject:
-    made = make_job(name, queue, uid=f"uid-{name}", owners=[reference(owner)] if owner else [])
+    made = make_stored_job(name, queue, uid=f"uid-{name}", owners=[reference(owner)] if owner else [])
     return {**made, "apiVersion": api_version, "kind": kind}
 
 

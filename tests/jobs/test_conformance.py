@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobs.actions import make_job, pass_harness
+from jobs.actions import make_stored_job, pass_harness
 from kohort.api.codec import JsonObject
 from kohort.jobs.conformance import Samples, check_framework
 from kohort.jobs.contract import ClusterReader, Finish, Framework
@@ -15,12 +15,14 @@ from kohort.jobs.podsets import JobPodSet, PodSetInfo, restore_info
 
 def ended(type_: str) -> JsonObject:
     condition = {"type": type_, "status": "True", "message": "over"}
-    return {**make_job(suspend=False), "status": {"conditions": [condition]}}
+    return {**make_stored_job(suspend=False), "status": {"conditions": [condition]}}
 
 
 JOBS = Samples(
-    suspended=make_job(pod={"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "own", "operator": "Exists"}]}),
-    running={**make_job(suspend=False), "status": {"active": 3, "ready": 3}},
+    suspended=make_stored_job(
+        pod={"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "own", "operator": "Exists"}]}
+    ),
+    running={**make_stored_job(suspend=False), "status": {"active": 3, "ready": 3}},
     succeeded=ended("Complete"),
     failed=ended("Failed"),
 )
@@ -28,7 +30,7 @@ JOBS = Samples(
 
 @pytest.mark.parametrize("annotations", [{}, {"kueue.x-k8s.io/job-min-parallelism": "2"}])
 def test_batch_jobs_hold_to_the_contract(annotations: dict[str, str]) -> None:
-    samples = Samples(make_job(annotations=annotations), JOBS.running, JOBS.succeeded, JOBS.failed)
+    samples = Samples(make_stored_job(annotations=annotations), JOBS.running, JOBS.succeeded, JOBS.failed)
     for each in (JOBS, samples):
         check_framework(BatchJobFramework(), each, pass_harness())
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from jobs.actions import make_job
+from jobs.actions import make_stored_job
 from kit.fake_apiserver import FakeApiServer
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
@@ -31,7 +31,7 @@ async def known_jobs(api: FakeApiServer) -> AsyncIterator[ObjectAssumeCache]:
 
 def an_api() -> FakeApiServer:
     api = FakeApiServer()
-    obj = make_job()
+    obj = make_stored_job()
     obj["metadata"]["managedFields"] = [{"manager": "x"}]
     api._write("ADDED", "jobs", obj)
     return api

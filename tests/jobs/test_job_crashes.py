@@ -12,7 +12,7 @@ from jobs.actions import (
     KEY,
     OBJECT,
     admit,
-    make_job,
+    make_stored_job,
     newest_workload,
     pass_harness,
     preempt,
@@ -28,7 +28,7 @@ PODS_GONE = {"status": {"active": None}}
 
 
 async def queued(stage: PassHarness) -> None:
-    stage.put(make_job())
+    stage.put(make_stored_job())
 
 
 async def admitted(stage: PassHarness) -> None:
@@ -76,7 +76,7 @@ async def finished(stage: PassHarness) -> None:
 
 
 async def grown(stage: PassHarness) -> None:
-    stage.put(make_job(annotations=ELASTIC))
+    stage.put(make_stored_job(annotations=ELASTIC))
     await run_until_settled(stage)
     admit(stage, newest_workload(stage))
     await run_until_settled(stage)
@@ -152,7 +152,7 @@ async def test_a_job_at_rest_is_left_alone(scene: Scene) -> None:
 
 async def test_an_evicted_job_is_what_its_user_wrote_however_often_it_was_cut_off() -> None:
     stage = pass_harness()
-    stage.put(make_job())
+    stage.put(make_stored_job())
     original = deepcopy(stage.objects["Job", OBJECT]["spec"])
     await evicted(stage)
     for _ in range(5):

@@ -1,7 +1,17 @@
 """A whole manager leads pods, groups and StatefulSets through their lives on an API server in memory."""
 
 from jobs.job_manager_harness import conditions_of
-from jobs.webhook_caller import delete_object, make_sent_member, make_sent_pod, pods_by_name, running_pod_harness, set_pod, set_pod_phase, stateful_set, ungated_pods
+from jobs.webhook_caller import (
+    delete_object,
+    make_sent_member,
+    make_sent_pod,
+    pods_by_name,
+    running_pod_harness,
+    set_pod,
+    set_pod_phase,
+    stateful_set,
+    ungated_pods,
+)
 
 
 async def test_a_pod_waits_at_its_gate_until_there_is_quota() -> None:

@@ -11,7 +11,7 @@ from jobs.actions import (
     KEY,
     OBJECT,
     admit,
-    make_job,
+    make_stored_job,
     newest_workload,
     pass_harness,
     preempt,
@@ -70,7 +70,7 @@ async def test_the_workload_of_a_former_job_of_the_name_is_never_rewritten() -> 
 
 
 async def elastic(stage: PassHarness, pods: int = 3) -> None:
-    stage.put(make_job(annotations=ELASTIC, parallelism=pods))
+    stage.put(make_stored_job(annotations=ELASTIC, parallelism=pods))
     await run_until_settled(stage)
     admit(stage, newest_workload(stage))
     await run_until_settled(stage)
@@ -91,7 +91,7 @@ async def scaled_down(
 ) -> tuple[PassHarness, dict[str, int]]:
     """An elastic Job that ran, reported a status and was made smaller; and what it had given back before that."""
     stage = pass_harness()
-    stage.put(make_job(annotations=ELASTIC, **job))
+    stage.put(make_stored_job(annotations=ELASTIC, **job))
     await run_until_settled(stage)
     admit(stage, newest_workload(stage))
     await run_until_settled(stage)
@@ -262,7 +262,7 @@ async def test_pod_sets_of_other_names_take_the_regular_way() -> None:
 async def test_a_queue_that_is_named_later_is_handed_on() -> None:
     settings = Configuration(manage_jobs_without_queue_name=True, wait_for_pods_ready=None)
     stage = pass_harness(configuration=settings)
-    stage.put(make_job(queue=""))
+    stage.put(make_stored_job(queue=""))
     await run_until_settled(stage)
     assert newest_workload(stage).spec.queue_name is None
     stage.patch("Job", OBJECT, {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "q"}}})
@@ -272,7 +272,7 @@ async def test_a_queue_that_is_named_later_is_handed_on() -> None:
 
 async def test_a_queue_that_is_named_by_an_annotation_is_warned_about_once() -> None:
     stage = pass_harness()
-    stage.put(make_job(annotations={"kueue.x-k8s.io/queue-name": "q"}))
+    stage.put(make_stored_job(annotations={"kueue.x-k8s.io/queue-name": "q"}))
     seen = await stage.reconcile(JOB, KEY)
     assert [(kind, reason) for kind, reason, _, _ in seen.events] == [
         ("Normal", "CreatedWorkload"),
@@ -284,7 +284,7 @@ async def test_a_queue_that_is_named_by_an_annotation_is_warned_about_once() -> 
 async def test_admission_gates_of_a_job_are_handed_on() -> None:
     stage = pass_harness()
     gate = "kueue.x-k8s.io/admission-gated-by"
-    stage.put(make_job(annotations={gate: "a.example/x"}))
+    stage.put(make_stored_job(annotations={gate: "a.example/x"}))
     await run_until_settled(stage)
     assert newest_workload(stage).metadata.annotations[gate] == "a.example/x"
     stage.patch("Job", OBJECT, {"metadata": {"annotations": {gate: None}}})
@@ -295,7 +295,7 @@ async def test_admission_gates_of_a_job_are_handed_on() -> None:
 
 async def test_a_missing_priority_class_is_told_and_tried_again() -> None:
     stage = pass_harness()
-    stage.put(make_job(labels={"kueue.x-k8s.io/priority-class": "gold"}))
+    stage.put(make_stored_job(labels={"kueue.x-k8s.io/priority-class": "gold"}))
     seen = await stage.reconcile(JOB, KEY)
     assert seen.events[0][:3] == (
         "Warning",
@@ -309,7 +309,7 @@ async def test_a_missing_priority_class_is_told_and_tried_again() -> None:
 async def test_a_class_is_not_added_to_a_workload_with_quota() -> None:
     stage = pass_harness()
     stage.put({"kind": "WorkloadPriorityClass", "metadata": {"name": "gold"}, "value": 7})
-    stage.put(make_job())
+    stage.put(make_stored_job())
     await run_until_settled(stage)
     stage.put_workload(
         with_condition_set(newest_workload(stage), QUOTA_RESERVED, condition_true("QuotaReserved", ""), stage.now)
@@ -325,8 +325,8 @@ async def test_a_class_is_not_added_to_a_workload_with_quota() -> None:
 async def test_a_child_waits_for_its_owner_and_is_left_alone_when_the_owner_runs() -> None:
     stage = pass_harness()
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "parent", "uid": "uid-p", "controller": True}
-    stage.put(make_job("parent", uid="uid-p"))
-    stage.put(make_job(queue="", owners=[owner], suspend=False))
+    stage.put(make_stored_job("parent", uid="uid-p"))
+    stage.put(make_stored_job(queue="", owners=[owner], suspend=False))
     await run_until_settled(stage, key=JobKey("ns", "parent"))
     seen = await stage.reconcile(JOB, KEY)
     assert reasons(seen) == ["Suspended"]
@@ -339,7 +339,7 @@ async def test_a_child_waits_for_its_owner_and_is_left_alone_when_the_owner_runs
 async def test_a_job_in_a_namespace_that_is_gone_is_left_alone() -> None:
     stage = pass_harness()
     stage.namespaces.clear()
-    stage.put(make_job())
+    stage.put(make_stored_job())
     assert await stage.reconcile(JOB, KEY) == PassResult()
 
 
@@ -348,7 +348,7 @@ async def test_a_job_in_a_namespace_that_is_gone_is_left_alone() -> None:
 
 async def test_a_job_that_somebody_resumed_is_stopped() -> None:
     stage = pass_harness()
-    stage.put(make_job())
+    stage.put(make_stored_job())
     await run_until_settled(stage)
     stage.patch("Job", OBJECT, {"spec": {"suspend": False}})
     seen = await stage.reconcile(JOB, KEY)
@@ -358,7 +358,7 @@ async def test_a_job_that_somebody_resumed_is_stopped() -> None:
 
 async def test_a_job_that_somebody_suspended_is_started_again() -> None:
     stage = pass_harness()
-    stage.put(make_job())
+    stage.put(make_stored_job())
     await run_until_settled(stage)
     admit(stage, newest_workload(stage))
     await run_until_settled(stage)
@@ -369,7 +369,7 @@ async def test_a_job_that_somebody_suspended_is_started_again() -> None:
 
 async def test_pods_that_are_done_give_their_quota_back_and_keep_it_given() -> None:
     stage = pass_harness()
-    stage.put(make_job(parallelism=3, completions=4))
+    stage.put(make_stored_job(parallelism=3, completions=4))
     await run_until_settled(stage)
     admit(stage, newest_workload(stage))
     await run_until_settled(stage)
@@ -382,7 +382,7 @@ async def test_pods_that_are_done_give_their_quota_back_and_keep_it_given() -> N
 
 async def test_readiness_is_told_only_where_somebody_waits_for_it() -> None:
     stage = pass_harness(configuration=Configuration(wait_for_pods_ready=WaitForPodsReady()))
-    stage.put(make_job())
+    stage.put(make_stored_job())
     await run_until_settled(stage)
     told = condition(newest_workload(stage), "PodsReady")
     assert told is not None
@@ -391,7 +391,7 @@ async def test_readiness_is_told_only_where_somebody_waits_for_it() -> None:
 
 async def test_labels_are_copied_when_a_workload_is_made() -> None:
     stage = pass_harness(configuration=Configuration(integrations=Integrations(label_keys_to_copy=("team",))))
-    stage.put(make_job(labels={"team": "blue", "other": "x"}))
+    stage.put(make_stored_job(labels={"team": "blue", "other": "x"}))
     await run_until_settled(stage)
     assert newest_workload(stage).metadata.labels == {"team": "blue", JOB_UID_LABEL: "uid-1"}
 
@@ -405,7 +405,7 @@ async def test_what_metrics_ask_of_workloads_is_copied_where_the_gate_is_on(gate
     )
     stage = pass_harness(configuration=Configuration(metrics=Metrics(custom_labels=wanted)), gates=gates)
     told = {"example.com/cost": "7", "example.com/tier": "a queue's"}
-    stage.put(make_job(labels={"team": "blue", "other": "x"}, annotations=told))
+    stage.put(make_stored_job(labels={"team": "blue", "other": "x"}, annotations=told))
     await run_until_settled(stage)
     made = newest_workload(stage).metadata
     assert made.labels == {**({"team": "blue"} if copied else {}), JOB_UID_LABEL: "uid-1"}
@@ -415,7 +415,7 @@ async def test_what_metrics_ask_of_workloads_is_copied_where_the_gate_is_on(gate
 @pytest.mark.parametrize("suspended", [True, False])
 async def test_a_finished_job_without_a_workload_gets_none(suspended: bool) -> None:
     stage = pass_harness()
-    stage.put(make_job(suspend=suspended))
+    stage.put(make_stored_job(suspend=suspended))
     stage.patch("Job", OBJECT, {"status": {"conditions": [{"type": "Failed", "status": "True", "message": "m"}]}})
     assert await stage.reconcile(JOB, KEY) == PassResult()
     assert not stage.workloads

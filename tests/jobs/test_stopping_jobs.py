@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from jobs.actions import JOB, KEY, OBJECT, admit, make_job, newest_workload, pass_harness, preempt, run_until_settled
+from jobs.actions import (
+    JOB,
+    KEY,
+    OBJECT,
+    admit,
+    make_stored_job,
+    newest_workload,
+    pass_harness,
+    preempt,
+    run_until_settled,
+)
 from jobs.pass_harness import PassHarness, PassResult
 from kohort.api.codec import JsonObject
 from kohort.engine.lifecycle.conditions import is_reserved
@@ -38,7 +48,7 @@ def sent(seen: PassResult) -> list[tuple[str, str]]:
 async def running() -> tuple[PassHarness, Any]:
     """A stage with a Job that has pods, and the template that its user wrote."""
     stage = pass_harness()
-    stage.put(make_job(pod={"nodeSelector": {"disk": "ssd"}}))
+    stage.put(make_stored_job(pod={"nodeSelector": {"disk": "ssd"}}))
     written = deepcopy(the_job(stage)["spec"]["template"])
     await run_until_settled(stage)
     admit(stage, newest_workload(stage))
@@ -166,7 +176,7 @@ async def test_suspending_an_admitted_job_is_answered_with_the_remedy() -> None:
 
 async def test_applying_the_manifest_of_a_pending_job_again_is_no_cause_for_a_warning() -> None:
     stage = pass_harness()
-    stage.put(make_job())
+    stage.put(make_stored_job())
     await run_until_settled(stage)
     assert validate_job(JOB, suspended(stage), suspended(stage), JobContext(stage, is_new=False)) == ([], [])
     assert validate_job(JOB, suspended(stage), None, JobContext(stage)) == ([], [])

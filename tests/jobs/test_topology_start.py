@@ -6,14 +6,23 @@ from copy import deepcopy
 import pytest
 from msgspec.structs import replace
 
-from jobs.acting import OBJECT, a_job, a_stage, admit, newest, preempt, rest
-from jobs.job_houses import JobHouse, batch_job
+from jobs.actions import OBJECT, admit, make_stored_job, newest_workload, pass_harness, preempt, run_until_settled
+from jobs.job_manager_harness import JobManagerHarness
+from jobs.pass_harness import PassHarness
 from jobs.pod_flows import FRAMEWORKS
-from jobs.pod_houses import SETTINGS, Door, report, sent_member, sent_pod, set_pod, stateful_set
-from jobs.stage import Stage
 from jobs.topology_builders import GATE, HOST, INDEX, K, hosts
 from jobs.topology_clusters import PODS, admit_anywhere, assign, placed, topology_cluster
+from jobs.webhook_caller import (
+    SETTINGS,
+    WebhookCaller,
+    make_sent_member,
+    make_sent_pod,
+    set_pod,
+    set_pod_phase,
+    stateful_set,
+)
 from kit.apiserver import Object
+from kit.builders.batch import make_job
 from kohort.api.codec import JsonObject
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
@@ -26,9 +35,9 @@ WITHOUT = FeatureGates(DEFAULT_GATES.on - {Gate.TopologyAwareScheduling})
 SLICES = {f"{K}podset-slice-required-topology": "cloud/rack", f"{K}podset-slice-size": "1"}
 
 
-def place(stage: Stage) -> Workload:
+def place(stage: PassHarness) -> Workload:
     """The scheduler admits the newest Workload with a domain for each pod set."""
-    admitted = admit(stage, newest(stage))
+    admitted = admit(stage, newest_workload(stage))
     admission = admitted.status.admission
     assert admission is not None
     assigned = tuple(
@@ -36,14 +45,14 @@ def place(stage: Stage) -> Workload:
     )
     status = replace(admitted.status, admission=replace(admission, pod_set_assignments=assigned))
     stage.put_workload(replace(admitted, status=status))
-    return newest(stage)
+    return newest_workload(stage)
 
 
-async def started(stage: Stage, job: JsonObject) -> JsonObject:
+async def started(stage: PassHarness, job: JsonObject) -> JsonObject:
     stage.put(job)
-    await rest(stage)
+    await run_until_settled(stage)
     place(stage)
-    await rest(stage)
+    await run_until_settled(stage)
     spec: JsonObject = stage.objects["Job", OBJECT]["spec"]
     return spec
 
@@ -60,8 +69,8 @@ async def started(stage: Stage, job: JsonObject) -> JsonObject:
     ],
 )
 async def test_the_template_of_a_job_gets_gate_marks_and_selectors(notes: dict[str, str], added: bool) -> None:
-    job = a_job(template={"metadata": {"annotations": notes}, "spec": {"containers": [{"name": "c"}]}})
-    stage = a_stage()
+    job = make_stored_job(template={"metadata": {"annotations": notes}, "spec": {"containers": [{"name": "c"}]}})
+    stage = pass_harness()
     spec = await started(stage, job)
     found = spec["template"]
     assert spec["suspend"] is False
@@ -69,12 +78,12 @@ async def test_the_template_of_a_job_gets_gate_marks_and_selectors(notes: dict[s
     assert found["spec"]["nodeSelector"] == {"tier": "a"}
     assert found["spec"]["tolerations"] == [{"key": "spot", "operator": "Exists"}]
     assert found["metadata"]["labels"][f"{K}podset"] == "main"
-    marks = {f"{K}workload": newest(stage).metadata.name, **({UNCONSTRAINED: "true"} if added else {})}
+    marks = {f"{K}workload": newest_workload(stage).metadata.name, **({UNCONSTRAINED: "true"} if added else {})}
     assert found["metadata"]["annotations"] == {**notes, **marks}
 
 
 async def test_without_the_feature_gate_an_assignment_adds_nothing() -> None:
-    found = (await started(a_stage(gates=WITHOUT), a_job()))["template"]
+    found = (await started(pass_harness(gates=WITHOUT), make_stored_job()))["template"]
     assert "schedulingGates" not in found["spec"]
     assert "annotations" not in found["metadata"]
 
@@ -96,10 +105,10 @@ TEMPLATES: list[JsonObject] = [
 
 @pytest.mark.parametrize("template", TEMPLATES)
 async def test_a_stop_restores_the_template_of_a_job(template: JsonObject) -> None:
-    stage = a_stage()
-    await started(stage, a_job(template=deepcopy(template)))
-    preempt(stage, newest(stage))
-    await rest(stage)
+    stage = pass_harness()
+    await started(stage, make_stored_job(template=deepcopy(template)))
+    preempt(stage, newest_workload(stage))
+    await run_until_settled(stage)
     restored = stage.objects["Job", OBJECT]["spec"]["template"]
     assert restored == {"metadata": {}, **template} or restored == template
 
@@ -121,13 +130,13 @@ async def test_the_templates_of_a_declared_kind_are_started_and_restored() -> No
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}}
     spec = {"suspend": True, "size": 3, "leader": template, "workers": deepcopy(template)}
     head = {"name": "etl", "namespace": "ns", "uid": "uid-1", "labels": {f"{K}queue-name": "q"}}
-    stage = a_stage(DECLARED)
+    stage = pass_harness(DECLARED)
     stage.put({"apiVersion": "example.com/v1", "kind": "Gang", "metadata": head, "spec": deepcopy(spec)})
-    await rest(stage, DECLARED)
-    requests = [each.topology_request for each in newest(stage).spec.pod_sets]
+    await run_until_settled(stage, DECLARED)
+    requests = [each.topology_request for each in newest_workload(stage).spec.pod_sets]
     assert [each.pod_index_label if each else None for each in requests] == ["example.com/index"] * 2
     place(stage)
-    await rest(stage, DECLARED)
+    await run_until_settled(stage, DECLARED)
     running = stage.objects["Gang", OBJECT]["spec"]
     for name in ("leader", "workers"):
         assert running[name]["spec"]["schedulingGates"] == [GATE]
@@ -137,8 +146,8 @@ async def test_the_templates_of_a_declared_kind_are_started_and_restored() -> No
             f"{K}local-queue-name": "q",
             f"{K}cluster-queue-name": "cq",
         }
-    preempt(stage, newest(stage))
-    await rest(stage, DECLARED)
+    preempt(stage, newest_workload(stage))
+    await run_until_settled(stage, DECLARED)
     assert stage.objects["Gang", OBJECT]["spec"] == spec
 
 
@@ -147,13 +156,13 @@ async def test_the_templates_of_a_declared_kind_are_started_and_restored() -> No
 
 async def test_a_job_is_placed_and_restored_on_a_server() -> None:
     async with topology_cluster() as cluster:
-        await cluster.create(batch_job(parallelism=3, completions=3, completionMode="Indexed"))
-        await cluster.calm()
+        await cluster.create(make_job(parallelism=3, completions=3, completionMode="Indexed"))
+        await cluster.settle()
         before = (await cluster.job())["spec"]["template"]
         (found,) = await cluster.workloads()
         assert found["spec"]["podSets"][0]["topologyRequest"] == {"podIndexLabel": INDEX}
         await assign(cluster, found["metadata"]["name"], h1=1, h2=2)
-        await cluster.calm()
+        await cluster.settle()
         running = await cluster.job()
         for index in range(3):
             template = deepcopy(running["spec"]["template"])
@@ -161,29 +170,29 @@ async def test_a_job_is_placed_and_restored_on_a_server() -> None:
             labels = {**template["metadata"]["labels"], INDEX: str(index)}
             metadata = {**template["metadata"], **head, "labels": labels}
             await cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
-        await cluster.calm()
+        await cluster.settle()
         assert await placed(cluster) == {"p0": "h1", "p1": "h2", "p2": "h2"}
         await cluster.merge("Workload", found["metadata"]["name"], {"spec": {"active": False}})
-        await cluster.calm()
+        await cluster.settle()
         stopped = await cluster.job()
         assert stopped["spec"]["suspend"] is True
         assert stopped["spec"]["template"] == before
 
 
-def pod_cluster() -> AbstractAsyncContextManager[JobHouse]:
+def pod_cluster() -> AbstractAsyncContextManager[JobManagerHarness]:
     return topology_cluster(SETTINGS, *FRAMEWORKS.values())
 
 
-async def all_gates(cluster: JobHouse) -> dict[str, list[Object]]:
-    listed = (await cluster.cluster.get(PODS))["items"]
+async def all_gates(cluster: JobManagerHarness) -> dict[str, list[Object]]:
+    listed = (await cluster.server.get(PODS))["items"]
     return {each["metadata"]["name"]: each["spec"].get("schedulingGates", []) for each in listed}
 
 
-async def queued(cluster: JobHouse, *pods: JsonObject) -> str:
+async def queued(cluster: JobManagerHarness, *pods: JsonObject) -> str:
     """Create pods that make up one Workload; its name."""
     for each in pods:
-        await Door(cluster).send(each)
-    await cluster.calm()
+        await WebhookCaller(cluster).send(each)
+    await cluster.settle()
     (found,) = await cluster.workloads()
     return str(found["metadata"]["name"])
 
@@ -194,12 +203,12 @@ PARENT = {f"{K}pod-suspending-parent": "deployment"}
 @pytest.mark.parametrize("annotations", [{}, PARENT])
 async def test_a_single_pod_keeps_the_topology_gate_until_it_has_a_domain(annotations: dict[str, str]) -> None:
     async with pod_cluster() as cluster:
-        name = await queued(cluster, sent_pod("a", annotations=annotations))
+        name = await queued(cluster, make_sent_pod("a", annotations=annotations))
         assert await all_gates(cluster) == {"a": [ADMISSION, GATE]}
         await assign(cluster, name, h2=1)
-        await cluster.calm()
+        await cluster.settle()
         assert await placed(cluster) == {"a": "h2"}
-        found = await cluster.cluster.get(f"{PODS}/a")
+        found = await cluster.server.get(f"{PODS}/a")
         assert found["metadata"]["labels"][f"{K}podset"] == "main"
         assert found["metadata"]["annotations"][UNCONSTRAINED] == "true"
         assert found["spec"]["nodeSelector"] == {"tier": "a", HOST: "h2"}
@@ -207,54 +216,57 @@ async def test_a_single_pod_keeps_the_topology_gate_until_it_has_a_domain(annota
 
 async def test_a_plain_pod_that_requires_a_topology_gets_no_other_mode() -> None:
     async with pod_cluster() as cluster:
-        name = await queued(cluster, sent_pod("a", annotations={f"{K}podset-required-topology": HOST}))
+        name = await queued(cluster, make_sent_pod("a", annotations={f"{K}podset-required-topology": HOST}))
         await assign(cluster, name, h2=1)
-        await cluster.calm()
+        await cluster.settle()
         assert await placed(cluster) == {"a": "h2"}
-        assert UNCONSTRAINED not in (await cluster.cluster.get(f"{PODS}/a"))["metadata"]["annotations"]
+        assert UNCONSTRAINED not in (await cluster.server.get(f"{PODS}/a"))["metadata"]["annotations"]
 
 
 async def test_a_plain_pod_without_a_domain_loses_both_gates() -> None:
     async with pod_cluster() as cluster:
-        name = await queued(cluster, sent_pod("a"))
+        name = await queued(cluster, make_sent_pod("a"))
         await admit_anywhere(cluster, name)
-        await cluster.calm()
+        await cluster.settle()
         assert await all_gates(cluster) == {"a": []}
 
 
 async def test_a_pod_that_was_created_without_the_topology_gate_starts_without_it() -> None:
     async with pod_cluster() as cluster:
-        name = await queued(cluster, sent_pod("a"))
-        reply = await cluster.cluster.merge(f"{PODS}/a", {"spec": {"schedulingGates": [ADMISSION]}})
+        name = await queued(cluster, make_sent_pod("a"))
+        reply = await cluster.server.merge(f"{PODS}/a", {"spec": {"schedulingGates": [ADMISSION]}})
         assert reply.status == 200, reply
         await assign(cluster, name, h2=1)
-        await cluster.calm()
+        await cluster.settle()
         assert await all_gates(cluster) == {"a": []}
-        assert (await cluster.cluster.get(f"{PODS}/a"))["spec"]["nodeSelector"] == {"tier": "a"}
+        assert (await cluster.server.get(f"{PODS}/a"))["spec"]["nodeSelector"] == {"tier": "a"}
 
 
 async def test_a_pod_group_is_placed_by_its_index_label() -> None:
     async with pod_cluster() as cluster:
         notes = {f"{K}pod-group-pod-index-label": "index"}
         members = [
-            merge(sent_member(f"m{number}", 3), {"metadata": {"annotations": notes, "labels": {"index": str(number)}}})
+            merge(
+                make_sent_member(f"m{number}", 3),
+                {"metadata": {"annotations": notes, "labels": {"index": str(number)}}},
+            )
             for number in (2, 0, 1)
         ]
         name = await queued(cluster, *members)
         await assign(cluster, name, h1=1, h2=2)
-        await cluster.calm()
+        await cluster.settle()
         assert await placed(cluster) == {"m0": "h1", "m1": "h2", "m2": "h2"}
-        await report(cluster, "m0", "Failed")
-        await Door(cluster).send(sent_member("m3", 3))
-        await cluster.calm()
+        await set_pod_phase(cluster, "m0", "Failed")
+        await WebhookCaller(cluster).send(make_sent_member("m3", 3))
+        await cluster.settle()
         assert (await placed(cluster))["m3"] == "h1", "the replacement takes the free place"
 
 
 async def test_the_pods_of_a_stateful_set_are_placed_by_their_ordinals() -> None:
     async with pod_cluster() as cluster:
-        await Door(cluster).send(stateful_set(3))
-        created = await cluster.cluster.get("/apis/apps/v1/namespaces/default/statefulsets/db")
+        await WebhookCaller(cluster).send(stateful_set(3))
+        created = await cluster.server.get("/apis/apps/v1/namespaces/default/statefulsets/db")
         name = await queued(cluster, *(set_pod(number, created["metadata"]["uid"]) for number in (2, 1, 0)))
         await assign(cluster, name, h1=2, h2=1)
-        await cluster.calm()
+        await cluster.settle()
         assert await placed(cluster) == {"db-0": "h1", "db-1": "h1", "db-2": "h2"}

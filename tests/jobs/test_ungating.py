@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jobs.actions import ELASTIC, admit, make_job, newest_workload, pass_harness, run_until_settled
+from jobs.actions import ELASTIC, admit, make_stored_job, newest_workload, pass_harness, run_until_settled
 from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, PodSetUpdate
@@ -26,7 +26,7 @@ def a_pod(name: str, *, gated: bool = True, phase: str = "Pending", pod_set: str
 
 async def a_slice(pods: int = 3) -> Workload:
     stage = pass_harness()
-    stage.put(make_job(annotations=ELASTIC, parallelism=pods))
+    stage.put(make_stored_job(annotations=ELASTIC, parallelism=pods))
     await run_until_settled(stage)
     return admit(stage, newest_workload(stage))
 

@@ -242,10 +242,10 @@ SLICES_OF_TWO = {"podset_slice_required_topology": "rack", "podset_slice_size": 
 
 def test_slices_of_a_pod_group_may_be_larger_than_one_pod() -> None:
     """The pod sets of a group are known only when all its pods exist (TAS-13)."""
-    assert paths(PODS, merge(member("a"), {"metadata": noted(**SLICES_OF_TWO)})) == []
-    replica = pod(metadata=noted(pod_suspending_parent="statefulset", **SLICES_OF_TWO))
+    assert paths(PODS, merge(make_member("a"), {"metadata": noted(**SLICES_OF_TWO)})) == []
+    replica = make_pod(metadata=noted(pod_suspending_parent="statefulset", **SLICES_OF_TWO))
     assert paths(PODS, replica) == []
-    assert paths(PODS, pod(metadata=noted(**SLICES_OF_TWO))) == [f"{NOTE}[{K}podset-slice-size]"]
+    assert paths(PODS, make_pod(metadata=noted(**SLICES_OF_TWO))) == [f"{NOTE}[{K}podset-slice-size]"]
 
 
 @pytest.mark.parametrize(

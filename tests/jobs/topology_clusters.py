@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from itertools import repeat
 from typing import Any
 
-from controllers.houses import topology
-from jobs.job_houses import USUAL, JobHouse, a_queue, job_house
+from jobs.job_manager_harness import DEFAULT_SETTINGS, JobManagerHarness, queue_objects, running_job_harness
 from jobs.topology_builders import GATE, HOST, INDEX, K, hosts
 from kit.apiserver import Object
+from kit.builders.kueue import make_topology
 from kohort.api.codec import to_json
 from kohort.api.times import format_time
 from kohort.controllers.context import ManagerSettings
@@ -33,29 +33,35 @@ def node(name: str) -> Object:
 
 
 @asynccontextmanager
-async def topology_cluster(settings: ManagerSettings = USUAL, *frameworks: Framework) -> AsyncIterator[JobHouse]:
+async def topology_cluster(
+    settings: ManagerSettings = DEFAULT_SETTINGS, *frameworks: Framework
+) -> AsyncIterator[JobManagerHarness]:
     """A cluster with flavor `f` of Topology `default`."""
-    async with job_house(settings, *frameworks) as cluster:
-        flavor, *queues = a_queue("0", nodeLabels={"tier": "a"}, tolerations=[{"key": "spot", "operator": "Exists"}])
+    async with running_job_harness(settings, *frameworks) as cluster:
+        flavor, *queues = queue_objects(
+            "0", nodeLabels={"tier": "a"}, tolerations=[{"key": "spot", "operator": "Exists"}]
+        )
         flavor["spec"]["topologyName"] = "default"
-        await cluster.create({**topology("default"), "spec": LEVELS}, flavor, *queues)
+        await cluster.create({**make_topology("default"), "spec": LEVELS}, flavor, *queues)
         await cluster.create(*map(node, ("h1", "h2", "h3")))
-        await cluster.calm()
+        await cluster.settle()
         yield cluster
 
 
-async def assign(cluster: JobHouse, name: str, **counts: int) -> None:
+async def assign(cluster: JobManagerHarness, name: str, **counts: int) -> None:
     """Admit a Workload of one pod set with so many pods on each host."""
     await _admit(cluster, name, [sum(counts.values())], [to_json(hosts(**counts))])
 
 
-async def admit_anywhere(cluster: JobHouse, name: str) -> None:
+async def admit_anywhere(cluster: JobManagerHarness, name: str) -> None:
     """Admit a Workload without domains."""
     found = await cluster.get("Workload", name)
     await _admit(cluster, name, [each["count"] for each in found["spec"]["podSets"]], repeat(None))
 
 
-async def _admit(cluster: JobHouse, name: str, counts: Iterable[int], domains: Iterable[Object | None]) -> None:
+async def _admit(
+    cluster: JobManagerHarness, name: str, counts: Iterable[int], domains: Iterable[Object | None]
+) -> None:
     pod_sets = (await cluster.get("Workload", name))["spec"]["podSets"]
     assigned = [
         {
@@ -100,19 +106,19 @@ def pod(name: str, index: int | None = None, of: str = "wl", **annotations: str)
     }
 
 
-async def placed(cluster: JobHouse) -> dict[str, str]:
+async def placed(cluster: JobManagerHarness) -> dict[str, str]:
     """The pods without gates, and their hosts."""
-    listed = (await cluster.cluster.get(PODS))["items"]
+    listed = (await cluster.server.get(PODS))["items"]
     free = [each for each in listed if not each["spec"].get("schedulingGates")]
     return {each["metadata"]["name"]: each["spec"]["nodeSelector"][HOST] for each in free}
 
 
-async def pods_per_host(cluster: JobHouse) -> dict[str, int]:
+async def pods_per_host(cluster: JobManagerHarness) -> dict[str, int]:
     """The number of placed pods by host."""
     return dict(Counter((await placed(cluster)).values()))
 
 
-def pod_patches(cluster: JobHouse) -> list[str]:
+def pod_patches(cluster: JobManagerHarness) -> list[str]:
     """The names of pods in patches of this manager, in order."""
-    writes = cluster.manager.wire.writes
+    writes = cluster.manager.transport.writes
     return [each.path.rpartition("/")[2] for each in writes if each.method == "PATCH" and "/pods/" in each.path]

@@ -130,4 +130,4 @@ def set_pod(index: int, uid: str) -> Job:
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": uid, "controller": True}
     labels = {"a": "b", "apps.kubernetes.io/pod-index": str(index), f"{K}queue-name": None}
     notes = {f"{K}pod-suspending-parent": "statefulset"}
-    return sent_pod(f"db-{index}", ownerReferences=[owner], labels=labels, annotations=notes)
+    return make_sent_pod(f"db-{index}", ownerReferences=[owner], labels=labels, annotations=notes)

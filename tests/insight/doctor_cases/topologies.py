@@ -1,7 +1,7 @@
 """Findings about topologies and the labels of nodes."""
 
-from insight.clinic import Object, cluster_queue, flavor, node, quota, topology
 from insight.doctor_cases.case import ill, well
+from insight.doctor_snapshots import Object, cluster_queue, flavor, node, quota, topology
 
 BLOCK, RACK, HOSTNAME = "cloud/block", "cloud/rack", "kubernetes.io/hostname"
 POOL = {"pool": "gpu"}
