@@ -1,1 +1,1 @@
-"""Figures, each as a ratio to a peer measured in the same run: these machines are noisy, ratios are not."""
+"""Measurements, each as a ratio to a baseline of the same run: these machines are noisy, ratios are not."""

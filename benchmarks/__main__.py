@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from benchmarks.measure import HEADER
 
-SUITES = ("cli", "client", "codec", "engine", "kube", "kueue", "lives", "pods", "store", "topology", "wire")
+SUITES = ("cli", "client", "codec", "engine", "kube", "kueue", "pod_lifecycle", "pods", "store", "topology", "wire")
 
 
 def main(names: list[str]) -> int:

@@ -1,7 +1,7 @@
-"""How long people wait for commands: the whole life of a process, against the limits that are promised.
+"""The duration of commands, from the start of a process to its end, compared with the promised limits.
 
 `kohort queue` asks a `kohort up` with its manager and 1,000 Workloads in a ClusterQueue that has room for ten. A first
-job counts from `kohort up` on an empty folder until the API says that it is admitted.
+job counts from `kohort up` on an empty folder until the API shows that it is admitted.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Figure
+from benchmarks.measure import Measurement
 from kohort.api.conditions import is_true
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor, Workload
 from kohort.kube.client import Client
@@ -37,7 +37,7 @@ VERSION = "kueue.x-k8s.io/v1beta2"
 KOHORT = (str(Path(sys.executable).with_name("kohort")),)
 
 
-def figures() -> Iterator[Figure]:
+def figures() -> Iterator[Measurement]:
     yield _figure("kohort --help", HELP_LIMIT, ("--help",))
     yield _first_job()
     with _furnished() as kubeconfig:
@@ -48,11 +48,11 @@ def figures() -> Iterator[Figure]:
         yield _figure("kohort explain of the last in line", None, ("explain", f"w{WORKLOADS - 1:04}", *asked))
 
 
-def _figure(name: str, limit: float | None, arguments: Sequence[str]) -> Figure:
+def _figure(name: str, limit: float | None, arguments: Sequence[str]) -> Measurement:
     """The quickest of several runs, beside the limit: whatever else the machine does only adds to it."""
     taken = min(_run(arguments) for _ in range(ROUNDS))
-    peer = limit or QUEUE_LIMIT
-    return Figure(name, taken * 1e3, peer * 1e3, taken / peer, None if limit is None else 1.0, "ms")
+    baseline = limit or QUEUE_LIMIT
+    return Measurement(name, taken * 1e3, baseline * 1e3, taken / baseline, None if limit is None else 1.0, "ms")
 
 
 def _run(arguments: Sequence[str]) -> float:
@@ -61,11 +61,11 @@ def _run(arguments: Sequence[str]) -> float:
     return time.perf_counter() - start
 
 
-def _first_job() -> Figure:
+def _first_job() -> Measurement:
     """The median of a few first starts: from `up` on an empty folder until a job is admitted."""
     taken = statistics.median(_until_admitted() for _ in range(STARTS))
     ratio = taken / FIRST_JOB_LIMIT
-    return Figure("kohort up to the first admitted job", taken * 1e3, FIRST_JOB_LIMIT * 1e3, ratio, 1.0, "ms")
+    return Measurement("kohort up to the first admitted job", taken * 1e3, FIRST_JOB_LIMIT * 1e3, ratio, 1.0, "ms")
 
 
 def _until_admitted() -> float:

@@ -1,6 +1,6 @@
 """The client's own CPU per request and per watch event over TLS, beside aiohttp's client.
 
-Both ask the same server on loopback, in another process; only the CPU time of the asking process counts. Each PATCH
+Both ask the same server on loopback, in another process; only the CPU time of the client's process counts. Each PATCH
 sends an event of 3 KB down the open watches, as it does on a cluster.
 """
 
@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 import aiohttp
 from yarl import URL
 
-from benchmarks.measure import Figure
+from benchmarks.measure import Measurement
 from kohort.kube.certificates import CertificateAuthority
 from kohort.kube.config.client_config import ClientConfig, ServerTrust
 from kohort.kube.config.credential_files import InlineContent
@@ -92,7 +92,7 @@ class _Server:
 
 
 def _head(framing: bytes) -> bytes:
-    """What kube-apiserver says before a body."""
+    """The response head of kube-apiserver."""
     lines = [
         b"HTTP/1.1 200 OK",
         b"Audit-Id: 0c9b3f1e-3f0c-4c53-8ef5-c5a8e1c5d1a2",
@@ -125,8 +125,8 @@ async def _serving() -> AsyncIterator[tuple[str, CertificateAuthority]]:
 # The two clients
 
 
-class Ours:
-    """What is measured."""
+class KohortClient:
+    """Kohort's client, which is measured."""
 
     def __init__(self, server: str, authority: CertificateAuthority) -> None:
         access = ClientConfig(
@@ -146,7 +146,7 @@ class Ours:
         await response.close()
 
 
-class Peer:
+class BaselineClient:
     """aiohttp's client, set up as a careful program would."""
 
     def __init__(self, session: aiohttp.ClientSession, server: str, authority: CertificateAuthority) -> None:
@@ -177,7 +177,7 @@ class Peer:
         )
 
 
-async def _crowded(side: Ours | Peer, request: Request) -> None:
+async def _send_concurrently(side: KohortClient | BaselineClient, request: Request) -> None:
     left = iter(range(REQUESTS))
 
     async def worker() -> None:
@@ -187,22 +187,22 @@ async def _crowded(side: Ours | Peer, request: Request) -> None:
     await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
 
 
-async def _watched(side: Ours | Peer) -> None:
+async def _write_and_watch(side: KohortClient | BaselineClient) -> None:
     """The same with an open watch, until it has heard of everything."""
     async with side.watch() as chunks:
-        crowd = asyncio.create_task(_crowded(side, PATCH))
+        generator = asyncio.create_task(_send_concurrently(side, PATCH))
         heard = 0
         async for chunk in chunks:
             heard += chunk.count(b"\n")
             if heard == REQUESTS:
                 break
-        await crowd
+        await generator
 
 
 # What it took
 
 
-Work = Callable[[Ours | Peer], Awaitable[None]]
+Work = Callable[[KohortClient | BaselineClient], Awaitable[None]]
 
 
 def _cpu() -> float:
@@ -210,43 +210,43 @@ def _cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-async def _cost(work: Work, side: Ours | Peer) -> float:
+async def _cost(work: Work, side: KohortClient | BaselineClient) -> float:
     begin = _cpu()
     await work(side)
     return (_cpu() - begin) / REQUESTS
 
 
-async def _compared(name: str, ours: Ours, peer: Peer, work: Work) -> Figure:
+async def _compared(name: str, ours: KohortClient, baseline: BaselineClient, work: Work) -> Measurement:
     """The two in turn, once beforehand to warm up."""
     await work(ours)
-    await work(peer)
-    pairs = [(await _cost(work, ours), await _cost(work, peer)) for _ in range(ROUNDS)]
-    ratio = statistics.median(mine / theirs for mine, theirs in pairs)
-    mine, theirs = (statistics.median(side) * 1e6 for side in zip(*pairs, strict=True))
-    return Figure(name, mine, theirs, ratio, GOAL)
+    await work(baseline)
+    pairs = [(await _cost(work, ours), await _cost(work, baseline)) for _ in range(ROUNDS)]
+    ratio = statistics.median(mine / reference for mine, reference in pairs)
+    mine, reference = (statistics.median(side) * 1e6 for side in zip(*pairs, strict=True))
+    return Measurement(name, mine, reference, ratio, GOAL)
 
 
-async def _figures() -> list[Figure]:
+async def _figures() -> list[Measurement]:
     async with _serving() as (server, authority):
-        ours = Ours(server, authority)
+        ours = KohortClient(server, authority)
         async with aiohttp.ClientSession(read_bufsize=2**18, cookie_jar=aiohttp.DummyCookieJar()) as session:
-            peer = Peer(session, server, authority)
+            baseline = BaselineClient(session, server, authority)
             found = [
-                await _compared(f"CPU per GET, {IN_FLIGHT} in flight / aiohttp", ours, peer, _get),
-                await _compared(f"CPU per PATCH, {IN_FLIGHT} in flight / aiohttp", ours, peer, _patch),
-                await _compared("CPU per PATCH and its watch event / aiohttp", ours, peer, _watched),
+                await _compared(f"CPU per GET, {IN_FLIGHT} in flight / aiohttp", ours, baseline, _get),
+                await _compared(f"CPU per PATCH, {IN_FLIGHT} in flight / aiohttp", ours, baseline, _patch),
+                await _compared("CPU per PATCH and its watch event / aiohttp", ours, baseline, _write_and_watch),
             ]
         await ours.transport.close()
     return found
 
 
-async def _get(side: Ours | Peer) -> None:
-    await _crowded(side, GET)
+async def _get(side: KohortClient | BaselineClient) -> None:
+    await _send_concurrently(side, GET)
 
 
-async def _patch(side: Ours | Peer) -> None:
-    await _crowded(side, PATCH)
+async def _patch(side: KohortClient | BaselineClient) -> None:
+    await _send_concurrently(side, PATCH)
 
 
-def figures() -> Iterator[Figure]:
+def figures() -> Iterator[Measurement]:
     yield from asyncio.run(_figures())

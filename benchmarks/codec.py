@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sized
 
 import orjson
 
-from benchmarks.measure import Figure, compare
+from benchmarks.measure import Measurement, compare
 from benchmarks.workloads import workload_bytes, workload_list_bytes
 from kohort.api.codec import decode, encode
 from kohort.api.core.pods import PodTemplateSpec
@@ -16,7 +16,7 @@ LIST_LENGTH = 1000
 GOAL = 1.5
 
 
-def figures() -> Iterator[Figure]:
+def figures() -> Iterator[Measurement]:
     one, many = workload_bytes(), workload_list_bytes(LIST_LENGTH)
     kind = ObjectList[Workload]
     yield compare(
@@ -55,11 +55,11 @@ def _with_templates(data: bytes) -> list[PodTemplateSpec]:
     return [decode(pod_set.template, PodTemplateSpec) for pod_set in decode(data, Workload).spec.pod_sets]
 
 
-def _memory(many: bytes) -> Figure:
+def _memory(many: bytes) -> Measurement:
     """Kilobytes that one decoded Workload holds, as a struct and as plain dicts."""
     ours = _held(lambda: [decode(orjson.dumps(item), Workload) for item in orjson.loads(many)["items"]])
-    peer = _held(lambda: orjson.loads(many)["items"])
-    return Figure("memory per decoded Workload / orjson dicts", ours, peer, ours / peer, None, "KB")
+    baseline = _held(lambda: orjson.loads(many)["items"])
+    return Measurement("memory per decoded Workload / orjson dicts", ours, baseline, ours / baseline, None, "KB")
 
 
 def _held(make: Callable[[], Sized]) -> float:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from heapq import heappop, heappush
 
-from benchmarks.yardsticks import JobClass, Yardstick, workload
+from benchmarks.scenarios import BenchmarkScenario, JobClass, workload
 from kohort.api.codec import decode, encode
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
@@ -24,7 +24,7 @@ from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.preemption import PreemptionParty, PreemptionRecord, preempt
 from kohort.engine.settings import EngineSettings
 
-DAWN = datetime(2026, 1, 1, tzinfo=UTC)
+START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Preempted(Enum):
@@ -34,7 +34,7 @@ class Preempted(Enum):
     RESUMES = "resumes"
 
 
-class Supply(Enum):
+class ArrivalProcess(Enum):
     """When jobs arrive besides those that are planned."""
 
     AS_PLANNED = "as planned"
@@ -61,7 +61,7 @@ class Driver:
 
     settings: EngineSettings = field(default_factory=EngineSettings)
     preempted: Preempted = Preempted.STARTS_OVER
-    supply: Supply = Supply.AS_PLANNED
+    supply: ArrivalProcess = ArrivalProcess.AS_PLANNED
     now_ms: int = 0
     cpu: float = 0.0
     """Seconds of CPU that `apply` and `schedule` took."""
@@ -83,20 +83,20 @@ class Driver:
 
     @property
     def now(self) -> datetime:
-        return DAWN + timedelta(milliseconds=self.now_ms)
+        return START + timedelta(milliseconds=self.now_ms)
 
     @property
     def cpu_per_admission(self) -> float:
         """Microseconds."""
         return self.cpu / self.admissions * 1e6
 
-    def set_up(self, yardstick: Yardstick, rounds: int = 1) -> None:
-        """Put up the queues and plan the arrivals; every round brings all jobs of the yardstick again."""
-        for thing in yardstick.objects():
+    def set_up(self, scenario: BenchmarkScenario, rounds: int = 1) -> None:
+        """Create the queues and plan the arrivals; every round submits all jobs of the scenario again."""
+        for thing in scenario.objects():
             self.engine.apply(ObjectUpserted(thing), self.now)
         for _ in range(rounds):
-            for queue in yardstick.queue_names():
-                for kind in yardstick.classes:
+            for queue in scenario.queue_names():
+                for kind in scenario.classes:
                     for index in range(kind.count):
                         self._plan_arrival(queue, kind, index * kind.every_ms)
 
@@ -129,7 +129,7 @@ class Driver:
         self.costs.append(self.cpu - before)
 
     def turn(self) -> bool:
-        """Ask for decisions and carry them out; whether somebody was admitted or has to go."""
+        """Run the scheduler and apply its decisions; whether a workload was admitted or evicted."""
         begin = time.process_time()
         decisions = self.engine.schedule(self.now)
         self.cpu += time.process_time() - begin
@@ -167,7 +167,7 @@ class Driver:
         job.starts += 1
         job.started_ms = self.now_ms
         self._plan(self.now_ms + job.left_ms, job, job.starts)
-        if self.supply is Supply.REPLENISHED:
+        if self.supply is ArrivalProcess.REPLENISHED:
             self._plan_arrival(job.queue, job.kind, self.now_ms + job.kind.every_ms)
         reservation = Reservation(decision.admission, frozenset(), decision.considered)
         return self._write(job, reserve(job.workload, reservation, self.settings.gates, self.now).workload)
@@ -184,7 +184,7 @@ class Driver:
     def _finish(self, job: Job) -> Workload:
         self.finished += 1
         self._stop(job)
-        # Who is done is looked at no more; the engine is not told that the object is gone, as a cluster keeps it.
+        # A finished job needs no events; its object stays, as in a cluster.
         del self.jobs[_key(job.workload)]
         return self._write(job, finish(job.workload, "Succeeded", "Job finished successfully", self.now))
 
@@ -199,7 +199,7 @@ class Driver:
     # Plans
 
     def _plan_arrival(self, queue: str, kind: JobClass, at_ms: int) -> None:
-        born = DAWN + timedelta(milliseconds=at_ms)
+        born = START + timedelta(milliseconds=at_ms)
         made = workload(self._numbers, queue, kind.size, kind.priority, born)
         self._plan(at_ms, Job(made, kind, queue, kind.run_ms), None)
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from benchmarks import memory
-from benchmarks.driver import Driver, Preempted, Supply
-from benchmarks.measure import Figure
-from benchmarks.searching import searches
-from benchmarks.yardsticks import BASELINE, LARGE, Yardstick
+from benchmarks.driver import ArrivalProcess, Driver, Preempted
+from benchmarks.measure import Measurement
+from benchmarks.preemption_search import searches
+from benchmarks.scenarios import BASELINE, LARGE, BenchmarkScenario
 from kohort.engine.fair_preemption import FairRules
 from kohort.engine.settings import EngineSettings
 
@@ -16,50 +16,52 @@ PENDING_FEW, PENDING_MANY = 1_000, 100_000
 COUNTED_ADMISSIONS = 3_000
 EXPLAINED = 200
 RUNS = 3
-"""How often a yardstick is played."""
+"""Runs per scenario."""
 
 
-def figures() -> Iterator[Figure]:
+def figures() -> Iterator[Measurement]:
     # First, because the children that are measured inherit the high-water mark of this process.
     yield from _memory()
-    yield from _yardstick(BASELINE, 200)
-    yield from _yardstick(LARGE, 400)
+    yield from _measure_scenario(BASELINE, 200)
+    yield from _measure_scenario(LARGE, 400)
     yield _work_conserving(BASELINE)
     yield from _growth()
     yield from _searches("classical", EngineSettings(), 20)
     yield from _searches("by fair share", EngineSettings(fair=FairRules(preempts_within_nominal=False)), 60)
 
 
-def _limit(name: str, ours: float, limit: float, unit: str) -> Figure:
+def _limit(name: str, ours: float, limit: float, unit: str) -> Measurement:
     """A figure beside the most that it may be."""
-    return Figure(name, ours, limit, ours / limit, 1.0, unit)
+    return Measurement(name, ours, limit, ours / limit, 1.0, unit)
 
 
-def _yardstick(yardstick: Yardstick, limit: float) -> Iterator[Figure]:
-    runs = [_played(yardstick, Preempted.STARTS_OVER) for _ in range(RUNS)]
+def _measure_scenario(scenario: BenchmarkScenario, limit: float) -> Iterator[Measurement]:
+    runs = [_run(scenario, Preempted.STARTS_OVER) for _ in range(RUNS)]
     driver = runs[0]
     seconds = driver.now_ms / 1000
-    name = yardstick.name
+    name = scenario.name
     yield _limit(f"{name}: CPU per admission / limit", undisturbed(runs), limit, "us")
-    yield Figure(
-        f"{name}: admissions / jobs", driver.admissions, yardstick.jobs, driver.admissions / yardstick.jobs, None, ""
+    yield Measurement(
+        f"{name}: admissions / jobs", driver.admissions, scenario.jobs, driver.admissions / scenario.jobs, None, ""
     )
-    yield Figure(f"{name}: makespan / bound of quota", seconds, yardstick.bound, seconds / yardstick.bound, None, "s")
-    needed = driver.occupied / 1000 / (yardstick.nominal * yardstick.cohorts * yardstick.queues)
-    yield Figure(f"{name}: makespan / the same with what was redone", seconds, needed, seconds / needed, 1.05, "s")
+    yield Measurement(
+        f"{name}: makespan / bound of quota", seconds, scenario.bound, seconds / scenario.bound, None, "s"
+    )
+    needed = driver.occupied / 1000 / (scenario.nominal * scenario.cohorts * scenario.queues)
+    yield Measurement(f"{name}: makespan / the same with what was redone", seconds, needed, seconds / needed, 1.05, "s")
 
 
-def _work_conserving(yardstick: Yardstick) -> Figure:
-    seconds = _played(yardstick, Preempted.RESUMES).now_ms / 1000
-    name = f"{yardstick.name}: makespan / bound, preempted jobs resume"
-    return Figure(name, seconds, yardstick.bound, seconds / yardstick.bound, 1.05, "s")
+def _work_conserving(scenario: BenchmarkScenario) -> Measurement:
+    seconds = _run(scenario, Preempted.RESUMES).now_ms / 1000
+    name = f"{scenario.name}: makespan / bound, preempted jobs resume"
+    return Measurement(name, seconds, scenario.bound, seconds / scenario.bound, 1.05, "s")
 
 
-def _played(yardstick: Yardstick, preempted: Preempted) -> Driver:
+def _run(scenario: BenchmarkScenario, preempted: Preempted) -> Driver:
     driver = Driver(preempted=preempted)
-    driver.set_up(yardstick)
+    driver.set_up(scenario)
     driver.run()
-    assert driver.finished == yardstick.jobs
+    assert driver.finished == scenario.jobs
     return driver
 
 
@@ -76,11 +78,11 @@ def undisturbed(runs: list[Driver]) -> float:
 # Growth
 
 
-def _growth() -> Iterator[Figure]:
-    few, many = _crowded(PENDING_FEW), _crowded(PENDING_MANY)
+def _growth() -> Iterator[Measurement]:
+    few, many = _with_backlog(PENDING_FEW), _with_backlog(PENDING_MANY)
     for driver in (few, many):
         driver.run_for(COUNTED_ADMISSIONS)
-    yield Figure(
+    yield Measurement(
         f"CPU per admission, {PENDING_MANY:,} / {PENDING_FEW:,} pending",
         many.cpu_per_admission,
         few.cpu_per_admission,
@@ -90,13 +92,13 @@ def _growth() -> Iterator[Figure]:
     yield _limit(f"explain the slowest of {EXPLAINED}, {PENDING_MANY:,} pending / limit", _slowest(many), 5, "ms")
 
 
-def _crowded(pending: int) -> Driver:
+def _with_backlog(pending: int) -> Driver:
     """One tree of a hundred queues where so many wait: of equal priority, so that all sizes get their turn."""
     counts = zip(BASELINE.classes, (7, 2, 1), strict=True)
     classes = tuple(replace(kind, count=count, priority=0, every_ms=0) for kind, count in counts)
-    yardstick = replace(LARGE, cohorts=1, classes=classes)
-    driver = Driver(supply=Supply.REPLENISHED)
-    driver.set_up(yardstick, pending // yardstick.jobs)
+    scenario = replace(LARGE, cohorts=1, classes=classes)
+    driver = Driver(supply=ArrivalProcess.REPLENISHED)
+    driver.set_up(scenario, pending // scenario.jobs)
     driver.step()
     return driver
 
@@ -112,13 +114,13 @@ def _slowest(driver: Driver) -> float:
     return worst * 1000
 
 
-def _memory() -> Iterator[Figure]:
+def _memory() -> Iterator[Measurement]:
     for make in (memory.small, memory.realistic):
         name = f"memory of {PENDING_MANY:,} {make.__name__} pending / limit"
         yield _limit(name, memory.megabytes(make, PENDING_MANY), 1024, "MB")
 
 
-def _searches(kind: str, settings: EngineSettings, limit: float) -> Iterator[Figure]:
+def _searches(kind: str, settings: EngineSettings, limit: float) -> Iterator[Measurement]:
     for search in searches(settings):
         name = f"search {kind}, {search.name} ({search.victims} found) / limit"
         yield _limit(name, search.seconds * 1000, limit, "ms")

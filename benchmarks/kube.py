@@ -16,7 +16,7 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from benchmarks.measure import Figure
+from benchmarks.measure import Measurement
 from kohort.api.core.pods import Pod
 from kohort.kube.client import Client
 from kohort.kube.config.client_config import ClientConfig
@@ -155,18 +155,18 @@ async def _cost(work: Callable[[], Awaitable[None]]) -> float:
 
 
 async def _compared(
-    name: str, ours: Callable[[], Awaitable[None]], peer: Callable[[], Awaitable[None]], goal: float
-) -> Figure:
+    name: str, ours: Callable[[], Awaitable[None]], baseline: Callable[[], Awaitable[None]], goal: float
+) -> Measurement:
     """The two in turn, once beforehand to warm up."""
     await ours()
-    await peer()
-    pairs = [(await _cost(ours), await _cost(peer)) for _ in range(ROUNDS)]
-    ratio = statistics.median(mine / theirs for mine, theirs in pairs)
-    mine, theirs = (statistics.median(side) * 1e3 for side in zip(*pairs, strict=True))
-    return Figure(name, mine, theirs, ratio, goal, "ms")
+    await baseline()
+    pairs = [(await _cost(ours), await _cost(baseline)) for _ in range(ROUNDS)]
+    ratio = statistics.median(mine / reference for mine, reference in pairs)
+    mine, reference = (statistics.median(side) * 1e3 for side in zip(*pairs, strict=True))
+    return Measurement(name, mine, reference, ratio, goal, "ms")
 
 
-async def _figures(port: int) -> list[Figure]:
+async def _figures(port: int) -> list[Measurement]:
     address = f"http://127.0.0.1:{port}"
     transport = HttpTransport(ClientConfig(address, StaticCredentials()), HttpSettings(environment={}))
     client = Client(transport)
@@ -184,12 +184,12 @@ async def _figures(port: int) -> list[Figure]:
             WATCH_GOAL,
         )
     await client.close()
-    mine, theirs = (EVENTS / cost for cost in (watched.ours, watched.peer))
-    rate = Figure("watch events per CPU second, in thousands", mine, theirs, theirs / mine, None, "k")
+    mine, reference = (EVENTS / cost for cost in (watched.ours, watched.baseline))
+    rate = Measurement("watch events per CPU second, in thousands", mine, reference, reference / mine, None, "k")
     return [listed, watched, rate]
 
 
-def figures() -> Iterator[Figure]:
+def figures() -> Iterator[Measurement]:
     here, there = multiprocessing.get_context("spawn").Pipe()
     server = multiprocessing.get_context("spawn").Process(target=_serve, args=(there,), daemon=True)
     server.start()

@@ -1,4 +1,4 @@
-"""The real Kueue on the same yardsticks, in the same run: CPU per admission of its scheduler beside ours.
+"""The real Kueue in the same scenarios and the same run: CPU per admission of its scheduler and of Kohort's.
 
 Its side is the Go program of tests/oracle, with a clock of its own that stands still; see RESULTS.md for what counts.
 """
@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.driver import Driver
-from benchmarks.measure import Figure
-from benchmarks.yardsticks import BASELINE, LARGE, NAMESPACE, Yardstick
+from benchmarks.measure import Measurement
+from benchmarks.scenarios import BASELINE, LARGE, NAMESPACE, BenchmarkScenario
 from kohort.api.codec import to_json
 from kohort.api.kueue.v1beta2 import LocalQueue
 
-# The peer is the one that tests compare decisions with.
+# The baseline is the build that tests compare decisions with.
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from oracle.kueue import GoIsMissingError, Kueue, NoAnswerError
 
 Json = Any
 PATIENCE = 1800
-"""Seconds that a yardstick may take."""
+"""Seconds that a scenario may take."""
 
 
-def figures() -> Iterator[Figure]:
+def figures() -> Iterator[Measurement]:
     try:
         with Kueue() as kueue:
             yield from _beside(kueue, BASELINE, 1.0)
@@ -33,10 +33,10 @@ def figures() -> Iterator[Figure]:
         print(f"benchmarks kueue: did not run: {error}")
 
 
-def _beside(kueue: Kueue, yardstick: Yardstick, goal: float) -> Iterator[Figure]:
-    ours, theirs = _ours(yardstick), _theirs(kueue, yardstick)
-    name, admissions = yardstick.name, theirs["admissions"]
-    handling, cycling, writing = (theirs[each] / 1000 / admissions for each in ("handling", "cycling", "writing"))
+def _beside(kueue: Kueue, scenario: BenchmarkScenario, goal: float) -> Iterator[Measurement]:
+    ours, reference = _ours(scenario), _theirs(kueue, scenario)
+    name, admissions = scenario.name, reference["admissions"]
+    handling, cycling, writing = (reference[each] / 1000 / admissions for each in ("handling", "cycling", "writing"))
     deciding = handling + cycling - writing
     yield _ratio(f"{name}: CPU per admission / Kueue's", ours.cpu_per_admission, deciding, goal, "us")
     yield _ratio(
@@ -46,30 +46,30 @@ def _beside(kueue: Kueue, yardstick: Yardstick, goal: float) -> Iterator[Figure]
         f"{name}: the same / its cycles alone, no writes", ours.cpu_per_admission, cycling - writing, None, "us"
     )
     yield _ratio(f"{name}: admissions / Kueue's", ours.admissions, admissions, None)
-    yield _ratio(f"{name}: evictions / Kueue's", ours.evictions, theirs["evictions"], None)
-    yield _ratio(f"{name}: makespan / Kueue's", ours.now_ms / 1000, theirs["makespan"] / 1000, None, "s")
+    yield _ratio(f"{name}: evictions / Kueue's", ours.evictions, reference["evictions"], None)
+    yield _ratio(f"{name}: makespan / Kueue's", ours.now_ms / 1000, reference["makespan"] / 1000, None, "s")
 
 
-def _ratio(name: str, ours: float, theirs: float, goal: float | None, unit: str = "") -> Figure:
-    ratio = ours / theirs if theirs else 1.0
-    return Figure(name, ours, theirs, ratio, goal, unit)
+def _ratio(name: str, ours: float, reference: float, goal: float | None, unit: str = "") -> Measurement:
+    ratio = ours / reference if reference else 1.0
+    return Measurement(name, ours, reference, ratio, goal, unit)
 
 
-def _ours(yardstick: Yardstick) -> Driver:
+def _ours(scenario: BenchmarkScenario) -> Driver:
     driver = Driver()
-    driver.set_up(yardstick)
+    driver.set_up(scenario)
     driver.run()
     return driver
 
 
-def _theirs(kueue: Kueue, yardstick: Yardstick) -> Json:
+def _theirs(kueue: Kueue, scenario: BenchmarkScenario) -> Json:
     # LocalQueues come last: until then nothing is there that the program would have to look up.
-    objects = sorted(yardstick.objects(), key=lambda thing: isinstance(thing, LocalQueue))
+    objects = sorted(scenario.objects(), key=lambda thing: isinstance(thing, LocalQueue))
     asked = {
         # They count a LocalQueue's pending workloads anew at every event, which is no part of deciding.
         "gates": {"LocalQueueMetrics": False},
         "objects": [{**to_json(thing), "kind": type(thing).__name__} for thing in objects],
-        "yardstick": {"namespace": NAMESPACE, "jobs": list(_jobs(yardstick))},
+        "yardstick": {"namespace": NAMESPACE, "jobs": list(_jobs(scenario))},
     }
     answer = kueue.ask(asked, PATIENCE)
     if "error" in answer:
@@ -77,10 +77,10 @@ def _theirs(kueue: Kueue, yardstick: Yardstick) -> Json:
     return answer["figures"]
 
 
-def _jobs(yardstick: Yardstick) -> Iterator[Json]:
+def _jobs(scenario: BenchmarkScenario) -> Iterator[Json]:
     """All jobs in the order in which our driver plans them, which numbers them."""
-    for queue in yardstick.queue_names():
-        for kind in yardstick.classes:
+    for queue in scenario.queue_names():
+        for kind in scenario.classes:
             for index in range(kind.count):
                 yield {
                     "queue": queue,

@@ -1,7 +1,7 @@
-"""A manager on a real API server: the baseline yardstick as Workloads, Kohort's manager beside the real Kueue's.
+"""A manager on a real API server: the baseline scenario as Workloads, for Kohort's manager and the real Kueue's.
 
-Each gets a fresh kube-apiserver and etcd, then 15,000 Workloads at the yardstick's rates from the same crowd. Both run
-as people install them, with their webhooks. It takes a quarter of an hour: only `python -m benchmarks manager`
+Each gets a fresh kube-apiserver and etcd, then 15,000 Workloads at the scenario's rates from the same generator. Both
+run as users install them, with their webhooks. It takes a quarter of an hour: only `python -m benchmarks manager`
 runs it.
 """
 
@@ -22,10 +22,10 @@ from pathlib import Path
 import yaml
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from benchmarks.measure import Figure
-from benchmarks.runner import Crowd, Run
+from benchmarks.measure import Measurement
+from benchmarks.runner import Run, WorkloadGenerator
+from benchmarks.scenarios import BASELINE, BenchmarkScenario
 from benchmarks.servers import BuildError, Server, kubernetes
-from benchmarks.yardsticks import BASELINE, Yardstick
 from cluster.access import write_secret
 from kit.pki import KeyPair, ThrowawayCa
 from kit.ports import LOOPBACK
@@ -80,51 +80,51 @@ class Account:
     """That were stored, per Workload."""
 
 
-def figures(yardstick: Yardstick = BASELINE) -> Iterator[Figure]:
+def figures(scenario: BenchmarkScenario = BASELINE) -> Iterator[Measurement]:
     try:
         build_manager()
-        theirs = measured(yardstick, kueue)
-        ours = measured(yardstick, kohort)
-        lean = measured(yardstick, kohort_with_one_version)
+        reference = measured(scenario, kueue)
+        ours = measured(scenario, kohort)
+        lean = measured(scenario, kohort_with_one_version)
     except (BuildError, GoIsMissingError, subprocess.CalledProcessError) as error:
         print(f"benchmarks manager: did not run: {error}")
         return
-    yield from compared(yardstick.name, ours, theirs)
-    yield from compared(f"{yardstick.name}, v1beta2 only", lean, theirs)
+    yield from compared(scenario.name, ours, reference)
+    yield from compared(f"{scenario.name}, v1beta2 only", lean, reference)
 
 
-def compared(title: str, ours: Account, theirs: Account) -> Iterator[Figure]:
+def compared(title: str, ours: Account, reference: Account) -> Iterator[Measurement]:
     """Every figure with the goal that it has."""
 
-    def beside(name: str, mine: float, peer: float, goal: float | None, unit: str) -> Figure:
-        return Figure(f"{title}: {name}", mine, peer, mine / max(peer, 1e-9), goal, unit)
+    def beside(name: str, mine: float, baseline: float, goal: float | None, unit: str) -> Measurement:
+        return Measurement(f"{title}: {name}", mine, baseline, mine / max(baseline, 1e-9), goal, unit)
 
-    yield beside("wall time", ours.run.seconds, theirs.run.seconds, 0.6, "s")
-    yield beside("CPU of the manager", ours.cpu, theirs.cpu, 0.5, "s")
-    yield beside("memory of the manager", ours.memory, theirs.memory, 0.3, "MB")
-    yield beside("CPU of kube-apiserver", ours.server_cpu, theirs.server_cpu, 0.65, "s")
-    yield beside("requests of the manager per Workload", ours.requests, theirs.requests, None, "")
-    yield beside("events stored per Workload", ours.events, theirs.events, None, "")
-    yield beside("evictions", ours.run.evictions, theirs.run.evictions, None, "")
+    yield beside("wall time", ours.run.seconds, reference.run.seconds, 0.6, "s")
+    yield beside("CPU of the manager", ours.cpu, reference.cpu, 0.5, "s")
+    yield beside("memory of the manager", ours.memory, reference.memory, 0.3, "MB")
+    yield beside("CPU of kube-apiserver", ours.server_cpu, reference.server_cpu, 0.65, "s")
+    yield beside("requests of the manager per Workload", ours.requests, reference.requests, None, "")
+    yield beside("events stored per Workload", ours.events, reference.events, None, "")
+    yield beside("evictions", ours.run.evictions, reference.run.evictions, None, "")
     for kind, wait in ours.run.waits.items():
-        yield beside(f"median wait, {kind}", wait, theirs.run.waits[kind], None, "s")
+        yield beside(f"median wait, {kind}", wait, reference.run.waits[kind], None, "s")
 
 
-def measured(yardstick: Yardstick, making: Callable[[Path], Product]) -> Account:
+def measured(scenario: BenchmarkScenario, making: Callable[[Path], Product]) -> Account:
     """One run on a server of its own."""
     with kubernetes(SERVER_ENVIRONMENT) as server, tempfile.TemporaryDirectory(prefix="kohort-bench-") as name:
-        return asyncio.run(_measure(server, yardstick, making(Path(name))))
+        return asyncio.run(_measure(server, scenario, making(Path(name))))
 
 
-async def _measure(server: Server, yardstick: Yardstick, product: Product) -> Account:
+async def _measure(server: Server, scenario: BenchmarkScenario, product: Product) -> Account:
     await server.wait_until_ready()
     async with _speaking(server) as admin:
         await _furnish(admin, product.objects)
-        crowd, manager = [await _entered(admin, server, name) for name in (CROWD, MANAGER)]
-    async with _speaking(crowd) as client:
+        generator, manager = [await _entered(admin, server, name) for name in (GENERATOR, MANAGER)]
+    async with _speaking(generator) as client:
         with _started(product, manager) as child:
-            await _open_queues(client, yardstick)
-            return await _account(client, server, child, yardstick)
+            await _open_queues(client, scenario)
+            return await _account(client, server, child, scenario)
 
 
 @asynccontextmanager
@@ -148,24 +148,24 @@ def _started(product: Product, server: Server) -> Iterator[ChildProcess]:
         child.stop()
 
 
-async def _account(client: Client, server: Server, manager: ChildProcess, yardstick: Yardstick) -> Account:
+async def _account(client: Client, server: Server, manager: ChildProcess, scenario: BenchmarkScenario) -> Account:
     api_server = next(each for each in server.children if each.name == "kube-apiserver")
     before = cpu_seconds(manager), cpu_seconds(api_server), await _requests(client)
-    crowd = Crowd(client, yardstick)
-    run = await _watched(crowd)
-    asked = await _quiet(client) - before[2] - crowd.requests
+    generator = WorkloadGenerator(client, scenario)
+    run = await _watched(generator)
+    asked = await _quiet(client) - before[2] - generator.requests
     return Account(
         run,
         cpu_seconds(manager) - before[0],
         peak_megabytes(manager),
         cpu_seconds(api_server) - before[1],
-        asked / yardstick.jobs,
-        await _events(client) / yardstick.jobs,
+        asked / scenario.jobs,
+        await _events(client) / scenario.jobs,
     )
 
 
 async def _quiet(client: Client) -> float:
-    """Wait until the manager has said all that it had to say; the requests by then."""
+    """Wait until the manager has written everything; return the number of requests by then."""
     before, deadline = await _requests(client), time.monotonic() + QUIET_LIMIT
     while time.monotonic() < deadline:
         await asyncio.sleep(QUIET_SECONDS)
@@ -182,12 +182,12 @@ async def _events(client: Client) -> int:
     return len(listed["items"]) + int(listed["metadata"].get("remainingItemCount", 0))
 
 
-async def _watched(crowd: Crowd) -> Run:
+async def _watched(generator: WorkloadGenerator) -> Run:
     """Play, and say every while how far things are."""
-    playing = asyncio.create_task(crowd.play(LIMIT))
+    playing = asyncio.create_task(generator.play(LIMIT))
     while not playing.done():
         await asyncio.wait([playing], timeout=30)
-        print(f"  {crowd.yardstick.name}: {crowd.left:,} Workloads left", file=sys.stderr, flush=True)
+        print(f"  {generator.scenario.name}: {generator.left:,} Workloads left", file=sys.stderr, flush=True)
     return await playing
 
 
@@ -202,24 +202,24 @@ PATHS = {
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     **{each.kind: f"/apis/{each.api_version}/{each.plural}" for each in CONFIGURATIONS.values()},
 }
-MANAGER, CROWD = "manager", "crowd"
-"""Service accounts: API servers divide their time fairly between accounts, and a crowd is not its manager."""
+MANAGER, GENERATOR = "manager", "generator"
+"""Service accounts: API servers divide their time fairly between accounts, so each side has one."""
 SURROUNDINGS = (
     *({"kind": "Namespace", "metadata": {"name": name}} for name in ("kueue-system", "team")),
-    *({"kind": "ServiceAccount", "metadata": {"name": name}} for name in (MANAGER, CROWD)),
+    *({"kind": "ServiceAccount", "metadata": {"name": name}} for name in (MANAGER, GENERATOR)),
     {
         "kind": "ClusterRoleBinding",
         "metadata": {"name": "bench"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
         "subjects": [
-            {"kind": "ServiceAccount", "name": name, "namespace": "kueue-system"} for name in (MANAGER, CROWD)
+            {"kind": "ServiceAccount", "name": name, "namespace": "kueue-system"} for name in (MANAGER, GENERATOR)
         ],
     },
 )
 
 
 async def _furnish(client: Client, objects: list[Json]) -> None:
-    """Namespaces, somebody who may do everything, and what the manager comes with."""
+    """Namespaces, an account with all permissions, and the manager's own objects."""
     for thing in [*SURROUNDINGS, *objects]:
         await client.call(Request("POST", PATHS[thing["kind"]], (), JSON, encode(thing)))
     async with asyncio.timeout(START_SECONDS):
@@ -247,11 +247,11 @@ async def _is_served(client: Client) -> bool:
     return True
 
 
-async def _open_queues(client: Client, yardstick: Yardstick) -> None:
-    """Create the yardstick's queues as soon as the webhooks answer, and wait until the manager has looked at them."""
+async def _open_queues(client: Client, scenario: BenchmarkScenario) -> None:
+    """Create the scenario's queues as soon as the webhooks respond, and wait until they are reconciled."""
     async with asyncio.timeout(START_SECONDS):
         await _wait_for_webhooks(client)
-        for thing in yardstick.objects():
+        for thing in scenario.objects():
             if thing.metadata.name != "team":
                 await client.of(type(thing)).create(thing)
         while not await _are_open(client):
@@ -290,7 +290,7 @@ def kueue(folder: Path) -> Product:
     """The real one, with its usual number of workers.
 
     It would make certificates for the name of its Service only, which leads nowhere here. It finds some that are good
-    for both, leaves them as they are, and tells everybody to trust them.
+    for both, leaves them as they are, and configures clients to trust them.
     """
     authority, port = ThrowawayCa.create("kueue-ca", rsa.generate_private_key(65537, 2048)), _free_port()
     pair = authority.server("kueue-webhook-service.kueue-system.svc", LOOPBACK)
@@ -347,7 +347,7 @@ class _Place:
         return {"url": f"{self.url}{path}", "caBundle": self.bundle}
 
     def converting(self, crd: Json) -> Json:
-        """A definition whose versions are converted there, where Kueue's installation says so."""
+        """A definition that is converted by this webhook if Kueue's installation configures it."""
         if crd["spec"]["names"]["kind"] not in CONVERTED:
             return crd
         webhook = {"clientConfig": self.client_config("/convert"), "conversionReviewVersions": ["v1"]}
@@ -427,10 +427,10 @@ async def _requests(client: Client) -> float:
     return sum(float(number) for labels, number in lines if 'verb="WATCH"' not in labels)
 
 
-def shortened(yardstick: Yardstick, part: int) -> Yardstick:
-    """A part of a yardstick, for a quick look."""
-    classes = tuple(replace(each, count=max(1, each.count // part)) for each in yardstick.classes)
-    return replace(yardstick, name=f"{yardstick.name} / {part}", classes=classes)
+def shortened(scenario: BenchmarkScenario, part: int) -> BenchmarkScenario:
+    """A part of a scenario, for a quick run."""
+    classes = tuple(replace(each, count=max(1, each.count // part)) for each in scenario.classes)
+    return replace(scenario, name=f"{scenario.name} / {part}", classes=classes)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 from msgspec import structs
 
-from benchmarks.driver import DAWN, as_watched
+from benchmarks.driver import START, as_watched
+from benchmarks.scenarios import LARGE, NAMESPACE, workload
 from benchmarks.workloads import workload_bytes
-from benchmarks.yardsticks import LARGE, NAMESPACE, workload
 from kohort.api.codec import decode
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadStatus
@@ -20,14 +20,14 @@ Make = Callable[[int, str], Workload]
 
 
 def megabytes(make: Make, count: int) -> float:
-    """Most memory of a process that holds so many pending workloads in the queues of the large yardstick."""
+    """Most memory of a process that holds so many pending workloads in the queues of the large scenario."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_hold, (make, count))
 
 
 def small(number: int, queue: str) -> Workload:
     """A workload of one small pod set."""
-    return as_watched(workload(number, queue, 1 + number % 7, number % 3, DAWN))
+    return as_watched(workload(number, queue, 1 + number % 7, number % 3, START))
 
 
 def realistic(number: int, queue: str) -> Workload:
@@ -44,10 +44,10 @@ def realistic(number: int, queue: str) -> Workload:
 def _hold(make: Make, count: int) -> float:
     engine = Engine()
     for thing in LARGE.objects():
-        engine.apply(ObjectUpserted(thing), DAWN)
+        engine.apply(ObjectUpserted(thing), START)
     for event in _events(make, count):
-        engine.apply(event, DAWN)
-    engine.schedule(DAWN)
+        engine.apply(event, START)
+    engine.schedule(START)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.asking import NAMESPACE, ask, furnish, in_parallel, post
-from benchmarks.measure import Figure
+from benchmarks.http_load import NAMESPACE, ask, furnish, in_parallel, post
+from benchmarks.measure import Measurement
 from benchmarks.processes import cpu_seconds, resident_mb
 from benchmarks.servers import BuildError, Server, kubernetes
 from cluster.binaries import built
@@ -33,7 +33,7 @@ from kohort.kube.transport import Request
 
 NODES = 1_000
 SIZES = (5_000, 20_000)
-"""Pods in the cluster after each part; fewer on a machine where the peer takes too long to store them."""
+"""Pods in the cluster after each part; fewer where the baseline takes too long to store them."""
 CREATE_SECONDS = 45.0
 MOST_SECONDS = 20.0
 """A part that takes longer is cut off, and what was bound by then counts."""
@@ -71,36 +71,38 @@ class Side:
     scheduler: Callable[[], AbstractContextManager[tuple[ChildProcess, ...]]]
 
 
-def figures() -> Iterator[Figure]:
+def figures() -> Iterator[Measurement]:
     try:
-        theirs = _measured(_kubernetes, SIZES)
+        reference = _measured(_kubernetes, SIZES)
     except BuildError as error:
         print(f"benchmarks pods: did not run: {error}")
         return
-    yield from compared(_measured(_kohort, tuple(part.size for part in theirs)), theirs)
+    yield from compared(_measured(_kohort, tuple(part.size for part in reference)), reference)
 
 
-def compared(ours: list[Part], theirs: list[Part]) -> Iterator[Figure]:
+def compared(ours: list[Part], reference: list[Part]) -> Iterator[Measurement]:
     """Seconds per thousand pods, so that less is better, as in every other figure."""
-    for mine, peer in zip(ours, theirs, strict=True):
+    for mine, baseline in zip(ours, reference, strict=True):
         part = f"up to {mine.size:,}"
-        yield Figure(f"bind 1,000 pods, {part} / kube-scheduler", *_times(mine, peer), peer.rate / mine.rate, 0.5, "s")
-        yield _beside(f"pods bound per second, {part}", mine.rate, peer.rate)
-        yield _beside(f"pods bound, {part}", mine.bound, peer.bound)
-        yield _beside(f"events stored by then, {part}", mine.events, peer.events)
-        yield _beside(f"events stored some seconds later, {part}", mine.late_events, peer.late_events)
-        yield _beside(f"CPU per pod, {part}", mine.cpu * 1e3, peer.cpu * 1e3, "ms")
-        yield _beside(f"memory, {part}", mine.memory, peer.memory, "MB")
-    mine_grown, peer_grown = (side[0].rate / side[-1].rate for side in (ours, theirs))
-    yield _beside("time per pod, largest / smallest", mine_grown, peer_grown)
+        yield Measurement(
+            f"bind 1,000 pods, {part} / kube-scheduler", *_times(mine, baseline), baseline.rate / mine.rate, 0.5, "s"
+        )
+        yield _beside(f"pods bound per second, {part}", mine.rate, baseline.rate)
+        yield _beside(f"pods bound, {part}", mine.bound, baseline.bound)
+        yield _beside(f"events stored by then, {part}", mine.events, baseline.events)
+        yield _beside(f"events stored some seconds later, {part}", mine.late_events, baseline.late_events)
+        yield _beside(f"CPU per pod, {part}", mine.cpu * 1e3, baseline.cpu * 1e3, "ms")
+        yield _beside(f"memory, {part}", mine.memory, baseline.memory, "MB")
+    own_scaling, reference_scaling = (side[0].rate / side[-1].rate for side in (ours, reference))
+    yield _beside("time per pod, largest / smallest", own_scaling, reference_scaling)
 
 
-def _times(mine: Part, peer: Part) -> tuple[float, float]:
-    return 1000 / mine.rate, 1000 / peer.rate
+def _times(mine: Part, baseline: Part) -> tuple[float, float]:
+    return 1000 / mine.rate, 1000 / baseline.rate
 
 
-def _beside(name: str, mine: float, peer: float, unit: str = "") -> Figure:
-    return Figure(name, mine, peer, mine / max(peer, 1e-9), None, unit)
+def _beside(name: str, mine: float, baseline: float, unit: str = "") -> Measurement:
+    return Measurement(name, mine, baseline, mine / max(baseline, 1e-9), None, unit)
 
 
 def _measured(start: Callable[[], AbstractContextManager[Side]], sizes: tuple[int, ...]) -> list[Part]:
@@ -263,7 +265,7 @@ def _kubernetes() -> Iterator[Side]:
 
 @contextmanager
 def _kohort() -> Iterator[Side]:
-    """Server and scheduler in one process, told by signals when to schedule."""
+    """Server and scheduler in one process; signals start scheduling."""
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as name, ExitStack() as running:
         folder = Path(name)
         started = time.monotonic()

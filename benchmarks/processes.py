@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-import benchmarks.servers  # noqa: F401  which puts the peer's tests on the path
+import benchmarks.servers  # noqa: F401  which puts the tests on the path
 from kit.processes import ChildProcess
 
 

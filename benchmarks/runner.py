@@ -1,4 +1,4 @@
-"""A crowd of users and jobs on a real API server: creates Workloads when they are due, and ends them when they ran.
+"""Generates users' work on a real API server: creates Workloads when they are due, and finishes them when they ran.
 
 It plays the part that job controllers play, the same for whichever manager admits: a Workload that is admitted runs for
 its time and is finished, one that is evicted gives its quota back at once and starts over when it is admitted again.
@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from benchmarks.yardsticks import NAMESPACE, JobClass, Yardstick, workload
+from benchmarks.scenarios import NAMESPACE, BenchmarkScenario, JobClass, workload
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import Condition, ObjectMeta
@@ -25,16 +25,16 @@ from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer
 from kohort.kube.options import ListScope
 
-HANDS = 32
+WORKERS = 32
 """Requests in flight."""
 HERE = ListScope(namespace=NAMESPACE)
 
-Errand = Callable[[], Awaitable[None]]
+Task = Callable[[], Awaitable[None]]
 
 
 @dataclass(slots=True)
 class Job:
-    """What the crowd knows of one Workload."""
+    """The generator's state of one Workload."""
 
     kind: JobClass
     created: float = 0.0
@@ -44,7 +44,7 @@ class Job:
     """Starts and stops so far: an end planned for an earlier run does not count."""
     running: bool = False
     is_ending: bool = False
-    """Its time is over, and somebody wrote in between: it ends when that is seen."""
+    """It is due to finish, but was changed in between: it finishes after the next event."""
     released: str = ""
     """The version that was last given back."""
     finished: bool = False
@@ -62,20 +62,20 @@ class Run:
     """Median seconds from creation to admission, per class."""
     evictions: int
     requests: int
-    """What the crowd itself asked of the server."""
+    """Requests of the generator."""
 
 
 @dataclass
-class Crowd:
-    """All users and all jobs of a yardstick."""
+class WorkloadGenerator:
+    """All users and all jobs of a scenario."""
 
     client: Client
-    yardstick: Yardstick
+    scenario: BenchmarkScenario
     evictions: int = 0
     requests: int = 0
     _jobs: dict[str, Job] = field(default_factory=dict)
     _left: int = 0
-    _errands: asyncio.PriorityQueue[tuple[int, int, Errand]] = field(default_factory=asyncio.PriorityQueue)
+    _errands: asyncio.PriorityQueue[tuple[int, int, Task]] = field(default_factory=asyncio.PriorityQueue)
     _numbers: Iterator[int] = field(default_factory=lambda: iter(range(10**9)))
     _done: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -83,12 +83,12 @@ class Crowd:
         self._workloads = self.client.of(Workload)
 
     async def play(self, limit: float) -> Run:
-        """Let everybody come and go; raises TimeoutError where they are not through in time."""
-        self._left = self.yardstick.jobs
+        """Run the scenario; raises TimeoutError if jobs are left after the limit."""
+        self._left = self.scenario.jobs
         informer = Informer(self._workloads, HERE)
         informer.subscribe(lambda _, new: self._look(new) if new is not None else None)
         async with asyncio.timeout(limit), asyncio.TaskGroup() as tasks:
-            helpers = [tasks.create_task(informer.run()), *(tasks.create_task(self._work()) for _ in range(HANDS))]
+            helpers = [tasks.create_task(informer.run()), *(tasks.create_task(self._work()) for _ in range(WORKERS))]
             await informer.wait_for_sync()
             begun = time.monotonic()
             await self._arrive(begun)
@@ -100,7 +100,7 @@ class Crowd:
 
     @property
     def left(self) -> int:
-        """Jobs that are not through."""
+        """Jobs that are not finished."""
         return self._left
 
     def _waits(self) -> dict[str, float]:
@@ -108,13 +108,13 @@ class Crowd:
             kind.name: statistics.median(
                 each.admitted - each.created for each in self._jobs.values() if each.kind is kind
             )
-            for kind in self.yardstick.classes
+            for kind in self.scenario.classes
         }
 
     # Arrivals
 
     async def _arrive(self, begun: float) -> None:
-        for number, (due, queue, kind) in enumerate(_arrivals(self.yardstick)):
+        for number, (due, queue, kind) in enumerate(_arrivals(self.scenario)):
             wait = begun + due - time.monotonic()
             if wait > 0:
                 await asyncio.sleep(wait)
@@ -183,7 +183,7 @@ class Crowd:
             self._end(name, job, run)
 
     async def _write(self, wanted: Workload) -> bool:
-        """Replace the status, which costs the server less than a patch; False if somebody else wrote since."""
+        """Replace the status, which costs the server less than a patch; False after a conflict."""
         try:
             await self._workloads.update(wanted, subresource="status")
         except StatusError as error:
@@ -192,7 +192,7 @@ class Crowd:
             return False
         return True
 
-    def _ask(self, rank: int, errand: Errand) -> None:
+    def _ask(self, rank: int, errand: Task) -> None:
         self._errands.put_nowait((rank, next(self._numbers), errand))
 
     async def _work(self) -> None:
@@ -204,16 +204,16 @@ class Crowd:
 
 def _finished(seen: Workload) -> Workload:
     now = datetime.now(UTC).replace(microsecond=0)
-    told = Condition("Finished", "True", "Succeeded", "Job finished successfully", now)
-    conditions = (*seen.status.conditions, told)
+    finished = Condition("Finished", "True", "Succeeded", "Job finished successfully", now)
+    conditions = (*seen.status.conditions, finished)
     return msgspec.structs.replace(seen, status=msgspec.structs.replace(seen.status, conditions=conditions))
 
 
-def _arrivals(yardstick: Yardstick) -> Iterator[tuple[float, str, JobClass]]:
+def _arrivals(scenario: BenchmarkScenario) -> Iterator[tuple[float, str, JobClass]]:
     """Seconds, queue and class of every job, in the order of time."""
     streams = [
         [((number + 1) * kind.every_ms / 1000, queue, kind) for number in range(kind.count)]
-        for queue in yardstick.queue_names()
-        for kind in yardstick.classes
+        for queue in scenario.queue_names()
+        for kind in scenario.classes
     ]
     return heapq.merge(*streams, key=lambda each: each[0])

@@ -18,7 +18,7 @@ from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.kube.transport import Request
 
-# The peer is the one that tests run on.
+# The baseline is the build that tests run on.
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from cluster import components
@@ -47,7 +47,7 @@ class Server:
         return HttpTransport(load_client_config(ConfigOverrides(kubeconfig=self.kubeconfig)))
 
     async def wait_until_ready(self, patience: float = PATIENCE) -> float:
-        """Seconds from its start until it said that it is ready."""
+        """Seconds from its start until it is ready."""
         while time.monotonic() - self.started < patience:
             if self.kubeconfig.exists() and await self._is_ready():
                 return time.monotonic() - self.started
@@ -75,7 +75,7 @@ class Server:
 
 @contextmanager
 def embedded() -> Iterator[Server]:
-    """As people run it, with its bytecode at hand: an installer compiles what it installs, a checkout need not be."""
+    """As users run it, with its bytecode at hand: an installer compiles what it installs, a checkout need not be."""
     for package in kohort.__path__:
         compileall.compile_dir(package, quiet=1)
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as name, ExitStack() as running:
@@ -98,7 +98,7 @@ def embedded() -> Iterator[Server]:
 
 @contextmanager
 def kubernetes(environment: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """With etcd as people run it: every write is synced to disk."""
+    """With etcd as users run it: every write is synced to disk."""
     programs = built()
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as folder, ExitStack() as running:
         ports = ClusterPorts(*(free_shared_port(running) for _ in range(3)))

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Figure, compare
+from benchmarks.measure import Measurement, compare
 from benchmarks.workloads import workload
 from kohort.api.codec import encode
 from kohort.embedded.storage import Retention, StorageKey, Store, StoreSettings
@@ -29,7 +29,7 @@ OBJECT = workload(1)
 KEEP_ALL = StoreSettings(Retention(changes=10**9, superseded_bytes=10**12))
 
 
-def figures() -> Iterator[Figure]:
+def figures() -> Iterator[Measurement]:
     with tempfile.TemporaryDirectory() as folder:
         for writers, goal in ((1, 3.0), (32, 0.5), (200, 0.3)):
             yield asyncio.run(_writes(Path(folder), writers, goal))
@@ -44,20 +44,20 @@ def figures() -> Iterator[Figure]:
 # Durable writes
 
 
-async def _writes(folder: Path, writers: int, goal: float) -> Figure:
+async def _writes(folder: Path, writers: int, goal: float) -> Measurement:
     """Against one commit per write, as one writer of plain SQLite makes them."""
-    store, peer = await Store.open(folder / f"store-{writers}.db"), _plain(folder / f"plain-{writers}.db")
+    store, baseline = await Store.open(folder / f"store-{writers}.db"), _plain(folder / f"plain-{writers}.db")
     total = WRITES_IN_A_ROUND[writers]
-    ours, theirs = [], []
+    ours, reference = [], []
     for turn in range(ROUNDS):
         ours.append(await _timed(_write_all(store, writers, total, turn)) / total)
         begin = time.perf_counter()
         for number in range(WRITES_IN_A_ROUND[1]):
-            _plain_write(peer, f"{turn}-{number}")
-        theirs.append((time.perf_counter() - begin) / WRITES_IN_A_ROUND[1])
+            _plain_write(baseline, f"{turn}-{number}")
+        reference.append((time.perf_counter() - begin) / WRITES_IN_A_ROUND[1])
     await store.close()
-    peer.close()
-    return _median(f"durable write, {writers} at once / plain SQLite, one by one", ours, theirs, goal)
+    baseline.close()
+    return _median(f"durable write, {writers} at once / plain SQLite, one by one", ours, reference, goal)
 
 
 async def _write_all(store: Store, writers: int, total: int, turn: int) -> None:
@@ -93,7 +93,7 @@ async def _filled(path: Path | None, count: int) -> AsyncIterator[Store]:
     await store.close()
 
 
-async def _list() -> Figure:
+async def _list() -> Measurement:
     """A page out of many, each object as bytes; joining them costs the same on both sides, several times this."""
     db = _plain(Path(":memory:"))
     for number in range(MANY):
@@ -109,13 +109,13 @@ async def _list() -> Figure:
         )
 
 
-async def _fan_out(watchers: int) -> Figure:
+async def _fan_out(watchers: int) -> Measurement:
     """One change to one watcher, beside a queue per watcher."""
-    ours, theirs = [], []
+    ours, reference = [], []
     for _ in range(ROUNDS):
         ours.append(await _watched(watchers) / watchers / TOLD_IN_A_ROUND)
-        theirs.append(await _queued(watchers) / watchers / TOLD_IN_A_ROUND)
-    return _median(f"a change to each of {watchers:,} watchers / a queue for each", ours, theirs, 2.0)
+        reference.append(await _queued(watchers) / watchers / TOLD_IN_A_ROUND)
+    return _median(f"a change to each of {watchers:,} watchers / a queue for each", ours, reference, 2.0)
 
 
 async def _watched(watchers: int) -> float:
@@ -156,7 +156,7 @@ async def _queued(watchers: int) -> float:
 async def _race(
     watcher: Callable[[], Coroutine[Any, Any, None]], watchers: int, write: Callable[[], Coroutine[Any, Any, None]]
 ) -> float:
-    """Seconds until everybody has heard everything."""
+    """Seconds until all watchers have received all events."""
     readers = [asyncio.ensure_future(watcher()) for _ in range(watchers)]
     await asyncio.sleep(0)
     begin = time.perf_counter()
@@ -167,12 +167,12 @@ async def _race(
 # Memory and start
 
 
-def _memory() -> Figure:
+def _memory() -> Measurement:
     """Resident bytes per object of a store in memory, beside the bytes of its JSON."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         held = pool.apply(_resident)
     size = len(encode(OBJECT))
-    return Figure(f"memory per object of {MANY:,} / its JSON", held, size, held / size, 1.5, "B")
+    return Measurement(f"memory per object of {MANY:,} / its JSON", held, size, held / size, 1.5, "B")
 
 
 def _resident() -> float:
@@ -190,19 +190,19 @@ def _now_resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-async def _open(folder: Path) -> Figure:
+async def _open(folder: Path) -> Measurement:
     """From the file to ready, with every row checked, beside reading the same rows."""
     file = folder / "store.db"
     async with _filled(file, MANY):
         pass
-    ours, theirs = [], []
+    ours, reference = [], []
     for _ in range(3):
         begin = time.perf_counter()
         store = await Store.open(file, KEEP_ALL)
         ours.append(time.perf_counter() - begin)
         await store.close()
-        theirs.append(_read_plainly(file))
-    return _median(f"open {MANY:,} objects / read them with plain SQLite", ours, theirs, 6.0, "ms", 1e3)
+        reference.append(_read_plainly(file))
+    return _median(f"open {MANY:,} objects / read them with plain SQLite", ours, reference, 6.0, "ms", 1e3)
 
 
 def _read_plainly(file: Path) -> float:
@@ -225,7 +225,7 @@ async def _timed(work: Coroutine[Any, Any, None]) -> float:
 
 
 def _median(
-    name: str, ours: list[float], theirs: list[float], goal: float, unit: str = "us", scale: float = 1e6
-) -> Figure:
-    ratio = statistics.median(mine / other for mine, other in zip(ours, theirs, strict=True))
-    return Figure(name, statistics.median(ours) * scale, statistics.median(theirs) * scale, ratio, goal, unit)
+    name: str, ours: list[float], reference: list[float], goal: float, unit: str = "us", scale: float = 1e6
+) -> Measurement:
+    ratio = statistics.median(mine / other for mine, other in zip(ours, reference, strict=True))
+    return Measurement(name, statistics.median(ours) * scale, statistics.median(reference) * scale, ratio, goal, unit)

@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.asking import MERGE, NAMESPACE, TIMEOUT, WRITERS, as_body, ask, furnish, in_parallel, post, send
-from benchmarks.measure import Figure
+from benchmarks.http_load import MERGE, NAMESPACE, TIMEOUT, WRITERS, as_body, ask, furnish, in_parallel, post, send
+from benchmarks.measure import Measurement
 from benchmarks.servers import BuildError, Server, embedded, kubernetes
 from kohort.kube.http import HttpTransport
 from kohort.kube.transport import Request
@@ -41,28 +41,28 @@ class Measured:
     """Megabytes, when all is done."""
 
 
-def figures() -> Iterator[Figure]:
+def figures() -> Iterator[Measurement]:
     try:
-        theirs = _measured(kubernetes)
+        reference = _measured(kubernetes)
     except BuildError as error:
         print(f"benchmarks wire: did not run: {error}")
         return
     ours = _measured(embedded)
-    yield _figure(f"create a pod, {WRITERS} writers", ours.creating / PODS, theirs.creating / PODS, 1.0, 1e6, "us")
-    slowest = (_p99(ours.creates), _p99(theirs.creates))
+    yield _figure(f"create a pod, {WRITERS} writers", ours.creating / PODS, reference.creating / PODS, 1.0, 1e6, "us")
+    slowest = (_p99(ours.creates), _p99(reference.creates))
     yield _figure(f"the slowest 1 % of them, {WRITERS} writers", *slowest, None, 1e3, "ms")
-    yield _figure(f"get a pod, {WRITERS} readers", ours.getting / GETS, theirs.getting / GETS, None, 1e6, "us")
-    yield _figure(f"list {PODS:,} pods", ours.listing, theirs.listing, 1.0, 1e3, "ms")
+    yield _figure(f"get a pod, {WRITERS} readers", ours.getting / GETS, reference.getting / GETS, None, 1e6, "us")
+    yield _figure(f"list {PODS:,} pods", ours.listing, reference.listing, 1.0, 1e3, "ms")
     deliveries = WATCHERS * CHANGES
-    told = (ours.fanning_out / deliveries, theirs.fanning_out / deliveries)
-    yield _figure(f"tell {WATCHERS} watchers, per delivery", *told, None, 1e6, "us")
-    yield _figure(f"memory with {PODS:,} pods", ours.memory, theirs.memory, 0.25, 1, "MB")
-    yield _figure("start to ready", ours.ready, theirs.ready, None, 1, "s")
-    yield Figure("start to ready / limit", ours.ready, READY_SECONDS, ours.ready / READY_SECONDS, 1.0, "s")
+    fan_out = (ours.fanning_out / deliveries, reference.fanning_out / deliveries)
+    yield _figure(f"send to {WATCHERS} watchers, per delivery", *fan_out, None, 1e6, "us")
+    yield _figure(f"memory with {PODS:,} pods", ours.memory, reference.memory, 0.25, 1, "MB")
+    yield _figure("start to ready", ours.ready, reference.ready, None, 1, "s")
+    yield Measurement("start to ready / limit", ours.ready, READY_SECONDS, ours.ready / READY_SECONDS, 1.0, "s")
 
 
-def _figure(name: str, ours: float, theirs: float, goal: float | None, scale: float, unit: str) -> Figure:
-    return Figure(f"{name} / Kubernetes'", ours * scale, theirs * scale, ours / theirs, goal, unit)
+def _figure(name: str, ours: float, reference: float, goal: float | None, scale: float, unit: str) -> Measurement:
+    return Measurement(f"{name} / Kubernetes'", ours * scale, reference * scale, ours / reference, goal, unit)
 
 
 def _p99(times: list[float]) -> float:

@@ -6,8 +6,8 @@ Counts instead of seconds, so that a busy machine changes nothing; `make bench` 
 from dataclasses import replace
 
 import pytest
-from benchmarks.driver import Driver, Preempted, Supply
-from benchmarks.yardsticks import BASELINE, LARGE, Yardstick
+from benchmarks.driver import ArrivalProcess, Driver, Preempted
+from benchmarks.scenarios import BASELINE, LARGE, BenchmarkScenario
 
 from engine.scenario_builders import ScenarioBuilder
 from kohort.engine.cycle import CycleEntry, Head
@@ -50,7 +50,7 @@ def releases(monkeypatch: pytest.MonkeyPatch) -> Counter:
     return counter
 
 
-def played(yardstick: Yardstick, preempted: Preempted = Preempted.STARTS_OVER) -> Driver:
+def played(yardstick: BenchmarkScenario, preempted: Preempted = Preempted.STARTS_OVER) -> Driver:
     driver = Driver(preempted=preempted)
     driver.set_up(yardstick)
     driver.run()
@@ -63,7 +63,7 @@ def crowded(rounds: int) -> Driver:
         replace(each, count=count, priority=0, every_ms=0)
         for each, count in zip(BASELINE.classes, (7, 2, 1), strict=True)
     )
-    driver = Driver(supply=Supply.REPLENISHED)
+    driver = Driver(supply=ArrivalProcess.REPLENISHED)
     driver.set_up(replace(LARGE, cohorts=1, queues=10, classes=classes), rounds)
     driver.step()
     return driver

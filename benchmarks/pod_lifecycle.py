@@ -1,7 +1,8 @@
-"""Whole lives of pods: Jobs on simulated nodes, from creation to completion, in one process of `kohort up`.
+"""The lifecycle of pods: Jobs on simulated nodes, from creation to completion, in one process of `kohort up`.
 
 Nothing is left out but the manager: API server, garbage collector, controllers, scheduler, node agent. Compared is the
-larger part with the smaller, per pod. `python -m benchmarks.lives 10000 100000` lets so many nodes run so many pods.
+larger part with the smaller, per pod. `python -m benchmarks.pod_lifecycle 10000 100000` runs 100,000 pods on
+10,000 nodes.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.measure import Figure
+from benchmarks.measure import Measurement
 from benchmarks.processes import cpu_seconds, resident_mb
 from benchmarks.servers import Server
 from kit.processes import ChildProcess
@@ -22,13 +23,13 @@ from kohort.kube.client import Client
 NODES = 1_000
 SIZES = (5_000, 20_000)
 PODS_PER_JOB = 500
-PATIENCE = 0.1
+SECONDS_PER_POD = 0.1
 """Seconds per pod before a run counts as stuck."""
 LIST_SECONDS = 300.0
 READY_SECONDS = 300.0
 
 
-class Lives(NamedTuple):
+class LifecycleResult(NamedTuple):
     """What so many pods took."""
 
     rate: float
@@ -39,19 +40,19 @@ class Lives(NamedTuple):
     """Megabytes at the end."""
 
 
-def figures() -> Iterator[Figure]:
-    small, large = (lived(NODES, size) for size in SIZES)
+def figures() -> Iterator[Measurement]:
+    small, large = (run_pods(NODES, size) for size in SIZES)
     sizes = " / ".join(f"{size:,}" for size in reversed(SIZES))
-    yield _grown(f"pods run to completion per second, {sizes}", large.rate, small.rate)
-    yield _grown(f"CPU per pod, {sizes}", large.cpu * 1e3, small.cpu * 1e3, "ms", 1.5)
-    yield _grown(f"memory, {sizes}", large.memory, small.memory, "MB")
+    yield _scaling(f"pods run to completion per second, {sizes}", large.rate, small.rate)
+    yield _scaling(f"CPU per pod, {sizes}", large.cpu * 1e3, small.cpu * 1e3, "ms", 1.5)
+    yield _scaling(f"memory, {sizes}", large.memory, small.memory, "MB")
 
 
-def _grown(name: str, large: float, small: float, unit: str = "", goal: float | None = None) -> Figure:
-    return Figure(name, large, small, large / small, goal, unit)
+def _scaling(name: str, large: float, small: float, unit: str = "", goal: float | None = None) -> Measurement:
+    return Measurement(name, large, small, large / small, goal, unit)
 
 
-def lived(nodes: int, size: int) -> Lives:
+def run_pods(nodes: int, size: int) -> LifecycleResult:
     """So many pods on so many nodes."""
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as name:
         folder = Path(name)
@@ -66,7 +67,7 @@ def lived(nodes: int, size: int) -> Lives:
             child.stop()
 
 
-async def _complete(server: Server, nodes: int, size: int) -> Lives:
+async def _complete(server: Server, nodes: int, size: int) -> LifecycleResult:
     await server.wait_until_ready(READY_SECONDS)
     client = Client(server.transport(), timeout=LIST_SECONDS)
     try:
@@ -75,11 +76,11 @@ async def _complete(server: Server, nodes: int, size: int) -> Lives:
         jobs = client.of(Job.resource)
         for number in range(size // PODS_PER_JOB):
             await jobs.create(_job(number), "default")
-        async with asyncio.timeout(max(600.0, PATIENCE * size)):
+        async with asyncio.timeout(max(600.0, SECONDS_PER_POD * size)):
             while not await _is_over(client):
                 await asyncio.sleep(0.5)
         seconds, cpu = time.monotonic() - begin, cpu_seconds(server.children) - spent
-        return Lives(size / seconds, cpu / size, resident_mb(server.children))
+        return LifecycleResult(size / seconds, cpu / size, resident_mb(server.children))
     finally:
         await client.close()
 
@@ -107,6 +108,6 @@ def _job(number: int) -> Any:
 
 if __name__ == "__main__":
     nodes, pods = map(int, sys.argv[1:])
-    found = lived(nodes, pods)
+    found = run_pods(nodes, pods)
     print(f"{pods:,} pods on {nodes:,} nodes: {found.rate:.1f} per second", end="")
     print(f", {found.cpu * 1e3:.1f} ms of CPU per pod, {found.memory:.0f} MB")

@@ -1,4 +1,4 @@
-"""The two public yardsticks as parameters, and typed objects made from them at little cost."""
+"""The two public scenarios as parameters, and typed objects made from them at little cost."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class JobClass:
 
 
 @dataclass(frozen=True)
-class Yardstick:
+class BenchmarkScenario:
     """Equal cohorts of equal queues, all of which receive the same jobs."""
 
     name: str
@@ -59,13 +59,13 @@ class Yardstick:
                 yield f"cohort-{cohort}-queue-{queue}"
 
     def objects(self) -> Iterator[EngineObject]:
-        yield from surroundings()
+        yield from common_objects()
         for name in self.queue_names():
             yield cluster_queue(name, name.rpartition("-queue-")[0], self.nominal, self.borrowing_limit)
             yield local_queue(name)
 
 
-BASELINE = Yardstick(
+BASELINE = BenchmarkScenario(
     "baseline",
     5,
     6,
@@ -75,7 +75,7 @@ BASELINE = Yardstick(
         JobClass("large", 50, 20, 1000, 200, 1200),
     ),
 )
-LARGE = Yardstick(
+LARGE = BenchmarkScenario(
     "large",
     10,
     100,
@@ -87,7 +87,7 @@ LARGE = Yardstick(
 )
 
 
-def surroundings() -> Iterator[EngineObject]:
+def common_objects() -> Iterator[EngineObject]:
     """What every queue needs: the namespace and the one flavor."""
     yield Namespace(metadata=ObjectMeta(name=NAMESPACE))
     yield ResourceFlavor(metadata=ObjectMeta(name="default"))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from benchmarks.driver import DAWN
-from benchmarks.yardsticks import NAMESPACE, cluster_queue, cohort, local_queue, surroundings, workload
+from benchmarks.driver import START
+from benchmarks.scenarios import NAMESPACE, cluster_queue, cohort, common_objects, local_queue, workload
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.meta import ObjectKey
@@ -22,7 +22,7 @@ COHORTS = 10
 QUEUES = 10
 VICTIMS = 1000
 LOST = 10
-"""Workloads of a stopped queue, who use quota and can't be victims."""
+"""Workloads of a stopped queue, which use quota and can't be victims."""
 CPU = FlavorResource("default", "cpu")
 OWNER, STOPPED = "owner", "stopped"
 
@@ -39,7 +39,7 @@ class Search:
 def searches(settings: EngineSettings, rounds: int = 5) -> Iterator[Search]:
     """Searches that end early, in the middle and late, and one in vain; the quickest of some rounds each.
 
-    In vain: every queue gives back half of what it uses, everybody is looked at, and it is still not enough.
+    Unsuccessful: every queue could release half of its usage, all candidates are tried, and it is still not enough.
     """
     engine = _lent_out(settings, own=0, lost=0)
     for name, cores in (("one victim", 1), ("half", VICTIMS // 2), ("all", VICTIMS)):
@@ -49,8 +49,8 @@ def searches(settings: EngineSettings, rounds: int = 5) -> Iterator[Search]:
 
 def _timed(engine: Engine, name: str, cores: int, rounds: int) -> Search:
     """The preemptor waits for what is missing; nothing is issued, so every round finds the same."""
-    preemptor = workload(900_000 + cores, OWNER, cores, 100, DAWN)
-    engine.apply(ObjectUpserted(preemptor), DAWN)
+    preemptor = workload(900_000 + cores, OWNER, cores, 100, START)
+    engine.apply(ObjectUpserted(preemptor), START)
     waiting = engine.store.workloads[ObjectKey(NAMESPACE, preemptor.metadata.name)]
     queue = engine.store.queues[OWNER]
     best, found = float("inf"), 0
@@ -65,27 +65,29 @@ def _lent_out(settings: EngineSettings, own: int, lost: int) -> Engine:
     """A hundred queues that have `own` cores and use ten each, and one that has lent them the rest."""
     engine = Engine(settings)
     names = [f"cohort-{index // QUEUES}-queue-{index % QUEUES}" for index in range(COHORTS * QUEUES)]
-    for thing in surroundings():
-        engine.apply(ObjectUpserted(thing), DAWN)
+    for thing in common_objects():
+        engine.apply(ObjectUpserted(thing), START)
     for index in range(COHORTS):
-        engine.apply(ObjectUpserted(cohort(f"cohort-{index}", "root")), DAWN)
+        engine.apply(ObjectUpserted(cohort(f"cohort-{index}", "root")), START)
     for name in (*names, STOPPED):
-        engine.apply(ObjectUpserted(cluster_queue(name, name.rpartition("-queue-")[0] or "cohort-0", own)), DAWN)
-        engine.apply(ObjectUpserted(local_queue(name)), DAWN)
-    engine.apply(ObjectUpserted(cluster_queue(OWNER, "cohort-0", VICTIMS - own * len(names))), DAWN)
-    engine.apply(ObjectUpserted(local_queue(OWNER)), DAWN)
+        engine.apply(ObjectUpserted(cluster_queue(name, name.rpartition("-queue-")[0] or "cohort-0", own)), START)
+        engine.apply(ObjectUpserted(local_queue(name)), START)
+    engine.apply(ObjectUpserted(cluster_queue(OWNER, "cohort-0", VICTIMS - own * len(names))), START)
+    engine.apply(ObjectUpserted(local_queue(OWNER)), START)
     for number in range(VICTIMS):
-        engine.apply(ObjectUpserted(_running(number, names[number % len(names)])), DAWN)
+        engine.apply(ObjectUpserted(_running(number, names[number % len(names)])), START)
     for number in range(lost):
-        engine.apply(ObjectUpserted(_running(VICTIMS + number, STOPPED)), DAWN)
+        engine.apply(ObjectUpserted(_running(VICTIMS + number, STOPPED)), START)
     stopped = cluster_queue(STOPPED, "cohort-0", 0)
-    engine.apply(ObjectUpserted(structs.replace(stopped, spec=structs.replace(stopped.spec, stop_policy="Hold"))), DAWN)
-    engine.schedule(DAWN)
+    engine.apply(
+        ObjectUpserted(structs.replace(stopped, spec=structs.replace(stopped.spec, stop_policy="Hold"))), START
+    )
+    engine.schedule(START)
     return engine
 
 
 def _running(number: int, queue: str) -> Workload:
-    pending = workload(number, queue, 1, 0, DAWN)
+    pending = workload(number, queue, 1, 0, START)
     usage = PodSetAssignment(count=1, flavors={"cpu": "default"}, resource_usage={"cpu": "1"})
     admission = Admission(cluster_queue=queue, pod_set_assignments=(usage,))
-    return reserve(pending, Reservation(admission, frozenset()), EngineSettings().gates, DAWN).workload
+    return reserve(pending, Reservation(admission, frozenset()), EngineSettings().gates, START).workload
