@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from benchmarks.measure import Figure
+from benchmarks.measure import Measurement
 from kohort.api.core.nodes import HOSTNAME, Node, NodeSpec, NodeStatus
 from kohort.api.core.objects import StatusCondition
 from kohort.api.meta import ObjectMeta
@@ -39,7 +39,7 @@ PREEMPTOR = 5696
 LIMIT_MS, SEARCH_LIMIT_MS = 50.0, 500.0
 
 
-def figures() -> Iterator[Figure]:
+def figures() -> Iterator[Measurement]:
     """Every figure of the suite."""
     empty = cluster(10_000)
     yield _limit("build the tree of 10,000 nodes / limit", _milliseconds(lambda: flavor_of(empty).tree), 200.0)
@@ -52,7 +52,7 @@ def figures() -> Iterator[Figure]:
     for kind in KINDS:
         gang = request(64, kind)
         ours, peer = (placement_ms(domains, gang, 100) for domains in (many, few))
-        yield Figure(f"{kind}, 90% full: 10,000 / 1,000 nodes", ours, peer, ours / peer, 2.0, "ms")
+        yield Measurement(f"{kind}, 90% full: 10,000 / 1,000 nodes", ours, peer, ours / peer, 2.0, "ms")
     for kind in KINDS:
         yield _limit(f"{kind}: {VICTIMS} candidates on 2,000 nodes / limit", victim_search_ms(kind), SEARCH_LIMIT_MS)
 
@@ -145,5 +145,5 @@ def _milliseconds(work: Callable[[], object]) -> float:
     return (time.process_time() - begin) * 1000
 
 
-def _limit(name: str, milliseconds: float, limit: float) -> Figure:
-    return Figure(name, milliseconds, limit, milliseconds / limit, 1.0, "ms")
+def _limit(name: str, milliseconds: float, limit: float) -> Measurement:
+    return Measurement(name, milliseconds, limit, milliseconds / limit, 1.0, "ms")

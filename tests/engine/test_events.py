@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.play import CPU, Play, group, quota
+from engine.scenario_builders import CPU, ScenarioBuilder, group, quota
 from kohort.api.meta import ObjectKey
 from kohort.engine.events import ObjectDeleted, ReservationFailed
 from kohort.engine.invariants import CheckedEngine, check
@@ -16,8 +16,8 @@ LOWER: Json = {"preemption": {"withinClusterQueue": "LowerPriority"}}
 
 
 @pytest.fixture
-def play() -> Play:
-    play = Play()
+def play() -> ScenarioBuilder:
+    play = ScenarioBuilder()
     play.engine = CheckedEngine(play.settings)
     play.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
     return play
@@ -49,7 +49,7 @@ def multikueue_check(name: str) -> Json:
 class TestAnotherLook:
     """Whatever may have made room gives everything parked in the tree another look (SCH-260, SCH-261)."""
 
-    def test_when_a_neighbour_gets_more_quota(self, play: Play) -> None:
+    def test_when_a_neighbour_gets_more_quota(self, play: ScenarioBuilder) -> None:
         play.queue("a", 4)
         play.queue("b", 4)
         play.submit("w", 10, "a")
@@ -57,7 +57,7 @@ class TestAnotherLook:
         play.queue("b", 6)
         assert play.turn().reserved == ["w"]
 
-    def test_when_a_queue_that_borrowed_leaves(self, play: Play) -> None:
+    def test_when_a_queue_that_borrowed_leaves(self, play: ScenarioBuilder) -> None:
         play.queue("a", 4)
         play.queue("b", 0)
         play.running("x", 4, "b")
@@ -66,7 +66,7 @@ class TestAnotherLook:
         play.queue("b", 0, cohort="elsewhere")
         assert play.turn().reserved == ["w"]
 
-    def test_when_a_cohort_that_borrowed_leaves(self, play: Play) -> None:
+    def test_when_a_cohort_that_borrowed_leaves(self, play: ScenarioBuilder) -> None:
         play.cohort("L", parent="R")
         play.queue("a", 4)
         play.queue("b", 0, cohort="L")
@@ -76,7 +76,7 @@ class TestAnotherLook:
         play.cohort("L")
         assert play.turn().reserved == ["w"]
 
-    def test_when_the_cohort_above_goes(self, play: Play) -> None:
+    def test_when_the_cohort_above_goes(self, play: ScenarioBuilder) -> None:
         play.cohort("R", 0)
         play.cohort("L", parent="R")
         play.queue("a", 4, cohort="L")
@@ -87,7 +87,7 @@ class TestAnotherLook:
         play.delete({"kind": "Cohort", "name": "L"})
         assert play.turn().reserved == ["w"]
 
-    def test_when_one_check_too_many_goes(self, play: Play) -> None:
+    def test_when_one_check_too_many_goes(self, play: ScenarioBuilder) -> None:
         """MK-3, SCH-1051: two MultiKueue checks keep a queue from admitting."""
         for name in ("one", "two"):
             play.put(multikueue_check(name))
@@ -97,7 +97,7 @@ class TestAnotherLook:
         play.queue("a", 4, admissionChecksStrategy={"admissionChecks": [{"name": "one"}]})
         assert play.turn().reserved == ["w"]
 
-    def test_when_a_flavor_appears_again(self, play: Play) -> None:
+    def test_when_a_flavor_appears_again(self, play: ScenarioBuilder) -> None:
         play.queue("a", 4)
         play.delete({"kind": "ResourceFlavor", "name": "f"})
         play.submit("w", 4, "a")
@@ -105,7 +105,7 @@ class TestAnotherLook:
         play.flavor("f")
         assert play.turn().reserved == ["w"]
 
-    def test_when_somebody_who_runs_becomes_less_important(self, play: Play) -> None:
+    def test_when_somebody_who_runs_becomes_less_important(self, play: ScenarioBuilder) -> None:
         play.queue("q", 4, **LOWER)
         play.running("x", 4, priority=1)
         play.submit("w", 4, priority=1)
@@ -115,7 +115,7 @@ class TestAnotherLook:
         play.put(manifest)
         assert play.turn().evicted == {"x": "InClusterQueue"}
 
-    def test_but_not_when_only_a_status_was_written(self, play: Play) -> None:
+    def test_but_not_when_only_a_status_was_written(self, play: ScenarioBuilder) -> None:
         play.queue("q", 4)
         play.submit("w", 5)
         play.turn()
@@ -124,7 +124,7 @@ class TestAnotherLook:
 
 
 class TestOrder:
-    def test_a_holder_may_be_seen_before_its_queue(self, play: Play) -> None:
+    def test_a_holder_may_be_seen_before_its_queue(self, play: ScenarioBuilder) -> None:
         """SCH-420: after a restart objects come in any order."""
         play.put({**play.workload("x", 4, "q"), "status": reservation()})
         play.queue("q", 4)
@@ -132,7 +132,7 @@ class TestOrder:
         assert play.turn().reserved == []
         assert list(play.engine.store.queues["q"].holders) == [ObjectKey("ns", "x")]
 
-    def test_a_queue_that_comes_back_finds_everybody(self, play: Play) -> None:
+    def test_a_queue_that_comes_back_finds_everybody(self, play: ScenarioBuilder) -> None:
         play.queue("q", 4)
         play.running("x", 4)
         play.submit("w", 4)
@@ -143,7 +143,7 @@ class TestOrder:
         assert play.turn().reserved == ["w"]
         assert set(play.engine.store.queues["q"].holders) == {ObjectKey("ns", "x"), ObjectKey("ns", "w")}
 
-    def test_a_local_queue_may_come_last(self, play: Play) -> None:
+    def test_a_local_queue_may_come_last(self, play: ScenarioBuilder) -> None:
         play.submit("w", 4)
         play.turn()
         play.queue("q", 4)
@@ -152,11 +152,11 @@ class TestOrder:
     @pytest.mark.parametrize(
         "kind", ["Workload", "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Namespace"]
     )
-    def test_what_was_never_there_may_go(self, play: Play, kind: str) -> None:
+    def test_what_was_never_there_may_go(self, play: ScenarioBuilder, kind: str) -> None:
         play.engine.apply(ObjectDeleted(kind, ObjectKey("ns", "nobody")), play.now)
         assert check(play.engine) == []
 
-    def test_a_namesake_is_somebody_else(self, play: Play) -> None:
+    def test_a_namesake_is_somebody_else(self, play: ScenarioBuilder) -> None:
         """A watch may tell of a deletion and a creation as one change; the UID tells them apart."""
         play.queue("q", 4)
         play.running("x", 4)
@@ -166,7 +166,7 @@ class TestOrder:
 
 
 class TestFailedWrites:
-    def test_a_change_seen_meanwhile_counts(self, play: Play) -> None:
+    def test_a_change_seen_meanwhile_counts(self, play: ScenarioBuilder) -> None:
         """SCH-352, SCH-235: the object as it is by now, not as it was when the admission was decided."""
         play.queue("q", 4)
         play.submit("w", 4)
@@ -178,7 +178,7 @@ class TestFailedWrites:
         play.engine.apply(ReservationFailed(ObjectKey("ns", "w")), play.now)
         assert play.turn().reserved == ["other"]
 
-    def test_quota_dropped_while_the_local_queue_is_stopped_is_not_given_again(self, play: Play) -> None:
+    def test_quota_dropped_while_the_local_queue_is_stopped_is_not_given_again(self, play: ScenarioBuilder) -> None:
         """SCH-204, SCH-1050."""
         play.queue("q", 4)
         workload = {**play.workload("w", 4, "q"), "status": reservation()}
@@ -196,18 +196,18 @@ class TestCircles:
     """Cohorts whose parents run in a circle take no part until somebody breaks it (SCH-402)."""
 
     @pytest.fixture
-    def circle(self, play: Play) -> Play:
+    def circle(self, play: ScenarioBuilder) -> ScenarioBuilder:
         play.cohort("A", parent="B")
         play.cohort("B", parent="A")
         play.queue("q", 8, cohort="A")
         return play
 
-    def test_a_holder_of_what_no_cohort_knew_does_no_harm(self, circle: Play) -> None:
+    def test_a_holder_of_what_no_cohort_knew_does_no_harm(self, circle: ScenarioBuilder) -> None:
         circle.running("x", 4, flavor="new")
         circle.submit("w", 4)
         assert circle.turn().reserved == []
 
-    def test_a_queue_that_joins_it_no_longer_counts_where_it_was(self, circle: Play) -> None:
+    def test_a_queue_that_joins_it_no_longer_counts_where_it_was(self, circle: ScenarioBuilder) -> None:
         circle.cohort("R", 1)
         circle.queue("p", 4, cohort="R")
         circle.running("x", 4, "p")
@@ -218,14 +218,14 @@ class TestCircles:
         assert circle.engine.store.hierarchy.cohorts["R"].cells[FlavorResource("f", CPU)].usage == 0
 
     @pytest.mark.parametrize("cohort", ["A", "B"])
-    def test_deleting_a_cohort_breaks_it(self, circle: Play, cohort: str) -> None:
+    def test_deleting_a_cohort_breaks_it(self, circle: ScenarioBuilder, cohort: str) -> None:
         circle.submit("w", 4)
         assert circle.turn().reserved == []
         circle.delete({"kind": "Cohort", "name": cohort})
         assert circle.turn().reserved == ["w"]
 
 
-def test_a_status_of_the_local_queue_leaves_the_queue_as_it_is(play: Play) -> None:
+def test_a_status_of_the_local_queue_leaves_the_queue_as_it_is(play: ScenarioBuilder) -> None:
     """SCH-240: a preemptor stays sticky whatever is written about its LocalQueue."""
     play.queue("q", 4, **LOWER)
     play.running("low", 4)
@@ -237,7 +237,7 @@ def test_a_status_of_the_local_queue_leaves_the_queue_as_it_is(play: Play) -> No
     assert play.turn().reserved == ["preemptor"]
 
 
-def test_a_new_layout_leaves_holders_where_they_are(play: Play) -> None:
+def test_a_new_layout_leaves_holders_where_they_are(play: ScenarioBuilder) -> None:
     """SCH-434: what is held of a flavor that the queue no longer offers still counts."""
     play.queue("q", 4)
     play.running("x", 4)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.play import FAIR, configured
+from engine.scenario_builders import FAIR_SHARING, configured
 from engine.topology.topology_play import HOST, UNCONSTRAINED, TopologyPlay
 from kohort.api.codec import from_json, to_json
 from kohort.api.conditions import find
@@ -205,7 +205,7 @@ class TestDelayed:
 
     def test_it_goes_first_under_fair_sharing_too(self) -> None:
         """SCH-732."""
-        stage = delayed(configured(FAIR))
+        stage = delayed(configured(FAIR_SHARING))
         stage.submit("other", 1, priority=9)
         stage.check("Ready")
         stage.node("n1", 1)

@@ -1,6 +1,6 @@
 """Requests for what is not supported, on the embedded control plane with a whole manager."""
 
-from manager.managers import a_manager, a_plane
+from manager.managers import running_plane, running_test_manager
 from manager.unsupported_requests import (
     a_queue_with_an_unsupported_check_names_the_cause,
     jobs_of_an_unsupported_framework_are_warned_of,
@@ -8,10 +8,10 @@ from manager.unsupported_requests import (
 
 
 async def test_jobs_of_an_unsupported_framework_are_warned_of() -> None:
-    async with a_plane() as plane, a_manager(plane):
+    async with running_plane() as plane, running_test_manager(plane):
         await jobs_of_an_unsupported_framework_are_warned_of(plane.client("user"))
 
 
 async def test_a_queue_with_an_unsupported_check_names_the_cause() -> None:
-    async with a_plane() as plane, a_manager(plane):
+    async with running_plane() as plane, running_test_manager(plane):
         await a_queue_with_an_unsupported_check_names_the_cause(plane.client("user"))

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from kit.builders.kueue import make_cluster_queue
 from kit.virtual_time import eventually
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
@@ -11,7 +12,6 @@ from kohort.insight.doctor.runner import run_checks, take_doctor_snapshot
 from kohort.kube.client import Client
 from kohort.kube.options import PLAIN, WriteOptions
 from manager.managers import RESOURCES, create
-from web.engine_fixture import cluster_queue
 
 Object = dict[str, Any]
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -104,7 +104,7 @@ async def a_queue_with_an_unsupported_check_names_the_cause(client: Client) -> N
     assert text.startswith(f"spec.controllerName: MultiKueue {NOT_SUPPORTED}")
     assert await user.create(CHECKS, kueue(CHECKS, "budget", controllerName="example.com/budget")) == []
     strategy = {"admissionChecks": [{"name": "far"}]}
-    await create(client, cluster_queue("checked", "8", admissionChecksStrategy=strategy))
+    await create(client, make_cluster_queue("checked", "8", admissionChecksStrategy=strategy))
 
     async def message() -> str:
         found = await client.of(RESOURCES["ClusterQueue"]).get(ObjectKey("", "checked"))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.play import CPU, configured, group, quota
+from engine.scenario_builders import CPU, configured, group, quota
 from engine.topology.topology_play import (
     HOST,
     RACK,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from engine.play import CPU, Play, group, quota
+from engine.scenario_builders import CPU, ScenarioBuilder, group, quota
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.api.kueue.slices import expand
 from kohort.api.meta import ObjectKey
@@ -21,7 +21,7 @@ TREE_T: Mapping[str, Racks] = {
 """The tree T of the examples."""
 
 
-class TopologyPlay(Play):
+class TopologyPlay(ScenarioBuilder):
     """A stage with nodes, on an engine that checks itself."""
 
     def __init__(self, tree: Mapping[str, Racks] = TREE_T, settings: EngineSettings | None = None) -> None:
