@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.houses import workload
 from controllers.topologies import admission, assignment, condition
+from kit.builders.kueue import make_workload
 from kohort.api.codec import from_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
@@ -21,7 +21,7 @@ def admitted(*hosts: str, level: str = "kubernetes.io/hostname", without: str = 
     status: Any = {"conditions": [condition(each) for each in types]}
     if hosts:
         status["admission"] = admission(assignment(*hosts, level=level))
-    return from_json({**workload("w", "lq"), "status": status}, Workload)
+    return from_json({**make_workload("w", "lq"), "status": status}, Workload)
 
 
 KEY = ObjectKey("default", "w")
@@ -46,7 +46,7 @@ def test_an_assignment_that_can_not_be_expanded_is_left_out() -> None:
     (part,) = assignment("a", "b")["slices"]
     broken = {**assignment("a", "b"), "slices": [{**part, "domainCount": 3}]}
     status = {"conditions": [condition("Admitted")], "admission": admission(broken)}
-    assert HostIndex().put(KEY, from_json({**workload("w", "lq"), "status": status}, Workload)) == set()
+    assert HostIndex().put(KEY, from_json({**make_workload("w", "lq"), "status": status}, Workload)) == set()
 
 
 def test_a_replaced_host_is_reported_with_its_replacement() -> None:
