@@ -1,4 +1,4 @@
-"""JSON merge patches (RFC 7386), with which Kohort changes objects that it knows only in part.
+"""JSON merge patches (RFC 7386), with which Kohort changes objects of which it decodes only a part.
 
 Members that a patch does not contain are unchanged, so that unknown fields survive.
 """

@@ -1,4 +1,4 @@
-"""What LocalQueues used lately, for admission fair sharing (docs/spec/scheduling.md §8).
+"""Decayed past usage of LocalQueues, for admission fair sharing (docs/spec/scheduling.md §8).
 
 Amounts are whole billionths of a unit: exactly the nine decimals to which the rules round down, so nothing drifts.
 """
@@ -77,7 +77,7 @@ class LocalQueueUsageRecord:
         """The cached result until a change, without the weight of the LocalQueue."""
 
     def sample(self, admitted: _Amounts, now: datetime, half_life: Nanoseconds) -> None:
-        """Forget a part of the past and count the present in its place (SCH-803)."""
+        """Decay past usage and add the present usage (SCH-803)."""
         consumed: _Nanos = {}
         if half_life:
             forgotten = decay(max(0, from_timedelta(now - self.updated_at)), half_life)
@@ -131,7 +131,7 @@ class UsageHistory:
             self._records[local_queue] = LocalQueueUsageRecord(nanos, now)
 
     def forget(self, local_queue: ObjectKey) -> None:
-        """Forget a deleted LocalQueue."""
+        """Remove a deleted LocalQueue."""
         self._records.pop(local_queue, None)
         self._weights.pop(local_queue, None)
 

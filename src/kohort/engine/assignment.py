@@ -168,7 +168,7 @@ class PodSetResult(msgspec.Struct):
     delayed: str = ""
     """`Pending` while its place can't be found yet, `Ready` once it was (SCH-270)."""
     uncovered: str = ""
-    """A resource that the queue does not know (SCH-505)."""
+    """A resource that the ClusterQueue does not cover (SCH-505)."""
 
     @property
     def reasons(self) -> list[str]:

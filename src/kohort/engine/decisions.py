@@ -10,7 +10,7 @@ from kohort.engine.assignment import Assignment
 
 
 class RequeueReason(Enum):
-    """Where a workload goes that was looked at and not admitted (SCH-236)."""
+    """How a workload that was evaluated and not admitted is requeued (SCH-236)."""
 
     # A member is one object; Enum would hash its name at every look into the table of places.
     __hash__ = object.__hash__
@@ -56,7 +56,7 @@ class Migrate(msgspec.Struct, frozen=True):
 
 
 class KeepPending(msgspec.Struct, frozen=True):
-    """The workload was looked at and stays pending (SCH-360)."""
+    """The workload was evaluated and stays pending (SCH-360)."""
 
     workload: ObjectKey
     reason: str
@@ -64,7 +64,7 @@ class KeepPending(msgspec.Struct, frozen=True):
     message: str
     requeue: RequeueReason
     assignment: Assignment | None = None
-    """What was tried; None where no flavor was looked at."""
+    """What was tried; None if no flavor was evaluated."""
 
 
 class EvictForFailedNodes(msgspec.Struct, frozen=True):

@@ -63,7 +63,7 @@ def share_of(node: HierarchyNode) -> DominantResourceShare:
 
 
 class ShareCache:
-    """Shares that are asked for again and again while little changes."""
+    """Cached shares, for repeated reads between changes."""
 
     def __init__(self) -> None:
         self._known: dict[HierarchyNode, DominantResourceShare] = {}

@@ -12,7 +12,7 @@ MAX_REMEMBERED = 20_000
 
 
 class FlavorEligibility:
-    """Remembers the answer per flavor and template: both recur by the thousand and never change."""
+    """Caches the result per flavor and template: both are shared by many workloads and never change."""
 
     def __init__(self) -> None:
         self._answers: dict[tuple[int, int], tuple[str, Flavor, QuotaPodTemplate]] = {}

@@ -77,7 +77,7 @@ class _FairSearch:
         self.rules = rules
         self.shares = ShareCache()
         self.place = {workload.uid: place for place, workload in enumerate(candidates)}
-        """Where each candidate stands among all (SCH-620)."""
+        """Position of each candidate among all (SCH-620)."""
         self.candidates: dict[str, list[WorkloadInfo]] = {}
         """What is left of them per queue, in order."""
         for workload in candidates:

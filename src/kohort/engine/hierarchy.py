@@ -1,7 +1,7 @@
-"""The cohort trees: who is whose parent, and the sums that follow (SCH-401 to SCH-404).
+"""Cohort trees: parents and members of each tree node, and the sums of their quota (SCH-401 to SCH-404).
 
-Cells live as long as their node, so that a workload can hold on to them; a change of quota or of an edge marks the
-tree, and the sums are set anew before the next question.
+Quota cells exist as long as their tree node, so that workloads can refer to them. A change of quota or of a parent
+marks the tree; its sums are recomputed before the next read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +41,7 @@ class HierarchyNode:
     def cell(self, fr: FlavorResource) -> QuotaCell:
         """The cell of a flavor-resource, made with no quota where there is none yet.
 
-        Where the parents run in a circle it stands alone, as no sums are made there (SCH-402).
+        In a cycle of parents it has no parent cell, because sums are not computed there (SCH-402).
         """
         cell = self.cells.get(fr)
         if cell is None:
@@ -241,7 +241,7 @@ def _settle(top: HierarchyNode) -> None:
 
 
 def _collect(top: HierarchyNode) -> set[FlavorResource]:
-    """Every flavor-resource that any node of the tree knows."""
+    """Every flavor-resource for which a node of the tree has a cell."""
     found = {*top.quotas, *top.cells}
     if isinstance(top, CohortNode):
         for member in top.members():
@@ -250,7 +250,7 @@ def _collect(top: HierarchyNode) -> set[FlavorResource]:
 
 
 def _settle_up(node: HierarchyNode, fr: FlavorResource) -> QuotaCell | None:
-    """Set the sums of one flavor-resource below and at a node; None where the subtree does not know it."""
+    """Set the sums of one flavor-resource below and at a node; None if the subtree has no cell for it."""
     below = [] if isinstance(node, ClusterQueueNode) else [_settle_up(member, fr) for member in _members(node)]
     known = [cell for cell in below if cell is not None]
     if fr not in node.cells and fr not in node.quotas and not known and node.parent is not None:
@@ -282,7 +282,7 @@ def _settle_down(node: HierarchyNode, fr: FlavorResource) -> None:
 
 
 def _settle_lendable(node: HierarchyNode, potential: dict[FlavorResource, int]) -> None:
-    """A cohort that does not know a flavor-resource could still hold what its parent can."""
+    """The potential of a cohort without a cell for a flavor-resource is that of its parent."""
     if not isinstance(node, CohortNode):
         return
     potential = {fr: node.cells[fr].potential if fr in node.cells else above for fr, above in potential.items()}

@@ -9,12 +9,12 @@ Found = TypeVar("Found")
 
 
 def can_shrink(demands: Sequence[PodSetDemand]) -> bool:
-    """Whether some pod set accepts fewer pods than it asks for."""
+    """Whether a pod set has a minimum count below its count."""
     return any(demand.min_count is not None and demand.min_count < demand.spec_count for demand in demands)
 
 
 def search(demands: Sequence[PodSetDemand], attempt: Callable[[list[int]], Found | None]) -> Found | None:
-    """The answer of the first size that works, found by bisection: a smaller size is taken to work as well."""
+    """The result for the largest count that fits, by binary search: smaller counts are assumed to fit as well."""
     deltas = [each.spec_count - (each.spec_count if each.min_count is None else each.min_count) for each in demands]
     total = sum(deltas)
     best: Found | None = None

@@ -60,7 +60,7 @@ class QuotaCell:
         self.lending_limit: int | None = None
         self.subtree = 0
         self.local = 0
-        """The part that the parent never sees (SCH-411)."""
+        """The part that is not lent to the parent (SCH-411)."""
         self.potential = 0
         """The most this node could ever hold (SCH-412)."""
         self.usage = 0

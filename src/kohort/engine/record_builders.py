@@ -111,7 +111,7 @@ def conditions_of(workload: v1beta2.Workload) -> WorkloadConditions:
 
 
 def queue_timestamp(workload: v1beta2.Workload, conditions: WorkloadConditions, settings: EngineSettings) -> datetime:
-    """What decides who waited longer (SCH-211)."""
+    """The timestamp by which pending workloads are ordered (SCH-211)."""
     if "Evicted" in conditions.true:
         evicted = conditions.by_type["Evicted"]
         if evicted.reason == "PodsReadyTimeout" and settings.eviction_timestamps:
@@ -145,7 +145,7 @@ def holds_quota(workload: v1beta2.Workload, conditions: WorkloadConditions) -> b
 
 
 def is_parent(workload: v1beta2.Workload) -> bool:
-    """Whether variants stand for the workload; it is never queued nor counted itself (SCH-204, SCH-1110)."""
+    """Whether the workload has variants; it is never queued nor counted itself (SCH-204, SCH-1110)."""
     return workload.metadata.labels.get(CONCURRENT_ADMISSION_PARENT_LABEL) == "true"
 
 

@@ -1,6 +1,6 @@
-"""What the engine knows of queues, flavors and workloads, in the shape that deciding needs.
+"""Queues, flavors and workloads in the form in which scheduling cycles use them.
 
-Made from the API objects when they change, so that a scheduling turn never looks at JSON, quantities or selectors.
+They are built from API objects when these change: a cycle parses no JSON, quantities or selectors.
 """
 
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ NO_AMOUNTS: Final[ResourceAmounts] = MappingProxyType({})
 
 
 class PodSetResources(PodSetDemand, frozen=True):
-    """What a pod set asks for, and what decides where it may run."""
+    """Requests of a pod set, and its scheduling constraints."""
 
     template: QuotaPodTemplate | None = None
     """Selectors, affinity and tolerations of the pods; None where nothing restricts them."""
@@ -115,7 +115,7 @@ NOTHING_HELD: Final[Mapping[UsageCounter, int]] = MappingProxyType({})
 
 
 class WorkloadInfo:
-    """A workload in the engine: what it asks for, and what it holds."""
+    """A workload in the engine: its requests and its usage."""
 
     __slots__ = (
         "admission",
@@ -171,7 +171,7 @@ class WorkloadInfo:
         self.problem = ""
         """What is wrong with the requests themselves (SCH-124)."""
         self.environment: Environment | None = None
-        """The surroundings under which `pod_sets` and `problem` were found."""
+        """The environment from which `pod_sets` and `problem` were computed."""
         self.equivalence = ""
         """Scheduling equivalence hash (SCH-250)."""
         self.progress: FlavorScanState | None = None

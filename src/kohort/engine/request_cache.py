@@ -1,6 +1,6 @@
 """Requests, problems and equivalence of workloads, read once for all with identical inputs.
 
-Workloads come by the thousand from few specs: those that are alike share one answer, which saves reading and memory.
+Many Workloads have few distinct specs: identical ones share one result, which saves CPU time and memory.
 """
 
 from typing import Final, NamedTuple
@@ -23,7 +23,7 @@ MOST_REMEMBERED: Final = 4096
 
 
 class WorkloadRequests(msgspec.Struct, frozen=True):
-    """The answer."""
+    """The cached result."""
 
     pod_sets: tuple[PodSetResources, ...]
     problem: str
@@ -33,7 +33,7 @@ class WorkloadRequests(msgspec.Struct, frozen=True):
 
 
 class RequestKey(NamedTuple):
-    """Everything that the answer depends on, besides the settings."""
+    """All inputs of the result besides the settings."""
 
     pod_sets: tuple[tuple[str, bytes, int, int | None, TopologyRequest | None], ...]
     reclaimable: tuple[ReclaimablePod, ...]
@@ -46,14 +46,14 @@ class RequestKey(NamedTuple):
 
 
 class RequestCache:
-    """Remembers what each shape of workload asks for."""
+    """Caches the requests of each distinct workload."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings
         self._answers: dict[RequestKey, WorkloadRequests] = {}
 
     def read(self, workload: WorkloadInfo, thing: v1beta2.Workload, environment: Environment) -> WorkloadRequests:
-        """What the object asks for; of the workload, what else was read before must be set."""
+        """The requests of the object; the other fields of the workload must have been set before."""
         shape = RequestKey(
             tuple([(p.name, p.asking, p.count, p.min_count, p.topology_request) for p in thing.spec.pod_sets]),
             thing.status.reclaimable_pods,

@@ -162,7 +162,7 @@ class ScenarioRunner:
         self.now += timedelta(seconds=seconds)
 
     def show(self, workload: Workload) -> None:
-        """Let the engine see a workload as it is now."""
+        """Apply the current state of a workload to the engine."""
         key = ObjectKey(workload.metadata.namespace, workload.metadata.name)
         if self.workloads.get(key) is not workload:
             self.workloads[key] = workload

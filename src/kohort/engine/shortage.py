@@ -68,13 +68,13 @@ class Shortage:
     missing: int
     """How much more would have to be allowed, or fall out of use."""
     keepers: tuple[WithheldQuota, ...] = ()
-    """Who keeps most quota back."""
+    """Tree nodes that withhold the most quota."""
     kept: int = 0
-    """What all keepers together keep so."""
+    """Quota withheld by all tree nodes together."""
 
     @property
     def text(self) -> str:
-        """The shortage in words and units that people know."""
+        """The shortage as text, with amounts as Kubernetes quantities."""
         return f"{self.cause}, {self.shown(self.missing)} more needed{self.keeping}"
 
     def shown(self, amount: int) -> str:
@@ -159,7 +159,7 @@ def _beyond_maximum(queue: ClusterQueueNode, fr: FlavorResource, amount: int) ->
     return Shortage(fr, BindingLimit.MAXIMUM, node_ref(path[-1]), own, most, 0, amount - most, keepers, kept)
 
 
-# Who keeps quota back
+# Withheld quota
 
 
 def _idle(cell: QuotaCell) -> int:
@@ -173,7 +173,7 @@ def _local(cell: QuotaCell) -> int:
 def _keepers(
     path: list[HierarchyNode], fr: FlavorResource, kept_by: Callable[[QuotaCell], int]
 ) -> tuple[tuple[WithheldQuota, ...], int]:
-    """Who beside the path keeps how much from the nodes on it: the chief ones, and the sum over all."""
+    """Quota withheld by tree nodes beside the path: the largest amounts, and the sum of all."""
     found: list[WithheldQuota] = []
     for below, cohort in pairwise(path):
         if isinstance(cohort, CohortNode):

@@ -25,7 +25,7 @@ class TournamentRules:
 
 
 class Contender(msgspec.Struct, frozen=True):
-    """An entry as the tournament sees it."""
+    """An entry in the tournament."""
 
     queue: ClusterQueueInfo
     usage: Mapping[FlavorResource, int]

@@ -1,7 +1,7 @@
 """Variants of one workload that compete for different flavors (SCH-330, SCH-1110 to SCH-1113).
 
-A flavor is the better the earlier it stands in the ClusterQueue. Here is what a cycle must know of variants; what
-follows for them and their parent is in `lifecycle.variants`, and making them is the controllers' work.
+Flavors listed earlier in the ClusterQueue are preferred. This module has what a cycle needs; `lifecycle.variants` has
+the status changes of variants and parents, and controllers create variants.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """An informer's objects, overlaid with own writes that the watch has not shown yet (kube-scheduler's assume cache).
 
-A controller that acts right after its own write must see it, or it would do the same again.
+A controller that acts right after its own write needs the result of that write, or it would repeat it.
 """
 
 from collections.abc import Callable, Iterator

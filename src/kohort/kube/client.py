@@ -72,7 +72,7 @@ class Client:
             await self.clock.sleep(wait)
 
     async def open(self, request: Request, timeout: float) -> Response:
-        """Opens a streaming response; one attempt, because only the caller knows where to resume."""
+        """Opens a streaming response; one attempt, because only the caller can determine where to resume."""
         if self.limiter is not None:
             await self.limiter.take()
         response = await self.transport.send(self._with_headers(request), timeout)

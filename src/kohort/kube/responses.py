@@ -66,7 +66,7 @@ def log_warning(text: str) -> None:
 
 
 class WarningDeduplicator:
-    """Passes each text on once; remembers a bounded number of them."""
+    """Passes each text on once; keeps a bounded number of them."""
 
     def __init__(self, handler: WarningHandler = log_warning, remembered: int = 256) -> None:
         self._handler = handler

@@ -16,7 +16,7 @@ _AUTHENTICATION = "authentication.k8s.io"
 
 
 class ResourceAttributes(View):
-    """An action on a resource; `*` stands for all."""
+    """An action on a resource; `*` means all."""
 
     namespace: str = ""
     verb: str = ""

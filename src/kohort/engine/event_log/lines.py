@@ -121,7 +121,7 @@ def json_line(line: Any) -> bytes:
 
 
 def turn_line(turn: ScheduleMode, now: datetime) -> bytes:
-    """A turn that the engine is asked for."""
+    """A scheduling run or cycle that is requested."""
     return json_line(_Turn(t=now, turn=turn))
 
 

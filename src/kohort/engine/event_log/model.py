@@ -10,7 +10,7 @@ from kohort.engine.settings import EngineSettings
 
 
 class ScheduleMode(Enum):
-    """How the engine was asked to decide."""
+    """Whether a scheduling run or a single cycle was requested."""
 
     SCHEDULE = "schedule"
     CYCLE = "cycle"
@@ -26,7 +26,7 @@ class EventApplied:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleCall:
-    """A turn that the engine was asked for."""
+    """A scheduling run or cycle that was requested."""
 
     at: datetime
     turn: ScheduleMode

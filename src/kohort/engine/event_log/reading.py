@@ -1,4 +1,4 @@
-"""Reading logs; a damaged one is answered with the file and the line to look at."""
+"""Reads logs; the error for a damaged one names the file and the line."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar

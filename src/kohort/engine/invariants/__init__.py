@@ -1,7 +1,7 @@
 """Invariant checks of an engine, for tests and debugging.
 
-Everything is worked out anew from the objects by the formulas of the specification, with none of the engine's
-shortcuts. `check` answers in words; a `CheckedEngine` looks after every step and raises what is broken.
+State is recomputed from the objects by the formulas of the specification, without the engine's optimizations. `check`
+returns violations as text; a `CheckedEngine` checks after every step and raises.
 """
 
 from kohort.engine.invariants.checked import CheckedEngine, check

@@ -98,7 +98,7 @@ def overtaken(store: EngineStore, workload: WorkloadInfo, queue: ClusterQueueInf
 
 
 def half_admitted(workload: WorkloadInfo, decision: Reserve) -> Iterator[str]:
-    """Pod sets that got less than they asked for or accept (SCH-351, SCH-562)."""
+    """Pod sets with fewer pods than requested or accepted (SCH-351, SCH-562)."""
     assigned = {each.name: each for each in decision.admission.pod_set_assignments}
     if assigned.keys() != {pod_set.name for pod_set in workload.pod_sets}:
         yield f"{workload.key} was admitted with the pod sets {sorted(assigned)}"

@@ -38,7 +38,7 @@ class QueueReferences:
 
 
 def with_cluster_queue_activity(queue: ClusterQueue, surroundings: QueueReferences, now: datetime) -> ClusterQueue:
-    """The ClusterQueue with its condition Active; the same object where it stands already (SCH-1051)."""
+    """The ClusterQueue with its condition Active; the same object if it is unchanged (SCH-1051)."""
     state = _cluster_queue_state(queue, surroundings)
     active = new_condition(ACTIVE, state, queue.metadata.generation, now)
     conditions = set_condition(queue.status.conditions, active)
@@ -92,7 +92,7 @@ def _check_causes(queue: ClusterQueue, surroundings: QueueReferences) -> Iterato
 
 
 def _unsupported(checks: Iterable[AdmissionCheck]) -> str:
-    """Which of these checks no controller of this version answers."""
+    """Those of the checks that no controller of this version reports."""
     messages = {check_message(_controller(check)) for check in checks} - {""}
     return f" ({', '.join(sorted(messages))})" if messages else ""
 
@@ -152,7 +152,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def with_local_queue_activity(queue: LocalQueue, behind: ClusterQueue | None, now: datetime) -> LocalQueue:
-    """The LocalQueue with its condition Active; the same object where it stands already (SCH-1053)."""
+    """The LocalQueue with its condition Active; the same object if it is unchanged (SCH-1053)."""
     active = new_condition(ACTIVE, _local_queue_state(queue, behind), queue.metadata.generation, now)
     conditions = set_condition(queue.status.conditions, active)
     if conditions is queue.status.conditions:

@@ -40,7 +40,7 @@ class Reservation:
 
     admission: Admission
     required_checks: frozenset[str]
-    """Admission checks that the assigned flavors ask for (SCH-904)."""
+    """Admission checks that the assigned flavors require (SCH-904)."""
     flavors_considered: str = ""
     """Flavors that were tried and passed over, in the words of SCH-354."""
 
@@ -52,7 +52,7 @@ class NotAdmitted:
     reason: str
     message: str
     requests: tuple[PodSetRequest, ...] = ()
-    """What was asked for, per pod set."""
+    """Requests per pod set."""
 
 
 def reserve(workload: Workload, reservation: Reservation, gates: FeatureGates, now: datetime) -> WorkloadChange:
@@ -178,7 +178,7 @@ def drop_reservation(workload: Workload, reason: str, message: str, gates: Featu
 
 
 def refuse(workload: Workload, refusal: NotAdmitted, gates: FeatureGates, now: datetime) -> WorkloadChange:
-    """Write down why the scheduler did not admit the Workload; an unchanged answer is not repeated (SCH-360)."""
+    """Set the reason why the Workload was not admitted; an unchanged reason is not written again (SCH-360)."""
     if is_finished(workload):
         return WorkloadChange(workload)
     reason = reasons.scheduler_reason(refusal.reason, gates)

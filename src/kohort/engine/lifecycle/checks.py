@@ -28,7 +28,7 @@ CheckAnswer = Literal["Pending", "Ready", "Retry", "Rejected"]
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The answer of a check's controller."""
+    """State of a check as reported by its controller."""
 
     name: str
     state: CheckAnswer
@@ -69,7 +69,7 @@ def _pending(name: str, now: datetime) -> AdmissionCheckState:
 
 
 def report_check(workload: Workload, report: CheckReport, now: datetime) -> Workload:
-    """Write a check's answer; its time moves only with its state (API-90, SCH-908)."""
+    """Set the reported state of a check; its transition time changes only with its state (API-90, SCH-908)."""
     known = {check.name: check for check in workload.status.admission_checks}
     former = known.get(report.name) or _pending(report.name, now)
     known[report.name] = replace(
@@ -87,7 +87,7 @@ def report_check(workload: Workload, report: CheckReport, now: datetime) -> Work
 def answer_failure(
     check: AdmissionCheckState, failed: FailedTry, strategy: ProvisioningRetryStrategy, jitter: float
 ) -> CheckReport:
-    """The answer after a failed attempt: retry after a delay, or reject (SCH-913, MK-25, MK-26)."""
+    """The state to report after a failed attempt: retry after a delay, or reject (SCH-913, MK-25, MK-26)."""
     count = (check.retry_count or 0) + 1
     if count > strategy.backoff_limit_count:
         return CheckReport(check.name, "Rejected", failed.message)
@@ -109,7 +109,7 @@ def postpone_by_checks(workload: Workload, now: datetime) -> Workload:
 
 
 def act_on_checks(workload: Workload, now: datetime) -> WorkloadChange:
-    """Give up a Workload that a check rejected, evict one that a check wants again later (SCH-910, SCH-911)."""
+    """Deactivate a Workload with a rejected check, evict one with a check to retry (SCH-910, SCH-911)."""
     if not is_reserved(workload) or is_leaving(workload):
         return WorkloadChange(workload)
     if rejected := _in_state(workload, "Rejected"):

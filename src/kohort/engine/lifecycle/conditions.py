@@ -1,4 +1,4 @@
-"""A Workload's conditions: asking for them and setting them.
+"""Conditions of a Workload: predicates and updates.
 
 All times that are written have whole seconds, as the API stores them; what is compared with them keeps its fractions.
 """
@@ -86,7 +86,7 @@ def is_leaving(workload: Workload) -> bool:
 
 
 def is_on_hold(workload: Workload) -> bool:
-    """Whether an integration gave the reservation up on purpose and wants no other."""
+    """Whether an integration released the reservation on purpose and needs no other."""
     found = condition(workload, QUOTA_RESERVED)
     return found is not None and found.status == "False" and found.reason == reasons.ON_HOLD
 

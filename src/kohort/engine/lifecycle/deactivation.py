@@ -1,4 +1,4 @@
-"""Giving a Workload up: first the intent, then `spec.active`, then the eviction (SCH-1040, SCH-1041).
+"""Deactivation of a Workload: first the intent, then `spec.active`, then the eviction (SCH-1040, SCH-1041).
 
 Intent and spec are different writes to the API, so the intent is a condition of its own: a crash in between loses
 nothing.
@@ -25,19 +25,19 @@ from kohort.engine.lifecycle.eviction import EvictionCause, evict
 
 
 def target_deactivation(workload: Workload, reason: str, message: str, now: datetime) -> Workload:
-    """Ask for the Workload's deactivation; an earlier request stands (SCH-1040)."""
+    """Request the deactivation of the Workload; an earlier request is kept (SCH-1040)."""
     if not workload.spec.active or holds(workload, DEACTIVATION_TARGET) or is_finished(workload):
         return workload
     return with_condition_set(workload, DEACTIVATION_TARGET, condition_true(reason, message), now)
 
 
 def deactivate(workload: Workload) -> Workload:
-    """Turn the Workload off that is to be deactivated (SCH-1040, API-125)."""
+    """Set a Workload inactive that is to be deactivated (SCH-1040, API-125)."""
     return with_active(workload, active=False) if holds(workload, DEACTIVATION_TARGET) else workload
 
 
 def with_active(workload: Workload, *, active: bool) -> Workload:
-    """The Workload on or off; the same object where it is so already."""
+    """The Workload as active or inactive; the same object if it already is."""
     if workload.spec.active is active:
         return workload
     # The API server counts each change of a spec (API-4); what follows refers to the new generation.
@@ -46,7 +46,7 @@ def with_active(workload: Workload, *, active: bool) -> Workload:
 
 
 def evict_inactive(workload: Workload, now: datetime) -> WorkloadChange:
-    """Evict a Workload that was turned off, and drop what asked for it and what it returned by (API-126)."""
+    """Evict an inactive Workload; remove its deactivation request and requeue state (API-126)."""
     if workload.spec.active:
         return WorkloadChange(workload)
     change = evict(workload, _deactivation(workload), now)

@@ -1,4 +1,4 @@
-"""The maximum execution time of a Workload, summed over its admissions: a Workload that used it up is deactivated."""
+"""The maximum execution time of a Workload, summed over its admissions: a Workload that exceeds it is deactivated."""
 
 from datetime import datetime, timedelta
 
@@ -12,12 +12,12 @@ from kohort.engine.lifecycle.events import WorkloadChange, warning
 
 
 def execution_deadline(workload: Workload) -> datetime | None:
-    """When the Workload will have used its execution time up; None while that clock stands (API-133)."""
+    """When the Workload exceeds its maximum execution time; None without a limit or if it does not run (API-133)."""
     limit = workload.spec.maximum_execution_time_seconds
     admitted = condition(workload, ADMITTED)
     if limit is None or admitted is None or admitted.status != "True":
         return None
-    # A job that is being stopped is not charged again: the first decision stands (docs/spec/api.md, section 9.9).
+    # A job that is being stopped is not charged again: the first decision is final (docs/spec/api.md, section 9.9).
     if not workload.spec.active or is_leaving(workload):
         return None
     used = workload.status.accumulated_past_execution_time_seconds or 0
@@ -25,7 +25,7 @@ def execution_deadline(workload: Workload) -> datetime | None:
 
 
 def limit_execution(workload: Workload, now: datetime) -> WorkloadChange:
-    """Give a Workload up that has used its execution time up (SCH-1041)."""
+    """Deactivate a Workload that exceeded its maximum execution time (SCH-1041)."""
     deadline = execution_deadline(workload)
     if deadline is None or now < deadline:
         return WorkloadChange(workload)

@@ -22,7 +22,7 @@ DEACTIVATED_BY_KOHORT = f"{reasons.DEACTIVATED}DueTo"
 
 
 def finish(workload: Workload, reason: str, message: str, now: datetime) -> Workload:
-    """End the Workload; a first end stands (API-89, SCH-1063)."""
+    """Set Finished; an earlier result is kept (API-89, SCH-1063)."""
     if is_finished(workload):
         return workload
     return with_condition_set(workload, FINISHED, condition_true(reason, message), now)

@@ -41,7 +41,7 @@ def explain_waiting(workload: Workload, facts: ReconcileContext, now: datetime) 
 
 
 def waiting_cause(workload: Workload, facts: ReconcileContext) -> PendingReason | None:
-    """The first cause of waiting that applies; None where what is written already stands."""
+    """The first pending reason that applies; None if the present one is kept."""
     fine = reasons.has_detailed_reasons(facts.gates)
     if not workload.spec.active:
         return PendingReason(reasons.DEACTIVATED, "The workload is deactivated") if fine else None

@@ -24,7 +24,7 @@ BLOCKED_MESSAGE = "Workload requires preemption, but it's gated"
 
 
 def mirror_gates(workload: Workload, gates: FeatureGates, now: datetime) -> Workload:
-    """Give every gate of the spec its state, new ones closed, and forget those that are gone (API-121)."""
+    """Set a state for every gate of the spec, new ones closed, and remove those of other gates (API-121)."""
     if not gates.enabled(Gate.MultiKueueOrchestratedPreemption):
         return workload
     known = {state.name: state for state in workload.status.preemption_gates}

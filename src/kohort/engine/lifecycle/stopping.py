@@ -1,6 +1,6 @@
 """What a stopped, terminating or missing queue does to Workloads that hold quota in it (SCH-1050, API-131).
 
-The LocalQueue is asked before the ClusterQueue. A Workload that is on its way out already is left to go.
+The LocalQueue takes precedence over the ClusterQueue. A Workload that is already being evicted is not changed.
 """
 
 from datetime import datetime

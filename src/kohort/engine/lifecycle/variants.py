@@ -1,7 +1,7 @@
 """A parent and its variants, one per flavor: which compete, which preempt, what the job gets (SCH-1112 to SCH-1115).
 
-The job knows only the parent; quota is held only by variants. Level-triggered like `reconciliation`: the outcome
-depends on what is, and every write leaves a state from which the next call continues.
+The job refers to the parent only; quota is reserved for variants only. Level-triggered like `reconciliation`: the
+result depends on the present state only, and the next call can continue after any write.
 """
 
 from collections.abc import Iterable
@@ -176,7 +176,7 @@ class _Family:
         return is_reserved(self.parent.workload) and is_evicted(self.parent.workload)
 
     def _release_evicted(self) -> None:
-        """No job stands for a variant: what was evicted lets go of its quota as soon as the parent has."""
+        """Variants have no job of their own: an evicted one releases its quota as soon as the parent has."""
         for each in self.variants:
             each.take(WorkloadChange(release(each.workload, self.gates, self.now)))
 

@@ -1,4 +1,4 @@
-"""Pending workloads in order, in heaps from which entries can be removed anywhere.
+"""Pending workloads in order, in heaps from which entries can be removed at any position.
 
 A removed entry leaves its item behind, which is skipped when it comes up and dropped once such items prevail.
 """

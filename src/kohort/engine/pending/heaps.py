@@ -215,7 +215,7 @@ class PendingHeaps:
         self._inadmissible.setdefault(group.local_queue.namespace, {})[group] = None
 
     def _tidy(self, group: EquivalenceGroup) -> None:
-        """Forget a group, or its inadmissible part, when it is empty."""
+        """Remove a group, or its inadmissible part, when it is empty."""
         if group.inadmissible.size:
             return
         _remove(self._inadmissible, group.local_queue.namespace, group)

@@ -27,7 +27,7 @@ class QueuePosition(NamedTuple):
 
 
 class PendingOrder:
-    """Where all pending workloads stand, in one ranking and in one per LocalQueue."""
+    """Positions of all pending workloads, in one ranking and in one per LocalQueue."""
 
     def __init__(self) -> None:
         self._all = Ranking()
@@ -38,7 +38,7 @@ class PendingOrder:
         """Workloads that were added, changed or removed since the last read."""
 
     def note(self, workload: WorkloadInfo) -> None:
-        """The workload is there, or stands elsewhere than before."""
+        """Record that a workload was added or may have another position."""
         self._changed[workload.key] = workload
         if len(self._changed) > MOST_NOTED:
             self._catch_up()

@@ -29,7 +29,7 @@ class ResourceNames(tuple[str, ...]):
 
 
 def limit_errors(spec: QuotaPodSpec) -> tuple[FieldError, ...]:
-    """Requests above the limits that stand beside them (SCH-124.3)."""
+    """Requests above the limits of the same container (SCH-124.3)."""
     requirements = _container_requirements(spec)
     if spec.resources is not None:
         requirements.append(("resources", spec.resources))

@@ -1,4 +1,4 @@
-"""What the pod sets of a pending workload ask for (SCH-130 to SCH-136): what a pod asks for, times the pods."""
+"""Requests of the pod sets of a pending workload (SCH-130 to SCH-136): those of a pod times the number of pods."""
 
 from collections.abc import Mapping, Set
 from functools import lru_cache
@@ -22,7 +22,7 @@ NO_DEVICES: Mapping[str, ResourceAmounts] = MappingProxyType({})
 
 
 class PodSetDemand(msgspec.Struct, frozen=True):
-    """Pods of one shape and what each asks for, in internal units and ascending order of resources.
+    """Identical pods and the requests of each, in internal units and ascending order of resources.
 
     The resource `pods` is not among them: the assigner adds it for queues that cover it (SCH-135).
     """
@@ -37,11 +37,11 @@ class PodSetDemand(msgspec.Struct, frozen=True):
 
     @property
     def total(self) -> dict[str, int]:
-        """What all pods that need quota ask for (SCH-133)."""
+        """Requests of all pods that need quota (SCH-133)."""
         return self.total_of(self.count)
 
     def total_of(self, count: int) -> dict[str, int]:
-        """What so many of the pods ask for; each amount is a multiple of the count (SCH-137) unless it is too large."""
+        """Requests of that number of pods; each amount is a multiple of the count (SCH-137) unless it is too large."""
         return {name: multiply(amount, count) for name, amount in self.per_pod.items()}
 
 

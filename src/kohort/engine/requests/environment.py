@@ -31,10 +31,10 @@ class TypeLimits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Environment:
-    """The surroundings of the workloads of a namespace.
+    """What the requests of workloads in a namespace depend on besides their specs.
 
-    Equal by identity, which is what demands are remembered by: make a new one on change, and share one where nothing
-    differs, as among all namespaces without LimitRanges.
+    Equal by identity, because cached requests are keyed by it: a change needs a new one, and namespaces without
+    differences, such as all without LimitRanges, share one.
     """
 
     container: TypeLimits
@@ -44,7 +44,7 @@ class Environment:
 
     @staticmethod
     def of(limit_ranges: Iterable[LimitRange], runtime_classes: Iterable[RuntimeClass]) -> "Environment":
-        """Merge what stands in a namespace and its cluster; LimitRanges count in the order of their names (SCH-121)."""
+        """Merge the LimitRanges of a namespace, in the order of their names, and the RuntimeClasses (SCH-121)."""
         ordered = sorted(limit_ranges, key=lambda limit_range: limit_range.metadata.name)
         items = [item for limit_range in ordered for item in limit_range.spec.limits]
         return Environment(

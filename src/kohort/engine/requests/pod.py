@@ -9,7 +9,7 @@ _HUGE_PAGES = "hugepages-"
 
 
 def pod_request(spec: QuotaPodSpec) -> Nanos:
-    """What a pod asks for: its containers at their peak, or the pod-level value, plus overhead (SCH-110..112)."""
+    """Requests of a pod: the peak of its containers, or the pod-level value, plus overhead (SCH-110..112)."""
     request: Nanos = {}
     for container in spec.containers:
         add_to(request, nanos_of(container.resources.requests))
@@ -44,5 +44,5 @@ def _with_init_containers(running: Nanos, containers: tuple[QuotaContainer, ...]
 
 
 def _is_pod_level(resource: str) -> bool:
-    """Whether a pod may ask for the resource as a whole (SCH-111)."""
+    """Whether pod-level requests of the resource are supported (SCH-111)."""
     return resource in _POD_LEVEL or resource.startswith(_HUGE_PAGES)

@@ -1,4 +1,4 @@
-"""The configuration's rules between what a pod asks for and what counts against quota (SCH-130, SCH-131).
+"""The configuration's rules between the requests of a pod and the amounts counted against quota (SCH-130, SCH-131).
 
 Compiled once. A transformation multiplies up to three quantities of whole billionths, so its products are whole numbers
 too, of a finer unit, and exact.

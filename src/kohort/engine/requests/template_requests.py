@@ -20,7 +20,7 @@ REMEMBERED_TEMPLATES = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TemplateRequests:
-    """What a pod asks for, and what is wrong with that; equal by identity, as it is remembered by that."""
+    """Requests of a pod, and problems found in them; equal by identity, because caches are keyed by it."""
 
     request: Nanos
     limit_errors: tuple[FieldError, ...]

@@ -1,4 +1,4 @@
-"""A report as text: the answer first, then the details by section."""
+"""A report as text: the state first, then the details by section."""
 
 from collections.abc import Iterator
 from datetime import datetime
