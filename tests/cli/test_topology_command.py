@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from controllers.houses import flavor, kueue_cluster
 from kit.apiserver import InMemoryApiServer
+from kit.builders.kueue import make_resource_flavor
 from kit.commands import running_command_runner
+from kit.kueue_apiserver import running_kueue_apiserver
 from kohort.cli.topology_table import MAX_ROWS, render_topology
 from kohort.insight.topology import DomainReport, TopologyReport, UnusedNode
 from kohort.terminal.glyphs import ASCII, UNICODE
@@ -139,7 +140,7 @@ async def create_nodes(server: InMemoryApiServer) -> None:
 
 
 async def test_data_and_drawing_of_a_cluster(tmp_path: Path) -> None:
-    async with kueue_cluster() as server, running_command_runner(server, tmp_path) as user:
+    async with running_kueue_apiserver() as server, running_command_runner(server, tmp_path) as user:
         await create_nodes(server)
         shown, data = await user.run("topology"), await user.run("topology", "tas", "-o", "json")
         as_yaml = await user.run("topology", "-o", "yaml")
@@ -152,9 +153,9 @@ async def test_data_and_drawing_of_a_cluster(tmp_path: Path) -> None:
 
 
 async def test_what_cannot_be_shown_is_one_line_with_the_remedy(tmp_path: Path) -> None:
-    async with kueue_cluster() as server, running_command_runner(server, tmp_path) as user:
+    async with running_kueue_apiserver() as server, running_command_runner(server, tmp_path) as user:
         empty = await user.run("topology")
-        await server.create(flavor("plain"))
+        await server.create(make_resource_flavor("plain"))
         plain = await user.run("topology", "plain")
         await server.create(topology_flavor())
         absent = await user.run("topology")

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kit.apiserver import ADMIN, InMemoryApiServer, Object
-from kit.crashing_transport import CrashingTransport
 from kit.faults import Rejection, RequestFault
 from kit.kueue_apiserver import running_kueue_apiserver
 from kit.manager import ManagerHarness, running_manager_context
+from kit.manager_transport import ManagerTransport
 from kit.virtual_time import running_virtual_time
 from kohort.api.codec import decode_json, from_json, to_json
 from kohort.api.kueue.v1beta2 import Workload
@@ -34,7 +34,7 @@ START = "2026-01-01T00:00:00Z"
 READY = {"type": "Active", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": START}
 
 
-class WorkloadFaultTransport(CrashingTransport):
+class WorkloadFaultTransport(ManagerTransport):
     """The connection of one manager: records writes of Workloads and injects faults into them."""
 
     def __init__(self, inner: Transport, clock: Clock) -> None:

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from kit.crashing_transport import CrashingTransport
 from kit.faults import FaultInjectingResponse, Rejection, RequestFault, StreamFault
+from kit.manager_transport import ManagerTransport
 from kohort.kube.clock import Clock, within
 from kohort.kube.errors import LostResponseError
 from kohort.kube.transport import Request, Response, Transport
@@ -42,7 +42,7 @@ async def _no_action(_request: Request) -> None:
     pass
 
 
-class NumberedFaultTransport(CrashingTransport):
+class NumberedFaultTransport(ManagerTransport):
     """Numbers requests and injects faults into some; blocks when its manager crashes or is paused."""
 
     def __init__(self, inner: Transport, clock: Clock) -> None:

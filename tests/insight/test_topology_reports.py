@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from insight.clinic import Object, cluster_queue, condition, flavor, node, quota, running, snapshot, topology
+from insight.doctor_snapshots import Object, cluster_queue, condition, flavor, node, quota, running, snapshot, topology
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
 from kohort.controllers.topology.pods import PODS

@@ -8,10 +8,10 @@ from typing import Any
 
 from kit.apiserver import ADMIN, InMemoryApiServer, Object
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor
-from kit.crashing_transport import CrashingTransport
 from kit.faults import Rejection, RequestFault
 from kit.kueue_apiserver import running_kueue_apiserver
 from kit.manager import ManagerHarness, running_manager_context
+from kit.manager_transport import ManagerTransport
 from kit.virtual_time import running_virtual_time
 from kohort.controllers.context import ControllerContext, ManagerSettings, always_leads
 from kohort.controllers.startup import running_core_controllers
@@ -30,7 +30,7 @@ SETTLED_STEPS = 25
 MAX_STEPS = 600
 
 
-class JobWriteTransport(CrashingTransport):
+class JobWriteTransport(ManagerTransport):
     """The connection of one manager: records writes other than events, and injects faults into them."""
 
     def __init__(self, inner: Transport, clock: Clock) -> None:

@@ -8,8 +8,8 @@ from kohort.kube.clock import Clock
 from kohort.kube.transport import Transport
 
 
-class CrashingTransport(FaultInjectingTransport):
-    """A transport of a process that crashes at one of its writes; subclasses define which requests count as writes."""
+class ManagerTransport(FaultInjectingTransport):
+    """The connection of a manager that crashes at one of its writes; subclasses define which requests count as writes."""
 
     def __init__(self, inner: Transport, clock: Clock) -> None:
         super().__init__(inner, clock)
