@@ -269,7 +269,7 @@ class GatedResponse:
         await self._inner.close()
 
 
-class ManagerTransport:
+class CrashingTransport:
     """The transport of a process that crashes after some writes; the last one arrives, and its response is lost."""
 
     def __init__(self, inner: Transport, writes: int) -> None:

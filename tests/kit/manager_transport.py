@@ -9,7 +9,7 @@ from kohort.kube.transport import Transport
 
 
 class ManagerTransport(FaultInjectingTransport):
-    """The connection of a manager that crashes at one of its writes; subclasses define which requests count as writes."""
+    """The connection of a manager that crashes at one of its writes; subclasses define what counts as a write."""
 
     def __init__(self, inner: Transport, clock: Clock) -> None:
         super().__init__(inner, clock)
