@@ -15,6 +15,7 @@ from jobs.topology_clusters import PODS, admit_anywhere, assign, placed, topolog
 from jobs.webhook_caller import (
     SETTINGS,
     WebhookCaller,
+    delete_object,
     make_sent_member,
     make_sent_pod,
     set_pod,
@@ -154,29 +155,41 @@ async def test_the_templates_of_a_declared_kind_are_started_and_restored() -> No
 # On a whole server
 
 
-async def test_a_job_is_placed_and_restored_on_a_server() -> None:
+async def create_pods(cluster: JobManagerHarness, count: int, generation: str) -> None:
+    """Create the pods of the Job as its controller would."""
+    template = (await cluster.job())["spec"]["template"]
+    for index in range(count):
+        labels = {**template["metadata"]["labels"], INDEX: str(index)}
+        metadata = {**template["metadata"], "name": f"{generation}{index}", "namespace": "default", "labels": labels}
+        await cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+    await cluster.settle()
+
+
+async def test_a_job_is_placed_restored_and_placed_anew_on_a_server() -> None:
     async with topology_cluster() as cluster:
         await cluster.create(make_job(parallelism=3, completions=3, completionMode="Indexed"))
         await cluster.settle()
         before = (await cluster.job())["spec"]["template"]
         (found,) = await cluster.workloads()
+        name = found["metadata"]["name"]
         assert found["spec"]["podSets"][0]["topologyRequest"] == {"podIndexLabel": INDEX}
-        await assign(cluster, found["metadata"]["name"], h1=1, h2=2)
+        await assign(cluster, name, h1=1, h2=2)
         await cluster.settle()
-        running = await cluster.job()
-        for index in range(3):
-            template = deepcopy(running["spec"]["template"])
-            head = {"name": f"p{index}", "namespace": "default"}
-            labels = {**template["metadata"]["labels"], INDEX: str(index)}
-            metadata = {**template["metadata"], **head, "labels": labels}
-            await cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
-        await cluster.settle()
-        assert await placed(cluster) == {"p0": "h1", "p1": "h2", "p2": "h2"}
-        await cluster.merge("Workload", found["metadata"]["name"], {"spec": {"active": False}})
+        await create_pods(cluster, 3, "first-")
+        assert await placed(cluster) == {"first-0": "h1", "first-1": "h2", "first-2": "h2"}
+        await cluster.merge("Workload", name, {"spec": {"active": False}})
         await cluster.settle()
         stopped = await cluster.job()
         assert stopped["spec"]["suspend"] is True
         assert stopped["spec"]["template"] == before
+        for index in range(3):
+            await delete_object(cluster, "Pod", f"first-{index}")
+        await cluster.merge("Workload", name, {"spec": {"active": True}})
+        await cluster.settle()
+        await assign(cluster, name, h2=1, h3=2)
+        await cluster.settle()
+        await create_pods(cluster, 3, "second-")
+        assert await placed(cluster) == {"second-0": "h2", "second-1": "h3", "second-2": "h3"}
 
 
 def pod_cluster() -> AbstractAsyncContextManager[JobManagerHarness]:
