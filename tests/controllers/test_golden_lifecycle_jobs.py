@@ -9,9 +9,8 @@ import pytest
 
 from controllers.test_golden_lifecycle import Differences, settings_of
 from kit.golden import SkippedSteps, TranscriptReplay, scenarios
-from kit.manager import running_manager_harness
+from kit.manager import running_core_controllers, running_manager_harness
 from kohort.controllers.context import ControllerContext
-from kohort.controllers.startup import running_core_controllers
 from kohort.embedded.controllers.jobs.controller import JobController
 from kohort.embedded.controllers.startup import running_controllers
 from kohort.jobs.frameworks.job import BatchJobFramework

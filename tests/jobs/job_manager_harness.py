@@ -10,11 +10,10 @@ from kit.apiserver import ADMIN, InMemoryApiServer, Object
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor
 from kit.faults import Rejection, RequestFault
 from kit.kueue_apiserver import running_kueue_apiserver
-from kit.manager import ManagerHarness, running_manager_context
+from kit.manager import ManagerHarness, running_core_controllers, running_manager_context
 from kit.manager_transport import ManagerTransport
 from kit.virtual_time import running_virtual_time
 from kohort.controllers.context import ControllerContext, ManagerSettings, always_leads
-from kohort.controllers.startup import running_core_controllers
 from kohort.jobs.contract import Framework
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.registry import registry_of

@@ -12,7 +12,7 @@ from kit.kueue_apiserver import running_kueue_apiserver
 from kit.virtual_time import running_virtual_time
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.controllers.context import ControllerContext, ManagerSettings, always_leads, running_context
-from kohort.controllers.startup import running_core_controllers
+from kohort.controllers.startup import running_leader_controllers, running_queue_gauges
 from kohort.kube.client import Client
 from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import MetricsRegistry
@@ -138,6 +138,13 @@ class SingleManagerHarness(ManagerHarness):
         super().__init__(server)
         self.context = context
         self.interceptor = interceptor
+
+
+@asynccontextmanager
+async def running_core_controllers(context: ControllerContext) -> AsyncIterator[None]:
+    """Runs all core controllers until the context exits."""
+    async with running_leader_controllers(context), running_queue_gauges(context):
+        yield
 
 
 @asynccontextmanager

@@ -41,13 +41,6 @@ def supporting_controllers(context: ControllerContext) -> list[QueueReconciler[A
 
 
 @asynccontextmanager
-async def running_core_controllers(context: ControllerContext) -> AsyncIterator[None]:
-    """Runs all core controllers until the context exits."""
-    async with running_leader_controllers(context), running_queue_gauges(context):
-        yield
-
-
-@asynccontextmanager
 async def running_leader_controllers(context: ControllerContext) -> AsyncIterator[None]:
     """Runs the controllers of the leader until the context exits; notifies those that ran before."""
     context.start_leading()
