@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kohort.api.conditions import is_true
+from kohort.api.conditions import find, is_true
 from kohort.api.core.batch import Job
 from kohort.api.core.config_objects import Secret
 from kohort.api.core.pods import Pod
@@ -83,12 +83,15 @@ async def cluster(
             await client.close()
 
 
-def job(name: str, cpu: str = "1", gpus: str = "0") -> dict[str, Any]:
+def job(name: str, cpu: str = "1", gpus: str = "0", parallelism: int = 1) -> dict[str, Any]:
     requests = {"cpu": cpu, "example.com/gpu": gpus}
     container = {"name": "main", "image": "none", "resources": {"requests": requests, "limits": requests}}
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     metadata = {"name": name, "namespace": "default", "labels": {QUEUE: "default"}}
-    return {"metadata": metadata, "spec": {"template": template}}
+    return {
+        "metadata": metadata,
+        "spec": {"parallelism": parallelism, "completions": parallelism, "template": template},
+    }
 
 
 async def finished(client: Client) -> list[str]:
@@ -100,7 +103,7 @@ async def finished(client: Client) -> list[str]:
 
 async def test_a_job_is_queued_admitted_and_run_and_the_order_of_the_queue_can_be_asked_for() -> None:
     async with cluster() as (found, client):
-        assert found.starter == ("ResourceFlavor", "ClusterQueue", "LocalQueue")
+        assert found.starter == ("Topology", "ResourceFlavor", "ClusterQueue", "LocalQueue")
         created = await client.of(Job.resource).create(job("fits"))
         assert created["spec"]["suspend"] is True
         await client.of(Job.resource).create(job("too-large", gpus="3"))
@@ -108,6 +111,24 @@ async def test_a_job_is_queued_admitted_and_run_and_the_order_of_the_queue_can_b
             await asyncio.sleep(0.02)
         waiting: Any = await client.get_json(PENDING)
         assert [each["metadata"]["name"].startswith("job-too-large") for each in waiting["items"]] == [True]
+
+
+async def test_a_gang_is_admitted_only_if_each_of_its_pods_fits_on_a_node() -> None:
+    """The quota of 8 CPUs suffices for three pods of 2.5 CPUs, the two nodes of 4 CPUs have room for one each."""
+    async with cluster() as (_, client):
+        await client.of(Job.resource).create(job("three", cpu="2500m", parallelism=3))
+        await client.of(Job.resource).create(job("two", cpu="2500m", parallelism=2))
+        while await finished(client) != ["two"]:
+            await asyncio.sleep(0.02)
+        while 'topology "default" allows to fit only 2 out of 3 pod(s)' not in await pending_reason(client, "three"):
+            await asyncio.sleep(0.02)
+
+
+async def pending_reason(client: Client, name: str) -> str:
+    """Why the Workload of a job waits; empty before that is written."""
+    found = [each for each in (await client.of(Workload).list()).items if name in each.metadata.name]
+    conditions = [find(each.status.conditions, "QuotaReserved") for each in found]
+    return "".join(each.message for each in conditions if each is not None)
 
 
 async def test_the_manifests_of_an_installation_apply_cleanly_except_for_a_second_manager() -> None:

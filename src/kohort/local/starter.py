@@ -1,6 +1,8 @@
-"""The objects of `--starter`: a ResourceFlavor, a ClusterQueue of the nodes' size and a LocalQueue.
+"""The objects of `--starter`: a Topology, a ResourceFlavor, a ClusterQueue of the nodes' size and a LocalQueue.
 
-Missing objects are created; existing ones are never changed.
+The only level of the Topology is the node, so that a job is admitted only if each of its pods fits on a node: quota is
+the sum over nodes, on which a pod larger than the rest of any node would wait. Missing objects are created; existing
+ones are never changed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,13 +10,16 @@ from typing import Final
 
 from kohort.api.amounts import format_amount, to_amount
 from kohort.api.codec import Json
-from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor
+from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor, Topology
+from kohort.api.kueue.v1beta2.flavors import HOSTNAME_LABEL
 from kohort.api.resource import Resource
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 
 NAME: Final = "default"
 NAMESPACE: Final = "default"
+_EVERY_NODE: Final = {"kubernetes.io/os": "linux"}
+"""A flavor with a topology needs node labels; all nodes of a local cluster have this one."""
 _FIRST: Final = ("cpu", "memory")
 
 
@@ -29,14 +34,18 @@ def total(offers: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def starter_objects(offers: Iterable[Mapping[str, str]]) -> Iterator[tuple[Resource, Json]]:
-    """The three objects in order of creation."""
+    """The objects in order of creation."""
     quota = total(offers)
     flavor = {"name": NAME, "resources": [{"name": each, "nominalQuota": amount} for each, amount in quota.items()]}
     spec = {
         "namespaceSelector": {},
         "resourceGroups": [{"coveredResources": list(quota), "flavors": [flavor]}],
     }
-    yield ResourceFlavor.info.resource, {"metadata": {"name": NAME}, "spec": {}}
+    yield Topology.info.resource, {"metadata": {"name": NAME}, "spec": {"levels": [{"nodeLabel": HOSTNAME_LABEL}]}}
+    yield (
+        ResourceFlavor.info.resource,
+        {"metadata": {"name": NAME}, "spec": {"nodeLabels": _EVERY_NODE, "topologyName": NAME}},
+    )
     yield ClusterQueue.info.resource, {"metadata": {"name": NAME}, "spec": spec}
     metadata = {"name": NAME, "namespace": NAMESPACE}
     yield LocalQueue.info.resource, {"metadata": metadata, "spec": {"clusterQueue": NAME}}
