@@ -91,7 +91,7 @@ def test_nodes_of_one_domain_are_merged() -> None:
     for name in ("n1", "n2"):
         topologies.put_node(node(name, {"block": "b", "rack": "r", HOST: name}, 4))
     assert workers(flavor_of(topologies).place(request(7, required="rack"))) == {"b/r": 7}
-    assert topologies.set_non_tas_usage("n1", {"cpu": 2000, "pods": 1}) == DEFAULT
+    topologies.set_non_tas_usage("n1", {"cpu": 2000, "pods": 1})
     assert failed(flavor_of(topologies).place(request(7, required="rack"))) == (
         'topology "default" allows to fit only 6 out of 7 pod(s)'
     )

@@ -103,10 +103,15 @@ class TopologyPlay(ScenarioBuilder):
         return {domain.values[-1]: domain.pods for domain in expand(assigned.topology_assignment)}
 
     def used(self, flavor: str = "tas") -> dict[str, int]:
-        """Pods per leaf in the engine, as far as there are any."""
+        """Pods per domain of the lowest level in the engine, as far as there are any."""
         topology = self.engine.store.topology.flavor(flavor)
         assert topology is not None
-        return {values[-1]: amounts["pods"] for values, amounts in topology.usages().items()}
+        in_use = self.engine.store.topology.usage.in_use()
+        return {
+            values[-1]: amounts["pods"]
+            for (owner, values), amounts in in_use.items()
+            if owner in ("", flavor) and topology.has_domain(values)
+        }
 
 
 def required(level: str) -> Json:

@@ -73,10 +73,14 @@ class _Entries:
             with self._victims_away():
                 assignment = self._recomputed(entry)
             assignment.deferred = assignment.mode is FitMode.FIT
+            self._replace(entry, assignment)
         elif self.rules.places_again and self._lost_places(entry):
             assignment = self._recomputed(entry)
-        else:
-            return
+            # What is only held for the rest of the cycle is no reason to wait longer than that.
+            if assignment.mode is FitMode.FIT or assignment.targets:
+                self._replace(entry, assignment)
+
+    def _replace(self, entry: CycleEntry, assignment: Assignment) -> None:
         assignment.recomputed = True
         entry.assignment = assignment
 

@@ -9,6 +9,7 @@ from kohort.engine.cycle_context import EngineCycleContext
 from kohort.engine.decisions import Decision, Reserve
 from kohort.engine.engine import Engine
 from kohort.engine.events import EngineEvent
+from kohort.engine.invariants.places import overfull_domains, wrong_places
 from kohort.engine.invariants.queue_membership import misplaced_workloads
 from kohort.engine.invariants.sums import broken_limits, wrong_cells
 from kohort.engine.invariants.victims import VictimSearch, wrong_victims
@@ -23,7 +24,7 @@ from kohort.engine.usage_request import UsageRequest
 
 def check(engine: Engine) -> list[str]:
     """Everything that does not hold between two steps, in words; empty when all is well."""
-    return [*wrong_cells(engine), *misplaced_workloads(engine)]
+    return [*wrong_cells(engine), *wrong_places(engine), *misplaced_workloads(engine)]
 
 
 class CheckedCycleContext(EngineCycleContext):
@@ -36,15 +37,18 @@ class CheckedCycleContext(EngineCycleContext):
         super().reserve(workload, assignment, admission, now)
         queue = self.store.queues[admission.cluster_queue]
         problems = [*broken_limits(self, queue, gained), *overtaken(self.store, workload, queue)]
+        if assignment.found is not None:
+            problems += overfull_domains(self, workload, assignment.found)
         _insist(f"the admission of {workload.key}", problems)
 
     def find_targets(
         self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest
     ) -> list[PreemptionTarget]:
         """Search for victims, and check them."""
-        before = _usages(self.store)
+        before, placed = _usages(self.store), self.store.topology.usage.in_use()
         targets = super().find_targets(preemptor, queue, request)
-        moved = [] if _usages(self.store) == before else ["the search left the tree other than it was"]
+        is_restored = (_usages(self.store), self.store.topology.usage.in_use()) == (before, placed)
+        moved = [] if is_restored else ["the search left the tree other than it was"]
         search = VictimSearch(preemptor, queue, request, targets, by_share=self.store.settings.fair is not None)
         _insist(f"the search of {preemptor.key}", [*moved, *wrong_victims(search)])
         return targets

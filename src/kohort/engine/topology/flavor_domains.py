@@ -150,11 +150,6 @@ class FlavorDomains:
         free, used = tree.free[leaf], tree.usage[leaf].amounts
         return max(0, min([(free.get(name, 0) - used.get(name, 0)) // amount for name, amount in counter.per_pod]))
 
-    def usages(self) -> dict[tuple[str, ...], Mapping[str, int]]:
-        """What pods use of the domains that the tree has, by the values of an assignment."""
-        tree = self.tree
-        return {tree.values(leaf): usage.amounts for leaf, usage in enumerate(tree.usage) if usage.amounts}
-
     # Placement
 
     def place(

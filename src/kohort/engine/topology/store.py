@@ -68,14 +68,19 @@ class TopologyStore:
         return self._set_node(name, None)
 
     def set_non_tas_usage(self, node: str, amounts: Mapping[str, int]) -> frozenset[str]:
-        """What pods outside TAS use of a node, with `pods`; a node that is not known yet may come (TAS-27)."""
-        if amounts == self._inventory.non_tas.get(node, {}):
+        """What pods outside TAS use of a node, with `pods`; a node that is not known yet may come (TAS-27).
+
+        Only usage that shrinks can let pods fit (TAS-28).
+        """
+        before = self._inventory.non_tas.get(node, {})
+        if amounts == before:
             return NO_FLAVORS
         if amounts:
             self._inventory.non_tas[node] = dict(amounts)
         else:
             del self._inventory.non_tas[node]
-        return self._recount(self._inventory.nodes.get(node))
+        changed = self._recount(self._inventory.nodes.get(node))
+        return changed if any(amounts.get(name, 0) < amount for name, amount in before.items()) else NO_FLAVORS
 
     def _set_node(self, name: str, node: TopologyNode | None) -> frozenset[str]:
         nodes = self._inventory.nodes

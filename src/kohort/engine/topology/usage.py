@@ -71,6 +71,10 @@ class TopologyUsage:
             usage = self._domains[key] = DomainUsage()
         return usage
 
+    def in_use(self) -> dict[UsageKey, dict[str, int]]:
+        """All usage, with the domains that no tree has."""
+        return {key: dict(usage.amounts) for key, usage in self._domains.items() if usage.amounts}
+
     def has_pods(self, values: tuple[str, ...]) -> bool:
         """Whether pods are counted on a domain, in any flavor."""
         return any(key[1] == values and usage.amounts for key, usage in self._domains.items())

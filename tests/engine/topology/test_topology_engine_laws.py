@@ -1,0 +1,165 @@
+"""Laws of topology-aware scheduling in the engine, over random nodes, gangs, queues and what happens to them.
+
+The scenarios run on an engine that checks usage of domains, quota and queues after every step.
+"""
+
+from typing import Any
+
+from hypothesis import given
+
+from engine.play import configured
+from engine.topology.topology_scenarios import CALM, topology_scenarios
+from kohort.api.kueue.slices import expand
+from kohort.api.meta import ObjectKey
+from kohort.engine.assignment import FitMode
+from kohort.engine.decisions import KeepPending, Reserve
+from kohort.engine.invariants import CheckedEngine, check
+from kohort.engine.pending import PendingState
+from kohort.engine.scenario import ScenarioRunner
+
+Json = Any
+
+
+def staged(scenario: Json) -> ScenarioRunner:
+    stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
+    stage.engine = CheckedEngine(stage.settings)
+    for manifest in scenario["objects"]:
+        stage.put(manifest)
+    return stage
+
+
+def played(scenario: Json) -> ScenarioRunner:
+    stage = staged(scenario)
+    for step in scenario["steps"]:
+        perform(stage, step)
+    return stage
+
+
+def perform(stage: ScenarioRunner, step: Json) -> None:
+    """Perform a step; nodes fail only for workloads that were put up and have a place."""
+    if "failNodes" in step:
+        namespace, _, name = step["failNodes"]["workload"].partition("/")
+        workload = stage.workloads.get(ObjectKey(namespace, name))
+        if workload is None or workload.status.admission is None:
+            return
+    stage.perform(step)
+
+
+def at_rest(stage: ScenarioRunner) -> None:
+    """Let all second passes, and writes that failed, come to their end."""
+    stage.conflicts.clear()
+    for _ in range(4):
+        stage.wait(30)
+        stage.schedule()
+
+
+@given(topology_scenarios())
+def test_usage_of_domains_is_that_of_all_assignments(scenario: Json) -> None:
+    """TAS-29: after every single step, with nodes, levels and queues that change."""
+    assert check(played(scenario).engine) == []
+
+
+@given(topology_scenarios(prefixes=("a", "b")))
+def test_trees_that_share_nodes_keep_the_laws_too(scenario: Json) -> None:
+    """TAS-31, TAS-33."""
+    assert check(played(scenario).engine) == []
+
+
+@given(topology_scenarios(writings=tuple(CALM)))
+def test_no_domain_has_more_pods_than_it_can_take(scenario: Json) -> None:
+    """TAS-80: as long as no node shrinks; victims may still be there."""
+    stage = staged(scenario)
+    for step in scenario["steps"]:
+        stage.perform(step)
+        stores = stage.engine.store
+        leaving = [
+            holder
+            for queue in stores.queues.values()
+            for holder in queue.holders.values()
+            if stage.engine.context.is_leaving(holder)
+        ]
+        for each in leaving:
+            each.release()
+        over = [name for name in ("tas", "near", "racks") if overfull(stage, name)]
+        for each in leaving:
+            each.hold()
+        # Usage of racks and of hosts is counted apart (TAS-31), and so is that of each flavor without its gate.
+        assert over == []
+
+
+def overfull(stage: ScenarioRunner, flavor: str) -> bool:
+    topology = stage.engine.store.topology.flavor(flavor)
+    assert topology is not None
+    tree = topology.tree
+    return any(
+        amount > free.get(resource, 0)
+        for free, usage in zip(tree.free, tree.usage, strict=True)
+        for resource, amount in usage.amounts.items()
+    )
+
+
+@given(topology_scenarios())
+def test_an_admission_has_a_domain_for_every_pod(scenario: Json) -> None:
+    """TAS-29, TAS-40: all pods of a pod set in a TAS flavor, or none of one in another flavor."""
+    stage = staged(scenario)
+    for step in scenario["steps"]:
+        perform(stage, step)
+        for decision in stage.decisions:
+            if isinstance(decision, Reserve):
+                for assigned in decision.admission.pod_set_assignments:
+                    is_tas = any(stage.engine.store.flavors[name].topology for name in assigned.flavors.values())
+                    place = assigned.topology_assignment
+                    assert (place is not None) is is_tas
+                    assert place is None or sum(domain.pods for domain in expand(place)) == assigned.count
+
+
+@given(topology_scenarios(prefixes=("a", "b")))
+def test_nobody_waits_for_an_event_who_fits(scenario: Json) -> None:
+    """TAS-24, TAS-28: nodes and pods of every tree reactivate those that wait for them."""
+    stage = played(scenario)
+    at_rest(stage)
+    for queue in stage.engine.store.queues.values():
+        if not queue.is_active or len({flavor for group in queue.groups for flavor in group.flavors}) > 1:
+            continue
+        for workload in list(stage.engine.store.workloads.values()):
+            if (
+                workload.queue is queue
+                and stage.engine.store.pending[queue.name].state_of(workload) is PendingState.INADMISSIBLE
+            ):
+                evaluation = stage.engine.explain(workload.key, stage.now).evaluation
+                assert evaluation is None or evaluation.mode is not FitMode.FIT or not evaluation.is_admitted
+
+
+@given(topology_scenarios())
+def test_explaining_changes_nothing(scenario: Json) -> None:
+    """What-ifs restore all counters."""
+    stage = played(scenario)
+    before = stage.engine.store.topology.usage.in_use()
+    for key in list(stage.engine.store.workloads):
+        stage.engine.explain(key, stage.now)
+    assert stage.engine.store.topology.usage.in_use() == before
+    assert check(stage.engine) == []
+
+
+@given(topology_scenarios())
+def test_when_everything_is_gone_no_domain_is_used(scenario: Json) -> None:
+    stage = played(scenario)
+    for key in list(stage.workloads):
+        stage.delete({"kind": "Workload", "namespace": key.namespace, "name": key.name})
+    assert stage.engine.store.topology.usage.in_use() == {}
+
+
+@given(topology_scenarios())
+def test_the_same_events_make_the_same_decisions(scenario: Json) -> None:
+    """TAS-56."""
+
+    def decisions() -> list[tuple[object, ...]]:
+        stage, found = staged(scenario), list[tuple[object, ...]]()
+        for step in scenario["steps"]:
+            perform(stage, step)
+            found += [
+                (each.workload, each.message if isinstance(each, KeepPending) else each) for each in stage.decisions
+            ]
+        return found
+
+    assert decisions() == decisions()
