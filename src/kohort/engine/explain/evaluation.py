@@ -13,6 +13,7 @@ from kohort.engine.assignment import Assignment, FitMode, FlavorAttempt, PodSetR
 from kohort.engine.cycle import CycleEntry, EntryAction, EntryVerdict
 from kohort.engine.explain.dry_run import competing_heads, run_alone, run_in_empty_tree, run_with_heads, run_without
 from kohort.engine.explain.model import Evaluation, FlavorTrial, PodSetTrial
+from kohort.engine.explain.placement import placement_trial
 from kohort.engine.explain.preemption import explain_preemption
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import ClusterQueueInfo, PodSetResources, WorkloadInfo
@@ -75,7 +76,7 @@ def _evaluation(engine: "Engine", entry: CycleEntry, verdict: EntryVerdict) -> E
     return Evaluation(
         mode=assignment.mode,
         borrow=assignment.borrow,
-        pod_sets=tuple(_pod_set(queue, each, requested[each.name]) for each in assignment.pod_sets),
+        pod_sets=tuple(_pod_set(engine, queue, each, requested[each.name]) for each in assignment.pod_sets),
         preemption=explain_preemption(engine, entry.workload, queue, assignment),
         reason="" if fits else verdict.reason,
         message="" if fits else verdict.message,
@@ -83,25 +84,27 @@ def _evaluation(engine: "Engine", entry: CycleEntry, verdict: EntryVerdict) -> E
     )
 
 
-def _pod_set(queue: ClusterQueueInfo, result: PodSetResult, asked: PodSetResources) -> PodSetTrial:
+def _pod_set(engine: "Engine", queue: ClusterQueueInfo, result: PodSetResult, asked: PodSetResources) -> PodSetTrial:
     return PodSetTrial(
         name=result.name,
         count=result.count,
         asked=asked.spec_count,
         mode=result.mode,
         flavors={resource: choice.flavor for resource, choice in result.choices.items()},
-        trials=_trials(queue, result.attempts),
-        short=tuple(_trials(queue, [group]) for group in result.short),
+        trials=_trials(engine, queue, result.attempts),
+        short=tuple(_trials(engine, queue, [group]) for group in result.short),
         reasons=tuple(sorted(result.reasons)),
         least=asked.spec_count if asked.min_count is None else asked.min_count,
     )
 
 
-def _trials(queue: ClusterQueueInfo, groups: Iterable[Iterable[FlavorAttempt]]) -> tuple[FlavorTrial, ...]:
-    return tuple(_trial(queue, attempt) for group in groups for attempt in group)
+def _trials(
+    engine: "Engine", queue: ClusterQueueInfo, groups: Iterable[Iterable[FlavorAttempt]]
+) -> tuple[FlavorTrial, ...]:
+    return tuple(_trial(engine, queue, attempt) for group in groups for attempt in group)
 
 
-def _trial(queue: ClusterQueueInfo, attempt: FlavorAttempt) -> FlavorTrial:
+def _trial(engine: "Engine", queue: ClusterQueueInfo, attempt: FlavorAttempt) -> FlavorTrial:
     found = (
         shortage
         for verdict in attempt.verdicts
@@ -112,4 +115,5 @@ def _trial(queue: ClusterQueueInfo, attempt: FlavorAttempt) -> FlavorTrial:
     )
     beyond = [each.resource for each in attempt.verdicts if each.exceeds_maximum]
     cells = [queue.node.cells[FlavorResource(attempt.flavor, resource)] for resource in beyond]
-    return FlavorTrial(attempt, tuple(found), any(cell.available() < cell.potential for cell in cells))
+    placement = placement_trial(engine, attempt.flavor, attempt.placement) if attempt.placement else None
+    return FlavorTrial(attempt, tuple(found), placement, any(cell.available() < cell.potential for cell in cells))

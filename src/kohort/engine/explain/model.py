@@ -13,6 +13,7 @@ from kohort.engine.assignment import FitMode, FlavorAttempt
 from kohort.engine.decisions import RequeueReason
 from kohort.engine.quota import FlavorResource
 from kohort.engine.shortage import Shortage
+from kohort.engine.topology import PlacementFailure
 
 
 class WorkloadPhase(Enum):
@@ -71,12 +72,35 @@ class PositionInQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceHolder:
+    """A workload with pods in a topology domain."""
+
+    workload: ObjectKey
+    queue: str
+    priority: int
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementTrial:
+    """Why pods have no places in a flavor that was found for them (TAS-113 to TAS-115)."""
+
+    failure: PlacementFailure
+    holders: tuple[PlaceHolder, ...]
+    """Workloads with most pods in the domain that could take most, or in the flavor where that is no single one."""
+    others: int = 0
+    """How many more have pods there."""
+
+
+@dataclass(frozen=True, slots=True)
 class FlavorTrial:
     """A flavor that was tried, and what it lacks."""
 
     attempt: FlavorAttempt
     shortages: tuple[Shortage, ...]
     """All limits that are too tight, per resource the tightest first."""
+    placement: PlacementTrial | None = None
+    """Given where quota suffices, or would, and the pods have no places."""
     is_in_use: bool = False
     """Whether others use what there is of a resource of which more is asked than there could ever be."""
 

@@ -64,6 +64,8 @@ def _short_groups(assignment: Assignment) -> Iterator[list[FlavorAttempt]]:
 
 def _is_open(attempt: FlavorAttempt) -> bool:
     """Whether the flavor would do if only less of it were in use."""
+    if attempt.placement is not None and attempt.mode is FitMode.NO_FIT:
+        return False
     return not attempt.obstacle and not any(verdict.exceeds_maximum for verdict in attempt.verdicts)
 
 

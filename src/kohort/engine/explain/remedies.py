@@ -11,7 +11,15 @@ from datetime import datetime
 
 from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import FitMode
-from kohort.engine.explain.model import Evaluation, Explanation, FlavorTrial, PreemptionOutlook, Victim, WorkloadPhase
+from kohort.engine.explain.model import (
+    Evaluation,
+    Explanation,
+    FlavorTrial,
+    PlacementTrial,
+    PreemptionOutlook,
+    Victim,
+    WorkloadPhase,
+)
 from kohort.engine.shortage import BindingLimit, QuotaNodeRef, Shortage
 
 
@@ -29,6 +37,15 @@ class MoreQuota:
     shortages: tuple[Shortage, ...]
     then_waits: bool
     """Whether it only makes waiting worth while: more than the flavor could ever give was asked, and others use it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MorePlaces:
+    """Capacity of nodes for more pods of a pod set, in one domain: released by others, or of more nodes."""
+
+    pod_set: str
+    flavor: str
+    placement: PlacementTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +91,9 @@ class AwaitChange:
     message: str
 
 
-Remedy = MoreQuota | AwaitPreemption | AwaitVictims | AwaitTurn | AwaitOtherHeads | AwaitBackoff | AwaitChange
+Remedy = (
+    MoreQuota | MorePlaces | AwaitPreemption | AwaitVictims | AwaitTurn | AwaitOtherHeads | AwaitBackoff | AwaitChange
+)
 
 
 def remedies(explanation: Explanation) -> tuple[Remedy, ...]:
@@ -119,12 +138,14 @@ def _by_preemption(evaluation: Evaluation) -> Iterator[Remedy]:
             yield AwaitChange(evaluation.reason, evaluation.message)
 
 
-def _by_quota(evaluation: Evaluation) -> Iterator[MoreQuota]:
+def _by_quota(evaluation: Evaluation) -> Iterator[MoreQuota | MorePlaces]:
     for pod_set in evaluation.pod_sets if evaluation.mode is not FitMode.FIT else ():
         for group in pod_set.short:
             for trial in group:
                 if trial.shortages:
                     yield _more_quota(pod_set.name, trial)
+                if trial.placement is not None:
+                    yield MorePlaces(pod_set.name, trial.attempt.flavor, trial.placement)
 
 
 def _more_quota(pod_set: str, trial: FlavorTrial) -> MoreQuota:
@@ -135,7 +156,12 @@ def _more_quota(pod_set: str, trial: FlavorTrial) -> MoreQuota:
 
 def is_hopeless(trial: FlavorTrial) -> bool:
     """Whether the flavor could not take the pod set, with those before it, even if it were unused."""
-    return bool(trial.attempt.obstacle) or any(each.limit is BindingLimit.MAXIMUM for each in trial.shortages)
+    is_unplaceable = trial.placement is not None and trial.attempt.mode is FitMode.NO_FIT
+    return (
+        is_unplaceable
+        or bool(trial.attempt.obstacle)
+        or any(each.limit is BindingLimit.MAXIMUM for each in trial.shortages)
+    )
 
 
 def lenders(shortage: Shortage) -> tuple[tuple[QuotaNodeRef, int], ...]:

@@ -10,6 +10,7 @@ from kohort.engine.explain.model import (
     Explanation,
     FlavorTrial,
     HeldQuota,
+    PlacementTrial,
     PodSetTrial,
     PreemptionExplanation,
     PreemptionOutlook,
@@ -113,7 +114,18 @@ def _lack(explanation: Explanation, evaluation: Evaluation) -> str:
     if trial is None or is_hopeless(trial):
         fewer = " to start with fewer pods" if any(each.least < each.asked for each in evaluation.pod_sets) else ""
         return f"{waits}{fewer}: {', '.join(pod_set.reasons)}"
+    if trial.placement is not None and not trial.shortages:
+        return f"{waits} for nodes of flavor {trial.attempt.flavor}: {_unplaced(trial.placement)}"
     return f"{waits} for {_missing(trial)} in flavor {trial.attempt.flavor}: {_causes(trial)}"
+
+
+def _unplaced(placement: PlacementTrial) -> str:
+    """The failure, the domain that could take most, and the workloads there."""
+    failure = placement.failure
+    where = f"; domain {'/'.join(failure.domain)} of level {failure.level} fits most" if failure.domain else ""
+    named = [f"{each.workload} ({each.pods} pods)" for each in placement.holders]
+    held = f", used by {_names(named, len(named) + placement.others)}" if named else ""
+    return f"{failure.message}{where}{held}"
 
 
 def _vainly(evaluation: Evaluation) -> str:
@@ -132,6 +144,8 @@ def _impossible(explanation: Explanation, evaluation: Evaluation) -> str:
         return f"could not start in queue {queue} even if nothing were used: {', '.join(evaluation.never)}"
     if trial.attempt.obstacle:
         return f"can't use any flavor of queue {queue}: {trial.attempt.obstacle}"
+    if trial.placement is not None and not trial.shortages:
+        return f"can't be placed on the nodes of flavor {trial.attempt.flavor}: {trial.placement.failure.message}"
     return f"requests more than the queue can ever provide: {_shortages(trial)}"
 
 
@@ -199,6 +213,8 @@ def _trial(trial: FlavorTrial) -> str:
         return f"{attempt.flavor} ({attempt.obstacle})"
     if attempt.mode is FitMode.FIT:
         return f"{attempt.flavor} (fits)"
+    if trial.placement is not None and not trial.shortages:
+        return f"{attempt.flavor} ({trial.placement.failure.message})"
     return f"{attempt.flavor} ({_shortages(trial)})"
 
 

@@ -1,4 +1,4 @@
-"""Places of pods: usage of topology domains is the sum of what topology assignments say (TAS-29), within capacity."""
+"""Places of pods: usage of topology domains is the sum of the topology assignments (TAS-29), within capacity."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def _usage_by_assignments(store: EngineStore) -> DomainTotals:
 
 
 def _admission_of(store: EngineStore, holder: WorkloadInfo) -> Admission | None:
-    """What was decided, until it is observed; else what the object says."""
+    """What was decided, until it is observed; else that of the object."""
     decided = store.placed_ahead.get(holder.key)
     if decided is not None or holder.key in store.assumed or holder.object is None:
         return decided or holder.admission

@@ -10,6 +10,8 @@ from kohort.engine.explain import (
     Explanation,
     FlavorTrial,
     HeldQuota,
+    PlaceHolder,
+    PlacementTrial,
     PodSetTrial,
     PositionInQueue,
     Victim,
@@ -23,6 +25,7 @@ from kohort.engine.explain.remedies import (
     AwaitPreemption,
     AwaitTurn,
     AwaitVictims,
+    MorePlaces,
     MoreQuota,
     Remedy,
 )
@@ -122,6 +125,36 @@ def _trial(trial: FlavorTrial) -> Json:
         "mode": trial.attempt.mode.name,
         "obstacle": trial.attempt.obstacle,
         "shortages": [_shortage(each) for each in trial.shortages],
+        "placement": None if trial.placement is None else _placement(trial.placement),
+    }
+
+
+def _placement(trial: PlacementTrial) -> Json:
+    failure = trial.failure
+    return {
+        "topology": failure.topology,
+        "level": failure.level,
+        "domain": list(failure.domain),
+        "fitting": failure.fitting,
+        "requested": failure.requested,
+        "unit": failure.unit,
+        "layers": [
+            {"level": each.level, "fitting": each.fitting, "requested": each.requested} for each in failure.layers
+        ],
+        "excluded": {each.text: count for each, count in failure.exclusions.items()},
+        "totalNodes": failure.total_nodes,
+        "message": failure.message,
+        "usedBy": [_place_holder(each) for each in trial.holders],
+        "others": trial.others,
+    }
+
+
+def _place_holder(holder: PlaceHolder) -> Json:
+    return {
+        "workload": _key(holder.workload),
+        "clusterQueue": holder.queue,
+        "priority": holder.priority,
+        "pods": holder.pods,
     }
 
 
@@ -162,6 +195,8 @@ def _remedy(remedy: Remedy) -> Json:
     match remedy:
         case MoreQuota():
             return _more_quota(remedy)
+        case MorePlaces(pod_set, flavor, placement):
+            return {"kind": "MorePlaces", "podSet": pod_set, "flavor": flavor, "placement": _placement(placement)}
         case AwaitPreemption(victims):
             return {"kind": "Preempting", "victims": [_victim(each) for each in victims]}
         case AwaitVictims(victims):

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from kohort.api.amounts import format_amount
-from kohort.engine.explain import Explanation, WorkloadPhase, explanation_lines, remedies
+from kohort.engine.explain import Explanation, PlacementTrial, WorkloadPhase, explanation_lines, remedies
 from kohort.engine.explain.remedies import (
     AwaitBackoff,
     AwaitChange,
@@ -13,6 +13,7 @@ from kohort.engine.explain.remedies import (
     AwaitPreemption,
     AwaitTurn,
     AwaitVictims,
+    MorePlaces,
     MoreQuota,
     Remedy,
     lenders,
@@ -100,6 +101,8 @@ def _remedies(report: WorkloadReport) -> Iterator[str]:
 
 def _remedy(remedy: Remedy, report: WorkloadReport) -> Iterator[str]:
     match remedy:
+        case MorePlaces(_, flavor, placement):
+            yield _places(flavor, placement)
         case AwaitPreemption(victims):
             yield f"next scheduling cycle, in which it preempts {', '.join(str(each.workload) for each in victims)}"
         case AwaitVictims(victims):
@@ -115,6 +118,13 @@ def _remedy(remedy: Remedy, report: WorkloadReport) -> Iterator[str]:
             yield f"the end of its backoff at {until:%Y-%m-%d %H:%M:%S %Z}"
         case AwaitChange(_, message) if not report.hints and message:
             yield f"a change of its condition: {message}"
+
+
+def _places(flavor: str, placement: PlacementTrial) -> str:
+    """The capacity of nodes that is needed."""
+    failure = placement.failure
+    domain = f" in one domain of level {failure.level}" if failure.domain else ""
+    return f"capacity of nodes of flavor {flavor} for {failure.requested} {failure.unit}s{domain}"
 
 
 def _pending_order(ahead: int, explanation: Explanation) -> str:

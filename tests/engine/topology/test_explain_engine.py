@@ -1,0 +1,110 @@
+"""Why a gang waits though quota is free, as data and in words (TAS-113 to TAS-116)."""
+
+from typing import Any
+
+from engine.topology.topology_play import RACK, UNCONSTRAINED, TopologyPlay, required
+from kohort.api.meta import ObjectKey
+from kohort.engine.explain import PreemptionOutlook, explanation_lines, remedies
+from kohort.engine.explain.model import FlavorTrial, PlaceHolder
+from kohort.engine.explain.remedies import MorePlaces
+from kohort.engine.invariants import check
+from kohort.insight.workload_report.data import explanation_data
+
+Json = Any
+TWO_RACKS: Json = {"b1": {"r1": {"h1": 4}, "r2": {"h2": 4}}}
+
+
+def explained(play: TopologyPlay, name: str) -> tuple[FlavorTrial, list[str]]:
+    found = play.engine.explain(ObjectKey("ns", name), play.now)
+    assert found.evaluation is not None
+    ((trial,),) = found.evaluation.pod_sets[0].short
+    assert check(play.engine) == []
+    return trial, explanation_lines(found)
+
+
+def full() -> TopologyPlay:
+    play = TopologyPlay(TWO_RACKS)
+    play.tas_queue("q", 100)
+    play.tas_queue("p", 100)
+    play.gang("one", 3, request=required(RACK))
+    play.turn()
+    play.gang("two", 2, "p", request=required(RACK))
+    play.turn()
+    play.gang("w", 4, request=required(RACK))
+    play.turn()
+    return play
+
+
+def test_it_names_the_domain_how_many_fit_and_who_is_there() -> None:
+    play = full()
+    trial, lines = explained(play, "w")
+    assert trial.placement is not None
+    failure = trial.placement.failure
+    assert (failure.level, failure.domain, failure.fitting, failure.requested) == (RACK, ("b1", "r2"), 2, 4)
+    assert trial.placement.holders == (PlaceHolder(ObjectKey("ns", "two"), "p", 0, 2),)
+    assert lines[0].startswith(
+        'ns/w waits for nodes of flavor tas: topology "default" allows to fit only 2 out of 4 pod(s)'
+    )
+    assert lines[0].endswith("; domain b1/r2 of level rack fits most, used by ns/two (2 pods).")
+
+
+def test_its_remedy_is_capacity_of_nodes() -> None:
+    """What it promises is kept."""
+    play = full()
+    found = play.engine.explain(ObjectKey("ns", "w"), play.now)
+    assert [type(each) for each in remedies(found)] == [MorePlaces]
+    data = explanation_data(found)["remedies"][0]["placement"]
+    assert data["domain"] == ["b1", "r2"]
+    assert data["usedBy"][0]["workload"] == {"namespace": "ns", "name": "two"}
+    play.finish("ns/two")
+    assert play.turn().reserved == ["w"]
+
+
+def test_exclusions_are_counted() -> None:
+    play = TopologyPlay({"b1": {"r1": {"h1": 1}}})
+    play.node("h2", 4, taints=[{"key": "gpu", "value": "true", "effect": "NoSchedule"}])
+    play.tas_queue("q", 100)
+    play.gang("w", 2, request=required(RACK))
+    play.turn()
+    trial, lines = explained(play, "w")
+    assert trial.placement is not None
+    assert 'Total nodes: 2; excluded: taint "gpu=true:NoSchedule": 1' in lines[0]
+    assert lines[0].startswith("ns/w can't be placed on the nodes of flavor tas: ")
+
+
+def test_a_gang_that_no_end_of_others_helps_is_told_so() -> None:
+    play = TopologyPlay(TWO_RACKS)
+    play.tas_queue("q", 100, preemption={"withinClusterQueue": "LowerPriority"})
+    play.gang("low", 3, request=UNCONSTRAINED)
+    play.turn()
+    play.gang("w", 5, priority=1, request=required(RACK))
+    play.turn()
+    found = play.engine.explain(ObjectKey("ns", "w"), play.now)
+    assert found.evaluation is not None
+    assert found.reason == "TopologyPlacementFailed"
+    assert found.evaluation.never == ('topology "default" allows to fit only 4 out of 5 pod(s)',)
+    assert found.evaluation.preemption.help is PreemptionOutlook.POINTLESS
+
+
+def test_would_fit_asks_the_nodes_too() -> None:
+    play = full()
+    pod_sets = play.workloads[ObjectKey("ns", "w")].spec.pod_sets
+    found = play.engine.would_fit(pod_sets, "q", play.now)
+    assert found.evaluation is not None
+    assert not found.evaluation.is_admitted
+    play.finish("ns/one")
+    found = play.engine.would_fit(pod_sets, "p", play.now)
+    assert found.evaluation is not None
+    assert found.evaluation.is_admitted
+    assert check(play.engine) == []
+
+
+def test_heads_of_trees_that_share_the_nodes_are_rivals() -> None:
+    play = TopologyPlay({"b1": {"r1": {"h1": 4}}})
+    play.tas_queue("a", 4, cohort="A")
+    play.tas_queue("b", 4, cohort="B")
+    play.gang("high", 3, "a", priority=1, request=required(RACK))
+    play.gang("w", 3, "b", request=required(RACK))
+    found = play.engine.explain(ObjectKey("ns", "w"), play.now)
+    assert found.evaluation is not None
+    assert found.evaluation.rivals == (ObjectKey("ns", "high"),)
