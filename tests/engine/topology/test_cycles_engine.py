@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.play import CPU, FAIR, configured, group, quota
+from engine.scenario_builders import CPU, FAIR_SHARING, configured, group, quota
 from engine.topology.topology_play import HOST, RACK, UNCONSTRAINED, TopologyPlay, required
 from kohort.engine.assignment import FitMode
 
@@ -124,7 +124,7 @@ class TestOverlappingFlavors:
 class TestPreemption:
     """TAS-77 to TAS-79."""
 
-    @pytest.mark.parametrize("configuration", [None, FAIR])
+    @pytest.mark.parametrize("configuration", [None, FAIR_SHARING])
     def test_a_gang_takes_a_rack_although_quota_is_free(self, configuration: Json) -> None:
         play = TopologyPlay(TWO_RACKS, configured(configuration))
         play.tas_queue("q", 100, **OWN)
@@ -140,7 +140,7 @@ class TestPreemption:
         assert play.turn().reserved == ["high"]
         assert play.places("high") == {"h1": 4}
 
-    @pytest.mark.parametrize("configuration", [None, FAIR])
+    @pytest.mark.parametrize("configuration", [None, FAIR_SHARING])
     def test_borrowers_leave_nodes_to_who_reclaims(self, configuration: Json) -> None:
         """TAS-82: eligibility follows quota alone."""
         play = TopologyPlay(TWO_RACKS, configured(configuration))

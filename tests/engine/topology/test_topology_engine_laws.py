@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 
-from engine.play import configured
+from engine.scenario_builders import configured
 from engine.topology.topology_scenarios import CALM, topology_scenarios
 from kohort.api.kueue.slices import expand
 from kohort.api.meta import ObjectKey

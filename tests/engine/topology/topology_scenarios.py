@@ -11,9 +11,9 @@ from engine.scenario_strategies import (
     SCHEDULE,
     TURNS,
     WRITINGS,
-    Author,
     Layout,
     Pick,
+    ScenarioGenerator,
     Writing,
     common_objects,
     indexes,
@@ -76,7 +76,7 @@ def node(name: str, cores: int, block: str, rack: str, *, ready: bool = True) ->
 
 
 @dataclass
-class TopologyAuthor(Author):
+class TopologyScenarioGenerator(ScenarioGenerator):
     """Also writes nodes, and topology requests of pod sets."""
 
     layouts: tuple[Layout, ...] = TAS_LAYOUTS
@@ -131,10 +131,10 @@ class TopologyAuthor(Author):
 
 
 NODE_WRITINGS: list[Writing] = [
-    TopologyAuthor.fail_node,  # type: ignore[list-item]
-    TopologyAuthor.move_node,  # type: ignore[list-item]
-    TopologyAuthor.use_node,  # type: ignore[list-item]
-    TopologyAuthor.change_levels,  # type: ignore[list-item]
+    TopologyScenarioGenerator.fail_node,  # type: ignore[list-item]
+    TopologyScenarioGenerator.move_node,  # type: ignore[list-item]
+    TopologyScenarioGenerator.use_node,  # type: ignore[list-item]
+    TopologyScenarioGenerator.change_levels,  # type: ignore[list-item]
 ]
 CALM = CALM_WRITINGS
 WILD = [*WRITINGS, *NODE_WRITINGS * 3]
@@ -144,18 +144,18 @@ WILD = [*WRITINGS, *NODE_WRITINGS * 3]
 def topology_scenarios(
     draw: st.DrawFn, prefixes: Sequence[str] = ("",), most_steps: int = 30, writings: Sequence[Writing] = tuple(WILD)
 ) -> Json:
-    """Scenarios with one author for each prefix; all share the nodes."""
+    """Scenarios with one generator for each prefix; all share the nodes."""
 
     def pick(options: Sequence[T], /) -> T:
         return options[draw(indexes(len(options)))]
 
-    authors = [TopologyAuthor(prefix) for prefix in prefixes]
+    generators = [TopologyScenarioGenerator(prefix) for prefix in prefixes]
     configuration = write_configuration(pick)
     flipped = pick(mostly(None, *GATES, one_in=2))
     if flipped is not None:
         configuration["gates"] = {**configuration["gates"], flipped: GATES[flipped]}
-    objects = [*common_objects(), *flavors(), *(each for author in authors for each in author.world(pick))]
+    objects = [*common_objects(), *flavors(), *(each for generator in generators for each in generator.world(pick))]
     steps: list[Json] = []
     for _ in range(draw(st.integers(1, most_steps))):
-        steps += [pick(TURNS)] if pick(mostly(False, True)) else pick(writings)(pick(authors), pick)
+        steps += [pick(TURNS)] if pick(mostly(False, True)) else pick(writings)(pick(generators), pick)
     return {**configuration, "objects": objects, "steps": [*steps, SCHEDULE]}
