@@ -1,4 +1,4 @@
-"""A life with everything in it, to be played again and again while things go wrong."""
+"""The lifecycle of several Workloads, which tests run again and again with faults."""
 
 from controllers.scheduling_harness import SchedulingHarness, SchedulingReplica, has_conditions, reserved_cpus
 from kit.apiserver import Object
@@ -13,7 +13,7 @@ from kit.builders.kueue import (
 
 
 class LifecycleScenario:
-    """A life with everything in it, in a queue of its own: a check, a preemption, a refusal, an end."""
+    """A check, a preemption, a rejection and a completion, in a queue of its own."""
 
     def __init__(self, harness: SchedulingHarness, tag: str) -> None:
         self.harness = harness
@@ -23,7 +23,7 @@ class LifecycleScenario:
         return f"{short}-{self.tag}"
 
     async def play(self) -> Object:
-        """All of it; what the Workloads say in the end."""
+        """Run all steps; the final states of the Workloads."""
         queue, local = self.name("q"), self.name("lq")
         preempting = {"preemption": {"withinClusterQueue": "LowerPriority"}, **admission_checks("c")}
         await self.harness.create_active(make_cluster_queue(queue, "2", **preempting), make_local_queue(local, queue))
@@ -47,7 +47,7 @@ class LifecycleScenario:
         return await self.end()
 
     async def comes(self, short: str, **wanted: str) -> None:
-        """Wait for conditions, and see at every moment that no quota is over."""
+        """Wait for conditions, and assert at each step that no quota is exceeded."""
         holds = has_conditions(**wanted)
         for _ in range(500):
             everybody = await self.harness.workloads()

@@ -1,4 +1,4 @@
-"""What runs on when a page is read, or failed half-way: clusters in the background, and pods, which outlive them."""
+"""Stops what a page left running: clusters in the background, and pods, which outlive them."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The README as a newcomer meets it: a clone in an empty folder, a fresh environment, its commands verbatim.
+"""The README in a fresh clone: an empty folder, a fresh environment, its commands verbatim.
 
 `make test-peers` names this file, because `kubectl` is built there.
 """
@@ -21,7 +21,7 @@ MARK: Final = "--- kohort readme ---"
 
 
 class CloneRunner:
-    """Somebody with a shell, a clone and nothing else."""
+    """Runs commands in a fresh clone."""
 
     def __init__(self, folder: Path, kubectl: Path) -> None:
         self.home = folder / "home"
@@ -40,7 +40,7 @@ class CloneRunner:
         return list(zip(told, said, strict=False))
 
     def close(self) -> None:
-        """Leave nothing running."""
+        """Stop all clusters."""
         self._shell(f"{self.clone / '.venv/bin/kohort'} down --all || true")
 
     def _shell(self, script: str) -> str:

@@ -1,6 +1,6 @@
-"""A reader who does what a page says, in a home of his own, and compares what he sees.
+"""Runs the commands of a page in a home directory of its own and compares their output.
 
-He has one shell: what he exports stays, and so does the folder he is in. A page calls his home `/home/you`.
+Exports and the working directory persist between commands. A page calls the home directory `/home/you`.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ class CommandOutput:
 
 
 class PageRunner:
-    """Somebody with a shell."""
+    """Runs pages in a shell."""
 
     def __init__(self, folder: Path, kubectl: Path | None = None) -> None:
         self.home = folder / "home"
@@ -99,7 +99,7 @@ class PageRunner:
         return said.out
 
     def close(self) -> None:
-        """Leave nothing running, whatever the page came to."""
+        """Stop everything that the page started."""
         with ExitStack() as stack:
             stack.callback(lambda: asyncio.run(end_pods(self.home)))
             stack.callback(end_clusters, self.home)

@@ -1,6 +1,6 @@
-"""Builders for scenarios: one line per object, one line per step.
+"""Builds and runs scenarios: one line per object, one line per step.
 
-Unless told otherwise, as in the golden scenarios: one flavor `f`, resource cpu in whole cores, BestEffortFIFO, no
+Defaults as in the golden scenarios: one flavor `f`, resource cpu in whole cores, BestEffortFIFO, no
 preemption, priority 0, names in order of creation, all queues in cohort R, all in namespace `ns`.
 """
 
@@ -36,7 +36,7 @@ def group(flavors: Mapping[str, list[Json]]) -> Json:
 
 
 class ScenarioBuilder(ScenarioRunner):
-    """A stage that takes short words."""
+    """A scenario runner with short methods."""
 
     def __init__(self, settings: EngineSettings | None = None) -> None:
         super().__init__(settings or EngineSettings())

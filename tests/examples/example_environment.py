@@ -37,13 +37,13 @@ def files_of(example: str) -> list[Path]:
 
 
 def objects_in(file: Path, edit: Callable[[str], str] = str) -> Iterator[Object]:
-    """The objects of a manifest, as its author wrote them or after an edit of the text."""
+    """The objects of a manifest, optionally after an edit of its text."""
     for document in read_documents(edit(file.read_text("utf-8")).encode(), str(file)):
         yield document.value
 
 
 def simulated_runtime(client: Client) -> Runtime:
-    """Pods that run in name only, and not for long unless they say so."""
+    """Simulated pods that run for half a second by default."""
     return SimulatedRuntime(client.clock, Defaults(run_seconds=0.5))
 
 
@@ -51,7 +51,7 @@ def simulated_runtime(client: Client) -> Runtime:
 async def running_environment(
     nodes: Sequence[DeclaredNode], runtime: Callable[[Client], Runtime] = simulated_runtime
 ) -> AsyncIterator[Environment]:
-    """A cluster of such nodes, with queues for all that `kohort install` enables."""
+    """Runs a cluster of these nodes with every framework that `kohort install` enables."""
     crew = LocalNodes(NodeRegistration(tuple(nodes)), runtime, AgentSettings())
     usual = configuration(integrations=Integrations(frameworks=FRAMEWORKS))
     async with running_control_plane(ServerSettings(), crew) as plane, running_test_manager(plane, usual):

@@ -1,4 +1,4 @@
-"""Clusters to look at: an API server in memory with queues on it, and whoever looks."""
+"""Clients of an API server in memory, with all permissions or only some."""
 
 from typing import Any
 
@@ -11,17 +11,17 @@ RBAC = "rbac.authorization.k8s.io/v1"
 
 
 def client_of(cluster: InMemoryApiServer, user: User = ADMIN) -> Client:
-    """A client of the cluster, in the name of somebody."""
+    """A client of the cluster as a user."""
     return Client(cluster.core.transport(user), cluster.clock)
 
 
 def unprivileged_user(name: str = "ann") -> User:
-    """A user without rights of her own."""
+    """A user without permissions."""
     return User(name, (AUTHENTICATED,))
 
 
 async def grant_read(cluster: InMemoryApiServer, user: User, *resources: str, namespace: str = "") -> None:
-    """Give a user the right to read some resources, everywhere or in a namespace."""
+    """Grant a user read access to resources, cluster-wide or in a namespace."""
     groups = ["", "kueue.x-k8s.io", "batch", "node.k8s.io"]
     rules = [{"apiGroups": groups, "resources": list(resources), "verbs": ["get", "list", "watch"]}]
     name = f"{user.name}-{namespace or 'everywhere'}"
@@ -55,6 +55,6 @@ async def wait_for_admission(harness: ManagerHarness, *names: str) -> None:
 
 
 def condition_status(found: Object, type_: str) -> str:
-    """The status of a condition; empty where there is none."""
+    """The status of a condition; empty if it is absent."""
     conditions: list[dict[str, Any]] = found.get("status", {}).get("conditions", [])
     return next((str(each["status"]) for each in conditions if each["type"] == type_), "")

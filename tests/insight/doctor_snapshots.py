@@ -1,4 +1,4 @@
-"""Clusters for the doctor: one line per object, and what is found on them."""
+"""Snapshots for the checks of `kohort doctor`, built from objects as an API server returns them."""
 
 import json
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ def check_by_id(name: str) -> DoctorCheck:
 
 
 def snapshot(*objects: Object, unseen: Iterable[IncompleteKind] = ()) -> Snapshot:
-    """A cluster of these objects, as somebody saw it who may not see some kinds."""
+    """A snapshot of these objects, without the kinds that the user must not list."""
     hidden = {each.kind: each for each in unseen}
     found: dict[ListedKind, KindListing] = {}
     kinds: tuple[ListedKind, ...] = (*DECIDING, *EXTRA_KINDS, *UNSUPPORTED_FRAMEWORKS.values())
@@ -43,7 +43,7 @@ def snapshot(*objects: Object, unseen: Iterable[IncompleteKind] = ()) -> Snapsho
 
 
 def findings_of(name: str, *objects: Object) -> list[DoctorFinding]:
-    """What one check finds."""
+    """The findings of one check."""
     return list(run_checks(snapshot(*objects), [check_by_id(name)]).findings)
 
 
@@ -82,7 +82,7 @@ def quota(nominal: int | str = 8, resource: str = "cpu", flavor: str = "f", **li
 
 
 def cluster_queue(name: str = "cq", *groups: Object, **spec: Any) -> Object:
-    """A queue that a manager looks after."""
+    """An active ClusterQueue."""
     metadata = {"creationTimestamp": spec.pop("made", ago(days=3))}
     spec = {"namespaceSelector": {}, "resourceGroups": list(groups or (quota(),)), **spec}
     return _kueue("ClusterQueue", name, metadata=metadata, spec=spec, status={"conditions": [condition("Active")]})
@@ -140,7 +140,7 @@ def job(name: str = "j", labels: Object | None = None, status: Object | None = N
 def workload(
     name: str = "w", queue: str = "lq", count: int = 1, *conditions: Object, requests: Object | None = None, **rest: Any
 ) -> Object:
-    """Pods that ask for one CPU each, or for what is said."""
+    """A Workload of pods with these requests, by default one CPU each."""
     container = {"name": "c", "resources": {"requests": requests or {"cpu": "1"}}}
     template = {"spec": {"restartPolicy": rest.pop("restart_policy", "Never"), "containers": [container]}}
     pods: Object = {"name": "main", "count": count, "template": template}
@@ -153,7 +153,7 @@ def workload(
 
 
 def running(name: str = "w", cluster_queue: str = "cq", cpus: int = 1, since: str = "", **rest: Any) -> Object:
-    """Admitted, of one pod set."""
+    """An admitted Workload of one pod set."""
     moment = since or ago(hours=2)
     assigned = {"name": "main", "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": str(cpus)}, "count": 1}
     status = {"admission": {"clusterQueue": cluster_queue, "podSetAssignments": [assigned]}}

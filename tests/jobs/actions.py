@@ -1,4 +1,4 @@
-"""Hands that play scheduler and users on a stage, and jobs in one line."""
+"""Actions of the scheduler and of users in a pass harness, and builders of jobs."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ ELASTIC = {"kueue.x-k8s.io/elastic-job": "true"}
 def pass_harness(
     *frameworks: Framework, configuration: Configuration | None = None, gates: FeatureGates = DEFAULT_GATES
 ) -> PassHarness:
-    """A stage with flavor `f`; for batch Jobs where nothing else is said."""
+    """A harness with flavor `f`, by default for batch Jobs."""
     settings = configuration or Configuration(wait_for_pods_ready=None)
     stage = PassHarness(registry_of(settings, frameworks or (JOB,)), settings, gates)
     stage.put(FLAVOR_F)
@@ -82,19 +82,19 @@ def admit(stage: PassHarness, workload: Workload, flavor: str = "f") -> Workload
 
 
 def preempt(stage: PassHarness, workload: Workload) -> None:
-    """The scheduler takes a Workload's place."""
+    """The scheduler preempts a Workload."""
     stage.put_workload(evict(workload, EvictionCause("Preempted", "for another"), stage.now).workload)
 
 
 def newest_workload(stage: PassHarness) -> Workload:
-    """The Workload that was made last."""
+    """The Workload that was created last."""
     return max(stage.workloads.values(), key=lambda each: (each.metadata.creation_timestamp, each.metadata.name))
 
 
 async def run_until_settled(stage: PassHarness, framework: Framework = JOB, key: JobKey = KEY) -> None:
-    """Pass after pass until nothing is left to do."""
+    """Run passes until one writes nothing."""
     for _ in range(20):
         seen = await stage.reconcile(framework, key)
         if not seen.writes:
             return
-    raise AssertionError("the job does not come to rest")
+    raise AssertionError("the job does not settle")

@@ -1,4 +1,4 @@
-"""The recorded job cases of the real Kueue, and a stage set as theirs was (tests/golden/jobs/README.md)."""
+"""The recorded job cases of the real Kueue, and a harness with their settings (tests/golden/jobs/README.md)."""
 
 import json
 from pathlib import Path
@@ -61,7 +61,7 @@ def _selector(text: str) -> LabelSelector:
 
 
 def harness_of(case: Json, *frameworks: Framework) -> PassHarness:
-    """The stage of a case."""
+    """The harness of a case."""
     configuration = configuration_of(case)
     stage = PassHarness(registry_of(configuration, frameworks), configuration, gates_of(case))
     for obj in (FLAVOR_F, *(case.get("extraObjects") or ())):
@@ -76,7 +76,7 @@ def events_of(observed: Json) -> list[tuple[str, str, str, str]]:
 
 
 def without_empty(value: Json) -> Json:
-    """JSON without members that say nothing, to compare what objects mean."""
+    """JSON without empty members, to compare what objects mean."""
     if isinstance(value, dict):
         kept = {name: without_empty(member) for name, member in value.items()}
         return {name: member for name, member in kept.items() if member not in (None, {}, [])}

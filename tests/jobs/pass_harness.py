@@ -1,4 +1,4 @@
-"""A stage for passes over jobs: objects in memory, the time in hand, every effect applied as an API server would."""
+"""Reconcile passes of jobs on objects in memory; effects are applied as by an API server, time is set by hand."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -39,7 +39,7 @@ START = datetime(2026, 8, 1, 12, tzinfo=UTC)
 
 @dataclass
 class PassResult:
-    """What a pass did."""
+    """The result of a pass."""
 
     events: list[tuple[str, str, str, str]] = field(default_factory=list)
     """Type, reason, message, object."""
@@ -50,7 +50,7 @@ class PassResult:
 
 
 class PassHarness:
-    """Objects, time and settings; also what passes read."""
+    """Objects, time and settings; implements the reader of passes."""
 
     def __init__(
         self,

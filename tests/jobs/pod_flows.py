@@ -1,4 +1,4 @@
-"""Recorded lives of pods and of what makes pods, played on a stage with webhooks and finalizers."""
+"""Replays recorded flows of pods and their owners in a pass harness with webhooks and finalizers."""
 
 from copy import deepcopy
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ GENERATED = ("resourceVersion", "creationTimestamp")
 
 
 class PodPassHarness(PassHarness):
-    """A stage on which deleted objects stay as long as a finalizer holds them."""
+    """A harness in which deleted objects stay until their finalizers are removed."""
 
     def __init__(self, case: Json, *configured: str) -> None:
         names = configured or ("pod", "deployment", "statefulset")
@@ -120,18 +120,18 @@ class PodPassHarness(PassHarness):
 
 @dataclass
 class ReplayedPass:
-    """A recorded pass, and the one that we made."""
+    """A recorded pass and its replay."""
 
     recorded: Json
     seen: PassResult
     workloads: list[Json]
     pods: list[Json]
     is_repeated: bool
-    """Whether the end was told in an earlier pass (Q-3)."""
+    """Whether the event of completion was recorded in an earlier pass (Q-3)."""
 
 
 async def apply_step(stage: PodPassHarness, step: Json) -> None:
-    """Do what a step does to the world, webhooks included, and check what they say."""
+    """Apply a step, including webhooks, and compare their responses."""
     match step["do"]:
         case "create":
             made = await stage.submit(step["object"])
@@ -152,7 +152,7 @@ async def apply_step(stage: PodPassHarness, step: Json) -> None:
 
 
 async def reconcile(stage: PodPassHarness, step: Json) -> PassResult:
-    """The pass that a step asks for."""
+    """The pass of a step."""
     framework, key = step["framework"], step["key"]
     if framework == "statefulset":
         planner = "statefulset_pod" if step.get("controller") else "statefulset"
@@ -162,7 +162,7 @@ async def reconcile(stage: PodPassHarness, step: Json) -> PassResult:
 
 
 async def replay_flow(flow: Json) -> list[ReplayedPass]:
-    """Play a flow; every pass with what was seen and is there after it."""
+    """Replay a flow; each pass with its result and the objects after it."""
     stage, steps, finished = PodPassHarness(flow), [], False
     for step in flow["steps"]:
         if step["do"] != "reconcile":

@@ -1,4 +1,4 @@
-"""A cluster with a whole manager at work, to which pods and what makes pods are sent through their webhooks."""
+"""A cluster with a manager, to which pods and their owners are submitted through the webhooks."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -38,7 +38,7 @@ class WebhookCaller:
         await self._house.create(made)
 
     async def change(self, kind: str, name: str, patch: Object) -> list[str]:
-        """Change an object; what it is refused for."""
+        """Change an object; the errors if it is rejected."""
         old = await self._house.server.get(object_path(kind, name))
         new, errors = await self._judged(merge(old, patch), old)
         if not errors:
@@ -58,7 +58,7 @@ class WebhookCaller:
 
 
 def object_path(kind: str, name: str) -> str:
-    """Where an object stands."""
+    """The path of an object."""
     plural = {"Pod": "/api/v1/namespaces/default/pods", "StatefulSet": "/apis/apps/v1/namespaces/default/statefulsets"}
     return f"{plural[kind]}/{name}"
 
@@ -79,12 +79,12 @@ async def pods_by_name(harness: JobManagerHarness) -> dict[str, Object]:
 
 
 async def ungated_pods(harness: JobManagerHarness) -> list[str]:
-    """Names of the pods that no gate holds."""
+    """Names of pods without scheduling gates."""
     return [name for name, pod in (await pods_by_name(harness)).items() if not pod["spec"].get("schedulingGates")]
 
 
 async def set_pod_phase(harness: JobManagerHarness, name: str, phase: str) -> None:
-    """Say what became of a pod, as its kubelet would."""
+    """Set the phase of a pod, as its kubelet would."""
     reply = await harness.server.merge(f"{object_path('Pod', name)}/status", {"status": {"phase": phase}})
     assert reply.status == 200, reply
 

@@ -1,6 +1,6 @@
-"""Plays golden scenarios against a house: writes as recorded, then waits for what the real Kueue came to.
+"""Replays golden transcripts: performs the recorded writes, then waits for the states that the real Kueue reached.
 
-A step that does not come out as recorded is told as differences, one line each, and the play goes on.
+A step with another outcome yields its differences, one line each, and the replay continues.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ Json = Any
 FOLDER = Path(__file__).parents[1] / "golden" / "api"
 TIMEOUT = 15.0
 DEVIATION_TIMEOUT = 3.0
-"""Seconds for a step that is known to come out differently."""
+"""Seconds for a step with a known deviation."""
 POLL = 0.1
 NAMESPACE = "verify"
 GROUP = "kueue.x-k8s.io"
 CORE = {"Job": "batch/v1"}
 FOREIGN_CONTROLLERS = ("job-controller",)
-"""Whose events are Kubernetes' own."""
+"""Controllers of Kubernetes, whose events are not compared."""
 GENERATED_NAME = re.compile(r"(job-.*-)[0-9a-f]{5}$")
 
 Steps = frozenset[tuple[str, int]]
@@ -38,7 +38,7 @@ Steps = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True)
 class SkippedSteps:
-    """Steps that are not played, and why."""
+    """Steps that are not replayed."""
 
     operations: frozenset[str] = frozenset()
     cases: frozenset[str] = frozenset()
@@ -51,7 +51,7 @@ def scenarios(name: str) -> list[Json]:
 
 
 class TranscriptReplay:
-    """One file of scenarios, played in order on one house."""
+    """Replays the scenarios of one file in order."""
 
     def __init__(
         self, harness: ManagerHarness, old_version: Steps = frozenset(), deviating: Steps = frozenset()
@@ -61,14 +61,14 @@ class TranscriptReplay:
         """Steps that go through v1beta1."""
         self._deviating = deviating
         self._running_jobs = frozenset({"g2"})
-        """Jobs whose pods get ready, as the transcript shows without telling how."""
+        """Jobs whose pods become ready, which the transcript shows only by its effects."""
         self._patience = TIMEOUT
         self._states: dict[str, list[Json]] = {}
-        """What each Workload has been since the last write, or since it was last found to be as recorded."""
+        """States of each Workload since the last write, or since the last match."""
 
     @asynccontextmanager
     async def prepared(self) -> AsyncIterator[None]:
-        """With all that the cases take for granted, and with somebody who remembers the states of Workloads."""
+        """Creates what the cases need and records the states of Workloads until the context exits."""
         await self._home.create(namespace(NAMESPACE))
         watch = await self._home.server.stream("GET", f"/apis/{GROUP}/v1beta2/workloads", watch="1")
         task = asyncio.create_task(self._remember(WatchRecorder(watch)))
@@ -133,7 +133,7 @@ class TranscriptReplay:
         raise AssertionError(step["op"])
 
     async def _create(self, found: Json) -> ApiResponse:
-        """Jobs are suspended by their webhook, and a pod that is to lose its readiness has to be ready first."""
+        """Suspend Jobs as their webhook does; a pod that is to become unready must be ready first."""
         if found["kind"] != "Job":
             return await self._home.server.try_create(found)
         reply = await self._home.server.try_create({**found, "spec": {**found["spec"], "suspend": True}})
@@ -143,7 +143,7 @@ class TranscriptReplay:
         return reply
 
     async def _set_ready(self, status: str) -> None:
-        """What a kubelet would tell of all pods."""
+        """Set the readiness of all pods, as a kubelet would."""
         place = f"/api/v1/namespaces/{NAMESPACE}/pods"
         ready = {"type": "Ready", "status": status, "lastTransitionTime": format_time(self._home.clock.wall())}
         for pod in (await self._home.server.get(place))["items"]:
@@ -151,7 +151,7 @@ class TranscriptReplay:
             await self._home.server.merge(f"{place}/{pod['metadata']['name']}/status", patch)
 
     async def _update_status(self, place: str, wanted: Json) -> ApiResponse:
-        """As the recorder did it: read, replace, and begin anew where a controller was quicker."""
+        """Read and replace, again after a conflict, as the recorder did."""
         reply = ApiResponse(409, {})
         while reply.status == 409:
             found = await self._home.server.get(place)
@@ -167,7 +167,7 @@ class TranscriptReplay:
         return await self._home.server.request("PUT", place, {**found, "spec": spec})
 
     def _filled(self, value: Json, live: Json) -> Json:
-        """The value with masks replaced: by what stands there, or by something of the kind."""
+        """The value with masks replaced: by the live value, or by another valid one."""
         if isinstance(value, dict):
             known = live if isinstance(live, dict) else {}
             members = {name: self._filled(member, known.get(name)) for name, member in value.items()}
@@ -192,7 +192,7 @@ class TranscriptReplay:
         return found
 
     async def _seen(self, step: Json) -> list[str]:
-        """What is not as recorded now."""
+        """Differences from the recorded state."""
         expected = step.get("object")
         version = expected["apiVersion"] if expected else CORE.get(step["kind"], f"{GROUP}/v1beta2")
         name = await self._name(step["name"])
@@ -206,7 +206,7 @@ class TranscriptReplay:
         return list(masked_differences(renamed, reply.body))
 
     def _has_passed(self, name: str, expected: Json) -> bool:
-        """Whether a Workload has been so since it was last found to be as recorded: some states last no time at all."""
+        """Whether a Workload had this state since the last match: some states are very short."""
         states = self._states.get(name, [])
         for index, state in enumerate(states):
             if not list(masked_differences(expected, state)):
@@ -254,7 +254,7 @@ def _codes(step: Json, reply: ApiResponse) -> Iterator[str]:
 
 
 def _counterpart(item: Json, live: Json) -> Json:
-    """The live item that stands for one of a list of conditions or checks, if nothing but its time is masked."""
+    """The live counterpart of a condition or check of which only the time is masked."""
     if not isinstance(item, dict):
         return None
     marks = [name for name in ("type", "name", "status", "reason", "state") if name in item]
@@ -270,7 +270,7 @@ def _with_long_texts(patch: Json) -> Json:
 
 
 def _event_occurrences(event: Json) -> Iterator[tuple[str, int, str]]:
-    """When an event was told, and again as one of a series."""
+    """Times of an event, also of those in its series."""
     series, order = event.get("series") or {"count": 1}, int(event["metadata"]["resourceVersion"])
     text = _event_text({**event, "kind": event["regarding"]["kind"]})
     yield event["eventTime"], order, text
@@ -279,7 +279,7 @@ def _event_occurrences(event: Json) -> Iterator[tuple[str, int, str]]:
 
 
 def _without_repetitions(told: list[str]) -> list[str]:
-    """Without the repetitions of a refusal, which we tell once (docs/deviations.md, SCH-360)."""
+    """Without repeated rejections, which Kohort records once (docs/deviations.md, SCH-360)."""
     return [each for before, each in zip([None, *told], told, strict=False) if before != each or "Normal" in each]
 
 
@@ -288,7 +288,7 @@ def _event_text(event: Json) -> str:
 
 
 def limit_range() -> Object:
-    """The LimitRange of which a note tells."""
+    """The LimitRange that a note mentions."""
     limit = {"type": "Container", "max": {"cpu": "3"}, "defaultRequest": {"cpu": "250m"}, "default": {"cpu": "3"}}
     head = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "limits", "namespace": NAMESPACE}}
     return {**head, "spec": {"limits": [limit]}}

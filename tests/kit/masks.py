@@ -1,4 +1,4 @@
-"""Whether an object is what a golden transcript shows: masks match anything, order and emptiness mean nothing."""
+"""Compares objects with golden transcripts: masks match any text; order and empty fields are ignored."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,9 +8,9 @@ Json = Any
 MASKS = ("<time>", "<text>", "<uid>", "<rv>")
 MENTIONS = "messageMentions"
 DURATION_FIELDS = ("accumulatedPastExecutionTimeSeconds",)
-"""Members that tell how long something took, which differs from run to run."""
+"""Fields with durations, which differ from run to run."""
 IGNORED_METADATA = ("managedFields", "creationTimestamp", "deletionGracePeriodSeconds", "selfLink")
-"""Members of metadata that say nothing of controllers."""
+"""Fields of metadata that do not depend on controllers."""
 
 
 def masked_differences(expected: Json, found: Json, path: str = "") -> Iterator[str]:
@@ -54,7 +54,7 @@ def _pruned(value: Json) -> Json:
 
 
 def _items(expected: Json, found: Json, path: str) -> Iterator[str]:
-    """Items by what tells them apart: conditions by type, else by their place."""
+    """Items by key: conditions by type, others by index."""
     keys = [_keys(expected), _keys(found)]
     if None in keys:
         if len(expected) != len(found):

@@ -1,4 +1,4 @@
-"""Two managers and a backlog in virtual time, and eyes on every write: is it the leader's?"""
+"""Two managers and a backlog in virtual time; every write is checked to be the leader's."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -20,25 +20,25 @@ LEASE = StorageKey("leases.coordination.k8s.io", "kueue-system", LeaderElection(
 RUN_SECONDS = 2.0
 """Seconds that an admitted Workload takes."""
 PAUSE = 20.0
-"""Seconds that somebody is held up: longer than a lease lasts, shorter than a request may take."""
+"""Seconds of a pause: longer than a lease, shorter than the timeout of a request."""
 
 SETTLED_SECONDS = 15.0
-"""Seconds in which everybody has come to rest, the lease apart."""
+"""Seconds after which nothing but the lease is written."""
 
 
 class FailoverHarness:
-    """Two managers, their backlog, and who led when."""
+    """Two managers, their backlog, and the holder of the lease."""
 
     def __init__(self, harness: ReplicatedHarness) -> None:
         self.here = harness
         self.others: list[Callable[[], Awaitable[None]]] = []
-        """Who else does something each moment."""
+        """Further actions of each step."""
         self._since: dict[str, float] = {}
-        """When Workloads began to run."""
+        """Start times of Workloads."""
         self._held: list[tuple[float, NumberedFaultTransport]] = []
 
     def holder(self) -> str:
-        """Who has the lease, as the server knows it."""
+        """The holder of the lease on the server."""
         entry = self.here.server.core.store.get(LEASE)
         return str(entry.object["spec"]["holderIdentity"]) if entry is not None else ""
 
@@ -50,12 +50,12 @@ class FailoverHarness:
         return self.here.start(name, prepare)
 
     def _look_at(self, name: str, request: Request) -> None:
-        """A write is sent at this very moment: is it the leader's?"""
+        """Record a violation if a write is not the leader's."""
         if "/leases" not in request.path and self.holder() != name:
             self.here.history.violations.append(f"{name} writes {request.path} while {self.holder()} leads")
 
     def holding_at(self, writes: int) -> FaultSetup:
-        """Whoever leads is held up at its n-th write, for a while."""
+        """Pause the leader at its n-th write."""
 
         def prepare(transport: NumberedFaultTransport) -> None:
             transport.when_written[writes] = lambda: self._hold(transport)
@@ -67,7 +67,7 @@ class FailoverHarness:
         self._held.append((self.here.clock.now() + PAUSE, transport))
 
     async def work(self) -> None:
-        """Until all is done, everybody goes on again, and has come to rest."""
+        """Advance time until all Workloads are finished, all managers are resumed, and nothing is written."""
         while not (self._is_done() and self._is_whole()):
             assert self.here.clock.now() < 2000, self.here.describe()
             await self._tick()
@@ -75,7 +75,7 @@ class FailoverHarness:
             await self._tick()
 
     async def _tick(self) -> None:
-        """Who was held up long enough goes on, Workloads end after a while, and others do what they do."""
+        """Resume paused managers, finish Workloads and run further actions."""
         for moment, transport in list(self._held):
             if self.here.clock.now() >= moment:
                 self._held.remove((moment, transport))
@@ -97,7 +97,7 @@ class FailoverHarness:
         return len(found) == BACKLOG and all(condition_status(each, "Finished") for each in found)
 
     def _is_whole(self) -> bool:
-        """Whether nobody is held up, and all follow the server."""
+        """Whether no manager is paused and all have started."""
         return not self._held and all(each.manager.context is not None for each in self.here.replicas)
 
 
@@ -116,7 +116,7 @@ async def running_failover_harness() -> AsyncIterator[FailoverHarness]:
 
 
 async def assert_no_workload_lost(load: FailoverHarness) -> None:
-    """Everybody was admitted once, and nothing is left in the books of either manager."""
+    """Every Workload was admitted once, and no quota is left reserved in either manager."""
     await load.work()
     assert load.here.history.violations == []
     assert set(load.here.history.admissions.values()) == {1}
@@ -127,7 +127,7 @@ async def assert_no_workload_lost(load: FailoverHarness) -> None:
 
 
 class PausedBeforeLeaderCheck(LeaderOnlyTransport):
-    """A process that stands still stands still before it asks whether it leads."""
+    """A paused process is paused before it checks whether it leads."""
 
     async def send(self, request: Request, timeout: float) -> Response:
         if isinstance(self.inner, FencedTransport) and isinstance(self.inner.inner, NumberedFaultTransport):

@@ -1,4 +1,4 @@
-"""Engines with queues in them, made from plain objects as users write them."""
+"""An engine that is fed with plain objects."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -17,7 +17,7 @@ Object = dict[str, Any]
 
 
 class EngineFixture:
-    """An engine that takes objects as a server would hand them over: with uid, time and generation."""
+    """An engine that receives objects as from an API server: with uid, time and generation."""
 
     def __init__(self) -> None:
         self.engine = Engine()
@@ -25,7 +25,7 @@ class EngineFixture:
         self._objects: dict[tuple[str, str], Object] = {}
 
     def put(self, found: Object) -> None:
-        """Take an object in, and decide what can be decided."""
+        """Apply an object and run the scheduler."""
         number = next(self._numbers)
         now = NOON + timedelta(seconds=number)
         metadata = {"uid": f"uid-{number:06}", "creationTimestamp": now, "generation": 1} | found["metadata"]
@@ -43,5 +43,5 @@ class EngineFixture:
         self.put(found | {"spec": found["spec"] | spec})
 
     def namespace(self, name: str) -> None:
-        """Take a namespace in."""
+        """Apply a namespace."""
         self.engine.apply(ObjectUpserted(Namespace(metadata=ObjectMeta(name=name))), NOON)

@@ -1,4 +1,4 @@
-"""An embedded API server with our definitions, and our webhooks beside it, on 127.0.0.1."""
+"""An API server in memory with Kueue's definitions, and the webhook server on 127.0.0.1."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -38,7 +38,7 @@ SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/kueue-webhook-server-cert"
 
 
 def webhook_configuration() -> Configuration:
-    """The usual configuration, on a port of this machine."""
+    """The default configuration with a reserved port."""
     usual = default_configuration()
     return replace(usual, webhook=replace(usual.webhook, host=HOST, port=free_port()))
 
@@ -50,7 +50,7 @@ def webhook_wiring(configuration: Configuration, user: str = "") -> WebhookWirin
 
 @asynccontextmanager
 async def running_cluster_without_kueue() -> AsyncIterator[InMemoryApiServer]:
-    """A server with the manager's namespace."""
+    """Runs a server with the manager's namespace."""
     async with running_apiserver() as cluster:
         await cluster.create(namespace(NAMESPACE))
         yield cluster
@@ -58,7 +58,7 @@ async def running_cluster_without_kueue() -> AsyncIterator[InMemoryApiServer]:
 
 @asynccontextmanager
 async def running_kueue_cluster() -> AsyncIterator[InMemoryApiServer]:
-    """A server with our definitions and the manager's namespace."""
+    """Runs a server with Kueue's definitions and the manager's namespace."""
     async with running_cluster_without_kueue() as cluster:
         for definition in definitions(WebhookService()):
             await cluster.create(definition)
@@ -66,7 +66,7 @@ async def running_kueue_cluster() -> AsyncIterator[InMemoryApiServer]:
 
 
 def client_of(cluster: InMemoryApiServer, clock: Clock | None = None, user: User = ADMIN) -> Client:
-    """The manager's way in; certificates are verified by the machine's time, so that is the usual clock."""
+    """The manager's client; certificates are verified with the system clock, so that is the default."""
     return Client(cluster.core.transport(user), clock or SystemClock())
 
 
@@ -102,13 +102,13 @@ async def running_webhooks(
 
 @asynccontextmanager
 async def running_webhook_harness() -> AsyncIterator[WebhookHarness]:
-    """A server with our definitions and webhooks."""
+    """Runs a server with Kueue's definitions and webhooks."""
     async with running_kueue_cluster() as cluster, running_webhooks(cluster) as found:
         yield found
 
 
 async def is_wired(cluster: InMemoryApiServer) -> bool:
-    """Whether everything that should name the webhooks does."""
+    """Whether all configurations and definitions reference the webhooks."""
     found = [await cluster.get(path) for path in (MUTATING, VALIDATING, DEFINITIONS)]
     names = {each["metadata"]["name"] for listed in found[:2] for each in listed["items"]}
     configs = [_conversion(each) for each in found[2]["items"]]

@@ -1,6 +1,6 @@
-"""A write of the golden transcripts, carried out on an API server whose webhooks are ours.
+"""Performs the writes of the golden transcripts on an API server with Kohort's webhooks.
 
-What an update meets is put there while the door is open: the webhooks then let everything pass.
+The previous state of an update is created while the webhooks are bypassed.
 """
 
 from collections.abc import Awaitable, Callable
@@ -30,7 +30,7 @@ WRITES = [
 
 
 class WebhookBypass:
-    """Lets everything pass while it is open, and counts who came."""
+    """Admits every request while it is open, and counts requests."""
 
     def __init__(self) -> None:
         self.is_open = False
@@ -54,11 +54,11 @@ class WriteOutcome:
     code: int
     object: Json = None
     refusal: str = ""
-    """What our webhooks said, where they refused."""
+    """The message of the webhook that rejected the write."""
 
 
 def expected(write: ObjectWrite) -> WriteOutcome:
-    """What the functions say that the webhooks are made of."""
+    """The outcome by the functions that the webhooks call."""
     verdict = admit(write, DEFAULT_GATES)
     if verdict.accepted:
         return WriteOutcome(verdict.code, _comparable(read(verdict.stored, write.value["apiVersion"])))
@@ -73,7 +73,7 @@ def _refusal(verdict: WriteVerdict, write: ObjectWrite) -> str:
 
 
 async def outcome(ask: Ask, door: WebhookBypass, write: ObjectWrite) -> WriteOutcome:
-    """What the server says, which is left as it was."""
+    """The outcome on the server; the object is removed afterwards."""
     body = {**write.value, "metadata": _settable_metadata(write.value)}
     query: dict[str, str] = {"fieldValidation": write.field_validation}
     path = f"{_collection(body)}/{body['metadata'].get('name', '')}"
@@ -143,6 +143,6 @@ def _settable_metadata(value: Json) -> Json:
 
 
 def _comparable(value: Json) -> Json:
-    """The object with the one part of its metadata that webhooks change."""
+    """The object with the only metadata that webhooks change."""
     rest = {name: member for name, member in value.items() if name != "metadata"}
     return {**rest, "finalizers": value["metadata"].get("finalizers", [])}
