@@ -52,8 +52,8 @@ class PodUngater:
         self._pods = pods
         self._policy = policy
         self._expectations = UidExpectations()
-        self._unanswered: dict[ObjectKey, list[PatchObject]] = {}
-        """Patches that may have been applied, by Workload."""
+        self._unconfirmed: dict[ObjectKey, list[PatchObject]] = {}
+        """Patches without a conclusive response, by Workload: they may have been applied."""
         metrics = context.client.metrics
         self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, policy.controller, metrics=metrics)
         self._controller = Controller(policy.controller, self._queue, self._reconcile, context.clock, metrics)
@@ -123,7 +123,7 @@ class PodUngater:
     def _repeated(self, key: ObjectKey) -> list[PatchObject]:
         """Patches without a conclusive response, whose pods have not changed since."""
         repeated = []
-        for patch in self._unanswered.pop(key, ()):
+        for patch in self._unconfirmed.pop(key, ()):
             present = self._pods.get(key_of(patch.before))
             if present is not None and _version(present) == _version(patch.before):
                 repeated.append(patch)
@@ -167,7 +167,7 @@ class PodUngater:
         if _is_rejection(error) or isinstance(error, UnreachableError | NotLeadingError):
             self._settle(key, effect)
         else:
-            self._unanswered.setdefault(key, []).append(effect)
+            self._unconfirmed.setdefault(key, []).append(effect)
         if not (isinstance(error, StatusError) and error.is_not_found):
             raise error
 
