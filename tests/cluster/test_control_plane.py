@@ -14,6 +14,7 @@ from cluster.binaries import versions
 from cluster.client import JsonClient
 from cluster.control_plane import ControlPlane
 from cluster.kubectl import Kubectl
+from kit.virtual_time import eventually
 from cluster.nodes import simulated, simulated_nodes
 
 Json = Any
@@ -39,12 +40,9 @@ def job(name: str, *, pods: int = 1, selector: Json = None, **says: object) -> J
     }
 
 
-async def eventually(answers: Callable[[], Json], expected: Json) -> None:
-    """Wait for an answer; the loop goes on meanwhile, and so do the nodes on it."""
-    async with asyncio.timeout(PATIENCE):
-        while (answer := await asyncio.to_thread(answers)) != expected:
-            await asyncio.sleep(0.1)
-    assert answer == expected
+async def eventually_equal(read: Callable[[], Json], expected: Json) -> None:
+    """Wait for a value; it is read in a thread, because the simulated nodes run on the loop."""
+    await eventually(lambda: asyncio.to_thread(read), lambda found: found == expected)
 
 
 def test_kubectl_and_the_server_say_the_pinned_version(kubectl: Kubectl) -> None:
@@ -67,7 +65,7 @@ def test_a_user_may_do_what_a_role_grants_and_nothing_else(cluster: ControlPlane
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "readers"}],
     }
     assert admin.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding).accepted
-    asyncio.run(eventually(lambda: reader.get(PODS).code, 200))
+    asyncio.run(eventually_equal(lambda: reader.get(PODS).code, 200))
     assert reader.post(JOBS, job("not-mine")).code == 403
     reader.close()
 
@@ -91,7 +89,7 @@ async def test_a_job_runs_on_a_simulated_node_to_its_end(
     async with simulated_nodes(cluster, simulated("one")):
         body = job(name, run_seconds=0.2, exit_code=code)
         assert (await asyncio.to_thread(admin.post, JOBS, body)).accepted
-        await eventually(lambda: admin.get(f"{JOBS}/{name}").body["status"].get(counter), 1)
+        await eventually_equal(lambda: admin.get(f"{JOBS}/{name}").body["status"].get(counter), 1)
 
 
 async def test_a_job_without_an_end_runs_where_its_labels_lead(cluster: ControlPlane, admin: JsonClient) -> None:
@@ -99,11 +97,11 @@ async def test_a_job_without_an_end_runs_where_its_labels_lead(cluster: ControlP
     async with simulated_nodes(cluster, *nodes):
         body = job("lasting", pods=2, selector={"speed": "high"}, run_seconds="forever")
         await asyncio.to_thread(admin.post, JOBS, body)
-        await eventually(lambda: admin.get(f"{JOBS}/lasting").body["status"].get("ready"), 2)
+        await eventually_equal(lambda: admin.get(f"{JOBS}/lasting").body["status"].get("ready"), 2)
         pods = admin.get(PODS, labelSelector="job-name=lasting").body["items"]
         assert {pod["spec"]["nodeName"] for pod in pods} == {"fast"}
         await asyncio.to_thread(admin.delete, f"{JOBS}/lasting", propagationPolicy="Foreground")
-        await eventually(lambda: admin.get(PODS, labelSelector="job-name=lasting").body["items"], [])
+        await eventually_equal(lambda: admin.get(PODS, labelSelector="job-name=lasting").body["items"], [])
 
 
 async def test_kubectl_reads_the_log_of_a_simulated_pod_and_follows_it_to_its_end(
@@ -111,7 +109,7 @@ async def test_kubectl_reads_the_log_of_a_simulated_pod_and_follows_it_to_its_en
 ) -> None:
     async with simulated_nodes(cluster, simulated("talking")):
         await asyncio.to_thread(admin.post, JOBS, job("talks", run_seconds=2))
-        await eventually(lambda: admin.get(f"{JOBS}/talks").body["status"].get("ready"), 1)
+        await eventually_equal(lambda: admin.get(f"{JOBS}/talks").body["status"].get("ready"), 1)
         said = await asyncio.to_thread(kubectl, "logs", "--follow", "job/talks")
         first, second, third = said.out.splitlines()
         assert "on node talking, run 1 is simulated: no process runs" in first

@@ -7,7 +7,7 @@ servers in November 2026, and took seven minutes on two busy cores.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
 
@@ -15,6 +15,7 @@ import pytest
 
 from conformance.servers import ServerUnderTest
 from kit.faults import FaultInjectingTransport, StreamFault
+from kit.virtual_time import eventually_true
 from kohort.api.core.config_objects import ConfigMap
 from kohort.api.core.namespaces import Namespace
 from kohort.api.meta import ObjectMeta
@@ -53,12 +54,6 @@ async def at(server: ServerUnderTest, purpose: str) -> AsyncIterator[tuple[Clien
         await good.close()
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not holds():
-            await asyncio.sleep(0.02)
-
-
 def versions(informer: Informer[ConfigMap]) -> set[str]:
     return {each.metadata.resource_version for each in informer.cache}
 
@@ -78,7 +73,7 @@ async def test_many_objects_change_while_streams_break(server: ServerUnderTest) 
                 network.end_streams(chance.choice(list(StreamFault)))
         listed = await client.of(ConfigMap).list(ListScope(namespace=namespace))
         expected = {each.metadata.resource_version for each in listed.items}
-        await until(lambda: informer.synced and versions(informer) == expected)
+        await eventually_true(lambda: informer.synced and versions(informer) == expected)
         await informers.stop()
 
 
@@ -89,11 +84,11 @@ async def test_it_says_so_while_it_is_cut_off(server: ServerUnderTest) -> None:
         informers.start()
         await informers.wait_for_sync()
         network.disconnect()
-        await until(lambda: not informer.synced)
+        await eventually_true(lambda: not informer.synced)
         await create(client, namespace, 1)
         assert not knows(informer, "m1")
         network.reconnect()
-        await until(lambda: informer.synced and knows(informer, "m1"))
+        await eventually_true(lambda: informer.synced and knows(informer, "m1"))
         await informers.stop()
 
 

@@ -4,7 +4,7 @@ The cache ends equal to a fresh list, and the informer reports while it is stale
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from conformance.restartable_servers import (
     suspended,
 )
 from kit.faults import FaultInjectingTransport
+from kit.virtual_time import eventually_true
 from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectMeta
 from kohort.embedded.server.server import running_api_server
@@ -73,11 +74,13 @@ class InformerUnderTest:
     async def wait_synced(self) -> None:
         """Wait until the cache is synced and equal to a fresh list."""
         expected, cache = await self.list(), self.informer.cache
-        await until(lambda: self.informer.synced and {each.metadata.resource_version for each in cache} == expected)
+        await eventually_true(
+            lambda: self.informer.synced and {each.metadata.resource_version for each in cache} == expected
+        )
 
     async def wait_stale(self) -> None:
         """Wait until the informer reports that it is stale."""
-        await until(lambda: not self.informer.synced)
+        await eventually_true(lambda: not self.informer.synced)
 
     @asynccontextmanager
     async def behind(self) -> AsyncIterator["InformerPosition"]:
@@ -125,12 +128,6 @@ async def running_informer(kubeconfig: Path) -> AsyncIterator[InformerUnderTest]
         await asyncio.gather(following, return_exceptions=True)
         await network.close()
         await client.close()
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not holds():
-            await asyncio.sleep(0.02)
 
 
 async def test_a_server_that_halts_without_hanging_up(lone: RestartableServer) -> None:

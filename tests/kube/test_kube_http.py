@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
 
@@ -13,6 +13,7 @@ from kit.fake_apiserver import FakeApiServer
 from kit.faults import FaultInjectingTransport, Rejection, RequestFault, StreamFault
 from kit.loopback import LoopbackServer
 from kit.pki import KeyPair, ThrowawayCa
+from kit.virtual_time import eventually_true
 from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
@@ -72,13 +73,6 @@ async def net() -> AsyncIterator[HttpFixture]:
     net = await HttpFixture().start()
     yield net
     await net.stop()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Real sockets take real moments; never more than a few seconds."""
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 async def test_objects_come_over_the_wire(net: HttpFixture) -> None:
@@ -252,21 +246,23 @@ async def test_an_informer_outlives_resets_stalls_and_a_restart_with_another_his
         state = net.api.state("configmaps")
         return {key.name: found["metadata"]["resourceVersion"] for key, found in state.items()}
 
-    await until(lambda: informer.synced and versions() == served())
+    await eventually_true(lambda: informer.synced and versions() == served())
     for how in (StreamFault.MID_FRAME, StreamFault.RESET, StreamFault.CLEAN, StreamFault.GARBAGE):
         await net.clock.advance(5)
         net.faults.end_streams(how)
         for number in range(300):
             net.api.put("configmaps", ("ns", f"m{number}"), data={"how": how.name, "text": "x" * 300})
-        await until(lambda: versions() == served())
+        await eventually_true(lambda: versions() == served())
     await net.clock.advance(5)
     net.faults.stall_streams()
     net.api.put("configmaps", KEY, data={"x": "unheard"})
     await net.clock.advance(160)
-    await until(lambda: versions() == served() and informer.synced)
+    await eventually_true(lambda: versions() == served() and informer.synced)
     await net.clock.advance(5)
     await net.server.stop()
-    await until(lambda: informer.sync_status.state is SyncState.STALE and "cannot connect" in informer.sync_status.why)
+    await eventually_true(
+        lambda: informer.sync_status.state is SyncState.STALE and "cannot connect" in informer.sync_status.why
+    )
     net.api.restart_empty()
     for number in range(2000):
         net.api.put("configmaps", ("ns", f"n{number % 7}"), data={"n": str(number)})
@@ -278,7 +274,7 @@ async def test_an_informer_outlives_resets_stalls_and_a_restart_with_another_his
             await asyncio.sleep(0.001)
 
     ticking = asyncio.create_task(tick())
-    await until(lambda: versions() == served() and informer.synced)
+    await eventually_true(lambda: versions() == served() and informer.synced)
     assert chains.breaks == []
     assert set(chains.known) == set(informer.cache.all_keys())
     for task in (ticking, running):
@@ -291,10 +287,12 @@ async def test_ten_thousand_objects_over_a_socket(net: HttpFixture) -> None:
         net.api.put("configmaps", ("ns", f"c{number}"), data={"n": "0"})
     informer = Informer(net.client().of(ConfigMap))
     running = asyncio.create_task(informer.run())
-    await until(lambda: informer.synced)
+    await eventually_true(lambda: informer.synced)
     for number in range(10_000):
         net.api.put("configmaps", ("ns", f"c{number}"), data={"n": "1"})
-    await until(lambda: all(found.data == {"n": "1"} for found in informer.cache if found.metadata.name != "a"))
+    await eventually_true(
+        lambda: all(found.data == {"n": "1"} for found in informer.cache if found.metadata.name != "a")
+    )
     assert len(informer.cache) == 10_001
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

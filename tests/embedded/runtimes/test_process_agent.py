@@ -8,6 +8,7 @@ from pathlib import Path
 from embedded.runtimes.harness import Object, container, process_runtime
 from embedded.server.objects import config_map
 from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
+from kit.virtual_time import eventually
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.nodes.manifests import AgentDefaults
@@ -40,13 +41,13 @@ def bound(name: str, *containers: Object, restart: str = "Never") -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
 
 
-async def until(cluster: InMemoryApiServer, name: str, check: Callable[[Object], bool]) -> Object:
-    async with asyncio.timeout(60):
-        while True:
-            found = await cluster.get(f"{PODS}/{name}")
-            if check(found["status"]):
-                return dict(found["status"])
-            await asyncio.sleep(0.02)
+async def status_when(cluster: InMemoryApiServer, name: str, is_met: Callable[[Object], bool]) -> Object:
+    """The status of a pod, once it meets a condition."""
+
+    async def status() -> Object:
+        return dict((await cluster.get(f"{PODS}/{name}"))["status"])
+
+    return await eventually(status, is_met)
 
 
 def is_phase(phase: str) -> Callable[[Object], bool]:
@@ -71,18 +72,18 @@ async def test_the_life_of_pods_in_the_api(tmp_path: Path) -> None:
             await cluster.create(bound("absent", container(command=["no-such-program"])))
             await cluster.create(bound("waits", container(script="true", envFrom=[{"configMapRef": {"name": "late"}}])))
             await cluster.create(bound("stays", container(command=["sleep", "1000"])))
-            fine = await until(cluster, "fine", is_phase("Succeeded"))
+            fine = await status_when(cluster, "fine", is_phase("Succeeded"))
             assert fine["containerStatuses"][0]["state"]["terminated"]["reason"] == "Completed"
-            bad = await until(cluster, "bad", is_phase("Failed"))
+            bad = await status_when(cluster, "bad", is_phase("Failed"))
             assert bad["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
-            absent = await until(cluster, "absent", is_phase("Failed"))
+            absent = await status_when(cluster, "absent", is_phase("Failed"))
             assert absent["containerStatuses"][0]["state"]["terminated"]["reason"] == "StartError"
-            waits = await until(cluster, "waits", lambda status: "CreateContainerConfigError" in str(status))
+            waits = await status_when(cluster, "waits", lambda status: "CreateContainerConfigError" in str(status))
             assert waits["containerStatuses"][0]["state"]["waiting"]["message"] == 'configmap "late" not found'
-            await until(cluster, "stays", is_phase("Running"))
+            await status_when(cluster, "stays", is_phase("Running"))
             assert await log_of(agent, "fine") == b"hello\n"
             await cluster.create(config_map("late", color="red"))
-            await until(cluster, "waits", is_phase("Succeeded"))
+            await status_when(cluster, "waits", is_phase("Succeeded"))
         assert (await cluster.get(f"{PODS}/stays"))["status"]["phase"] == "Running"
         async with running_agent(cluster, tmp_path):
             for name in ("fine", "bad", "absent", "waits", "stays"):
@@ -100,7 +101,7 @@ async def test_what_ended_as_the_agent_went_down_is_told_by_the_next_one(tmp_pat
         async with running_agent(cluster, tmp_path, AtStop.END):
             for name, restart in (("once", "Never"), ("always", "Always")):
                 await cluster.create(bound(name, container(script=obeys), restart=restart))
-                await until(cluster, name, is_phase("Running"))
+                await status_when(cluster, name, is_phase("Running"))
             async with asyncio.timeout(60):
                 while len(list(tmp_path.glob("scratch/*/containers/main/work/up"))) < 2:
                     await asyncio.sleep(0.02)
@@ -108,10 +109,12 @@ async def test_what_ended_as_the_agent_went_down_is_told_by_the_next_one(tmp_pat
         node = (await cluster.get("/api/v1/nodes/here"))["status"]["conditions"]
         assert {each["type"]: each["status"] for each in node}["Ready"] == "False"
         async with running_agent(cluster, tmp_path) as agent:
-            once = await until(cluster, "once", is_phase("Failed"))
+            once = await status_when(cluster, "once", is_phase("Failed"))
             assert once["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
             assert await log_of(agent, "once") == b"bye\n"
-            again = await until(cluster, "always", lambda status: status["containerStatuses"][0]["restartCount"] == 1)
+            again = await status_when(
+                cluster, "always", lambda status: status["containerStatuses"][0]["restartCount"] == 1
+            )
             assert again["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 3
             await cluster.request("DELETE", f"{PODS}/always")
             await gone(cluster, "always")
@@ -124,15 +127,15 @@ async def test_pods_that_end_with_their_node_have_the_condition_of_a_disruption(
             await cluster.create(bound("fine", container(script="true")))
             await cluster.create(bound("once", sleeping))
             await cluster.create(bound("again", sleeping, restart="OnFailure"))
-            await until(cluster, "fine", is_phase("Succeeded"))
+            await status_when(cluster, "fine", is_phase("Succeeded"))
             for name in ("once", "again"):
-                await until(cluster, name, is_phase("Running"))
+                await status_when(cluster, name, is_phase("Running"))
         async with running_agent(cluster, tmp_path, AtStop.END):
-            ended = await until(cluster, "once", is_phase("Failed"))
+            ended = await status_when(cluster, "once", is_phase("Failed"))
             (condition,) = [each for each in ended["conditions"] if each["type"] == "DisruptionTarget"]
             assert (condition["status"], condition["reason"]) == ("True", "TerminationByKubelet")
             assert condition["message"] == "Pod was terminated in response to imminent node shutdown."
-            await until(cluster, "again", lambda status: status["containerStatuses"][0]["restartCount"] == 1)
+            await status_when(cluster, "again", lambda status: status["containerStatuses"][0]["restartCount"] == 1)
             for name in ("again", "fine"):
                 found = (await cluster.get(f"{PODS}/{name}"))["status"]["conditions"]
                 assert "DisruptionTarget" not in [each["type"] for each in found]

@@ -3,13 +3,12 @@
 Every bomb here is bounded by itself, so that the machine survives a sentry that does not do its work.
 """
 
-import asyncio
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,6 +28,7 @@ from embedded.runtimes.harness import (
     work_file,
 )
 from kit.apiserver import running_apiserver
+from kit.virtual_time import eventually_true
 from kohort.embedded.nodes.runtime import ContainerWaiting
 from kohort.embedded.runtimes.process.shim.processes import all_processes
 
@@ -93,12 +93,6 @@ def forks(data: Path, found: Object) -> int:
 
 def sentry_of(data: Path) -> int:
     return int((data / "sentry").read_text())
-
-
-async def until(check: Callable[[], bool]) -> None:
-    async with asyncio.timeout(SOON):
-        while not check():
-            await asyncio.sleep(0.01)
 
 
 def environment(pid: int) -> bytes:
@@ -190,9 +184,9 @@ async def test_pods_are_watched_while_there_is_no_agent(tmp_path: Path) -> None:
         await PodRun(found, told, first.run(found, told)).wait_started()
         await first.stop()
         work_file(tmp_path, found, "go").touch()
-        await until(lambda: processes_of("at a sign") == 0)
+        await eventually_true(lambda: processes_of("at a sign") == 0)
         assert 1 < forks(tmp_path, found) < MOST
-        await until(lambda: not is_alive(sentry_of(tmp_path)))
+        await eventually_true(lambda: not is_alive(sentry_of(tmp_path)))
         async with running_runtime(cluster, tmp_path, process_runtime(cluster, tmp_path, settings)) as world:
             assert (await world.run(found).termination()).reason == "PIDLimitExceeded"
 
@@ -202,7 +196,7 @@ async def test_the_sentry_leaves_with_the_last_agent_and_pod(tmp_path: Path) -> 
         await world.run(pod(container(command=["sleep", "1000"]))).wait_started()
         task_monitor = sentry_of(tmp_path)
         assert is_alive(task_monitor)
-    await until(lambda: not is_alive(task_monitor))
+    await eventually_true(lambda: not is_alive(task_monitor))
 
 
 async def test_a_sentry_that_was_killed_is_replaced_at_once_and_watches_what_runs(bare: RuntimeHarness) -> None:
@@ -210,7 +204,7 @@ async def test_a_sentry_that_was_killed_is_replaced_at_once_and_watches_what_run
     await run.wait_started()
     first = sentry_of(bare.data)
     os.kill(first, signal.SIGKILL)
-    await until(lambda: sentry_of(bare.data) != first)
+    await eventually_true(lambda: sentry_of(bare.data) != first)
     work_file(bare.data, run.pod, "go").touch()
     assert (await run.termination()).reason == "PIDLimitExceeded"
     assert (await bare.run(pod(python(EVER_MORE, "second"))).termination()).reason == "PIDLimitExceeded"
@@ -249,11 +243,11 @@ async def test_an_agent_tries_again_until_recovered_pods_have_a_sentry(
         (tmp_path / "sentry.err").mkdir()
         async with running_runtime(cluster, tmp_path, process_runtime(cluster, tmp_path, settings)) as world:
             run = world.run(found)
-            await until(
+            await eventually_true(
                 lambda: f"process limits of running root containers are not enforced: {NO_SENTRY}" in caplog.text
             )
             (tmp_path / "sentry.err").rmdir()
-            await until((tmp_path / "sentry.err").is_file)
+            await eventually_true((tmp_path / "sentry.err").is_file)
             work_file(tmp_path, found, "go").touch()
             assert (await run.termination()).reason == "PIDLimitExceeded"
 

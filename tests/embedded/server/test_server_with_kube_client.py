@@ -1,13 +1,12 @@
 """The two ends of the wire together: Kohort's own client and informer on the embedded server, without a socket."""
 
-import asyncio
-from collections.abc import Callable
 from random import Random
 
 import pytest
 
 from embedded.server.objects import config_map, namespace
 from kit.apiserver import ADMIN, InMemoryApiServer
+from kit.virtual_time import eventually_true
 from kohort.api.core.config_objects import ConfigMap
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
@@ -18,12 +17,6 @@ MAPS = "/api/v1/configmaps"
 
 def client_of(cluster: InMemoryApiServer) -> Client:
     return Client(cluster.core.transport(ADMIN), clock=cluster.clock, random=Random(1))  # noqa: S311 - no secret
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not holds():
-            await asyncio.sleep(0)
 
 
 def versions(informer: Informer[ConfigMap]) -> set[str]:
@@ -48,7 +41,7 @@ async def test_an_informer_ends_equal_to_a_list(cluster: InMemoryApiServer) -> N
         else:
             await cluster.merge(f"/api/v1/namespaces/{place}/configmaps/m{index}", {"data": {"x": "1"}})
     expected = await stored(cluster)
-    await until(lambda: versions(informer) == expected)
+    await eventually_true(lambda: versions(informer) == expected)
     await informers.stop()
 
 
@@ -61,7 +54,7 @@ async def test_an_informer_finds_its_way_after_compaction(cluster: InMemoryApiSe
     await cluster.core.store.compact(cluster.core.store.revision)
     await cluster.create(config_map("b"))
     expected = await stored(cluster)
-    await until(lambda: versions(informer) == expected)
+    await eventually_true(lambda: versions(informer) == expected)
     await informers.stop()
 
 
