@@ -157,8 +157,8 @@ def step_sightings(step: Json, former: Json) -> Iterator[RuleCase]:
 
 def workload(*conditions: str, status: Json = NOTHING, **spec: Json) -> Json:
     """A Workload whose named conditions are True."""
-    told = [{"type": name, "status": "True"} for name in conditions]
-    return {"spec": spec, "status": {"conditions": told, **({} if status is NOTHING else status)}}
+    reported = [{"type": name, "status": "True"} for name in conditions]
+    return {"spec": spec, "status": {"conditions": reported, **({} if status is NOTHING else status)}}
 
 
 def reserved(**spec: Json) -> Json:

@@ -32,7 +32,7 @@ def test_a_null_counts_as_absent() -> None:
     assert queue == ClusterQueue()
 
 
-def test_a_pod_template_keeps_fields_that_nobody_here_knows() -> None:
+def test_a_pod_template_keeps_fields_that_are_unknown_here() -> None:
     body = b'{"spec":{"podSets":[{"name":"main","template":' + TEMPLATE + b"}]}}"
     workload = decode(body, Workload)
     assert bytes(workload.spec.pod_sets[0].template) == TEMPLATE
@@ -54,7 +54,7 @@ def test_a_list_has_typed_items() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "says"),
+    ("data", "expected"),
     [
         (b"", "not valid JSON"),
         (b"{", "not valid JSON"),
@@ -65,10 +65,10 @@ def test_a_list_has_typed_items() -> None:
         (b'{"metadata":{"name":"\\ud800"}}', "not valid JSON"),
     ],
 )
-def test_a_wrong_value_is_named_in_one_line(data: bytes, says: str) -> None:
+def test_a_wrong_value_is_named_in_one_line(data: bytes, expected: str) -> None:
     with pytest.raises(DecodeError) as caught:
         decode(data, ClusterQueue)
-    assert says in str(caught.value)
+    assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -93,8 +93,8 @@ def test_no_kind_declares_categories() -> None:
 @pytest.mark.parametrize("crd", ALL, ids=lambda crd: crd["metadata"]["name"])
 def test_both_versions_are_served_and_v1beta2_is_stored(crd: Json) -> None:
     """API-1"""
-    told = [(version["name"], version["served"], version["storage"]) for version in crd["spec"]["versions"]]
-    assert told == [("v1beta2", True, True), ("v1beta1", True, False)]
+    reported = [(version["name"], version["served"], version["storage"]) for version in crd["spec"]["versions"]]
+    assert reported == [("v1beta2", True, True), ("v1beta1", True, False)]
 
 
 def test_v1beta1_is_deprecated_for_all_but_multikueueconfig() -> None:
@@ -142,9 +142,9 @@ def test_the_webhook_is_where_kueues_configuration_puts_it() -> None:
 
 
 def test_namespace_name_and_certificate_authority_can_be_given() -> None:
-    told = client_config(WebhookService(namespace="here", name="hooks", ca_bundle=b"-----BEGIN"))
-    assert told["service"] == {"namespace": "here", "name": "hooks", "path": "/convert"}
-    assert base64.b64decode(told["caBundle"]) == b"-----BEGIN"
+    reported = client_config(WebhookService(namespace="here", name="hooks", ca_bundle=b"-----BEGIN"))
+    assert reported["service"] == {"namespace": "here", "name": "hooks", "path": "/convert"}
+    assert base64.b64decode(reported["caBundle"]) == b"-----BEGIN"
 
 
 # Schemas
@@ -217,8 +217,8 @@ def test_a_field_carries_its_limits_default_and_words() -> None:
 def test_a_list_of_named_items_is_merged_by_name() -> None:
     """API-5"""
     flavors = schema_in("cohorts", "v1beta2")["properties"]["spec"]["properties"]["resourceGroups"]["items"]
-    told = flavors["properties"]["flavors"]
-    assert (told["x-kubernetes-list-type"], told["x-kubernetes-list-map-keys"]) == ("map", ["name"])
+    reported = flavors["properties"]["flavors"]
+    assert (reported["x-kubernetes-list-type"], reported["x-kubernetes-list-map-keys"]) == ("map", ["name"])
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -48,7 +48,7 @@ def fields_below(schema: Schema, path: str) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("root", ROOTS, ids=lambda root: f"{root.__module__}.{root.__name__}")
-def test_every_field_says_what_it_is_for(root: type) -> None:
+def test_every_field_reports_what_it_is_for(root: type) -> None:
     assert [path for path, text in fields_below(schema_of(root), root.__name__) if not text] == []
 
 

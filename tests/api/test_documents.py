@@ -47,7 +47,7 @@ class TestStreams:
             next(stream)
 
     @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-    def test_a_byte_order_mark_tells_the_encoding(self, encoding: str) -> None:
+    def test_a_byte_order_mark_defines_the_encoding(self, encoding: str) -> None:
         assert value("name: Zoë 😀\n".encode(encoding)) == {"name": "Zoë 😀"}
 
 
@@ -212,7 +212,7 @@ class TestScalarsAsKubernetesReadsThem:
     def test_keys_without_an_obvious_text_are_refused(self, key: str) -> None:
         assert place_of_error(f"a: 1\n{key}: v\n") == (2, 1)
 
-    def test_a_template_is_told_to_be_rendered(self) -> None:
+    def test_a_template_is_reported_to_be_rendered(self) -> None:
         assert "render it first" in error_of("name: {{ .Values.name }}\n").message
 
 

@@ -98,7 +98,7 @@ def test_the_message_names_what_is_wrong_and_what_to_do() -> None:
     assert "indent with spaces, not with tabs" in str(error_of(b"a:\n\tb: 1\n"))
 
 
-def test_a_problem_of_flow_yaml_is_told_in_yaml_terms() -> None:
+def test_a_problem_of_flow_yaml_is_reported_in_yaml_terms() -> None:
     assert str(error_of("{a: b,\n c: @d}\n")).startswith("job.yaml:2:5: not valid YAML")
     assert str(error_of('{"a":\n 1}\n---\nb: \x00\n')).startswith("job.yaml:4:4: character U+0000 is not allowed")
 

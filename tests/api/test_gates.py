@@ -95,7 +95,7 @@ def test_stages_decide_the_default_but_for_one() -> None:
     assert odd == {Gate.UnadmittedWorkloadsExplicitStatus}
 
 
-def test_every_gate_tells_its_purpose_in_one_sentence() -> None:
+def test_every_gate_reports_its_purpose_in_one_sentence() -> None:
     for gate in Gate:
         assert gate.value.purpose.endswith(".")
         assert gate.value.purpose.count(". ") == 0

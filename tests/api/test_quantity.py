@@ -116,7 +116,7 @@ def test_the_largest_accepted_exponents_cost_little() -> None:
     assert canonical("1e-999") == "1e-9"
 
 
-def test_quantities_of_one_value_are_equal_whatever_their_notation() -> None:
+def test_quantities_of_one_value_are_equal_in_any_notation() -> None:
     assert Quantity.parse("1024Mi") == Quantity.parse("1Gi") == Quantity.parse(str(2**30))
     assert len({Quantity.parse(text) for text in ("1", "1000m", "1e0", "1.0")}) == 1
     assert Quantity.parse("1") != "1"

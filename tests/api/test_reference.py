@@ -35,7 +35,7 @@ def test_the_committed_pages_are_up_to_date(tmp_path: Path) -> None:
     assert written == committed
 
 
-def test_without_a_directory_it_says_what_it_needs() -> None:
+def test_without_a_directory_it_reports_what_it_needs() -> None:
     with pytest.raises(SystemExit, match="DIRECTORY"):
         main([])
 
@@ -66,7 +66,7 @@ def test_the_index_leads_to_every_page() -> None:
     assert set(re.findall(r"\]\((\w[^)#]*\.md)\)", PAGES["README.md"])) == PAGES.keys() - {"README.md"}
 
 
-def test_a_field_is_told_with_type_need_default_limits_and_purpose() -> None:
+def test_a_field_is_reported_with_type_need_default_limits_and_purpose() -> None:
     fields = rows(KIND_PAGES["clusterqueue"], "spec")
     assert fields["stopPolicy"] == [
         *("string", "", "`None`", "one of `None`, `Hold`, `HoldAndDrain`"),
@@ -75,7 +75,7 @@ def test_a_field_is_told_with_type_need_default_limits_and_purpose() -> None:
     assert fields["resourceGroups[]"][:4] == ["[list of object](#specresourcegroups)", "", "", "at most 16 items"]
 
 
-def test_a_required_field_says_so() -> None:
+def test_a_required_field_reports_it() -> None:
     assert rows(KIND_PAGES["cohort"], "spec.resourceGroups[]")["flavors[]"][1:4] == [
         *("yes", "", "1 to 64 items; unique by `name`"),
     ]
@@ -106,7 +106,7 @@ def test_a_renamed_field_is_missing_on_either_side() -> None:
     assert differences["spec.cohortName"] == ["—", "string"]
 
 
-def test_a_looser_limit_of_v1beta1_is_told() -> None:
+def test_a_looser_limit_of_v1beta1_is_reported() -> None:
     """API-75"""
     differences = rows(KIND_PAGES["clusterqueue"], "Differences in v1beta1")
     assert differences["status.conditions[]"] == ["no such limit", "at most 16 items"]
@@ -130,7 +130,7 @@ def test_rules_of_the_whole_object_are_compared_too() -> None:
     assert "queueName" not in before + after
 
 
-def test_a_kind_that_is_the_same_in_both_versions_says_so() -> None:
+def test_a_kind_that_is_the_same_in_both_versions_reports_it() -> None:
     assert KIND_PAGES["resourceflavor"].endswith("## Differences in v1beta1\n\nNone.\n")
 
 
@@ -142,6 +142,6 @@ def test_the_configuration_has_a_page() -> None:
 
 def test_every_gate_has_a_row() -> None:
     page = PAGES["feature-gates.md"]
-    told = re.findall(r"^\| `(\w+)` \| (on|off)", page, re.M)
+    reported = re.findall(r"^\| `(\w+)` \| (on|off)", page, re.M)
     expected = {**{gate.name: gate.value.default for gate in Gate}, **WITHOUT_EFFECT}
-    assert {name: state == "on" for name, state in told} == expected
+    assert {name: state == "on" for name, state in reported} == expected

@@ -154,7 +154,7 @@ def test_a_good_selector_has_no_errors(value: dict[str, Any]) -> None:
 
 class TestNodeAffinity:
     @given(LABELS)
-    def test_a_pod_without_wishes_may_run_anywhere(self, labels: dict[str, str]) -> None:
+    def test_a_pod_without_preferences_may_run_anywhere(self, labels: dict[str, str]) -> None:
         assert nodes().matches("n", labels)
 
     def test_node_selector_and_affinity_must_both_hold(self) -> None:
@@ -214,7 +214,7 @@ class TestNodeAffinity:
             on_fields(("metadata.name", "In", ["a", "b"])),
         ],
     )
-    def test_a_term_that_makes_no_sense_matches_nothing_and_says_why(self, term: dict[str, Any]) -> None:
+    def test_a_term_that_makes_no_sense_matches_nothing_and_reports_why(self, term: dict[str, Any]) -> None:
         """SCH-513."""
         broken = nodes([term])
         assert not broken.matches("n", {"a": "x", "@": ""})

@@ -147,7 +147,7 @@ class TestValidation:
             UNCHECKED,
         ]
 
-    def test_a_repeated_item_is_told_once_and_after_all_else(self) -> None:
+    def test_a_repeated_item_is_reported_once_and_after_all_else(self) -> None:
         """API-5."""
         value = {"loose": "a", "tags": ["t", "t", "t"], "crown": {"size": 0}}
         assert problems(value) == [("crown.size", "FieldValueInvalid"), ("tags[1]", "FieldValueDuplicate")]
@@ -221,7 +221,7 @@ class Pot(Struct, kw_only=True):
     )
 
 
-def test_a_broken_rule_of_the_whole_object_is_told_even_if_nothing_changed() -> None:
+def test_a_broken_rule_of_the_whole_object_is_reported_even_if_nothing_changed() -> None:
     """API-75."""
     value = {"size": 2, "lid": {}}
     assert [error.detail for error in validate(value, schema_of(Pot), value)] == ["too large"]
@@ -243,6 +243,6 @@ class TestStatusWrites:
         assert validate_status(value, schema_of(Plant), value) == []
 
 
-def test_people_are_told_about_a_wrong_type_once() -> None:
+def test_people_are_reported_about_a_wrong_type_once() -> None:
     errors = validate({"loose": 3, "weight": [1]}, SCHEMA)
     assert [str(error.path) for error in plainly(errors)] == ["loose", "weight"]

@@ -90,11 +90,11 @@ def build() -> Path:
 def _compile(folder: Path, wanted: Versions) -> None:
     command = ["go", "build", "-mod=readonly", "-v", f"-ldflags={_link_flags(wanted)}", "-o", f"{folder}/"]
     environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
-    _say(f"building etcd {wanted.etcd} and Kubernetes {wanted.kubernetes}: minutes at first, seconds with Go's cache")
+    _print(f"building etcd {wanted.etcd} and Kubernetes {wanted.kubernetes}: minutes at first, seconds with Go's cache")
     with subprocess.Popen(
         [*command, *PACKAGES.values()], cwd=MODULE, env=environment, stderr=subprocess.PIPE, text=True
     ) as process:
-        lines = list(_told(process))
+        lines = list(_printed(process))
     if process.returncode:
         raise BuildError("go build failed:\n" + "".join(lines[-_LAST_LINES:]))
 
@@ -107,30 +107,30 @@ def _link_flags(wanted: Versions) -> str:
     return " ".join(["-s", "-w", *named])
 
 
-def _told(process: subprocess.Popen[str]) -> Iterator[str]:
+def _printed(process: subprocess.Popen[str]) -> Iterator[str]:
     """What Go says, line by line, with a word to the reader now and then."""
     assert process.stderr is not None
-    started = told = time.monotonic()
+    started = printed = time.monotonic()
     downloads = packages = 0
     for line in process.stderr:
         downloads += line.startswith("go: downloading")
         packages += not line.startswith("go: ")
         now = time.monotonic()
-        if now - told >= _PROGRESS_SECONDS:
-            told = now
-            _say(f"{now - started:4.0f} s: {downloads} modules fetched, {packages} packages compiled")
+        if now - printed >= _PROGRESS_SECONDS:
+            printed = now
+            _print(f"{now - started:4.0f} s: {downloads} modules fetched, {packages} packages compiled")
         yield line
-    _say(f"{time.monotonic() - started:4.0f} s: {downloads} modules fetched, {packages} packages compiled, linked")
+    _print(f"{time.monotonic() - started:4.0f} s: {downloads} modules fetched, {packages} packages compiled, linked")
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     print(f"cluster-binaries: {text}", flush=True)
 
 
 def main() -> int:
     """`make cluster-binaries`."""
     try:
-        _say(str(build()))
+        _print(str(build()))
     except BuildError as error:
         print(f"cluster-binaries: {error}", file=sys.stderr)
         return 1

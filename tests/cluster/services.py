@@ -22,7 +22,7 @@ Json = Any
 _CHUNK: Final = 65536
 _SECONDS: Final = 5.0
 _CONNECTED: Final = b"HTTP/1.1 200 OK\r\n\r\n"
-_NOBODY: Final = b"HTTP/1.1 502 Bad Gateway\r\n\r\n"
+_NO_ROUTE: Final = b"HTTP/1.1 502 Bad Gateway\r\n\r\n"
 
 
 class Routes(dict[str, int]):
@@ -53,7 +53,7 @@ class _Connection(socketserver.StreamRequestHandler):
         except OSError:
             there = None
         if there is None:
-            self.request.sendall(_NOBODY)
+            self.request.sendall(_NO_ROUTE)
             return
         with there:
             there.settimeout(None)

@@ -68,7 +68,7 @@ def plane() -> Iterator[ControlPlane]:
 
 
 @asynccontextmanager
-async def a_house(plane: ControlPlane) -> AsyncIterator[tuple[Environment, RecordedRequests]]:
+async def running_environment(plane: ControlPlane) -> AsyncIterator[tuple[Environment, RecordedRequests]]:
     config = configuration()
     options = ManagerOptions(f"https://{LOOPBACK}:{config.webhook.port}", when_missing=WhenMissing.INSTALL)
     access = load_client_config(ConfigOverrides(kubeconfig=plane.kubeconfig))
@@ -112,8 +112,8 @@ async def set_active(user: UserClient, name: str, *, active: bool) -> None:
 
 
 async def test_a_stopped_job_is_restored_once_and_runs_in_another_flavor(plane: ControlPlane) -> None:
-    async with a_house(plane) as (house, watched):
-        user = house.user()
+    async with running_environment(plane) as (running_env, watched):
+        user = running_env.user()
         tiers = [make_resource_flavor(name, nodeLabels={"tier": name}, tolerations=[TOLERATION]) for name in "ab"]
         await user.create(a_job("first"))
         submitted = (await user.job("first", HOME))["spec"]["template"]

@@ -105,7 +105,9 @@ def asking(client: JsonClient, method: str, path: str, body: Json = None) -> Cal
     return ask
 
 
-async def test_who_waits_is_told_to_those_who_may_ask(plane: ControlPlane, kubectl: Kubectl, manager: Manager) -> None:
+async def test_pending_workloads_are_visible_to_authorized_users(
+    plane: ControlPlane, kubectl: Kubectl, manager: Manager
+) -> None:
     """API-99…104: through the API server, as the user that it says is asking."""
     objects = [make_resource_flavor(), make_cluster_queue("q", "1"), make_local_queue("lq", "q")]
     work = [make_workload(name, "lq", priority=priority) for name, priority in (("a", 9), ("b", 0), ("c", 5))]

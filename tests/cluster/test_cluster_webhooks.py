@@ -78,7 +78,7 @@ async def served(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
             ) as certificates,
             running_webhook_server(configuration, certificates, door.guarding(kueue_handlers(DEFAULT_GATES))),
         ):
-            await eventually(lambda: _is_heard(found))
+            await eventually(lambda: _is_reachable(found))
             yield found
     finally:
         client.close()
@@ -112,7 +112,7 @@ V1BETA1_SPECS: dict[str, Json] = {
 """A valid v1beta1 spec of every kind that is converted by webhook."""
 
 
-async def _is_heard(served: WebhooksFixture) -> bool:
+async def _is_reachable(served: WebhooksFixture) -> bool:
     """Whether the server uses both webhook configurations, and the conversion webhook of every converted kind."""
     await served.clock.advance(0.1)
     code, made = await served.ask("POST", FLAVORS, FLAVOR, {"dryRun": "All"})
@@ -135,7 +135,7 @@ async def _is_converted(served: WebhooksFixture, kind: str) -> bool:
 
 
 @pytest.mark.parametrize("write", WRITES)
-async def test_the_webhooks_say_what_the_functions_say(served: WebhooksFixture, write: ObjectWrite) -> None:
+async def test_the_webhooks_return_what_the_functions_return(served: WebhooksFixture, write: ObjectWrite) -> None:
     """API-9, API-73, API-95."""
     assert await outcome(served.ask, served.door, write) == expected(write)
 
@@ -211,8 +211,8 @@ async def test_looking_at_the_largest_workloads_costs_no_more_than_the_server_al
     crowded["template"]["spec"]["containers"] = [{**container, "name": f"c{number}"} for number in range(16)]
     pod_sets = [{**crowded, "name": f"set{number}"} for number in range(18)]
     before = served.door.came
-    code, said = await served.ask("POST", WORKLOADS, _workload("large", {"podSets": pod_sets}), {"dryRun": "All"})
-    assert (code, served.door.came - before) == (201, 0), said
+    code, output = await served.ask("POST", WORKLOADS, _workload("large", {"podSets": pod_sets}), {"dryRun": "All"})
+    assert (code, served.door.came - before) == (201, 0), output
 
 
 async def test_no_write_is_refused_while_authority_and_certificate_are_replaced(served: WebhooksFixture) -> None:
@@ -227,8 +227,8 @@ async def test_no_write_is_refused_while_authority_and_certificate_are_replaced(
 
     async def is_replaced() -> bool:
         await served.clock.advance(30)
-        code, said = await served.ask("POST", FLAVORS, FLAVOR, {"dryRun": "All"})
-        assert code == 201, said
+        code, output = await served.ask("POST", FLAVORS, FLAVOR, {"dryRun": "All"})
+        assert code == 201, output
         return await issuer() != before
 
     await eventually(is_replaced)

@@ -14,8 +14,8 @@ from cluster.binaries import versions
 from cluster.client import JsonClient
 from cluster.control_plane import ControlPlane
 from cluster.kubectl import Kubectl
-from kit.virtual_time import eventually
 from cluster.nodes import simulated, simulated_nodes
+from kit.virtual_time import eventually
 
 Json = Any
 PATIENCE = 60
@@ -23,13 +23,13 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 PODS = "/api/v1/namespaces/default/pods"
 
 
-def job(name: str, *, pods: int = 1, selector: Json = None, **says: object) -> Json:
+def job(name: str, *, pods: int = 1, selector: Json = None, **output: object) -> Json:
     spec = {
         "restartPolicy": "Never",
         "nodeSelector": selector or {},
         "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}],
     }
-    notes = {f"kohort.dev/{key.replace('_', '-')}": str(value) for key, value in says.items()}
+    notes = {f"kohort.dev/{key.replace('_', '-')}": str(value) for key, value in output.items()}
     template = {"metadata": {"annotations": notes}, "spec": spec}
     counts = {"parallelism": pods, "completions": pods, "backoffLimit": 0}
     return {
@@ -45,7 +45,7 @@ async def eventually_equal(read: Callable[[], Json], expected: Json) -> None:
     await eventually(lambda: asyncio.to_thread(read), lambda found: found == expected)
 
 
-def test_kubectl_and_the_server_say_the_pinned_version(kubectl: Kubectl) -> None:
+def test_kubectl_and_the_server_report_the_pinned_version(kubectl: Kubectl) -> None:
     wanted = versions().kubernetes
     assert re.findall(r"(\w+) Version: (v1\S+)", kubectl("version").out) == [("Client", wanted), ("Server", wanted)]
 
@@ -77,8 +77,8 @@ def test_a_service_account_gets_a_token_that_the_server_knows(kubectl: Kubectl) 
         "kind": "TokenReview",
         "spec": {"token": token},
     }
-    said = kubectl.create(review, "-o", "jsonpath={.status.user.username}")
-    assert said.out == "system:serviceaccount:default:default"
+    printed = kubectl.create(review, "-o", "jsonpath={.status.user.username}")
+    assert printed.out == "system:serviceaccount:default:default"
 
 
 @pytest.mark.parametrize(("code", "counter"), [(0, "succeeded"), (3, "failed")])
@@ -110,8 +110,8 @@ async def test_kubectl_reads_the_log_of_a_simulated_pod_and_follows_it_to_its_en
     async with simulated_nodes(cluster, simulated("talking")):
         await asyncio.to_thread(admin.post, JOBS, job("talks", run_seconds=2))
         await eventually_equal(lambda: admin.get(f"{JOBS}/talks").body["status"].get("ready"), 1)
-        said = await asyncio.to_thread(kubectl, "logs", "--follow", "job/talks")
-        first, second, third = said.out.splitlines()
+        printed = await asyncio.to_thread(kubectl, "logs", "--follow", "job/talks")
+        first, second, third = printed.out.splitlines()
         assert "on node talking, run 1 is simulated: no process runs" in first
         assert (second, third) == ("kohort: runs for 2 s, then exits with 0", "kohort: exits with 0 (Completed)")
 

@@ -86,13 +86,13 @@ def test_get_shows_an_object_in_one_line(kubectl: Kubectl, kueue: None) -> None:
     ]
 
 
-def test_explain_tells_type_values_and_meaning(kubectl: Kubectl, kueue: None) -> None:
-    told = kubectl("explain", "clusterqueue.spec.preemption.reclaimWithinCohort").lines
-    assert [line.rstrip() for line in told][: len(RECLAIM.splitlines())] == RECLAIM.splitlines()
+def test_explain_reports_type_values_and_meaning(kubectl: Kubectl, kueue: None) -> None:
+    reported = kubectl("explain", "clusterqueue.spec.preemption.reclaimWithinCohort").lines
+    assert [line.rstrip() for line in reported][: len(RECLAIM.splitlines())] == RECLAIM.splitlines()
 
 
 def test_explain_has_a_word_for_every_field(kubectl: Kubectl, kueue: None) -> None:
     for name in NAMES:
-        told = kubectl("explain", name.partition(".")[0], "--recursive=false", f"--api-version={GROUP}/v1beta2").out
-        assert "<no description>" not in told
-        assert "<empty>" not in told, name
+        reported = kubectl("explain", name.partition(".")[0], "--recursive=false", f"--api-version={GROUP}/v1beta2").out
+        assert "<no description>" not in reported
+        assert "<empty>" not in reported, name

@@ -45,7 +45,7 @@ class Installation:
     def __init__(self, server: ServerUnderTest, manifests: str) -> None:
         self._server = server
         self.manifests = manifests
-        self.said = self.kubectl("apply", "--server-side", "-f", "-", stdin=manifests)
+        self.output = self.kubectl("apply", "--server-side", "-f", "-", stdin=manifests)
 
     @property
     def kubeconfig(self) -> Path:
@@ -95,10 +95,10 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_it_applies_without_a_warning(installed: Installation) -> None:
-    assert installed.said.stderr == ""
-    assert installed.said.returncode == 0
-    assert all(line.endswith(" serverside-applied") for line in installed.said.stdout.splitlines())
-    assert len(installed.said.stdout.splitlines()) == installed.manifests.count("\n---\n") + 1
+    assert installed.output.stderr == ""
+    assert installed.output.returncode == 0
+    assert all(line.endswith(" serverside-applied") for line in installed.output.stdout.splitlines())
+    assert len(installed.output.stdout.splitlines()) == installed.manifests.count("\n---\n") + 1
 
 
 def test_it_applies_again_and_changes_nothing(installed: Installation) -> None:
@@ -178,8 +178,8 @@ def _all_trust(installed: Installation) -> bool:
         *(each["webhook"]["clientConfig"] for each in conversions if each["strategy"] == "Webhook"),
         *(each["spec"] for each in apis["items"]),
     ]
-    told = {holder.get("caBundle") for holder in holders}
-    return len(told) == 1 and None not in told
+    reported = {holder.get("caBundle") for holder in holders}
+    return len(reported) == 1 and None not in reported
 
 
 # With cert-manager
@@ -204,9 +204,9 @@ def test_what_cert_manager_is_asked_for_applies_without_a_warning(installed: Ins
     names = [f"crd/{each['metadata']['name']}" for each in kinds]
     assert installed.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names).returncode == 0
     done = subprocess.run([KOHORT, "install", "--cert-manager"], capture_output=True, text=True, timeout=SECONDS)
-    said = installed.kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=done.stdout)
-    assert (said.returncode, said.stderr) == (0, "")
-    assert len(said.stdout.splitlines()) == done.stdout.count("\n---\n") + 1
+    output = installed.kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=done.stdout)
+    assert (output.returncode, output.stderr) == (0, "")
+    assert len(output.stdout.splitlines()) == done.stdout.count("\n---\n") + 1
 
 
 # With Helm
@@ -247,7 +247,7 @@ def test_helm_finds_no_fault_with_the_chart(helm: Helm) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_helm_tells_which_value_is_refused(helm: Helm) -> None:
+def test_helm_reports_which_value_is_refused(helm: Helm) -> None:
     done = helm("template", "--set", "managerConfig.webhook.port=1111", "kohort")
     assert done.returncode == 1
     assert "/managerConfig/webhook/port" in done.stderr

@@ -25,14 +25,14 @@ def plane(tmp_path: Path) -> Iterator[ControlPlane]:
 
 
 def test_the_page_installs_and_takes_away(plane: ControlPlane, tmp_path: Path) -> None:
-    shell, told = ClusterPageRunner(plane, tmp_path), commands_for_test(PAGE, __file__)
+    shell, reported = ClusterPageRunner(plane, tmp_path), commands_for_test(PAGE, __file__)
     kubectl = Kubectl(plane.kubectl, plane.kubeconfig, tmp_path / "cache")
-    away = next(place for place, each in enumerate(told) if each.text.startswith("kubectl delete"))
-    for command in told[:away]:
+    away = next(place for place, each in enumerate(reported) if each.text.startswith("kubectl delete"))
+    for command in reported[:away]:
         shell.run(command, PAGE)
     assert "kueue-controller-manager" in kubectl("get", "deployments", "-n", "kueue-system").out
     _list_all(kubectl)
-    for command in told[away:]:
+    for command in reported[away:]:
         shell.run(command, PAGE)
     kinds = "crd,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations"
     left = kubectl("get", f"namespaces,{kinds},apiservices", "-o", "name").lines

@@ -70,7 +70,7 @@ class MigrationRun:
         """All of it."""
         manifests = self.folder / "kueue.yaml"
         manifests.write_text(self.kubectl("kustomize", str(manager_manifests())).out)
-        self._furnish([each.value for each in read_documents(manifests.read_bytes(), str(manifests))])
+        self._create_objects([each.value for each in read_documents(manifests.read_bytes(), str(manifests))])
         self._under_kueue()
         before, back = _parted(PAGE)
         self._do(before)
@@ -78,7 +78,7 @@ class MigrationRun:
         self._do(back)
         self._under_kueue_again()
 
-    def _furnish(self, manifests: list[Json]) -> None:
+    def _create_objects(self, manifests: list[Json]) -> None:
         """An installation that was there when v1beta1 was still stored, brought up to date."""
         self.kubectl("create", "namespace", "team")
         kinds = {each["kind"] for each in stored_as_v1beta1()}
@@ -137,9 +137,9 @@ class MigrationRun:
         self.kubectl("delete", "job", "-n", "team", "highest")
         self._until(lambda seen: seen.active("high"))
 
-    def _do(self, told: Sequence[Command]) -> None:
+    def _do(self, reported: Sequence[Command]) -> None:
         """What the page says; the manager's pod comes and goes with its Deployment."""
-        for command in told:
+        for command in reported:
             if command.text.startswith("kubectl delete deployment"):
                 self.pod.stop()
             self.shell.run(command, PAGE)
@@ -207,10 +207,10 @@ def _documents(objects: Sequence[Json]) -> str:
 
 def _parted(page: Path) -> tuple[list[Command], list[Command]]:
     """The commands of the page: those of the change, and those of the way back."""
-    told = commands_for_test(page, __file__)
-    stops = [place for place, each in enumerate(told) if each.text.startswith("kubectl delete deployment")]
+    reported = commands_for_test(page, __file__)
+    stops = [place for place, each in enumerate(reported) if each.text.startswith("kubectl delete deployment")]
     assert len(stops) == 2, "once for Kueue, and once for Kohort"
-    return told[: stops[1]], told[stops[1] :]
+    return reported[: stops[1]], reported[stops[1] :]
 
 
 @pytest.fixture(scope="module")
@@ -225,17 +225,17 @@ def plane() -> Iterator[ControlPlaneWithServices]:
 @pytest.fixture(scope="module")
 def migration(plane: ControlPlaneWithServices, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MigrationRun]:
     folder = tmp_path_factory.mktemp("changeover")
-    told = MigrationRun(plane, folder)
+    reported = MigrationRun(plane, folder)
     node = child_node(plane, folder / "node.log", "--labels=pool=a")
     try:
-        told.play()
-        yield told
+        reported.play()
+        yield reported
     except BaseException:
         plane.keep_logs()
         print(f"logs of the cluster: {plane.logs}", file=sys.stderr)
         raise
     finally:
-        told.close()
+        reported.close()
         node.stop()
 
 
@@ -249,13 +249,13 @@ def test_a_job_does_not_notice_the_change(migration: MigrationRun, name: str) ->
 
 
 @pytest.mark.parametrize("name", ["running", "low", "lone", "done"])
-def test_who_was_admitted_keeps_what_he_has(migration: MigrationRun, name: str) -> None:
+def test_admitted_workloads_keep_their_quota(migration: MigrationRun, name: str) -> None:
     """The same Workload with the same admission, since the same second: nobody was admitted twice."""
     assert migration.seen["after"].quota_of(name) == migration.seen["before"].quota_of(name)
 
 
 @pytest.mark.parametrize("name", ["running", "lone", "fewer", "limited", "first"])
-def test_an_admission_is_told_once(migration: MigrationRun, name: str) -> None:
+def test_an_admission_is_reported_once(migration: MigrationRun, name: str) -> None:
     seen = migration.seen["at the end" if name != "running" else "back"]
     about = [reason for regarding, reason in seen.events if regarding == seen.workloads[name]["metadata"]["name"]]
     assert sorted(each for each in about if each in ("QuotaReserved", "Admitted")) == ["Admitted", "QuotaReserved"]
@@ -267,7 +267,7 @@ def test_a_pod_that_runs_goes_on(migration: MigrationRun) -> None:
     assert all(seen.runs("lone") for seen in migration.seen.values())
 
 
-def test_whatever_else_runs_goes_on_with_the_same_pods(migration: MigrationRun) -> None:
+def test_other_workloads_keep_their_pods(migration: MigrationRun) -> None:
     """Partly admitted, with limits only, pod groups, Deployments and StatefulSets; there and back."""
     before = migration.seen["before"]
     for seen in migration.seen.values():
@@ -285,7 +285,7 @@ def test_who_waited_waits_on(migration: MigrationRun, name: str) -> None:
     assert not after.has(name, "QuotaReserved")
 
 
-def test_who_waited_has_the_place_that_he_had(migration: MigrationRun) -> None:
+def test_pending_workloads_keep_their_position(migration: MigrationRun) -> None:
     assert migration.order == ["first", "second", "later"]
 
 
@@ -322,7 +322,7 @@ def test_kohort_admits_who_waited_when_there_is_quota(migration: MigrationRun) -
     assert seen.identity("running") == migration.seen["before"].identity("running")
 
 
-def test_kohort_evicts_whom_kueue_admitted(migration: MigrationRun) -> None:
+def test_kohort_evicts_workloads_that_kueue_admitted(migration: MigrationRun) -> None:
     seen = migration.seen["with more quota"]
     assert seen.has("low", "Evicted")
     assert "admission" not in seen.workloads["low"]["status"]
@@ -339,7 +339,7 @@ def test_a_job_does_not_notice_the_way_back(migration: MigrationRun, name: str) 
 
 
 @pytest.mark.parametrize("name", ["running", "first", "high", "lone", "done"])
-def test_whom_kohort_admitted_keeps_what_he_has(migration: MigrationRun, name: str) -> None:
+def test_workloads_admitted_by_kohort_keep_their_quota(migration: MigrationRun, name: str) -> None:
     assert migration.seen["back"].quota_of(name) == migration.seen["with more quota"].quota_of(name)
 
 
@@ -356,7 +356,7 @@ def test_kueue_admits_who_waited_at_kohort(migration: MigrationRun) -> None:
     assert seen.used("large") == "5"
 
 
-def test_kueue_evicts_whom_kohort_admitted(migration: MigrationRun) -> None:
+def test_kueue_evicts_workloads_that_kohort_admitted(migration: MigrationRun) -> None:
     """And admits him again, which the story has waited for; API servers keep what somebody else wrote till then."""
     seen = migration.seen["at the end"]
     assert seen.has("high", "Evicted")

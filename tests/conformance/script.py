@@ -33,7 +33,7 @@ class User(Enum):
     """The credentials of a command."""
 
     ADMIN = "admin"
-    NOBODY = "nobody"
+    ANONYMOUS = "nobody"
 
 
 @dataclass(frozen=True, slots=True)

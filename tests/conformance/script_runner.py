@@ -58,7 +58,7 @@ class ScriptRunner:
 
     def _run_once(self, step: Step) -> StepResult:
         server = self._server
-        kubeconfig = server.admin if step.user is User.ADMIN else server.nobody
+        kubeconfig = server.admin if step.user is User.ADMIN else server.without_credentials
         command, stdin = self._substituted(step.command), self._substituted(step.stdin)
         arguments = [f"--namespace={self._script.namespace}", *shlex.split(command)]
         done = server.run(kubeconfig, arguments, stdin, {"KUBE_EDITOR": step.editor} if step.editor else {})

@@ -39,7 +39,7 @@ class ServerUnderTest:
     program: Path
     admin: Path
     """The kubeconfig of an administrator."""
-    nobody: Path
+    without_credentials: Path
     """A kubeconfig without credentials, for commands with a token."""
     home: Path
     """The home directory of kubectl, with its cache."""
@@ -90,5 +90,5 @@ def _server(name: str, kubeconfig: Path, folder: Path) -> ServerUnderTest:
     anonymous = yaml.safe_load(kubeconfig.read_text())
     for user in anonymous["users"]:
         user["user"] = {}
-    nobody = write_secret(folder / "nobody.kubeconfig", yaml.safe_dump(anonymous).encode())
-    return ServerUnderTest(name, built() / "kubectl", kubeconfig, nobody, home)
+    without_credentials = write_secret(folder / "nobody.kubeconfig", yaml.safe_dump(anonymous).encode())
+    return ServerUnderTest(name, built() / "kubectl", kubeconfig, without_credentials, home)

@@ -77,7 +77,7 @@ async def test_many_objects_change_while_streams_break(server: ServerUnderTest) 
         await informers.stop()
 
 
-async def test_it_says_so_while_it_is_cut_off(server: ServerUnderTest) -> None:
+async def test_it_reports_it_while_it_is_cut_off(server: ServerUnderTest) -> None:
     async with at(server, "cut-off") as (client, namespace, network):
         informers = SharedInformerFactory(Client(network))
         informer = informers.of(ConfigMap, ListScope(namespace=namespace))

@@ -166,7 +166,7 @@ async def test_a_server_that_is_another_process_when_the_network_is_back(lone: R
         await both.wait_synced()
 
 
-async def test_a_history_that_is_compacted_while_nobody_listens(tmp_path: Path) -> None:
+async def test_a_history_that_is_compacted_while_no_client_watches(tmp_path: Path) -> None:
     """Ours is asked to forget."""
     async with (
         running_api_server(ServerSettings(kubeconfig=tmp_path / "kubeconfig")) as server,
@@ -177,7 +177,7 @@ async def test_a_history_that_is_compacted_while_nobody_listens(tmp_path: Path) 
         await both.lists_again(before)
 
 
-async def test_a_history_that_the_real_server_lost_while_nobody_listened() -> None:
+async def test_a_history_that_the_real_server_lost_while_no_client_watched() -> None:
     """Started anew, it has in memory what happens from then on."""
     with running_kubernetes_server() as lone:
         async with running_informer(lone.kubeconfig) as both:

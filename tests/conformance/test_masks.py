@@ -9,7 +9,7 @@ from conformance.step_results import StepResult, difference_of, read
 
 
 @pytest.mark.parametrize(
-    ("said", "seen"),
+    ("output", "seen"),
     [
         ("uid: 0a1b2c3d-0000-4000-8000-123456789abc", "uid: <uid>"),
         ('  resourceVersion: "123"', "  resourceVersion: <revision>"),
@@ -27,8 +27,8 @@ from conformance.step_results import StepResult, difference_of, read
         ("nginx:1.27 30 3x 10.1.0.0", "nginx:1.27 30 3x 10.1.0.0"),
     ],
 )
-def test_only_what_can_not_be_equal_is_blotted_out(said: str, seen: str) -> None:
-    assert masked(said, ()) == seen
+def test_only_what_can_not_be_equal_is_blotted_out(output: str, seen: str) -> None:
+    assert masked(output, ()) == seen
 
 
 def test_json_is_compared_by_value_and_what_is_none_as_text() -> None:

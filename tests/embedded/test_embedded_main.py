@@ -8,7 +8,7 @@ import pytest
 from kohort.embedded.__main__ import main
 
 
-def told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+def reported(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     assert main(arguments) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -21,15 +21,15 @@ def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert told(["--ephemeral", "--port", str(port)], capsys).startswith(
+        assert reported(["--ephemeral", "--port", str(port)], capsys).startswith(
             f"error: can't serve on 127.0.0.1 port {port}: "
         )
 
 
 def test_a_file_that_is_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "store.db").write_text("hello")
-    said = told(["--data", str(tmp_path)], capsys)
-    assert said.startswith(f"error: {tmp_path}/store.db: not a Kohort store")
+    output = reported(["--data", str(tmp_path)], capsys)
+    assert output.startswith(f"error: {tmp_path}/store.db: not a Kohort store")
     assert (tmp_path / "store.db").read_text() == "hello"
 
 

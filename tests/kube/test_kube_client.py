@@ -252,7 +252,7 @@ async def test_retries_end(desk: ClientFixture) -> None:
     assert len(desk.network.sent) == 5
 
 
-async def test_the_server_says_how_long_to_wait(desk: ClientFixture) -> None:
+async def test_the_server_reports_how_long_to_wait(desk: ClientFixture) -> None:
     desk.network.fail_next(Rejection(429, retry_after=7))
     task = asyncio.ensure_future(get(desk))
     await desk.clock.advance(6.9)
@@ -262,7 +262,7 @@ async def test_the_server_says_how_long_to_wait(desk: ClientFixture) -> None:
     await task
 
 
-async def test_a_refusal_that_is_no_status_is_told_in_one_line(desk: ClientFixture) -> None:
+async def test_a_refusal_that_is_no_status_is_reported_in_one_line(desk: ClientFixture) -> None:
     desk.network.fail_next(Rejection(403, body=b"<html>\n<b>policy</b>\n</html>" + b"x" * 5000))
     error = await desk.outcome(get(desk))
     assert isinstance(error, StatusError)
@@ -291,7 +291,7 @@ async def test_each_warning_is_passed_on_once(desk: ClientFixture) -> None:
     assert desk.warnings == ["v1beta1 is deprecated", 'and "odd"']
 
 
-async def test_requests_say_who_sends_them(desk: ClientFixture) -> None:
+async def test_requests_have_a_user_agent(desk: ClientFixture) -> None:
     await desk.maps.get(KEY)
     assert desk.last.headers["User-Agent"] == USER_AGENT
     assert "Authorization" not in repr(desk.last)

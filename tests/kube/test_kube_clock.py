@@ -58,7 +58,7 @@ async def test_work_that_takes_too_long_is_cancelled() -> None:
     assert cancelled.is_set()
 
 
-async def test_work_that_is_done_in_time_gives_its_result_and_leaves_nobody_asleep() -> None:
+async def test_work_that_is_done_in_time_gives_its_result_and_leaves_no_sleeper() -> None:
     clock = VirtualClock()
 
     async def work() -> int:

@@ -87,10 +87,10 @@ def test_the_named_file_then_the_environment_then_the_pod_then_home(desk: Config
 
 
 def test_a_user_without_a_home_may_still_name_a_file(desk: ConfigFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nowhere() -> Path:
+    def missing() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(Path, "home", nowhere)
+    monkeypatch.setattr(Path, "home", missing)
     assert load_client_config(ConfigOverrides(desk.write(config()))).server == "https://k8s.example:6443"
 
 
@@ -105,13 +105,13 @@ def test_of_several_files_the_first_that_names_a_thing_has_it(desk: ConfigFixtur
     assert desk.access(context="other").namespace == "team"
 
 
-def test_nothing_to_read_is_told_with_the_remedy(desk: ConfigFixture) -> None:
+def test_nothing_to_read_is_reported_with_the_remedy(desk: ConfigFixture) -> None:
     with pytest.raises(ConfigError, match="set KUBECONFIG or use --kubeconfig"):
         desk.access()
 
 
 @pytest.mark.parametrize(
-    ("content", "context", "told"),
+    ("content", "context", "reported"),
     [
         (config(), "d", "context 'd' not found, available: c"),
         ({**config(), "current-context": ""}, "", "current-context is not set: choose one"),
@@ -136,8 +136,8 @@ def test_nothing_to_read_is_told_with_the_remedy(desk: ConfigFixture) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(desk: ConfigFixture, content: Any, context: str, told: str) -> None:
-    assert told in desk.problem(content, context)
+def test_what_is_wrong_is_reported_in_one_line(desk: ConfigFixture, content: Any, context: str, reported: str) -> None:
+    assert reported in desk.problem(content, context)
 
 
 def test_everything_of_a_cluster_is_understood(desk: ConfigFixture) -> None:
@@ -225,7 +225,7 @@ async def test_a_pod_uses_its_service_account_and_reads_the_token_again(tmp_path
     assert await headers(access) == {"Authorization": "Bearer another"}
 
 
-def test_outside_a_pod_that_is_said(tmp_path: Path) -> None:
+def test_outside_a_pod_that_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not in a pod"):
         in_cluster({}, tmp_path)
     with pytest.raises(ConfigError, match="mount the service account token"):
@@ -332,7 +332,7 @@ async def test_a_program_may_give_a_client_certificate(desk: ConfigFixture) -> N
     assert TOKEN not in repr(login)
 
 
-async def test_a_program_is_told_of_the_cluster_where_it_wants_that(desk: ConfigFixture) -> None:
+async def test_a_program_gets_the_cluster_where_it_wants_that(desk: ConfigFixture) -> None:
     await ExecPluginFixture(desk).credentials().login()
     plugin = ExecPluginFixture(desk, provideClusterInfo=True, apiVersion="client.authentication.k8s.io/v1beta1")
     assert plugin.info["spec"] == {"interactive": False}
@@ -358,7 +358,7 @@ async def test_a_program_that_does_not_end_is_ended(desk: ConfigFixture) -> None
 
 
 @pytest.mark.parametrize(
-    ("settings", "answer", "told"),
+    ("settings", "answer", "reported"),
     [
         ({"command": "no-such-program", "installHint": "get it"}, {}, "failed to start: No such file"),
         ({"env": [{"name": "CODE", "value": "3"}]}, {}, "exited with code 3: run it manually"),
@@ -369,14 +369,14 @@ async def test_a_program_that_does_not_end_is_ended(desk: ConfigFixture) -> None
     ],
 )
 async def test_a_program_that_fails_is_named(
-    desk: ConfigFixture, settings: dict[str, Any], answer: dict[str, Any], told: str
+    desk: ConfigFixture, settings: dict[str, Any], answer: dict[str, Any], reported: str
 ) -> None:
     plugin = ExecPluginFixture(desk, **settings)
     if answer:
         desk.write(json.dumps(answer), "answer")
     with pytest.raises(ConfigError) as caught:
         await plugin.credentials().login()
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
     assert str(desk.folder / "config") in str(caught.value)
     assert TOKEN not in str(caught.value)
 

@@ -41,13 +41,13 @@ def test_a_loop_that_is_busy_with_goodbyes_is_no_failure(monkeypatch: pytest.Mon
     run(nothing())
 
 
-def test_a_failure_of_the_work_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_of_the_work_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, BusyEventLoop)
     with pytest.raises(ValueError, match="what went wrong"):
         run(failing())
 
 
-def test_any_other_failure_of_the_loop_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_other_failure_of_the_loop_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, BrokenEventLoop)
     with pytest.raises(OSError, match="busy"):
         run(nothing())
@@ -58,5 +58,5 @@ def test_uvloop_is_used_where_it_is_installed() -> None:
     assert (factory is not None) == (importlib.util.find_spec("uvloop") is not None)
 
 
-def test_work_runs_on_whatever_loop_there_is() -> None:
+def test_work_runs_on_any_event_loop() -> None:
     run(nothing())

@@ -73,7 +73,7 @@ async def test_the_same_event_again_is_counted_and_rarely_written(desk: EventRec
     assert len(desk.network.sent) <= 12
 
 
-async def test_events_of_one_series_are_counted_together_whatever_their_messages(desk: EventRecorderFixture) -> None:
+async def test_events_of_one_series_are_counted_together_with_any_messages(desk: EventRecorderFixture) -> None:
     for victim in ("a", "b", "c"):
         desk.recorder.record(JOB, EventToRecord("Normal", "Preempted", f"Preempted {victim}", series="7"))
     await desk.clock.advance(1)
@@ -139,7 +139,7 @@ async def test_a_note_is_cut_to_what_a_server_takes(desk: EventRecorderFixture) 
     assert note.endswith("ü...")
 
 
-async def test_events_tell_the_time_at_which_they_happened_however_late_they_are_written(
+async def test_events_report_the_time_at_which_they_happened_however_late_they_are_written(
     desk: EventRecorderFixture,
 ) -> None:
     desk.network.disconnect()
@@ -154,7 +154,7 @@ async def test_events_tell_the_time_at_which_they_happened_however_late_they_are
     assert event["series"] == {"count": 2, "lastObservedTime": "2026-01-01T00:00:03.000000Z"}
 
 
-async def test_names_sort_by_time_so_that_lists_tell_a_story(desk: EventRecorderFixture) -> None:
+async def test_names_sort_by_time_so_that_lists_are_chronological(desk: EventRecorderFixture) -> None:
     reasons = ["Pulled", "Created", "Started", "Killing"]
     for reason in reasons:
         desk.recorder.record(JOB, EventToRecord("Normal", reason, "text"))
@@ -201,7 +201,7 @@ class SlowRecorderFixture:
         self.recorder = EventRecorder(Client(self.api, clock=self.clock), "kohort.dev/manager", "manager-1", limits)
 
     @property
-    def told(self) -> list[tuple[str, str]]:
+    def reported(self) -> list[tuple[str, str]]:
         """Object and reason of each event, in the order in which they were stored."""
         return [(event["regarding"]["name"], event["reason"]) for event in self.api.state("events").values()]
 
@@ -222,7 +222,7 @@ def test_events_are_written_side_by_side_and_in_order_for_each_object(objects: l
         await asyncio.gather(running, return_exceptions=True)
         for about in set(objects):
             expected = [f"R{number}" for number, each in enumerate(objects) if each == about]
-            assert [reason for name, reason in desk.told if name == f"job-{about}"] == expected
+            assert [reason for name, reason in desk.reported if name == f"job-{about}"] == expected
         assert desk.api.most == min(writers, len(set(objects)))
 
     asyncio.run(play())
@@ -235,8 +235,8 @@ async def test_the_end_writes_side_by_side_and_counts_what_there_was_no_time_for
     flushing = asyncio.create_task(desk.recorder.flush(5.0))
     await desk.clock.advance(5)
     await asyncio.wait_for(flushing, 60)
-    assert len(desk.told) in (16, 20)
-    assert desk.recorder.dropped == 30 - len(desk.told)
+    assert len(desk.reported) in (16, 20)
+    assert desk.recorder.dropped == 30 - len(desk.reported)
 
 
 async def test_at_the_end_everything_is_written(desk: EventRecorderFixture) -> None:

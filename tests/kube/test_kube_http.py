@@ -80,8 +80,8 @@ async def test_objects_come_over_the_wire(net: HttpFixture) -> None:
 
 
 async def test_impersonation_and_identity_stand_in_the_headers(net: HttpFixture) -> None:
-    somebody = Impersonation("jane", "u-1", ("dev", "ops"), {"scopes": ("view",)})
-    await net.client(StaticCredentials(token=InlineContent(b"secret\n")), impersonation=somebody).of(ConfigMap).get(KEY)
+    other = Impersonation("jane", "u-1", ("dev", "ops"), {"scopes": ("view",)})
+    await net.client(StaticCredentials(token=InlineContent(b"secret\n")), impersonation=other).of(ConfigMap).get(KEY)
     sent = net.server.headers[-1]
     assert sent["Authorization"] == "Bearer secret"
     assert sent["Impersonate-User"] == "jane"
@@ -91,7 +91,7 @@ async def test_impersonation_and_identity_stand_in_the_headers(net: HttpFixture)
     assert sent["Accept-Encoding"] == "identity"
 
 
-async def test_nobody_listening_is_told_with_the_address(net: HttpFixture) -> None:
+async def test_a_refused_connection_is_reported_with_the_address(net: HttpFixture) -> None:
     client = net.client()
     await net.server.stop()
     with pytest.raises(
@@ -197,7 +197,7 @@ async def test_a_client_certificate_that_rotates_is_used_anew(
     assert secure.server.peers == ["jane", "jane-renewed"]
 
 
-async def test_a_server_that_nobody_vouches_for_is_refused(secure: HttpFixture) -> None:
+async def test_a_server_without_a_trusted_certificate_is_refused(secure: HttpFixture) -> None:
     with pytest.raises(UnreachableError, match="certificate verification failed"):
         await (
             secure.client(trust=ServerTrust(InlineContent(ThrowawayCa.create("another").certificate_pem)))
@@ -206,7 +206,7 @@ async def test_a_server_that_nobody_vouches_for_is_refused(secure: HttpFixture) 
         )
 
 
-async def test_an_insecure_client_asks_nobody(secure: HttpFixture) -> None:
+async def test_an_insecure_client_verifies_nothing(secure: HttpFixture) -> None:
     await secure.client(trust=ServerTrust(insecure=True)).of(ConfigMap).get(KEY)
 
 
@@ -219,7 +219,7 @@ async def test_the_name_in_the_certificate_can_be_given(authority: ThrowawayCa, 
     await net.stop()
 
 
-async def test_broken_key_pairs_and_authorities_are_told_in_one_line(
+async def test_broken_key_pairs_and_authorities_are_reported_in_one_line(
     secure: HttpFixture, authority: ThrowawayCa
 ) -> None:
     pair = StaticCredentials(certificate=InlineContent(b"nonsense"), key=InlineContent(b"nonsense"))

@@ -57,7 +57,7 @@ async def test_one_connection_serves_one_request_after_another() -> None:
 
 
 @pytest.mark.parametrize("answer", [ok_response(b"a", b"Connection: close"), ok_response(b"a") + b"garbage"])
-async def test_a_connection_that_ends_or_says_too_much_is_not_used_again(answer: bytes) -> None:
+async def test_a_connection_that_ends_or_sends_too_much_is_not_used_again(answer: bytes) -> None:
     async def script(caller: ServerConnection) -> None:
         await caller.request()
         caller.send(ok_response(b"b") if caller.number > 1 else answer)
@@ -122,7 +122,7 @@ async def test_a_kept_connection_that_breaks_within_the_answer_is_not_replaced()
             await send(transport)
 
 
-async def test_an_answer_that_is_no_http_is_told() -> None:
+async def test_an_answer_that_is_no_http_is_reported() -> None:
     async def script(caller: ServerConnection) -> None:
         await caller.request()
         caller.send(b"220 mail.example ESMTP\r\n")
@@ -156,12 +156,12 @@ async def test_a_cancelled_request_ends_its_connection() -> None:
 
 
 async def test_a_stream_comes_as_it_is_sent_and_ends_with_its_reader() -> None:
-    heard, ended = asyncio.Event(), asyncio.Event()
+    received, ended = asyncio.Event(), asyncio.Event()
 
     async def script(caller: ServerConnection) -> None:
         await caller.request()
         caller.send(STREAM, b"3\r\none\r\n")
-        await heard.wait()
+        await received.wait()
         caller.send(b"3\r\ntwo\r\n")
         await caller.end()
         ended.set()
@@ -170,7 +170,7 @@ async def test_a_stream_comes_as_it_is_sent_and_ends_with_its_reader() -> None:
         response = await transport.send(GET, float("inf"))
         chunks = response.chunks()
         assert await anext(chunks) == b"one"
-        heard.set()
+        received.set()
         assert await anext(chunks) == b"two"
         await response.close()
         await ended.wait()
@@ -291,7 +291,7 @@ async def test_the_peer_waits_for_a_slow_reader_but_not_for_one_who_wants_all() 
     await line.connection.lost
 
 
-async def test_a_connection_that_is_lost_tells_everybody_once() -> None:
+async def test_a_connection_that_is_lost_fails_every_request_once() -> None:
     line = ConnectionHarness()
     asking = asyncio.create_task(line.connection.send(b"", "GET", float("inf")))
     await settle()
@@ -331,7 +331,7 @@ async def failure(transport: HttpTransport) -> TransportError:
     return caught.value
 
 
-async def test_a_server_that_speaks_no_tls_is_told(authority: ThrowawayCa) -> None:
+async def test_a_server_without_tls_is_reported(authority: ThrowawayCa) -> None:
     async def script(caller: ServerConnection) -> None:
         await caller.reader.read(100)
         caller.send(b"HTTP/1.0 400 Bad Request\r\n\r\n")
@@ -343,7 +343,7 @@ async def test_a_server_that_speaks_no_tls_is_told(authority: ThrowawayCa) -> No
     assert "WRONG_VERSION_NUMBER" in str(error)
 
 
-async def test_a_server_that_hangs_up_on_the_handshake_is_told(authority: ThrowawayCa) -> None:
+async def test_a_server_that_hangs_up_on_the_handshake_is_reported(authority: ThrowawayCa) -> None:
     async def script(caller: ServerConnection) -> None:
         await caller.reader.read(100)
 
@@ -374,12 +374,12 @@ class TlsServerEnd:
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = context.wrap_bio(self.incoming, self.outgoing, server_side=True)
 
-    def hear(self) -> None:
+    def receive(self) -> None:
         """Take what the client wrote."""
         self.incoming.write(b"".join(self.line.transport.written))
         self.line.transport.written.clear()
 
-    def say(self) -> None:
+    def send(self) -> None:
         """Let the client have what TLS has to say."""
         self.line.send(self.outgoing.read())
 
@@ -390,16 +390,18 @@ async def shaken(authority: ThrowawayCa, context: ssl.SSLContext) -> TlsServerEn
     client = ssl.create_default_context(cadata=authority.certificate_pem.decode())
     securing = asyncio.create_task(peer.line.connection.secure(client, "127.0.0.1"))
     await settle()
-    peer.hear()
+    peer.receive()
     with pytest.raises(ssl.SSLWantReadError):
         peer.tls.do_handshake()
-    peer.say()
+    peer.send()
     await securing
-    peer.hear()
+    peer.receive()
     return peer
 
 
-async def test_a_client_certificate_that_is_asked_for_in_vain_is_told(authority: ThrowawayCa, tmp_path: Path) -> None:
+async def test_a_client_certificate_that_is_asked_for_in_vain_is_reported(
+    authority: ThrowawayCa, tmp_path: Path
+) -> None:
     context = server_side(authority, tmp_path)
     context.verify_mode = ssl.CERT_REQUIRED
     peer = await shaken(authority, context)
@@ -407,7 +409,7 @@ async def test_a_client_certificate_that_is_asked_for_in_vain_is_told(authority:
     await settle()
     with pytest.raises(ssl.SSLError):
         peer.tls.do_handshake()
-    peer.say()
+    peer.send()
     with pytest.raises(ConnectionClosedError) as caught:
         await asking
     assert "certificate required" in str(caught.value.__cause__)
@@ -417,7 +419,7 @@ async def test_records_are_opened_however_they_are_cut(authority: ThrowawayCa, t
     peer = await shaken(authority, server_side(authority, tmp_path))
     asking = asyncio.create_task(peer.line.connection.send(b"GET / HTTP/1.1\r\n\r\n", "GET", float("inf")))
     await settle()
-    peer.hear()
+    peer.receive()
     peer.tls.do_handshake()
     assert peer.tls.read() == b"GET / HTTP/1.1\r\n\r\n"
     body = bytes(range(256)) * 200
@@ -518,7 +520,7 @@ async def test_tls_goes_through_a_proxy_of_either_kind(scheme: str, authority: T
     assert not any("uthorization: Bearer" in line for line in lines)
 
 
-async def test_a_proxy_that_refuses_is_told(authority: ThrowawayCa) -> None:
+async def test_a_proxy_that_refuses_is_reported(authority: ThrowawayCa) -> None:
     proxy = ConnectProxy(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
     async with asyncio.timeout(60), running_scripted_server(proxy) as port:
         error = await failure(sealed(authority, 1, f"http://127.0.0.1:{port}"))
@@ -528,7 +530,7 @@ async def test_a_proxy_that_refuses_is_told(authority: ThrowawayCa) -> None:
     )
 
 
-async def test_a_proxy_that_is_not_there_is_told(authority: ThrowawayCa) -> None:
+async def test_a_proxy_that_is_not_there_is_reported(authority: ThrowawayCa) -> None:
     error = await failure(sealed(authority, 1, f"http://127.0.0.1:{free_port()}"))
     assert "connecting through the proxy failed (Connection refused): check proxy-url" in str(error)
 
@@ -537,19 +539,19 @@ async def test_a_proxy_that_is_not_there_is_told(authority: ThrowawayCa) -> None
 
 
 @pytest.mark.parametrize("server", ["ftp://host", "https://", "host:6443", "https://host:port", "https://host:99999"])
-def test_an_address_that_is_none_is_told(server: str) -> None:
+def test_an_address_that_is_none_is_reported(server: str) -> None:
     with pytest.raises(ConfigError, match="test: "):
         HttpTransport(ClientConfig(server, StaticCredentials(), origin="test"), SETTINGS)
 
 
 @pytest.mark.parametrize("proxy", ["http://user:secret@", "http://user:se/cret@host", "http://user:secret@host:x"])
-def test_a_proxy_that_is_none_is_told_without_its_password(proxy: str) -> None:
+def test_a_proxy_that_is_none_is_reported_without_its_password(proxy: str) -> None:
     with pytest.raises(ConfigError, match=r"invalid address .* must be https://host:port") as caught:
         HttpTransport(ClientConfig("https://host", StaticCredentials(), proxy=proxy), SETTINGS)
     assert "se" not in str(caught.value)
 
 
-async def test_a_token_with_a_line_break_in_it_is_told_without_showing_it() -> None:
+async def test_a_token_with_a_line_break_in_it_is_reported_without_showing_it() -> None:
     credentials = StaticCredentials(token=InlineContent(b"sec\nret"))
     transport = HttpTransport(ClientConfig("http://127.0.0.1:1", credentials, origin="test"), SETTINGS)
     with pytest.raises(ConfigError, match="test: invalid header 'Authorization'") as caught:

@@ -69,7 +69,7 @@ def test_a_body_up_to_the_end_of_the_connection() -> None:
 @pytest.mark.parametrize(
     ("method", "status"), [("HEAD", b"200 OK"), ("GET", b"204 No Content"), ("GET", b"304 Not Modified")]
 )
-def test_some_answers_have_no_body_whatever_they_say(method: str, status: bytes) -> None:
+def test_some_answers_have_no_body_with_any_headers(method: str, status: bytes) -> None:
     seen = parsed(b"HTTP/1.1 " + status + b"\r\nContent-Length: 5\r\n\r\n", method)
     assert (seen.is_done, seen.body, seen.ends) == (True, b"", False)
 
@@ -93,7 +93,7 @@ def test_interim_answers_are_passed_over() -> None:
         b"HTTP/1.0 200 OK\r\n",
     ],
 )
-def test_the_server_says_when_a_connection_ends_with_its_answer(head: bytes) -> None:
+def test_the_server_reports_when_a_connection_ends_with_its_answer(head: bytes) -> None:
     seen = parsed(head + b"Content-Length: 1\r\n\r\n!")
     assert (seen.is_done, seen.ends) == (True, True)
 
@@ -204,7 +204,7 @@ def test_what_is_no_http_is_refused(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", OK, OK + b"Content-Length: 5\r\n\r\nhell", CHUNKED + b"5\r\nhell"])
-def test_an_end_before_the_end_is_told(data: bytes) -> None:
+def test_an_end_before_the_end_is_reported(data: bytes) -> None:
     parser = Parser("GET")
     parser.feed(data)
     with pytest.raises(ConnectionClosedError):

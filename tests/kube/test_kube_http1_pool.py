@@ -77,7 +77,7 @@ async def test_no_more_than_the_limit_and_who_waits_longest_is_next() -> None:
     assert (takers[2].result(), late.result(), exchange.open) == (held[0], takers[1].result(), 2)
 
 
-async def test_whoever_gives_up_waiting_is_in_nobodys_way() -> None:
+async def test_a_cancelled_waiter_blocks_no_other() -> None:
     exchange = PoolFixture(limit=1)
     held = await exchange.pool.take(None)
     takers = [exchange.taker() for _ in range(3)]
@@ -90,7 +90,7 @@ async def test_whoever_gives_up_waiting_is_in_nobodys_way() -> None:
     assert (takers[1].cancelled(), takers[2].result()) == (True, held)
 
 
-async def test_room_handed_to_one_who_gives_up_goes_to_the_next() -> None:
+async def test_a_slot_given_to_a_cancelled_waiter_goes_to_the_next() -> None:
     exchange = PoolFixture(limit=1)
     held = await exchange.pool.take(None)
     takers = [exchange.taker() for _ in range(2)]
@@ -112,7 +112,7 @@ async def test_a_connection_that_ends_before_the_next_in_line_looks_at_it_is_rep
     assert taker.result() is not held
 
 
-async def test_a_dial_that_fails_gives_its_room_back() -> None:
+async def test_a_dial_that_fails_frees_its_slot() -> None:
     exchange = PoolFixture(limit=1)
     exchange.dials_fail = True
     takers = [exchange.taker() for _ in range(3)]
@@ -164,7 +164,7 @@ async def test_a_new_connection_takes_the_place_of_an_idle_one() -> None:
     assert (made is kept, kept.is_usable, exchange.open) == (False, False, 1)
 
 
-async def test_whoever_speaks_without_being_asked_is_not_kept() -> None:
+async def test_a_connection_with_unsolicited_data_is_not_kept() -> None:
     exchange = PoolFixture()
     kept = await exchange.pool.take(None)
     await exchange.use(kept)
@@ -238,7 +238,7 @@ steps = st.tuples(st.sampled_from(["take", "take", "use", "break", "settle"]), s
 
 @settings(deadline=None)
 @given(st.integers(1, 3), st.lists(steps, max_size=40))
-def test_in_any_turmoil_nobody_waits_for_ever(limit: int, steps: list[tuple[str, int]]) -> None:
+def test_under_any_load_every_waiter_is_served(limit: int, steps: list[tuple[str, int]]) -> None:
     async def run() -> None:
         turmoil = PoolStress(limit)
         for what, which in steps:

@@ -54,7 +54,7 @@ def is_over(line: ssl.SSLSocket) -> bool:
     return True
 
 
-async def test_a_client_that_says_no_goodbye_is_hung_up_on() -> None:
+async def test_a_client_that_does_not_close_is_hung_up_on() -> None:
     context, trust = contexts()
     http = web.Server(hello, access_log=None)
     server = await asyncio.get_running_loop().create_server(http, HOST, 0, ssl=context)

@@ -177,7 +177,7 @@ async def play(story: list[tuple[Any, ...]], *, in_stream: bool, piece: int, see
 
 
 @given(st.lists(steps, max_size=25), st.booleans(), st.sampled_from([0, 1, 7, 100]), st.integers(0, 2**16))
-def test_whatever_happens_the_cache_ends_equal_to_a_fresh_list(
+def test_after_any_faults_the_cache_ends_equal_to_a_fresh_list(
     story: list[tuple[Any, ...]], in_stream: bool, piece: int, seed: int
 ) -> None:
     asyncio.run(asyncio.wait_for(play(story, in_stream=in_stream, piece=piece, seed=seed), 60))

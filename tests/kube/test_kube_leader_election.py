@@ -22,8 +22,8 @@ class Candidate:
 
     def __init__(self, name: str, api: FakeApiServer, clock: VirtualClock) -> None:
         self.network = FaultInjectingTransport(api, clock)
-        self.told: list[str] = []
-        callbacks = LeaderCallbacks(lambda: self.told.append("acquired"), lambda: self.told.append("lost"))
+        self.reported: list[str] = []
+        callbacks = LeaderCallbacks(lambda: self.reported.append("acquired"), lambda: self.reported.append("lost"))
         client = Client(self.network, clock=clock, random=Random(name))  # noqa: S311
         self.election = LeaderElector(client, LEASE, name, callbacks)
         self.task = asyncio.create_task(self.election.run())
@@ -64,8 +64,8 @@ async def test_one_of_two_leads_and_keeps_leading() -> None:
     race = ElectionFixture()
     await race.advance(60)
     assert race.leaders == ["one"]
-    assert race.one.told == ["acquired"]
-    assert race.two.told == []
+    assert race.one.reported == ["acquired"]
+    assert race.two.reported == []
     assert race.two.election.leader == "one"
     assert race.lease()["holderIdentity"] == "one"
     assert race.lease()["leaseDurationSeconds"] == 15
@@ -76,7 +76,7 @@ async def test_a_leader_that_stops_hands_over_at_once() -> None:
     race = ElectionFixture()
     await race.advance(10)
     await race.one.stop()
-    assert race.one.told == ["acquired", "lost"]
+    assert race.one.reported == ["acquired", "lost"]
     assert race.lease()["holderIdentity"] == ""
     await race.advance(4)
     assert race.leaders == ["two"]
@@ -101,19 +101,19 @@ async def test_a_leader_without_network_stops_leading_before_another_starts() ->
     await race.advance(10)
     race.one.network.disconnect()
     await race.advance(11)
-    assert race.one.told == ["acquired", "lost"]
+    assert race.one.reported == ["acquired", "lost"]
     assert race.leaders == []
     await race.advance(20)
     assert race.leaders == ["two"]
     await race.stop()
 
 
-async def test_a_leader_whose_request_hangs_is_told_in_time() -> None:
+async def test_a_leader_whose_request_hangs_is_reported_in_time() -> None:
     race = ElectionFixture()
     await race.advance(10)
     race.one.network.fail_next(*[RequestFault.NO_RESPONSE] * 20)
     await race.advance(13)
-    assert race.one.told == ["acquired", "lost"]
+    assert race.one.reported == ["acquired", "lost"]
     await race.stop()
 
 
@@ -132,7 +132,7 @@ async def test_a_stop_without_network_does_not_take_for_ever() -> None:
     stopping = asyncio.create_task(race.one.stop())
     await race.clock.advance(11)
     await asyncio.wait_for(stopping, 60)
-    assert race.one.told == ["acquired", "lost"]
+    assert race.one.reported == ["acquired", "lost"]
     await race.two.stop()
 
 
@@ -161,7 +161,7 @@ moves = st.one_of(
 
 
 @given(st.lists(moves, max_size=8))
-def test_whatever_happens_there_are_never_two_leaders_and_in_the_end_there_is_one(
+def test_after_any_faults_there_are_never_two_leaders_and_finally_one(
     story: list[tuple[str, object]],
 ) -> None:
     async def play() -> None:

@@ -75,7 +75,7 @@ def test_what_is_no_event_ends_the_watch(line: bytes) -> None:
         read(line)
 
 
-def test_an_object_that_cannot_be_read_is_told_by_name() -> None:
+def test_an_object_that_cannot_be_read_is_reported_by_name() -> None:
     (change,) = read(frame("MODIFIED", {**config_map("odd", "6"), "data": ["not", "a", "map"]}))
     assert isinstance(change.object, UndecodableObject)
     assert change.object.identity.key == ObjectKey("ns", "odd")

@@ -144,7 +144,7 @@ def test_a_file_that_was_made_for_a_cluster_that_keeps_nothing_goes_with_it(tmp_
     assert list(shared.parent.iterdir()) == []
 
 
-def test_a_context_that_somebody_chose_meanwhile_stays_current(tmp_path: Path) -> None:
+def test_a_context_that_was_chosen_meanwhile_stays_current(tmp_path: Path) -> None:
     shared = theirs(tmp_path)
     document = yaml.safe_load(THEIRS)
     document["contexts"].append({"name": "test", "context": {"cluster": "prod", "user": "me"}})
@@ -212,8 +212,8 @@ def test_entries_of_another_cluster_are_never_replaced(tmp_path: Path, what: str
     shared = tmp_path / "config"
     shared.write_text(yaml.safe_dump(entries))
     before = shared.read_text()
-    said = f"config: {what} kohort already exists and belongs to another cluster: choose another --name"
-    with pytest.raises(ApiError, match=said):
+    output = f"config: {what} kohort already exists and belongs to another cluster: choose another --name"
+    with pytest.raises(ApiError, match=output):
         published(tmp_path, "kohort", shared).write()
     assert shared.read_text() == before
 
@@ -364,14 +364,14 @@ def test_a_file_that_kubectl_is_writing_is_waited_for_in_vain(tmp_path: Path, mo
         )
 
 
-def test_a_place_that_can_not_be_written_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_place_that_can_not_be_written_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     merge = KubeconfigMerge((tmp_path / "file" / "config",))
     with pytest.raises(ApiError, match=r"cannot (read|write) .*config: .*: omit --merge-kubeconfig"):
         add_context(merge, as_served("https://here:1"), ContextOwner("kohort", tmp_path))
 
 
-def test_a_file_that_nobody_asked_for_is_no_reason_to_fail(
+def test_a_file_that_is_unexpected_is_no_reason_to_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("kohort.local.kubeconfig_files._LOCK_SECONDS", 0.0)
@@ -402,7 +402,7 @@ def test_a_file_that_has_the_cluster_is_kept_up_to_date_and_no_other_is_written(
     assert load_client_config(ConfigOverrides(shared, "kohort")).server == "https://here:2"
 
 
-def test_somebody_elses_cluster_of_the_same_name_is_left_alone(tmp_path: Path) -> None:
+def test_another_users_cluster_of_the_same_name_is_left_alone(tmp_path: Path) -> None:
     shared = tmp_path / "config"
     other = as_served("https://elsewhere")
     other["clusters"][0]["cluster"]["certificate-authority-data"] = "YW5vdGhlcg=="

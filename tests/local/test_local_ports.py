@@ -25,7 +25,7 @@ def choose_ports(wanted: ListenAddress, file: Path | None) -> Ports:
         return Ports(int(bound.api.getsockname()[1]), int(bound.webhooks.getsockname()[1]))
 
 
-def test_nobody_else_can_take_the_ports_while_a_cluster_starts() -> None:
+def test_no_other_process_can_take_the_ports_while_a_cluster_starts() -> None:
     with listening(ListenAddress(), None) as bound:
         for each in (bound.api, bound.webhooks):
             with pytest.raises(OSError, match="in use"):
@@ -38,7 +38,7 @@ def test_ports_stay_from_start_to_start(tmp_path: Path) -> None:
     assert choose_ports(ListenAddress(), tmp_path / "ports.json") == first
 
 
-def test_a_port_that_somebody_else_has_by_now_is_replaced(tmp_path: Path, taken: int) -> None:
+def test_a_port_that_is_taken_by_now_is_replaced(tmp_path: Path, taken: int) -> None:
     file = tmp_path / "ports.json"
     file.write_text(f'{{"api": {taken}, "webhooks": {taken}}}')
     found = choose_ports(ListenAddress(), file)
@@ -46,12 +46,12 @@ def test_a_port_that_somebody_else_has_by_now_is_replaced(tmp_path: Path, taken:
     assert choose_ports(ListenAddress(), file) == found
 
 
-def test_a_port_that_was_asked_for_and_is_taken_is_told_in_one_line(taken: int) -> None:
+def test_a_port_that_was_asked_for_and_is_taken_is_reported_in_one_line(taken: int) -> None:
     with pytest.raises(ApiError, match=f"port {taken} of {LOCAL} is in use: choose another --port, or omit --port"):
         choose_ports(ListenAddress(port=taken), None)
 
 
-def test_an_address_that_is_not_of_this_machine_is_told_in_one_line() -> None:
+def test_an_address_that_is_not_of_this_machine_is_reported_in_one_line() -> None:
     with pytest.raises(ApiError, match=r"cannot listen on 192\.0\.2\.1"):
         choose_ports(ListenAddress(host="192.0.2.1"), None)
     with pytest.raises(ApiError, match=r"cannot listen on 192\.0\.2\.1 port 6443"):

@@ -59,7 +59,7 @@ def pod(
         pytest.param(pod("Pending", {"waiting": {}}), None, id="it had not begun"),
     ],
 )
-def test_the_fate_of_a_pod_is_told_by_how_it_is_found(found: Pod, fate: PodFate | None) -> None:
+def test_the_fate_of_a_pod_is_reported_by_how_it_is_found(found: Pod, fate: PodFate | None) -> None:
     assert fate_of(found, BEGAN) is fate
 
 
@@ -69,7 +69,7 @@ def test_pods_are_counted_by_their_fate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "output"),
     [
         (PreviousRunPods(), ""),
         (PreviousRunPods(running=1), "1 running"),
@@ -81,8 +81,8 @@ def test_pods_are_counted_by_their_fate() -> None:
         ),
     ],
 )
-def test_it_is_said_in_a_few_words(found: PreviousRunPods, said: str) -> None:
-    assert previous_run_pods_text(found) == said
+def test_it_is_reported_briefly(found: PreviousRunPods, output: str) -> None:
+    assert previous_run_pods_text(found) == output
 
 
 def run(**known: Any) -> ClusterRun:
@@ -90,7 +90,7 @@ def run(**known: Any) -> ClusterRun:
 
 
 @pytest.mark.parametrize(
-    ("before", "said"),
+    ("before", "output"),
     [
         (None, []),
         (run(ended=CleanShutdown(BEGAN)), []),
@@ -98,11 +98,11 @@ def run(**known: Any) -> ClusterRun:
         (run(boot="another"), ["previous run ended unexpectedly: machine rebooted"]),
     ],
 )
-def test_only_a_run_that_was_not_stopped_is_spoken_of(before: ClusterRun | None, said: list[str]) -> None:
-    assert list(previous_run_lines(before, PreviousRunPods())) == said
+def test_only_a_run_that_was_not_stopped_is_reported(before: ClusterRun | None, output: list[str]) -> None:
+    assert list(previous_run_lines(before, PreviousRunPods())) == output
 
 
-def test_pods_are_spoken_of_however_the_run_ended() -> None:
+def test_pods_are_reported_however_the_run_ended() -> None:
     assert list(previous_run_lines(run(ended=CleanShutdown(BEGAN, 1)), PreviousRunPods(running=1))) == [
         "pods of the previous run: 1 running"
     ]

@@ -44,13 +44,13 @@ def test_steps_reach_the_process_that_waits_for_them() -> None:
     relay.send(StartFailed("why", 2))
     relay.close()
     ticks = TerminalProgress(out, Screen(80, 24, glyphs=UNICODE))
-    with os.fdopen(reading, "rb") as told:
-        messages = [pass_on(line, ticks) for line in told]
+    with os.fdopen(reading, "rb") as reported:
+        messages = [pass_on(line, ticks) for line in reported]
     assert (messages[0], messages[-2], messages[-1]) == (ProcessClaimed(7), ready, StartFailed("why", 2))
     assert "✓ queues" in out.getvalue()
 
 
-def test_nobody_needs_to_listen() -> None:
+def test_a_watch_needs_no_reader() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     relay = PipedProgress(writing)

@@ -62,7 +62,7 @@ async def cluster(
 ) -> AsyncIterator[tuple[LocalCluster, Client]]:
     """A cluster of two simulated nodes, and somebody who uses it over the wire."""
 
-    async def crew(_: Path) -> LocalNodes:
+    async def nodes_spec(_: Path) -> LocalNodes:
         registration = NodeRegistration(
             NodePool(2, "cpu=4,memory=8Gi,example.com/gpu=1").nodes(), leaving=NodeShutdownPolicy.KEEP
         )
@@ -74,8 +74,10 @@ async def cluster(
 
     context = place.context if place else "kohort"
     merge = KubeconfigMerge((shared,)) if shared is not None else None
-    wish = ClusterSpec(place, ListenAddress(), crew, "simulated", PodsAfterStop.SIMULATED, queues, None, merge, context)
-    async with asyncio.timeout(PATIENCE), running_cluster(wish, SilentProgress()) as found:
+    desired = ClusterSpec(
+        place, ListenAddress(), nodes_spec, "simulated", PodsAfterStop.SIMULATED, queues, None, merge, context
+    )
+    async with asyncio.timeout(PATIENCE), running_cluster(desired, SilentProgress()) as found:
         client = Client(HttpTransport(load_client_config(ConfigOverrides(found.published.own, context))))
         try:
             yield found, client
@@ -183,7 +185,7 @@ async def test_a_cluster_starts_also_when_the_clock_was_ahead_at_its_last_start(
         assert (await client.get_json(PENDING))["kind"] == "PendingWorkloadsSummary"
 
 
-async def test_a_starter_queue_is_as_large_as_the_nodes_and_stays_as_somebody_changed_it(tmp_path: Path) -> None:
+async def test_a_starter_queue_is_as_large_as_the_nodes_and_stays_as_changed_by_users(tmp_path: Path) -> None:
     place = ClusterDirectory("lab", tmp_path)
     async with cluster(place) as (found, client):
         queue = await client.of(ClusterQueue).get(("", "default"))
@@ -227,7 +229,7 @@ async def test_roles_for_people_are_there_as_on_any_cluster(tmp_path: Path) -> N
             assert any(kind in rule["resources"] for rule in role["rules"]), "gathered from the roles of kinds"
 
 
-async def test_what_somebody_took_away_stays_away_until_there_is_something_new(tmp_path: Path) -> None:
+async def test_removed_objects_stay_removed_until_there_is_something_new(tmp_path: Path) -> None:
     taken = f"{CLUSTER_ROLES}/kueue-metrics-reader"
     async with cluster(ClusterDirectory("kohort", tmp_path)) as (_, client):
         await client.call(Request("DELETE", taken))
@@ -267,7 +269,7 @@ def test_certificates_that_others_would_mount_are_made_here(tmp_path: Path) -> N
     )
 
 
-def test_what_somebody_chose_in_the_file_stays(tmp_path: Path) -> None:
+def test_choices_in_the_file_stay(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(
         "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
@@ -278,7 +280,7 @@ def test_what_somebody_chose_in_the_file_stays(tmp_path: Path) -> None:
     assert found.manage_jobs_without_queue_name
 
 
-async def test_commands_find_what_the_manager_was_told(tmp_path: Path) -> None:
+async def test_commands_use_the_settings_of_the_manager(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(
         "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
@@ -308,10 +310,10 @@ def test_nodes_that_keep_pods_out_are_not_counted_unless_all_do(tainted: tuple[s
     assert [each.name for each in open_nodes(nodes)] == counted
 
 
-async def test_pods_that_run_on_are_counted_also_when_nobody_can_be_shown_anything(tmp_path: Path) -> None:
+async def test_pods_that_run_on_are_counted_also_without_a_terminal(tmp_path: Path) -> None:
     place = ClusterDirectory("lab", tmp_path)
 
-    async def crew(_: Path) -> LocalNodes:
+    async def nodes_spec(_: Path) -> LocalNodes:
         registration = NodeRegistration(NodePool(1).nodes(), leaving=NodeShutdownPolicy.KEEP)
         runtime = Defaults(0.0, 1000.0)
         return LocalNodes(
@@ -326,8 +328,10 @@ async def test_pods_that_run_on_are_counted_also_when_nobody_can_be_shown_anythi
         raise OSError(5, "Input/output error")
 
     claim = ClusterLock.take(place)
-    wish = ClusterSpec(place, ListenAddress(), crew, "simulated", PodsAfterStop.LEFT, None, context=place.context)
-    service = Service(wish, claim, SilentProgress(), closed_terminal)
+    desired = ClusterSpec(
+        place, ListenAddress(), nodes_spec, "simulated", PodsAfterStop.LEFT, None, context=place.context
+    )
+    service = Service(desired, claim, SilentProgress(), closed_terminal)
     with pytest.raises(OSError, match="Input/output"):
         await service.work(asyncio.Event(), asyncio.Event())
     claim.release()

@@ -55,7 +55,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextmanager
-def somebody_has(place: ClusterDirectory) -> Iterator[subprocess.Popen[str]]:
+def other_holds(place: ClusterDirectory) -> Iterator[subprocess.Popen[str]]:
     """Another process that runs the cluster."""
     command = [sys.executable, "-c", CLAIM, place.name, str(place.folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -97,9 +97,9 @@ def test_a_cluster_that_was_never_started_is_unused(root: Path) -> None:
     assert cluster_directories() == []
 
 
-def test_a_second_start_is_told_who_runs(root: Path) -> None:
+def test_a_second_start_reports_the_running_process(root: Path) -> None:
     place = cluster_directory("lab")
-    with somebody_has(place) as other:
+    with other_holds(place) as other:
         with pytest.raises(AlreadyRunningError) as refused:
             ClusterLock.take(place)
         message = str(refused.value)
@@ -109,7 +109,7 @@ def test_a_second_start_is_told_who_runs(root: Path) -> None:
 
 def test_a_cluster_whose_process_was_killed_has_crashed_and_can_be_started(root: Path) -> None:
     place = cluster_directory("lab")
-    with somebody_has(place) as other:
+    with other_holds(place) as other:
         assert cluster_status(place).state is ClusterState.RUNNING
         other.send_signal(signal.SIGKILL)
         other.wait()
@@ -120,7 +120,7 @@ def test_a_cluster_whose_process_was_killed_has_crashed_and_can_be_started(root:
 def test_a_process_that_got_the_number_of_a_dead_one_is_not_mistaken_for_it(root: Path) -> None:
     """As after a reboot: the record names a process that is alive, and somebody else."""
     place = cluster_directory("lab")
-    with somebody_has(place):
+    with other_holds(place):
         pass
     found = last_run(place)
     assert found is not None
@@ -130,7 +130,7 @@ def test_a_process_that_got_the_number_of_a_dead_one_is_not_mistaken_for_it(root
 
 def test_a_start_is_not_taken_for_the_run_before(root: Path) -> None:
     place = cluster_directory("lab")
-    with somebody_has(place):
+    with other_holds(place):
         pass
     claim = ClusterLock.take(place)
     found = cluster_status(place)
@@ -144,7 +144,7 @@ def test_a_start_that_was_given_up_is_no_crash(root: Path) -> None:
     assert cluster_status(place).state is ClusterState.STOPPED
 
 
-def test_a_run_that_ended_well_says_what_it_left(root: Path) -> None:
+def test_a_run_that_ended_well_reports_what_it_left(root: Path) -> None:
     place = cluster_directory("lab")
     claim = ClusterLock.take(place)
     claim.write(ClusterRun(pid=1, since=now(), ended=CleanShutdown(now(), running_pods=3)))
@@ -170,21 +170,21 @@ def test_looking_does_not_keep_anybody_from_starting(root: Path) -> None:
     ClusterLock.take(place).release()
 
 
-def test_a_folder_that_can_not_be_written_is_told_in_one_line(root: Path) -> None:
+def test_a_folder_that_can_not_be_written_is_reported_in_one_line(root: Path) -> None:
     (root / "file").touch()
     with pytest.raises(ApiError, match=r"as cluster directory: Not a directory: grant access, or choose another"):
         ClusterLock.take(ClusterDirectory("lab", root / "file" / "lab"))
 
 
-def no_room(path: Path, _data: bytes) -> None:
+def no_space(path: Path, _data: bytes) -> None:
     raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
 
-def test_a_full_disk_is_told_in_one_line_and_leaves_the_cluster_free(
+def test_a_full_disk_is_reported_in_one_line_and_leaves_the_cluster_free(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as full:
-        full.setattr(runs, "write_private", no_room)
+        full.setattr(runs, "write_private", no_space)
         with pytest.raises(ApiError, match=r"as cluster directory: No space left on device: free disk space, or "):
             ClusterLock.take(cluster_directory("lab"))
     ClusterLock.take(cluster_directory("lab")).release()
@@ -192,7 +192,7 @@ def test_a_full_disk_is_told_in_one_line_and_leaves_the_cluster_free(
 
 def test_how_a_run_ended_is_recorded_on_a_full_disk_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     claim = ClusterLock.take(cluster_directory("lab"))
-    monkeypatch.setattr(runs, "write_private", no_room)
+    monkeypatch.setattr(runs, "write_private", no_space)
     claim.release()
     assert cluster_status(cluster_directory("lab")).state is ClusterState.STOPPED
 
@@ -220,7 +220,7 @@ def test_a_start_of_the_machine_since_is_known_by_the_kernel(root: Path) -> None
     assert not has_rebooted_since(ClusterRun(pid=1, since=now()))
 
 
-def test_how_to_stop_it_is_said_as_a_person_types_it(root: Path) -> None:
+def test_how_to_stop_it_is_printed_as_a_user_types_it(root: Path) -> None:
     assert stop_command(cluster_directory("kohort")) == "kohort down"
     assert stop_command(cluster_directory("lab")) == "kohort down --name lab"
     assert stop_command(cluster_directory("kohort", root / "my data")) == f"kohort down --data '{root}/my data'"
@@ -228,9 +228,9 @@ def test_how_to_stop_it_is_said_as_a_person_types_it(root: Path) -> None:
 
 def test_the_kubeconfig_of_what_runs_is_the_default_clusters_or_the_only_one(root: Path) -> None:
     assert kubeconfig_of_running() is None
-    with somebody_has(cluster_directory("a")):
+    with other_holds(cluster_directory("a")):
         assert kubeconfig_of_running() == Path("/k")
-        with somebody_has(cluster_directory("b")):
+        with other_holds(cluster_directory("b")):
             assert kubeconfig_of_running() is None
-            with somebody_has(cluster_directory("kohort")):
+            with other_holds(cluster_directory("kohort")):
                 assert kubeconfig_of_running() == Path("/k")

@@ -23,13 +23,13 @@ async def main():
     await asyncio.sleep(60)
 asyncio.run(main())
 """
-HEARING = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n{STUCK}"
+RECEIVING = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n{STUCK}"
 """Whatever was ignored where the tests were started."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_who_asks_a_second_time_is_not_kept_waiting(number: signal.Signals) -> None:
-    with subprocess.Popen([sys.executable, "-c", HEARING], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([sys.executable, "-c", RECEIVING], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "runs\n"
         process.send_signal(number)

@@ -47,7 +47,7 @@ def place(tmp_path: Path) -> ClusterDirectory:
     return ClusterDirectory("lab", tmp_path)
 
 
-def test_a_cluster_that_stops_says_what_it_left(place: ClusterDirectory) -> None:
+def test_a_cluster_that_stops_reports_what_it_left(place: ClusterDirectory) -> None:
     asked: list[int] = []
     with running(place, "polite") as process:
         outcome = stop(place, lambda run: asked.append(run.pid))
@@ -56,7 +56,7 @@ def test_a_cluster_that_stops_says_what_it_left(place: ClusterDirectory) -> None
     assert pods_text(outcome) == "2 pods left running"
 
 
-def test_one_that_does_not_stop_in_time_is_killed_and_that_is_said(place: ClusterDirectory) -> None:
+def test_one_that_does_not_stop_in_time_is_killed_and_reported(place: ClusterDirectory) -> None:
     with running(place, "stubborn") as process:
         outcome = stop(place, lambda _: None, grace=0.1)
         assert process.wait() == -signal.SIGKILL
@@ -88,7 +88,7 @@ def test_a_process_that_does_not_have_the_cluster_is_known_by_its_files(place: C
         (PodsAfterStop.SIMULATED, 3, "pods are simulated"),
     ],
 )
-def test_what_became_of_pods_is_said(pods: PodsAfterStop, count: int, words: str) -> None:
+def test_what_became_of_pods_is_reported(pods: PodsAfterStop, count: int, words: str) -> None:
     assert left_over(pods, count) == words
     run = ClusterRun(pid=1, since=now(), pods=pods, ended=CleanShutdown(now(), count))
     assert pods_text(StopOutcome(ClusterDirectory("x", Path()), StopResult.STOPPED, run)) == words

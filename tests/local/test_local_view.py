@@ -111,7 +111,7 @@ def test_the_picture_at_80_columns() -> None:
     ]
 
 
-def test_more_resources_are_shown_where_there_is_room() -> None:
+def test_more_resources_are_shown_where_there_is_space() -> None:
     lines = draw(scene(), QUEUES[:1], FACTS, NOW, Screen(160, 24))
     assert (
         lines[3]
@@ -136,23 +136,23 @@ def test_the_picture_is_never_larger_than_the_screen(width: int, height: int) ->
         ([5], 0, [0]),
     ],
 )
-def test_sections_share_the_room(lengths: list[int], room: int, given: list[int]) -> None:
+def test_sections_share_the_width(lengths: list[int], room: int, given: list[int]) -> None:
     assert shares([["x"] * each for each in lengths], room) == given
 
 
 def news(*states: Workload | None) -> list[str]:
     """What is told of a Workload that goes through these states."""
-    told: list[ActivityEvent] = []
-    found = QueueActivity(told.append)
+    reported: list[ActivityEvent] = []
+    found = QueueActivity(reported.append)
     found.follow()
     old = None
     for new in states:
         found.observe(old, new)
         old = new
-    return [f"{each.what}: {each.detail}" if each.detail else each.what for each in told]
+    return [f"{each.what}: {each.detail}" if each.detail else each.what for each in reported]
 
 
-def test_what_happens_to_a_job_is_told_once() -> None:
+def test_what_happens_to_a_job_is_reported_once() -> None:
     queued = workload("a")
     admitted = workload("a", condition("QuotaReserved"), condition("Admitted"), usage={})
     looked_at = workload("a", condition("QuotaReserved"), condition("Admitted"), condition("PodsReady"), usage={})
@@ -168,18 +168,18 @@ def test_what_happens_to_a_job_is_told_once() -> None:
     ]
 
 
-def test_a_failure_and_a_deletion_are_told_as_such() -> None:
+def test_a_failure_and_a_deletion_are_reported_as_such() -> None:
     failed = workload("a", condition("Finished", reason="Failed", message="BackoffLimitExceeded"))
     assert news(workload("a"), failed)[-1] == "failed: BackoffLimitExceeded"
     assert news(workload("a"), None)[-1] == "deleted"
 
 
 def test_what_was_there_before_is_no_news() -> None:
-    told: list[ActivityEvent] = []
-    found = QueueActivity(told.append)
+    reported: list[ActivityEvent] = []
+    found = QueueActivity(reported.append)
     found.observe(None, workload("a", condition("Admitted"), usage={}))
     found.follow()
-    assert (told, len(found.running)) == ([], 1)
+    assert (reported, len(found.running)) == ([], 1)
 
 
 def test_a_happening_is_one_line() -> None:

@@ -60,7 +60,7 @@ def test_a_local_queue_that_the_selector_leaves_out_is_not_reported() -> None:
     assert not lines(subject, "kueue_local_queue_reserving_active_workloads")
 
 
-def test_no_local_queue_is_reported_where_the_file_says_so() -> None:
+def test_no_local_queue_is_reported_where_the_file_specifies_it() -> None:
     subject = metrics(Metrics(local_queue_metrics=LocalQueueMetrics()))
     subject.local_queue.reserving_active_workloads.set(1, name="lq", namespace="ns")
     assert not lines(subject, "kueue_local_queue_reserving_active_workloads")
@@ -110,7 +110,7 @@ def test_labels_of_workloads_are_labels_of_those_series_that_count_workloads() -
     assert {each.name for each in labelled} == {each.name for each in (*states, *admissions)}
 
 
-def test_without_the_gate_nothing_is_said_of_custom_labels() -> None:
+def test_without_the_gate_nothing_is_reported_of_custom_labels() -> None:
     subject = metrics(Metrics(custom_labels=(CustomLabel(name="user", source_kind="Workload"),)))
     assert not subject.has_workload_labels
     assert subject.pending_workloads.labels == ("cluster_queue", "status")

@@ -149,7 +149,7 @@ def never_set() -> set[str]:
     return set(re.findall(r"`((?:multi)?kueue_\w+)`", "".join(rows)))
 
 
-def test_every_series_is_recorded_or_said_not_to_be(journeys: Journeys) -> None:
+def test_every_series_is_recorded_or_documented_as_missing(journeys: Journeys) -> None:
     found = set().union(*map(recorded, journeys.values()))
     everything = {family.name for page in journeys.values() for family in page.registry.families()}
     assert everything - found == never_set()

@@ -33,7 +33,7 @@ MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
         (9 * YEAR + 20 * DAY, "9y"),
     ],
 )
-def test_lengths_of_time_are_told_in_at_most_two_units(seconds: int, shown: str) -> None:
+def test_lengths_of_time_are_reported_in_at_most_two_units(seconds: int, shown: str) -> None:
     assert duration(timedelta(seconds=seconds)) == shown
 
 

@@ -12,7 +12,7 @@ def test_nothing_is_guessed_from_nothing_alike() -> None:
     assert nearest("zzz", ["team-a"]) == ""
 
 
-def test_what_to_say_instead() -> None:
+def test_suggested_names() -> None:
     assert did_you_mean("deafult", ["default"]) == "did you mean default?"
     assert did_you_mean("zzz", ["b", "a"]) == "available: a, b"
     assert did_you_mean("zzz", []) == "none available"

@@ -4,11 +4,11 @@ from kohort.terminal.screen import Screen
 from kohort.terminal.sections import Section, sections_text
 from kohort.terminal.style import COLOURED
 
-TOLD = [Section("Heading", ("one two three four five", "   4  six seven eight nine ten")), Section("", ("alone",))]
+EXPECTED = [Section("Heading", ("one two three four five", "   4  six seven eight nine ten")), Section("", ("alone",))]
 
 
 def test_in_a_file_lines_are_whole() -> None:
-    assert list(sections_text(TOLD, Screen())) == [
+    assert list(sections_text(EXPECTED, Screen())) == [
         "Heading",
         "  one two three four five",
         "     4  six seven eight nine ten",
@@ -18,7 +18,7 @@ def test_in_a_file_lines_are_whole() -> None:
 
 
 def test_on_a_terminal_they_are_wrapped_below_their_second_column() -> None:
-    assert list(sections_text(TOLD, Screen(27))) == [
+    assert list(sections_text(EXPECTED, Screen(27))) == [
         "Heading",
         "  one two three four five",
         "     4  six seven eight nine",

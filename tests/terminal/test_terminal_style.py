@@ -41,7 +41,7 @@ def test_who_asks_for_no_colours_gets_none(environment: dict[str, str]) -> None:
     assert style_of(FakeTerminal(), environment) == PLAIN
 
 
-def test_an_empty_no_color_says_nothing() -> None:
+def test_an_empty_no_color_reports_nothing() -> None:
     assert style_of(FakeTerminal(), {**COLOURS, "NO_COLOR": ""}) == COLOURED
 
 
@@ -66,7 +66,7 @@ def test_nothing_is_painted_for_an_empty_text() -> None:
 
 
 @given(st.text())
-def test_text_of_strangers_cannot_steer_the_terminal(text: str) -> None:
+def test_untrusted_text_cannot_steer_the_terminal(text: str) -> None:
     assert strip_control_sequences(text).isprintable()
     assert len(strip_control_sequences(text)) == len(text)
     assert PLAIN.paint(text, Role.BAD) == strip_control_sequences(text)
@@ -82,7 +82,7 @@ def test_cut_text_fits(text: str, width: int) -> None:
     assert columns(cut(text, width, "...")) <= width
 
 
-def test_cut_text_says_so() -> None:
+def test_cut_text_reports_it() -> None:
     assert cut("workload", 5, "…") == "work…"
     assert cut("workload", 8, "…") == "workload"
     assert cut("漢字漢字", 4, "…") == "漢…"
@@ -123,7 +123,7 @@ def test_a_terminal_of_256_colours_gets_shades() -> None:
     assert SHADED.paint("a", Role.WARN) == "\x1b[38;5;166ma\x1b[0m"
 
 
-def test_a_title_is_bold_in_whatever_colour_the_terminal_writes() -> None:
+def test_a_title_is_bold_in_any_colour_of_the_terminal() -> None:
     assert SHADED.paint("a", Role.TITLE) == COLOURED.paint("a", Role.TITLE)
 
 

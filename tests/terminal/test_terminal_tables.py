@@ -38,7 +38,7 @@ def test_columns_that_may_not_be_cut_stay_until_the_line_itself_ends() -> None:
     assert lines == ["NAME       …", "train-llama…"]
 
 
-def test_colour_takes_no_room() -> None:
+def test_colour_takes_no_columns() -> None:
     rows: list[list[str | Text]] = [[Text("abc", Role.GOOD), "1"], ["a", "22"]]
     plain = table([NAME, COUNT], [["abc", "1"], ["a", "22"]], terminal(80))
     painted = table([NAME, COUNT], rows, Screen(80, 24, COLOURED, UNICODE))

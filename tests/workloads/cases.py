@@ -35,19 +35,19 @@ def case(*loose: str) -> Callable[[CaseFunction], CaseFunction]:
     return register
 
 
-def job(run: str = "1", code: int = 0, restart: str = "Never", says: Object | None = None, **spec: Any) -> Object:
+def job(run: str = "1", code: int = 0, restart: str = "Never", overrides: Object | None = None, **spec: Any) -> Object:
     """A Job whose pods run for so many seconds and end with a code."""
     annotations = {"kohort.dev/run-seconds": run, "kohort.dev/exit-code": str(code)}
-    annotations.update({f"kohort.dev/{name}": text for name, text in (says or {}).items()})
+    annotations.update({f"kohort.dev/{name}": text for name, text in (overrides or {}).items()})
     container = {"name": "main", "image": "busybox:1"}
     pods = {"containers": [container], "restartPolicy": restart, "terminationGracePeriodSeconds": 5}
     template = {"metadata": {"annotations": annotations}, "spec": pods}
     return {"metadata": {"name": "work"}, "spec": {"template": template, **spec}}
 
 
-def indexed(count: int, run: str = "1", code: int = 0, says: Object | None = None, **spec: Any) -> Object:
+def indexed(count: int, run: str = "1", code: int = 0, overrides: Object | None = None, **spec: Any) -> Object:
     spec = {"completionMode": "Indexed", "completions": count, "parallelism": count, **spec}
-    return job(run, code, says=says, **spec)
+    return job(run, code, overrides=overrides, **spec)
 
 
 def on_exit_code(action: str, code: int) -> Object:
@@ -83,7 +83,7 @@ async def one_pod_succeeds(harness: CaseNamespace) -> None:
 
 
 @case()
-async def a_running_job_tells_how_many_pods_are_ready(harness: CaseNamespace) -> None:
+async def a_running_job_reports_how_many_pods_are_ready(harness: CaseNamespace) -> None:
     await harness.create(job("forever", completions=3, parallelism=2))
     await harness.until_running(2)
 
@@ -151,7 +151,7 @@ async def one_failure_stops_the_other_pods(harness: CaseNamespace) -> None:
 
 @case()
 async def containers_are_restarted_in_place(harness: CaseNamespace) -> None:
-    await harness.create(job(restart="OnFailure", says={"fail-times": "1", "exit-code": "1"}, backoffLimit=4))
+    await harness.create(job(restart="OnFailure", overrides={"fail-times": "1", "exit-code": "1"}, backoffLimit=4))
     await harness.until_finished()
 
 
@@ -173,7 +173,7 @@ async def a_pod_deleted_by_hand_counts_as_failed_and_is_replaced(harness: CaseNa
 
 @case()
 async def a_pod_is_replaced_only_when_it_has_ended(harness: CaseNamespace) -> None:
-    made = job("forever", says={"stop-seconds": "12"}, podReplacementPolicy="Failed")
+    made = job("forever", overrides={"stop-seconds": "12"}, podReplacementPolicy="Failed")
     made["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 20
     await harness.create(made)
     await harness.until_running(1)
@@ -195,20 +195,20 @@ async def every_index_succeeds(harness: CaseNamespace) -> None:
 
 @case()
 async def some_indexes_fail_for_good(harness: CaseNamespace) -> None:
-    await harness.create(indexed(4, says={"fail-indexes": "1,3"}, backoffLimitPerIndex=0))
+    await harness.create(indexed(4, overrides={"fail-indexes": "1,3"}, backoffLimitPerIndex=0))
     await harness.until_finished()
 
 
 @case()
 async def an_index_is_tried_again(harness: CaseNamespace) -> None:
-    await harness.create(indexed(2, says={"fail-indexes": "0"}, backoffLimitPerIndex=1))
+    await harness.create(indexed(2, overrides={"fail-indexes": "0"}, backoffLimitPerIndex=1))
     await harness.until_finished()
 
 
 @case()
 async def more_indexes_fail_than_may(harness: CaseNamespace) -> None:
     await harness.create(
-        indexed(3, says={"fail-indexes": "0-2"}, backoffLimitPerIndex=0, maxFailedIndexes=1, parallelism=1)
+        indexed(3, overrides={"fail-indexes": "0-2"}, backoffLimitPerIndex=0, maxFailedIndexes=1, parallelism=1)
     )
     await harness.until_finished()
 
@@ -282,9 +282,9 @@ async def an_exit_code_counts(harness: CaseNamespace) -> None:
 
 @case()
 async def an_exit_code_fails_its_index(harness: CaseNamespace) -> None:
-    says = {"fail-indexes": "1", "exit-code": "9"}
+    overrides = {"fail-indexes": "1", "exit-code": "9"}
     policy = on_exit_code("FailIndex", 9)
-    await harness.create(indexed(2, code=9, says=says, backoffLimitPerIndex=3, podFailurePolicy=policy))
+    await harness.create(indexed(2, code=9, overrides=overrides, backoffLimitPerIndex=3, podFailurePolicy=policy))
     await harness.until_finished()
 
 
@@ -456,13 +456,13 @@ async def a_finished_job_is_deleted_with_its_pods(harness: CaseNamespace) -> Non
 
 
 @case()
-async def somebody_else_manages_it(harness: CaseNamespace) -> None:
+async def another_controller_manages_it(harness: CaseNamespace) -> None:
     await harness.create(job(managedBy="example.com/other"))
     await harness.until("there", lambda: harness.job is not None)
 
 
 @case()
-async def it_says_who_manages_it(harness: CaseNamespace) -> None:
+async def it_reports_who_manages_it(harness: CaseNamespace) -> None:
     await harness.create(job(managedBy="kubernetes.io/job-controller"))
     await harness.until_finished()
 
@@ -476,7 +476,7 @@ async def a_selector_by_hand(harness: CaseNamespace) -> None:
 
 
 @case("FailedCreate")
-async def a_quota_leaves_no_room(harness: CaseNamespace) -> None:
+async def a_quota_leaves_no_space(harness: CaseNamespace) -> None:
     quota = Resource("", "v1", "ResourceQuota", "resourcequotas", namespaced=True)
     await harness.create({"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}, quota)
     await harness.create(job("forever"))
@@ -484,7 +484,7 @@ async def a_quota_leaves_no_room(harness: CaseNamespace) -> None:
 
 
 @case()
-async def no_node_has_room(harness: CaseNamespace) -> None:
+async def no_node_has_space(harness: CaseNamespace) -> None:
     made = job()
     made["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100"}}
     await harness.create(made)

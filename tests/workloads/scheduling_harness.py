@@ -79,7 +79,7 @@ class SchedulerState:
     @property
     def has_all_events(self) -> bool:
         """Whether every scheduled or unschedulable pod has its event."""
-        told = {(name, reason) for name, reason, _ in self.events}
+        reported = {(name, reason) for name, reason, _ in self.events}
         placed = {
             (name, "Scheduled") for name, pod in self.pods.items() if pod["conditions"][0].get("status") == "True"
         }
@@ -88,7 +88,7 @@ class SchedulerState:
             for name, pod in self.pods.items()
             if pod["conditions"][0].get("reason") == "Unschedulable"
         }
-        return placed | refused <= told
+        return placed | refused <= reported
 
 
 class SchedulerCaseRunner:
@@ -120,7 +120,7 @@ class SchedulerCaseRunner:
                 await self._until_nodes_are_known(len(case.nodes))
                 for step in case.steps:
                     await self._do(step)
-                await self._until_told()
+                await self._until_events()
                 await self._look(seen)
         except (TimeoutError, StatusError) as error:
             seen.failure = f"{type(error).__name__}: {error}"
@@ -145,7 +145,7 @@ class SchedulerCaseRunner:
                 return
             await asyncio.sleep(0.05)
 
-    async def _until_told(self) -> None:
+    async def _until_events(self) -> None:
         """Wait until there are events of what became of all pods, and nothing new comes any more."""
         async with asyncio.timeout(PATIENCE):
             before, now = SchedulerState(), SchedulerState()

@@ -39,8 +39,8 @@ def image(name: str) -> Object:
 
 
 def conditions(found: Object) -> list[tuple[str, ...]]:
-    told = found["status"].get("conditions") or []
-    return sorted((c["type"], c["status"], c.get("reason", ""), masked(c.get("message", ""))) for c in told)
+    reported = found["status"].get("conditions") or []
+    return sorted((c["type"], c["status"], c.get("reason", ""), masked(c.get("message", ""))) for c in reported)
 
 
 def counts(found: Object) -> Observed:
@@ -50,5 +50,5 @@ def counts(found: Object) -> Observed:
 
 
 async def rolled_out(harness: ServingCaseRunner, what: str = "deployment/web") -> str:
-    said = await harness.kubectl("rollout", "status", what, "--timeout=90s")
-    return f"{said.code} {masked((said.out + said.err).splitlines()[-1])}"
+    output = await harness.kubectl("rollout", "status", what, "--timeout=90s")
+    return f"{output.code} {masked((output.out + output.err).splitlines()[-1])}"

@@ -22,12 +22,12 @@ async def at_rest(harness: ServingCaseRunner) -> Observed:
         found = await harness.get(DEPLOYMENTS, "web")
         pods = await harness.items(PODS)
         status = found["status"]
-        told = {c["type"]: c["reason"] for c in status.get("conditions", ())}
+        reported = {c["type"]: c["reason"] for c in status.get("conditions", ())}
         return (
             status.get("observedGeneration") == found["metadata"]["generation"]
             and len(pods) == found["spec"]["replicas"] == status.get("availableReplicas", 0)
             and status.get("terminatingReplicas") == 0
-            and told.get("Progressing") in ("NewReplicaSetAvailable", None)
+            and reported.get("Progressing") in ("NewReplicaSetAvailable", None)
         )
 
     await harness.until("an end of the rollout", is_done)
@@ -60,12 +60,12 @@ async def scalings(harness: ServingCaseRunner) -> list[str]:
 
 async def a_deployment_comes_up(harness: ServingCaseRunner) -> Observed:
     await harness.create(DEPLOYMENTS, deployment())
-    said = await rolled_out(harness)
+    output = await rolled_out(harness)
     rest = await at_rest(harness)
     pod = (await harness.items(PODS))[0]
     owner = pod["metadata"]["ownerReferences"][0]
     return {
-        "said": said,
+        "said": output,
         **rest,
         "events": await scalings(harness),
         "made": {masked(text) for _, _, text in await harness.events("SuccessfulCreate")},
@@ -129,12 +129,12 @@ async def pods_that_do_not_get_ready_hold_up_a_rollout(harness: ServingCaseRunne
     return {"counts": counts(found), "conditions": states, "events": await scalings(harness)}
 
 
-async def a_rollout_that_stands_still_is_told(harness: ServingCaseRunner) -> Observed:
+async def a_rollout_that_stands_still_is_reported(harness: ServingCaseRunner) -> Observed:
     body = deployment(2, NEVER, progressDeadlineSeconds=4)
     await harness.create(DEPLOYMENTS, body)
-    said = await harness.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    output = await harness.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
     found = await harness.get(DEPLOYMENTS, "web")
-    return {"said": (said.code, said.err), "counts": counts(found), "conditions": conditions(found)}
+    return {"said": (output.code, output.err), "counts": counts(found), "conditions": conditions(found)}
 
 
 async def a_quota_stands_in_the_way(harness: ServingCaseRunner) -> Observed:
@@ -158,11 +158,11 @@ async def a_quota_stands_in_the_way(harness: ServingCaseRunner) -> Observed:
 async def a_deployment_is_scaled(harness: ServingCaseRunner) -> Observed:
     await harness.create(DEPLOYMENTS, deployment(1))
     await rolled_out(harness)
-    told = []
+    reported = []
     for size in (4, 2, 0):
-        said = await harness.kubectl("scale", "deployment/web", f"--replicas={size}")
-        told.append((said.out, await rolled_out(harness), await at_rest(harness)))
-    return {"told": told, "events": await scalings(harness)}
+        output = await harness.kubectl("scale", "deployment/web", f"--replicas={size}")
+        reported.append((output.out, await rolled_out(harness), await at_rest(harness)))
+    return {"told": reported, "events": await scalings(harness)}
 
 
 async def old_revisions_go(harness: ServingCaseRunner) -> Observed:
@@ -186,10 +186,10 @@ async def sets_and_pods_are_orphaned_and_adopted(harness: ServingCaseRunner) -> 
     before = sorted(pod["metadata"]["uid"] for pod in await harness.items(PODS))
     await harness.kubectl("delete", "deployment/web", "--cascade=orphan")
     await harness.create(DEPLOYMENTS, deployment(2))
-    said = await rolled_out(harness)
+    output = await rolled_out(harness)
     rest = await at_rest(harness)
     after = sorted(pod["metadata"]["uid"] for pod in await harness.items(PODS))
-    return {"said": said, **rest, "same": before == after}
+    return {"said": output, **rest, "same": before == after}
 
 
 async def a_pod_is_released_by_its_labels(harness: ServingCaseRunner) -> Observed:

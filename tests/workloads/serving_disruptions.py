@@ -29,11 +29,11 @@ async def a_budget_guards_its_pods(harness: ServingCaseRunner) -> Observed:
     name = (await harness.items(PODS))[0]["metadata"]["name"]
     try:
         await harness.client.of(PODS).evict((harness.namespace, name))
-        said = "granted"
+        output = "granted"
     except StatusError as error:
-        said = str(error)
+        output = str(error)
     both = [{"counts": counts(each), "conditions": conditions(each)} for each in (found, closed)]
-    return {"open": both[0], "closed": both[1], "said": said}
+    return {"open": both[0], "closed": both[1], "said": output}
 
 
 async def pods_leave_a_tainted_node(harness: ServingCaseRunner) -> Observed:
@@ -51,23 +51,23 @@ async def pods_leave_a_tainted_node(harness: ServingCaseRunner) -> Observed:
     await harness.until("pods that run", run)
     await harness.kubectl("taint", "node", "lonely", "broken=yes:NoExecute")
 
-    async def is_told() -> bool:
+    async def is_reported() -> bool:
         return bool((await harness.get(PODS, "goes"))["metadata"].get("deletionTimestamp"))
 
-    await harness.until("a pod on its way out", is_told)
+    await harness.until("a pod on its way out", is_reported)
 
     async def has_event() -> bool:
         return bool(await harness.events("TaintManagerEviction"))
 
     await harness.until("an event", has_event)
     pods = {pod["metadata"]["name"]: pod for pod in await harness.items(PODS)}
-    told = [each for each in conditions(pods["goes"]) if each[0] == "DisruptionTarget"]
+    reported = [each for each in conditions(pods["goes"]) if each[0] == "DisruptionTarget"]
     stays = "deletionTimestamp" not in pods["stays"]["metadata"]
     events = [text.replace(harness.namespace, "#") for _, _, text in await harness.events("TaintManagerEviction")]
     await harness.kubectl("taint", "node", "lonely", "broken-")
     for name in pods:
         await harness.merge(PODS, name, {"metadata": {"finalizers": None}})
-    return {"told": told, "stays": stays, "events": events}
+    return {"told": reported, "stays": stays, "events": events}
 
 
 async def a_silent_node_is_lost(harness: ServingCaseRunner) -> Observed:
@@ -119,5 +119,9 @@ async def a_pod_of_no_node_goes(harness: ServingCaseRunner) -> Observed:
         return not await harness.is_there(PODS, "lost")
 
     await harness.until("the end of the pod", is_gone)
-    told = [each for each in conditions(found) if each[0] == "DisruptionTarget"]
-    return {"phase": found["status"]["phase"], "told": told, "grace": found["metadata"]["deletionGracePeriodSeconds"]}
+    reported = [each for each in conditions(found) if each[0] == "DisruptionTarget"]
+    return {
+        "phase": found["status"]["phase"],
+        "told": reported,
+        "grace": found["metadata"]["deletionGracePeriodSeconds"],
+    }

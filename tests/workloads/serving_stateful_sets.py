@@ -58,12 +58,12 @@ async def replaced(harness: ServingCaseRunner, name: str) -> None:
 
 async def a_stateful_set_comes_up_in_order(harness: ServingCaseRunner) -> Observed:
     await harness.create(STATEFUL_SETS, stateful_set())
-    said = await rolled_out(harness, "statefulset/db")
+    output = await rolled_out(harness, "statefulset/db")
     rest = await numbered(harness, 3)
     pods = sorted(await harness.items(PODS), key=lambda pod: int(pod["metadata"]["resourceVersion"]))
     born = sorted(pods, key=lambda pod: str(pod["status"]["startTime"]))
-    told = await harness.events("SuccessfulCreate")
-    return {"said": said, **rest, "order": [pod["metadata"]["name"] for pod in born], "events": told}
+    reported = await harness.events("SuccessfulCreate")
+    return {"said": output, **rest, "order": [pod["metadata"]["name"] for pod in born], "events": reported}
 
 
 async def a_stateful_set_is_updated_and_undone(harness: ServingCaseRunner) -> Observed:
@@ -75,8 +75,8 @@ async def a_stateful_set_is_updated_and_undone(harness: ServingCaseRunner) -> Ob
     undone = (await harness.kubectl("rollout", "undo", "statefulset/db")).out
     back = {"said": await rolled_out(harness, "statefulset/db"), **await numbered(harness, 2)}
     after = (await harness.kubectl("rollout", "history", "statefulset/db")).out
-    told = await harness.events("SuccessfulDelete")
-    return {"forth": forth, "history": history, "undone": undone, "back": back, "after": after, "events": told}
+    reported = await harness.events("SuccessfulDelete")
+    return {"forth": forth, "history": history, "undone": undone, "back": back, "after": after, "events": reported}
 
 
 async def a_partition_keeps_lower_pods(harness: ServingCaseRunner) -> Observed:
@@ -84,10 +84,10 @@ async def a_partition_keeps_lower_pods(harness: ServingCaseRunner) -> Observed:
     await harness.create(STATEFUL_SETS, stateful_set(3, updateStrategy=strategy))
     await numbered(harness, 3)
     await harness.merge(STATEFUL_SETS, "db", image("two"))
-    said = await rolled_out(harness, "statefulset/db")
+    output = await rolled_out(harness, "statefulset/db")
     first = await numbered(harness, 3)
     await replaced(harness, "db-0")
-    return {"said": said, "first": first, "second": await numbered(harness, 3)}
+    return {"said": output, "first": first, "second": await numbered(harness, 3)}
 
 
 async def a_parallel_stateful_set_starts_elsewhere_and_shrinks(harness: ServingCaseRunner) -> Observed:
@@ -125,11 +125,11 @@ async def claims_come_with_their_pods(harness: ServingCaseRunner) -> Observed:
     async def is_owned() -> bool:
         return any(claim["metadata"].get("ownerReferences") for claim in await harness.items(CLAIMS))
 
-    async def is_told() -> bool:
+    async def is_reported() -> bool:
         return bool((await harness.get(STATEFUL_SETS, "db"))["status"].get("updatedReplicas") == 1)
 
     await harness.until("a claim with its owner", is_owned)
-    await harness.until("a pod that is counted", is_told)
+    await harness.until("a pod that is counted", is_reported)
     (claim,), (pod,) = await harness.items(CLAIMS), await harness.items(PODS)
     (owner,) = claim["metadata"]["ownerReferences"]
     return {

@@ -39,8 +39,8 @@ async def _run(
                     return {"failed": traceback.format_exc()}
 
         cases = [case for case in SERVING_CASES if case.__name__ in chosen]
-        told = await asyncio.gather(*(one(number, case) for number, case in enumerate(cases)))
-    return {case.__name__: observed for case, observed in zip(cases, told, strict=True)}
+        reported = await asyncio.gather(*(one(number, case) for number, case in enumerate(cases)))
+    return {case.__name__: observed for case, observed in zip(cases, reported, strict=True)}
 
 
 @pytest.fixture(scope="session")

@@ -88,7 +88,7 @@ def test_the_pod_framework_always_has_a_namespace_selector() -> None:
         ),
     ],
 )
-def test_an_empty_value_takes_the_default_where_upstream_can_not_tell_it_from_none(
+def test_an_empty_value_takes_the_default_where_upstream_cannot_distinguish_it_from_none(
     value: Json, way: tuple[str, ...], filled: Json
 ) -> None:
     assert printed(value, *way) == filled

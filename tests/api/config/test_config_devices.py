@@ -227,5 +227,5 @@ def test_a_well_formed_cel_expression_has_no_problem(expression: str) -> None:
         ("[1, (2])", "unmatched ]"),
     ],
 )
-def test_a_malformed_cel_expression_is_told_apart(expression: str, problem: str) -> None:
+def test_a_malformed_cel_expression_is_reported_apart(expression: str, problem: str) -> None:
     assert problem in cel_problem(expression)

@@ -59,7 +59,7 @@ def test_v53_an_empty_v1beta2_file_waits_for_pods_with_the_new_defaults() -> Non
     assert not config.wait_for_pods_ready.block_admission
 
 
-def test_v54_a_v1beta1_file_waits_for_pods_only_if_it_says_so() -> None:
+def test_v54_a_v1beta1_file_waits_for_pods_only_if_it_specifies_it() -> None:
     """API-140"""
     silent, enabled = accepted("V54-empty"), accepted("V54-enable")
 

@@ -71,7 +71,7 @@ def test_each_problem_has_its_line(file: FilePath) -> None:
     ]
 
 
-def test_a_problem_stays_on_one_line_whatever_the_keys_hold(file: FilePath) -> None:
+def test_a_problem_stays_on_one_line_for_any_keys(file: FilePath) -> None:
     (problem,) = problems(file, HEAD + '"a\\nb": 1\n')
 
     assert problem.startswith("3: a\\nb: Forbidden")

@@ -390,7 +390,7 @@ def test_a_configuration_that_keeps_the_rule_is_accepted(each: Case) -> None:
     accepted(v1beta2(**each.good))
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_every_problem_is_reported_at_once() -> None:
     """API-137"""
     value = v1beta2(bogus=1, webhook={"host": "a", "bogus": 2}, multiKueue={"origin": "a b", "gcInterval": "-1s"})
 

@@ -58,7 +58,7 @@ class TestEveryView:
     def test_writes_nothing_it_was_not_given(self, view: type[KindView]) -> None:
         assert encode(view()) == b"{}"
 
-    def test_says_what_it_stands_for(self, view: type[KindView]) -> None:
+    def test_documents_its_meaning(self, view: type[KindView]) -> None:
         assert (view.resource.api_version, view.resource.kind) == (view.API_VERSION, view.KIND)
         assert view.resource.plural == view.resource.plural.lower()
 
@@ -164,7 +164,7 @@ def test_affinity_is_read_to_its_leaves() -> None:
     assert msgspec.json.decode(encode(affinity)) == value
 
 
-def test_a_job_tells_absent_counts_from_zero() -> None:
+def test_a_job_distinguishes_absent_counts_from_zero() -> None:
     """JOB-99, JOB-103, JOB-104."""
     job = seen(
         Job,

@@ -91,7 +91,9 @@ def without(value: Json, paths: tuple[str, ...]) -> Json:
 
 @pytest.mark.parametrize("kind", OLD_KINDS, ids=name_of)
 @given(data=st.data())
-def test_the_way_through_v1beta2_loses_only_what_the_table_says(kind: type[CustomObject], data: st.DataObject) -> None:
+def test_the_way_through_v1beta2_loses_only_what_the_table_specifies(
+    kind: type[CustomObject], data: st.DataObject
+) -> None:
     """API-73."""
     resource = kind.info.resource
     start = _with_new_names(drawn(data, kind))

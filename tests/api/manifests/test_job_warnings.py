@@ -47,7 +47,7 @@ def test_a_job_in_a_complete_set_gets_no_warning() -> None:
 # W101, W102, W103: the queue's name in the wrong place, or nowhere
 
 
-def test_a_queue_named_by_an_annotation_is_told_to_move_to_the_labels() -> None:
+def test_a_queue_named_by_an_annotation_is_reported_to_move_to_the_labels() -> None:
     annotated = job(annotations={QUEUE: "lq"})
     assert warnings(*COMPLETE, annotated) == [f"W101 Job ns/train metadata.annotations[{QUEUE}]"]
     assert message("W101", annotated).endswith("move it to metadata.labels")
@@ -119,7 +119,7 @@ def test_a_job_that_leaves_its_namespace_to_kubectl_may_belong_to_any() -> None:
 # W104, W105: names of what is not there
 
 
-def test_a_queue_that_the_files_do_not_have_is_told_with_those_they_have() -> None:
+def test_a_queue_that_the_files_do_not_have_is_reported_with_those_they_have() -> None:
     assert warnings(*COMPLETE, job("qq")) == [f"W104 Job ns/train metadata.labels[{QUEUE}]"]
     assert "no LocalQueue qq in the given files, available: lq" in message("W104", *COMPLETE, job("qq"))
 
@@ -152,7 +152,7 @@ def test_a_priority_class_that_the_files_do_not_have() -> None:
 # W106, W107: requests against quota
 
 
-def test_a_resource_without_quota_is_told_at_its_request() -> None:
+def test_a_resource_without_quota_is_reported_at_its_request() -> None:
     """JOB-192."""
     greedy = job("lq", cpu=1, memory="1Gi")
     assert warnings(*COMPLETE, greedy) == [
@@ -196,7 +196,7 @@ def test_a_workload_is_held_against_its_queue_like_a_job() -> None:
     ]
 
 
-def test_an_uncovered_resource_is_not_told_where_the_queue_behind_is_not_given() -> None:
+def test_an_uncovered_resource_is_not_reported_where_the_queue_behind_is_not_given() -> None:
     assert warnings(local_queue(), job("lq", memory="1Gi")) == []
 
 
@@ -210,7 +210,7 @@ def test_an_uncovered_resource_is_not_told_where_the_queue_behind_is_not_given()
         ({"cohortName": "all", "resourceGroups": [cpus(10, borrowingLimit=2)]}, 13, True),
     ],
 )
-def test_more_than_the_queue_can_ever_have_is_told(spec: Any, pods: int, too_large: bool) -> None:
+def test_more_than_the_queue_can_ever_have_is_reported(spec: Any, pods: int, too_large: bool) -> None:
     given = (flavor(), queue(**spec), queue("other", cohortName="all"), local_queue(), job("lq", pods=pods))
     field = "W107 Job ns/train spec.template.spec.containers[0].resources.requests.cpu"
     assert warnings(*given) == ([field] if too_large else [])

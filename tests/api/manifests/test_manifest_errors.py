@@ -52,7 +52,7 @@ def test_a_field_that_resembles_nothing_is_to_be_checked() -> None:
     assert errors(flavor(zzz=1)) == ["spec.zzz: Forbidden: unknown field; check its spelling and indentation"]
 
 
-def test_the_order_of_resources_is_told_by_what_must_stand_in_each_place() -> None:
+def test_the_order_of_resources_is_reported_by_what_must_stand_in_each_place() -> None:
     """API-16."""
     group = {
         "coveredResources": ["cpu", "memory"],
@@ -65,7 +65,7 @@ def test_the_order_of_resources_is_told_by_what_must_stand_in_each_place() -> No
     assert 'resources[1].name: Invalid value: "cpu": must be "memory"' in second
 
 
-def test_wrong_types_are_told_with_other_schema_errors_and_end_there() -> None:
+def test_wrong_types_are_reported_with_other_schema_errors_and_end_there() -> None:
     bad = queue(queueingStrategy="Random", stopPolicy=3)
     bad["metadata"]["labels"] = {"version": 1}
     assert errors(flavor(), bad) == [
@@ -85,7 +85,7 @@ def test_a_fraction_is_an_amount() -> None:
     assert errors(flavor(), queue(resourceGroups=[cpus(0.5)])) == []
 
 
-def test_an_unknown_version_is_told_with_the_known_ones() -> None:
+def test_an_unknown_version_is_reported_with_the_known_ones() -> None:
     """API-1."""
     (error,) = errors(kueue("Cohort", "a", version="kueue.x-k8s.io/v1alpha1"))
     assert error == (
@@ -94,13 +94,13 @@ def test_an_unknown_version_is_told_with_the_known_ones() -> None:
     )
 
 
-def test_an_unknown_kind_is_told_with_the_known_ones() -> None:
+def test_an_unknown_kind_is_reported_with_the_known_ones() -> None:
     """API-1."""
     (error,) = errors(kueue("Queue", "a"))
     assert error.startswith('kind: Unsupported value: "Queue": supported values: "AdmissionCheck", "ClusterQueue"')
 
 
-def test_a_name_that_breaks_a_pattern_is_told_in_words() -> None:
+def test_a_name_that_breaks_a_pattern_is_reported_in_words() -> None:
     (error,) = errors(local_queue(cluster_queue="Team A"))
     assert error.startswith('spec.clusterQueue: Invalid value: "Team A": must be a name of lower case letters')
 
@@ -127,7 +127,7 @@ def test_feature_gates_decide_which_rules_hold() -> None:
         ({"apiVersion": "v1"}, ["kind: Required value: every object names its apiVersion and kind"]),
     ],
 )
-def test_what_is_no_object_is_told_so(value: Any, expected: list[str]) -> None:
+def test_non_objects_are_reported(value: Any, expected: list[str]) -> None:
     assert [error.removeprefix(": ") for error in errors(value)] == expected
 
 
@@ -146,7 +146,7 @@ def foreign(api_version: str, kind: str, **metadata: Any) -> Any:
     ],
     ids=lambda value: str(value["kind"]),
 )
-def test_a_kind_that_nobody_knows_passes_by_its_metadata(value: Any) -> None:
+def test_a_kind_that_is_unknown_passes_by_its_metadata(value: Any) -> None:
     assert errors({**value, "spec": {"anything": [1, None]}}) == []
 
 
@@ -162,13 +162,13 @@ def test_a_kind_that_nobody_knows_passes_by_its_metadata(value: Any) -> None:
         ({"name": "a", "annotations": ["b"]}, "metadata.annotations: Invalid type"),
     ],
 )
-def test_the_metadata_of_a_kind_that_nobody_knows_is_checked(metadata: Any, field: str) -> None:
+def test_the_metadata_of_a_kind_that_is_unknown_is_checked(metadata: Any, field: str) -> None:
     (error,) = errors(foreign("jobset.x-k8s.io/v1alpha2", "JobSet", **metadata))
     assert error.startswith(field)
 
 
 @pytest.mark.parametrize("version", ["v1", "batch/v2alpha1"])
-def test_a_job_under_a_version_that_has_none_is_told_the_right_one(version: str) -> None:
+def test_a_job_under_a_version_that_has_none_gets_the_right_one(version: str) -> None:
     (error,) = errors({**job(), "apiVersion": version})
     assert error == f'apiVersion: Unsupported value: "{version}": supported values: "batch/v1"'
 
@@ -313,7 +313,7 @@ def test_priorities_end_where_those_of_kubernetes_begin() -> None:
     assert errors({**value, "value": 10**9 + 1}) == ["value: Invalid value: 1000000001: must be at most 1000000000"]
 
 
-def test_a_cron_job_says_when() -> None:
+def test_a_cron_job_reports_when() -> None:
     template = {"spec": {"template": {"spec": pod_spec()}}}
     value = foreign("batch/v1", "CronJob", name="nightly")
     assert errors({**value, "spec": {"jobTemplate": template}}) == [
@@ -324,7 +324,7 @@ def test_a_cron_job_says_when() -> None:
 # The report
 
 
-def test_a_finding_is_one_printable_line_whatever_the_manifest_holds() -> None:
+def test_a_finding_is_one_printable_line_for_any_manifest() -> None:
     (found,) = report(foreign("v1", "Odd\x1b[31m\nKind", name="a\nb")).findings
     assert str(found).isprintable()
 

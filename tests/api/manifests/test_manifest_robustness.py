@@ -86,10 +86,10 @@ def test_sound_manifests_with_anything_put_in_are_reported_on(values: list[Any],
 
 @given(st.permutations(VALID))
 def test_the_order_of_objects_changes_nothing_but_the_order(values: list[Any]) -> None:
-    def said(objects: list[Any]) -> list[str]:
+    def output(objects: list[Any]) -> list[str]:
         return sorted(str(each) for each in report(*objects).findings)
 
-    assert said(values) == said(VALID)
+    assert output(values) == output(VALID)
 
 
 class WeakDocument(dict[str, Any]):

@@ -41,7 +41,7 @@ def test_a_queue_without_selector_takes_nothing_from_anybody() -> None:
     assert "use {}" in message("W201", flavor(), closed)
 
 
-def test_a_namespace_that_the_queue_does_not_select_is_told_at_the_local_queue() -> None:
+def test_a_namespace_that_the_queue_does_not_select_is_reported_at_the_local_queue() -> None:
     """SCH-124."""
     given = (flavor(), queue(namespaceSelector={"matchLabels": {"team": "a"}}), local_queue())
     assert warnings(*given, namespace(team="a")) == []
@@ -57,7 +57,7 @@ def test_every_namespace_carries_its_name_as_a_label() -> None:
 # W203 to W206: names of what is not there
 
 
-def test_a_flavor_that_nobody_defines_is_always_told() -> None:
+def test_a_flavor_that_is_undefined_is_always_reported() -> None:
     """API-29."""
     assert warnings(queue()) == [f"W203 ClusterQueue cq {FLAVOR_NAME}"]
     assert warnings(cohort(resourceGroups=[cpus(1)])) == [f"W203 Cohort all {FLAVOR_NAME}"]
@@ -68,7 +68,7 @@ def test_a_flavor_with_errors_is_there_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_an_admission_check_that_nobody_defines_is_told_where_it_is_named(version: str) -> None:
+def test_an_admission_check_that_is_undefined_is_reported_where_it_is_named(version: str) -> None:
     """API-29."""
     checked = queue(admissionChecksStrategy={"admissionChecks": [{"name": "prov"}]})
     checked["apiVersion"] = f"kueue.x-k8s.io/{version}"
@@ -85,7 +85,7 @@ def test_the_short_form_of_admission_checks_is_understood() -> None:
     assert "W204 ClusterQueue cq spec.admissionChecks[0]" in warnings(flavor(), checked)
 
 
-def test_a_topology_that_nobody_defines_is_told_at_the_flavor() -> None:
+def test_a_topology_that_is_undefined_is_reported_at_the_flavor() -> None:
     placed = flavor(nodeLabels={"pool": "a"}, topologyName="racks")
     assert "W205 ResourceFlavor f1 spec.topologyName" in warnings(placed)
     topology = kueue("Topology", "racks", levels=[{"nodeLabel": "kubernetes.io/hostname"}])
@@ -96,11 +96,11 @@ def test_a_local_queue_leans_on_cluster_queues_that_exist_already() -> None:
     assert warnings(local_queue(cluster_queue="elsewhere")) == []
 
 
-def test_a_local_queue_beside_other_cluster_queues_is_told_that_its_own_is_missing() -> None:
+def test_a_local_queue_beside_other_cluster_queues_is_reported_that_its_own_is_missing() -> None:
     assert warnings(*COMPLETE, local_queue("b", cluster_queue="qc")) == ["W206 LocalQueue ns/b spec.clusterQueue"]
 
 
-def test_a_local_queue_that_names_no_cluster_queue_leads_nowhere() -> None:
+def test_a_local_queue_without_a_cluster_queue_is_reported() -> None:
     aimless = kueue("LocalQueue", "lq", "ns")
     assert warnings(aimless) == ["W206 LocalQueue ns/lq spec.clusterQueue"]
 
@@ -118,7 +118,7 @@ def test_a_local_queue_that_names_no_cluster_queue_leads_nowhere() -> None:
     ],
     ids=["another member", "quota of the cohort", "a parent", "a child"],
 )
-def test_a_borrowing_limit_is_fine_where_somebody_may_lend(others: tuple[Any, ...]) -> None:
+def test_a_borrowing_limit_is_fine_where_a_member_may_lend(others: tuple[Any, ...]) -> None:
     assert warnings(flavor(), borrower(), *others) == []
 
 
@@ -140,7 +140,7 @@ def test_a_queue_with_errors_may_be_in_the_cohort() -> None:
 # W301 to W303: the set
 
 
-def test_an_object_given_twice_is_told_with_the_other_place() -> None:
+def test_an_object_given_twice_is_reported_with_the_other_place() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
     (found,) = report_of_text(f"{text}---\n{text}").findings
     assert (found.code, found.line) == ("W301", 5)
@@ -157,7 +157,7 @@ def test_generated_names_are_never_the_same() -> None:
     assert warnings(generated, generated) == []
 
 
-def test_the_older_version_is_told_with_the_fields_that_changed() -> None:
+def test_the_older_version_is_reported_with_the_fields_that_changed() -> None:
     """API-2."""
     old = queue()
     old["apiVersion"] = "kueue.x-k8s.io/v1beta1"
@@ -167,7 +167,7 @@ def test_the_older_version_is_told_with_the_fields_that_changed() -> None:
     assert text.endswith("use kueue.x-k8s.io/v1beta2; renamed fields: spec.cohort")
 
 
-def test_a_setting_without_effect_is_told() -> None:
+def test_a_setting_without_effect_is_reported() -> None:
     idle = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
     idle["metrics"] = {"customLabels": [{"name": "team", "sourceLabelKey": "team"}]}  # type: ignore[assignment]
     assert warnings(idle) == ["W303 Configuration "]

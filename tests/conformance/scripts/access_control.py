@@ -24,7 +24,7 @@ def _team(
     retry_seconds: float = 0,
     differs: tuple[Difference, ...] = (),
 ) -> Step:
-    return Step(f"{command} {_AS_TEAM}", stdin, reading, User.NOBODY, retry_seconds=retry_seconds, differs=differs)
+    return Step(f"{command} {_AS_TEAM}", stdin, reading, User.ANONYMOUS, retry_seconds=retry_seconds, differs=differs)
 
 
 _TOKENS = Script(
@@ -66,9 +66,9 @@ _TOKENS = Script(
         _team("get --raw /version -o name"),
         _team("get --raw /healthz"),
         _team("get --raw /metrics"),
-        Step("get pods --token=nonsense", user=User.NOBODY),
-        Step("get --raw /api/v1/namespaces", user=User.NOBODY),
-        Step("get --raw /healthz", user=User.NOBODY),
+        Step("get pods --token=nonsense", user=User.ANONYMOUS),
+        Step("get --raw /api/v1/namespaces", user=User.ANONYMOUS),
+        Step("get --raw /healthz", user=User.ANONYMOUS),
         Step("delete serviceaccount member"),
     ),
 )

@@ -45,9 +45,11 @@ _OWNED = _WORKLOAD.replace("name: work", "name: owned").replace("  unknown: drop
 
 def _condition(kind: str, message: str = "m") -> str:
     """A Workload of which somebody applies one condition."""
-    said = f'type: {kind}, status: "True", reason: Test, message: {message}, lastTransitionTime: "2026-01-01T00:00:00Z"'
+    output = (
+        f'type: {kind}, status: "True", reason: Test, message: {message}, lastTransitionTime: "2026-01-01T00:00:00Z"'
+    )
     head = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata: {name: owned}\n"
-    return f"{head}status: {{conditions: [{{{said}}}]}}\n"
+    return f"{head}status: {{conditions: [{{{output}}}]}}\n"
 
 
 _KOHORT = Script(

@@ -154,7 +154,7 @@ def finds_no_kind(api: Api, namespace: str) -> Json:
     return "found"
 
 
-def lists_custom_objects_that_nobody_defined(api: Api, namespace: str) -> Json:
+def lists_custom_objects_that_are_undefined(api: Api, namespace: str) -> Json:
     return client.CustomObjectsApi(api).list_namespaced_custom_object("wire.example.org", "v1", namespace, "things")
 
 
@@ -218,7 +218,7 @@ CHAPTERS = (
             ClientCall(applies_by_force),
             ClientCall(lists_dynamically),
             ClientCall(finds_no_kind),
-            ClientCall(lists_custom_objects_that_nobody_defined),
+            ClientCall(lists_custom_objects_that_are_undefined),
             ClientCall(asks_for_rights),
             ClientCall(scales_what_is_not_there),
             ClientCall(asks_for_the_groups),

@@ -107,7 +107,7 @@ async def test_a_quota_holds_and_shows_its_use(cluster: InMemoryApiServer) -> No
     assert (await cluster.try_create(pod("c", requests={"cpu": "2"}))).status == 201
 
 
-async def test_a_quota_demands_that_containers_speak(cluster: InMemoryApiServer) -> None:
+async def test_a_quota_requires_requests_of_containers(cluster: InMemoryApiServer) -> None:
     await cluster.create(quota("q", limits_memory="1Gi"))
     reply = await cluster.try_create(pod("a"))
     assert reply.message == 'pods "a" is forbidden: failed quota: q: must specify limits.memory for: main'
@@ -120,7 +120,7 @@ async def test_a_pod_that_ended_gives_back_what_it_used(cluster: InMemoryApiServ
     assert (await cluster.try_create(pod("b"))).status == 201
 
 
-async def test_a_crowd_never_gets_more_than_the_quota(cluster: InMemoryApiServer) -> None:
+async def test_many_writers_never_get_more_than_the_quota(cluster: InMemoryApiServer) -> None:
     await cluster.create(quota("q", pods="3", **{"count/configmaps": "3"}))
     replies = await asyncio.gather(*(cluster.try_create(pod(f"p{each}")) for each in range(10)))
     assert sorted(reply.status for reply in replies) == [201] * 3 + [403] * 7
@@ -128,7 +128,7 @@ async def test_a_crowd_never_gets_more_than_the_quota(cluster: InMemoryApiServer
     assert (await cluster.get(QUOTA))["status"]["used"] == {"pods": "3", "count/configmaps": "1"}
 
 
-async def test_what_failed_or_was_a_rehearsal_uses_nothing(cluster: InMemoryApiServer) -> None:
+async def test_what_failed_or_was_a_dry_run_uses_nothing(cluster: InMemoryApiServer) -> None:
     await cluster.create(quota("q", pods="2"))
     await cluster.create(pod("a"))
     assert (await cluster.try_create(pod("a"))).status == 409
@@ -178,7 +178,7 @@ async def test_a_service_that_changes_takes_only_what_there_is(cluster: InMemory
     assert (await cluster.merge(path, {"spec": {"type": "NodePort"}})).status == 403
 
 
-async def test_a_crowd_of_changes_never_gets_more_than_the_quota(cluster: InMemoryApiServer) -> None:
+async def test_many_changes_never_gets_more_than_the_quota(cluster: InMemoryApiServer) -> None:
     await cluster.create(quota("q", services_nodeports="3"))
     for index in range(6):
         await cluster.create(service(f"s{index}", "ClusterIP", 80))
@@ -208,7 +208,7 @@ async def test_a_claim_does_not_grow_beyond_the_quota(cluster: InMemoryApiServer
     assert (await cluster.merge(path, {"spec": {"resources": {"requests": {"storage": "10Gi"}}}})).status == 200
 
 
-async def test_a_pod_that_is_given_a_deadline_needs_room_among_those_that_have_one(cluster: InMemoryApiServer) -> None:
+async def test_a_pod_that_is_given_a_deadline_needs_quota_among_those_that_have_one(cluster: InMemoryApiServer) -> None:
     scoped = quota("q", pods="0")
     scoped["spec"]["scopes"] = ["Terminating"]
     await cluster.create(scoped)

@@ -185,7 +185,9 @@ async def test_a_webhook_sees_the_options_of_a_delete(cluster: InMemoryApiServer
     ]
 
 
-async def test_a_condition_can_tell_who_manages_the_fields(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
+async def test_a_condition_can_report_which_manager_owns_the_fields(
+    cluster: InMemoryApiServer, hook: AdmissionWebhook
+) -> None:
     condition = {"name": "others", "expression": "request.options.fieldManager != 'me'"}
     more: Object = {"matchConditions": [condition], "failurePolicy": "Fail"}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", **more))
@@ -201,7 +203,7 @@ class ReadOnlyCatalog(tuple[ServedResource, ...]):
         raise AssertionError("every resource is looked at")
 
 
-async def test_a_webhook_sees_another_version_and_nobody_goes_through_all_kinds_for_it(
+async def test_a_webhook_sees_another_version_without_a_scan_of_all_kinds(
     cluster: InMemoryApiServer, hook: AdmissionWebhook
 ) -> None:
     await cluster.create(widget_definition(version("v1"), version("v2", storage=False)))
@@ -272,7 +274,7 @@ async def test_a_webhook_that_thinks_for_too_long(
         assert reply.message.endswith('?timeout=1s": context deadline exceeded')
 
 
-async def test_a_stranger_is_not_trusted(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
+async def test_an_unknown_client_is_not_trusted(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     other = FileCertificateAuthority.create(datetime.now(UTC))
     hook.client["caBundle"] = b64encode(other.pem).decode()
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
@@ -280,7 +282,7 @@ async def test_a_stranger_is_not_trusted(cluster: InMemoryApiServer, hook: Admis
     assert hook.asked == []
 
 
-async def test_a_rehearsal_is_told_as_such(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
+async def test_a_dry_run_is_reported_as_such(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
     await cluster.create(config_map("a"), dryRun="All")
     assert [each["dryRun"] for each in hook.asked] == [True]

@@ -87,7 +87,7 @@ def test_a_new_name_gets_a_new_certificate(tmp_path: Path) -> None:
     assert keyring.certificate.read_bytes() != first
 
 
-def test_a_damaged_key_is_told_by_its_file(tmp_path: Path) -> None:
+def test_a_damaged_key_is_reported_by_its_file(tmp_path: Path) -> None:
     Keyring(tmp_path, NOW)
     (tmp_path / "ca.key").write_text("nonsense")
     with pytest.raises(CertificateFileError, match=r"ca\.key: not a private key"):
@@ -134,7 +134,7 @@ def test_no_text_is_a_token_by_accident(text: str) -> None:
         SIGNER.verify(text)
 
 
-def test_a_token_of_somebody_else_proves_nothing() -> None:
+def test_a_token_of_another_owner_proves_nothing() -> None:
     token = Signer(new_key()).sign({"sub": "me"})
     with pytest.raises(TokenError, match="invalid signature"):
         SIGNER.verify(token)

@@ -62,7 +62,7 @@ async def test_a_cluster_role_reaches_as_far_as_its_binding(cluster: InMemoryApi
     assert (await joe.request("GET", "/api/v1/secrets")).status == 403
 
 
-async def test_a_team_works_in_its_namespace_and_nowhere_else(cluster: InMemoryApiServer) -> None:
+async def test_a_team_works_in_its_namespace_only(cluster: InMemoryApiServer) -> None:
     await cluster.create(namespace("team-a"))
     await cluster.create(namespace("team-b"))
     await cluster.create(binding("edit", "edit", "jane", namespace="team-a", kind="ClusterRole"))
@@ -102,7 +102,7 @@ async def test_aggregated_roles_follow_their_parts(cluster: InMemoryApiServer) -
     assert rule("leases", "list", group="coordination.k8s.io") in admin["rules"]
 
 
-async def test_nobody_grants_what_they_do_not_hold(cluster: InMemoryApiServer) -> None:
+async def test_no_user_grants_missing_permissions(cluster: InMemoryApiServer) -> None:
     manage = [rule("roles rolebindings", "create", group="rbac.authorization.k8s.io"), rule("configmaps", "get")]
     await cluster.create(role("manager", *manage))
     await cluster.create(binding("b", "manager", "jane"))
@@ -147,17 +147,17 @@ async def test_reviews_answer_what_requests_would(cluster: InMemoryApiServer) ->
     assert {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]} in rules.body["status"]["resourceRules"]
 
 
-async def test_nobody_in_particular_sees_health_and_version_only(cluster: InMemoryApiServer) -> None:
-    nobody = InMemoryApiServer(cluster.core, cluster.clock, ANONYMOUS)
+async def test_anonymous_users_see_health_and_version_only(cluster: InMemoryApiServer) -> None:
+    anonymous = InMemoryApiServer(cluster.core, cluster.clock, ANONYMOUS)
     for path in ("/healthz", "/version"):
-        assert (await nobody.request("GET", path)).status == 200
+        assert (await anonymous.request("GET", path)).status == 200
     for path in ("/api", MAPS, "/openapi/v3", "/metrics"):
-        assert (await nobody.request("GET", path)).status == 401
+        assert (await anonymous.request("GET", path)).status == 401
 
 
 async def test_a_wrong_token_is_not_made_up_for_by_anything(cluster: InMemoryApiServer) -> None:
-    nobody = InMemoryApiServer(cluster.core, cluster.clock, ANONYMOUS)
-    assert (await nobody.request("GET", "/version", None, {"Authorization": "Bearer nonsense"})).status == 401
+    anonymous = InMemoryApiServer(cluster.core, cluster.clock, ANONYMOUS)
+    assert (await anonymous.request("GET", "/version", None, {"Authorization": "Bearer nonsense"})).status == 401
 
 
 async def test_tokens_are_reviewed(cluster: InMemoryApiServer) -> None:

@@ -146,7 +146,7 @@ def test_the_set_of_a_template_is_found_by_its_content() -> None:
     assert sets.old == (theirs,)
 
 
-def test_the_hash_tells_templates_and_collisions_apart() -> None:
+def test_the_hash_distinguishes_templates_and_collisions() -> None:
     other = {**TEMPLATE, "spec": {}}
     words = {template_hash(TEMPLATE, None), template_hash(other, None), template_hash(TEMPLATE, 1)}
     assert len(words) == 3
@@ -157,7 +157,7 @@ def test_the_hash_tells_templates_and_collisions_apart() -> None:
     assert bare(TEMPLATE) == TEMPLATE
 
 
-def test_names_of_long_deployments_leave_room_for_the_hash() -> None:
+def test_names_of_long_deployments_leave_space_for_the_hash() -> None:
     found = deployment(1, template=TEMPLATE, selector=LabelSelector(match_labels={"app": "web"}))
     long = msgspec.structs.replace(found, metadata=ObjectMeta(name="x" * 253))
     assert len(new_set(long, 1, {})["metadata"]["name"]) == 253
@@ -190,8 +190,8 @@ def test_a_pause_stops_the_clock_once() -> None:
 
 def test_no_deadline_no_progress() -> None:
     endless = deployment(1, progress_deadline_seconds=2**31 - 1)
-    told = put((), condition(PROGRESSING, "True", "ReplicaSetUpdated", "", START))
-    status = rollout_status(endless, Sets(None, ()), told, START)
+    reported = put((), condition(PROGRESSING, "True", "ReplicaSetUpdated", "", START))
+    status = rollout_status(endless, Sets(None, ()), reported, START)
     assert [each.type for each in status.conditions] == ["Available"]
 
 

@@ -43,7 +43,7 @@ async def sizes(world: ControllerHarness) -> dict[str, int]:
     return {number: each["spec"]["replicas"] for number, each in (await sets(world)).items()}
 
 
-async def said(world: ControllerHarness, found: Object, kind: str) -> tuple[str, str]:
+async def output(world: ControllerHarness, found: Object, kind: str) -> tuple[str, str]:
     conditions = (await world.get(found))["status"].get("conditions", ())
     (one,) = [each for each in conditions if each["type"] == kind]
     return one["status"], one["reason"]
@@ -62,8 +62,8 @@ async def test_a_new_deployment_comes_up(world: ControllerHarness) -> None:
         "availableReplicas": 3,
         "terminatingReplicas": 0,
     }
-    assert await said(world, found, "Available") == ("True", "MinimumReplicasAvailable")
-    assert await said(world, found, "Progressing") == ("True", "NewReplicaSetAvailable")
+    assert await output(world, found, "Available") == ("True", "MinimumReplicasAvailable")
+    assert await output(world, found, "Progressing") == ("True", "NewReplicaSetAvailable")
     assert now["metadata"]["annotations"][REVISION] == "1"
     only = (await sets(world))["1"]
     mark = only["metadata"]["labels"]["pod-template-hash"]
@@ -96,7 +96,7 @@ async def test_a_rolling_update_keeps_its_bounds_at_every_step(world: Controller
             break
         await world.mark_running(*waiting[:1])
     assert await sizes(world) == {"1": 0, "2": 4}
-    assert await said(world, found, "Progressing") == ("True", "NewReplicaSetAvailable")
+    assert await output(world, found, "Progressing") == ("True", "NewReplicaSetAvailable")
 
 
 async def test_recreate_waits_until_the_last_old_pod_is_gone(world: ControllerHarness) -> None:
@@ -113,7 +113,7 @@ async def test_recreate_waits_until_the_last_old_pod_is_gone(world: ControllerHa
     assert await sizes(world) == {"1": 0}
     await world.run_all_pods()
     assert await sizes(world) == {"1": 0, "2": 2}
-    assert await said(world, found, "Progressing") == ("True", "NewReplicaSetAvailable")
+    assert await output(world, found, "Progressing") == ("True", "NewReplicaSetAvailable")
 
 
 async def test_going_back_gives_the_old_set_a_new_number(world: ControllerHarness) -> None:
@@ -143,7 +143,7 @@ async def test_a_paused_deployment_scales_but_does_not_roll(world: ControllerHar
     await world.merge(found, {"spec": {"paused": True, "replicas": 4, **image("new")["spec"]}})
     await world.run_all_pods()
     assert await sizes(world) == {"1": 4}
-    assert await said(world, found, "Progressing") == ("Unknown", "DeploymentPaused")
+    assert await output(world, found, "Progressing") == ("Unknown", "DeploymentPaused")
     await world.merge(found, {"spec": {"paused": False}})
     await world.run_all_pods()
     assert await sizes(world) == {"1": 0, "2": 4}
@@ -152,11 +152,11 @@ async def test_a_paused_deployment_scales_but_does_not_roll(world: ControllerHar
 async def test_a_rollout_that_stands_still_is_late(world: ControllerHarness) -> None:
     found = await world.create(web(1, progressDeadlineSeconds=30))
     await world.advance(20)
-    assert await said(world, found, "Progressing") == ("True", "ReplicaSetUpdated")
+    assert await output(world, found, "Progressing") == ("True", "ReplicaSetUpdated")
     await world.advance(15)
-    assert await said(world, found, "Progressing") == ("False", "ProgressDeadlineExceeded")
+    assert await output(world, found, "Progressing") == ("False", "ProgressDeadlineExceeded")
     await world.run_all_pods()
-    assert await said(world, found, "Progressing") == ("True", "NewReplicaSetAvailable")
+    assert await output(world, found, "Progressing") == ("True", "NewReplicaSetAvailable")
 
 
 async def test_a_new_size_in_the_middle_of_a_rollout_is_shared_out(world: ControllerHarness) -> None:
@@ -176,8 +176,8 @@ async def test_a_refusal_reaches_the_deployment(world: ControllerHarness) -> Non
     await world.create(quota("few", pods="1"))
     found = await world.create(web(3))
     await world.settle()
-    assert await said(world, found, "ReplicaFailure") == ("True", "FailedCreate")
-    assert await said(world, found, "Available") == ("False", "MinimumReplicasUnavailable")
+    assert await output(world, found, "ReplicaFailure") == ("True", "FailedCreate")
+    assert await output(world, found, "Available") == ("False", "MinimumReplicasUnavailable")
 
 
 async def test_annotations_are_handed_down_and_the_template_stays_the_same(world: ControllerHarness) -> None:

@@ -141,7 +141,7 @@ def test_shares_lie_between_their_roundings(percent: int, whole: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "3", "%", "-3%", "x%", "٣%"])
-def test_a_text_that_is_no_share_is_told(text: str) -> None:
+def test_a_text_that_is_no_share_is_reported(text: str) -> None:
     with pytest.raises(ApiError, match="neither a count nor a percentage"):
         rounded_up(text, 10)
 

@@ -96,7 +96,7 @@ async def test_a_node_that_comes_back_loses_the_taints_and_keeps_others(world: C
     assert (await world.get(lost))["spec"]["taints"] == [mine]
 
 
-async def test_nobody_is_driven_out_while_no_node_is_ready(world: ControllerHarness) -> None:
+async def test_no_pod_is_evicted_while_no_node_is_ready(world: ControllerHarness) -> None:
     hosts = [await world.create(node(name)) for name in ("a", "b")]
     await world.advance(70)
     assert [taints_of(await world.get(host)) for host in hosts] == [{(UNREACHABLE, "NoSchedule")}] * 2
@@ -135,7 +135,7 @@ async def test_a_node_with_a_longer_lease_is_given_longer(world: ControllerHarne
     assert status_of(await world.get(slow), "Ready") == "Unknown"
 
 
-async def test_a_node_that_never_said_anything_is_lost_later(world: ControllerHarness) -> None:
+async def test_a_node_that_never_reported_is_lost_later(world: ControllerHarness) -> None:
     new = await world.create(node("new", ready=""))
     await world.advance(55)
     assert not (await world.get(new))["status"].get("conditions")

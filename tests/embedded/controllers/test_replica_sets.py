@@ -38,7 +38,7 @@ async def counts(world: ControllerHarness, found: Object) -> tuple[int, int, int
     return status["replicas"], status.get("readyReplicas", 0), status.get("availableReplicas", 0)
 
 
-async def test_pods_are_made_with_all_that_their_template_says(world: ControllerHarness) -> None:
+async def test_pods_are_made_with_all_fields_of_their_template(world: ControllerHarness) -> None:
     found = await world.create(replica_set(3))
     await world.settle()
     pods = await world.pods()
@@ -114,7 +114,7 @@ async def test_pods_of_others_are_left_alone(world: ControllerHarness) -> None:
     assert (await world.get(theirs))["metadata"]["ownerReferences"][0]["kind"] == "ConfigMap"
 
 
-async def test_a_refusal_is_told_and_taken_back(world: ControllerHarness) -> None:
+async def test_a_refusal_is_reported_and_taken_back(world: ControllerHarness) -> None:
     limit = await world.create(quota("few", pods="1"))
     found = await world.create(replica_set(3))
     await world.settle()
@@ -184,9 +184,9 @@ def test_what_serves_less_goes_first(goes: ControllerPod, stays: ControllerPod) 
 
 
 def test_crowded_pods_go_first() -> None:
-    crowd = [seen("x", node="full"), seen("y", node="full")]
+    excess_pods = [seen("x", node="full"), seen("y", node="full")]
     alone = seen("a", node="empty")
-    assert alone not in deletion_order([alone, *crowd], [alone, *crowd], 2, START)
+    assert alone not in deletion_order([alone, *excess_pods], [alone, *excess_pods], 2, START)
 
 
 @given(

@@ -28,7 +28,7 @@ async def test_each_kind_is_watched_once(world: ControllerHarness) -> None:
     assert "/api/v1/pods" in watched
 
 
-async def test_a_deployment_with_a_budget_comes_up_and_says_so(world: ControllerHarness) -> None:
+async def test_a_deployment_with_a_budget_comes_up_and_reports_it(world: ControllerHarness) -> None:
     await world.create(node("node"))
     budget = {
         "apiVersion": "policy/v1",

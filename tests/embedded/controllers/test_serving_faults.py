@@ -109,7 +109,7 @@ async def settled(world: ControllerHarness) -> None:
         max_size=4,
     )
 )
-async def test_whatever_is_refused_for_a_while_the_end_is_the_same(
+async def test_temporary_rejections_do_not_change_the_result(
     rejections: list[tuple[tuple[str, str], int, int]],
 ) -> None:
     async with running_apiserver() as cluster, at_work(cluster) as world:

@@ -16,7 +16,7 @@ async def world() -> AsyncIterator[ControllerHarness]:
         yield running
 
 
-async def told(world: ControllerHarness, found: Object) -> tuple[str, str]:
+async def reported(world: ControllerHarness, found: Object) -> tuple[str, str]:
     conditions = (await world.get(found))["status"]["conditions"]
     (one,) = [each for each in conditions if each["type"] == "DisruptionTarget"]
     return one["status"], one.get("reason", "")
@@ -32,19 +32,19 @@ async def doomed(world: ControllerHarness, name: str, reason: str) -> Object:
 async def test_it_is_taken_back_after_two_minutes(world: ControllerHarness) -> None:
     found = await doomed(world, "spared", "EvictionByEvictionAPI")
     await world.advance(110)
-    assert await told(world, found) == ("True", "EvictionByEvictionAPI")
+    assert await reported(world, found) == ("True", "EvictionByEvictionAPI")
     await world.advance(15)
-    assert await told(world, found) == ("False", "")
+    assert await reported(world, found) == ("False", "")
 
 
-async def test_what_the_node_says_stands(world: ControllerHarness) -> None:
+async def test_what_the_node_specifies_stands(world: ControllerHarness) -> None:
     found = await doomed(world, "ending", "TerminationByKubelet")
     await world.advance(300)
-    assert await told(world, found) == ("True", "TerminationByKubelet")
+    assert await reported(world, found) == ("True", "TerminationByKubelet")
 
 
 async def test_a_pod_that_goes_is_left_alone(world: ControllerHarness) -> None:
     found = await doomed(world, "going", "PreemptionByScheduler")
     await world.delete(found)
     await world.advance(300)
-    assert await told(world, found) == ("True", "PreemptionByScheduler")
+    assert await reported(world, found) == ("True", "PreemptionByScheduler")

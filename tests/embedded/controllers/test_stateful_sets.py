@@ -153,7 +153,7 @@ async def test_a_partition_keeps_the_lower_pods_as_they_were(world: ControllerHa
     assert set((await images(world)).values()) == {"new"}
 
 
-async def test_on_delete_waits_for_somebody_to_delete(world: ControllerHarness) -> None:
+async def test_on_delete_waits_for_deletions(world: ControllerHarness) -> None:
     found = await world.create(db(2, updateStrategy={"type": "OnDelete"}))
     await world.run_all_pods()
     await world.merge(found, image("new"))
@@ -192,7 +192,7 @@ async def test_claims_come_with_pods_and_stay_behind(world: ControllerHarness) -
     assert await claims(world) == ["disk-db-0", "disk-db-1"]
 
 
-async def test_claims_are_owned_by_whom_they_go_with(world: ControllerHarness) -> None:
+async def test_claims_are_owned_by_the_object_with_which_they_are_deleted(world: ControllerHarness) -> None:
     policy = {"whenScaled": "Delete", "whenDeleted": "Delete"}
     spec = {"volumeClaimTemplates": [DISK], "persistentVolumeClaimRetentionPolicy": policy}
     found = await world.create(db(2, **spec))

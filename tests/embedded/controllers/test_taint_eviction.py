@@ -47,7 +47,7 @@ def test_the_shortest_toleration_counts(tolerations: list[Toleration], seconds: 
     assert tolerated_seconds((A, B), tolerations) == seconds
 
 
-async def test_a_pod_without_toleration_goes_at_once_and_says_why(world: ControllerHarness) -> None:
+async def test_a_pod_without_toleration_goes_at_once_and_reports_why(world: ControllerHarness) -> None:
     host = await world.create(node("host"))
     expelled = await world.create(pod("expelled", nodeName="host"))
     await world.settle()

@@ -44,7 +44,7 @@ def refused(schema: Json, spec: Json, old: Json = None) -> list[str]:
 # Shape
 
 
-def test_unknown_fields_are_dropped_and_told() -> None:
+def test_unknown_fields_are_dropped_and_reported() -> None:
     made = shape(kind(obj(a=obj(b=TEXT))), {**shirt({"a": {"b": "x", "c": 1}, "d": 1}, mood="good"), "e": 1})
     assert made.object == shirt({"a": {"b": "x"}})
     assert [str(path) for path in made.unknown] == ["metadata.mood", "spec.a.c", "spec.d", "e"]
@@ -184,7 +184,7 @@ def ruled(schema: Json, *rules: str | Json) -> Json:
     return {**schema, "x-kubernetes-validations": listed_rules}
 
 
-def test_a_broken_rule_is_told_at_its_place() -> None:
+def test_a_broken_rule_is_reported_at_its_place() -> None:
     schema = obj(a=ruled(NUMBER, "self < 3"), m={"type": "object", "additionalProperties": ruled(TEXT, "self != ''")})
     assert refused(schema, {"a": 5, "m": {"k": ""}}) == [
         "spec.a: Invalid value: 5: failed rule: self < 3",
@@ -203,11 +203,11 @@ def test_a_broken_rule_is_told_at_its_place() -> None:
         ({"reason": "FieldValueRequired", "message": "no"}, "spec: Required value: no"),
     ],
 )
-def test_a_rule_says_what_and_where(rule: Json, expected: str) -> None:
+def test_a_rule_reports_what_and_where(rule: Json, expected: str) -> None:
     assert refused(ruled(obj(a=NUMBER), {"rule": "self.a < 3", **rule}), {"a": 5}) == [expected]
 
 
-def test_a_rule_that_fails_is_broken_and_says_why() -> None:
+def test_a_rule_that_fails_is_broken_and_reports_why() -> None:
     assert refused(ruled(obj(a=NUMBER), {"rule": "self.a > 1", "message": "a"}), {}) == [
         'spec: Invalid value: "object": no such key: a evaluating rule: a'
     ]

@@ -73,7 +73,7 @@ def test_jobs_and_their_status_are_listed() -> None:
     assert (status["name"], status["kind"], status["verbs"]) == ("jobs/status", "Job", ["get", "patch", "update"])
 
 
-def test_a_subresource_of_another_group_says_so() -> None:
+def test_a_subresource_of_another_group_reports_it() -> None:
     core = api_resources(SERVED, "", "v1")
     assert core is not None
     assert "apiVersion" not in core

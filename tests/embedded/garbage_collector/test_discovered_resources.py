@@ -36,7 +36,7 @@ def test_only_resources_with_all_the_verbs_are_chosen() -> None:
     assert [served.resource.plural for served in chosen] == ["one"]
 
 
-def test_a_group_that_did_not_answer_is_told() -> None:
+def test_a_group_that_did_not_answer_is_reported() -> None:
     discovered = build_resources([group("far.io", version("v1", freshness="Stale")), group("k.io", version("v1"))])
     assert discovered.failed == ("far.io/v1",)
 

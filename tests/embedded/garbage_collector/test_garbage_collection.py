@@ -213,7 +213,7 @@ async def test_a_circle_goes_as_a_whole_however_it_is_deleted(world: GarbageColl
         assert await world.survivors(one, two, three) == set()
 
 
-async def test_two_that_own_each_other_and_are_both_told_to_wait_do_not_wait_for_ever(
+async def test_two_that_own_each_other_and_both_wait_are_deleted(
     world: GarbageCollectorHarness,
 ) -> None:
     one = await world.create(config_map("one"))
@@ -282,7 +282,7 @@ async def test_a_cluster_scoped_child_of_a_namespaced_owner_stays(world: Garbage
     assert [event["involvedObject"]["name"] for event in await ownership_events(world)] == ["child"]
 
 
-async def test_a_child_stays_while_nobody_serves_the_kind_of_its_owner(world: GarbageCollectorHarness) -> None:
+async def test_a_child_stays_while_the_kind_is_not_served_of_its_owner(world: GarbageCollectorHarness) -> None:
     gone = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "owner", "uid": "1-2-3"}}
     child = await world.create(with_owners(config_map("child"), gone))
     await world.settle()

@@ -141,7 +141,7 @@ async def test_each_child_is_deleted_once(world: GarbageCollectorHarness) -> Non
     assert world.interceptor.count("GET", "/owner") < 30
 
 
-async def test_a_delete_whose_answer_got_lost_is_not_done_to_somebody_else(world: GarbageCollectorHarness) -> None:
+async def test_a_delete_whose_answer_got_lost_does_not_affect_a_new_object(world: GarbageCollectorHarness) -> None:
     owner = await world.create(config_map("owner"))
     child = await world.create(with_owners(config_map("child"), owner))
     await world.settle()

@@ -10,7 +10,7 @@ TRUST = "/api/v1/namespaces/team/configmaps/kube-root-ca.crt"
 
 
 @pytest.mark.parametrize("path", [ACCOUNT, TRUST])
-async def test_furniture_comes_back_as_it_was(world: GarbageCollectorHarness, path: str) -> None:
+async def test_bootstrap_objects_are_restored(world: GarbageCollectorHarness, path: str) -> None:
     await world.create(namespace("team"))
     before = await world.cluster.get(path)
     await world.cluster.request("DELETE", path)
@@ -20,7 +20,7 @@ async def test_furniture_comes_back_as_it_was(world: GarbageCollectorHarness, pa
     assert after.get("data") == before.get("data")
 
 
-async def test_furniture_of_a_namespace_that_goes_does_not_come_back(world: GarbageCollectorHarness) -> None:
+async def test_defaults_of_a_terminating_namespace_are_not_recreated(world: GarbageCollectorHarness) -> None:
     space = await world.create(namespace("team"))
     await world.delete(space)
     await world.settle()
@@ -28,7 +28,7 @@ async def test_furniture_of_a_namespace_that_goes_does_not_come_back(world: Garb
     assert world.interceptor.count("POST") == 0
 
 
-async def test_somebody_who_was_faster_is_not_disturbed(world: GarbageCollectorHarness) -> None:
+async def test_a_faster_writer_is_not_overwritten(world: GarbageCollectorHarness) -> None:
     await world.create(namespace("team"))
 
     async def come_first() -> None:

@@ -36,7 +36,7 @@ async def test_a_namespace_goes_with_all_that_is_in_it(world: GarbageCollectorHa
     assert await world.survivors(outside) == {"a"}
 
 
-async def test_a_namespace_of_that_name_can_come_again_with_its_furniture(world: GarbageCollectorHarness) -> None:
+async def test_a_namespace_of_that_name_can_come_again_with_its_defaults(world: GarbageCollectorHarness) -> None:
     space = await team(world)
     await world.delete(space)
     await world.settle()
@@ -46,7 +46,7 @@ async def test_a_namespace_of_that_name_can_come_again_with_its_furniture(world:
     assert [each["metadata"]["name"] for each in accounts["items"]] == ["default"]
 
 
-async def test_what_a_finalizer_holds_holds_the_namespace_which_says_so(world: GarbageCollectorHarness) -> None:
+async def test_what_a_finalizer_holds_holds_the_namespace_which_reports_it(world: GarbageCollectorHarness) -> None:
     space = await team(world)
     stuck = await world.create(in_team(with_finalizers(config_map("stuck"), HOLD)))
     await world.create(in_team(config_map("free")))
@@ -117,7 +117,7 @@ async def test_a_finalizer_on_the_namespace_itself_holds_it_when_it_is_empty(wor
     assert await world.survivors(space) == set()
 
 
-async def test_what_can_not_be_deleted_is_told_and_tried_again(world: GarbageCollectorHarness) -> None:
+async def test_what_can_not_be_deleted_is_reported_and_tried_again(world: GarbageCollectorHarness) -> None:
     space = await team(world)
     await world.create(in_team(config_map("a")))
     world.interceptor.reject("DELETE", "/configmaps", *(500 for _ in range(4)))
@@ -132,15 +132,15 @@ async def test_what_can_not_be_deleted_is_told_and_tried_again(world: GarbageCol
 
 
 def test_a_namespace_waits_for_an_api_that_does_not_answer() -> None:
-    said = by_type(conditions([], RemainingContent(undiscovered=("far.example.com/v1",)), "now"))
-    assert said["NamespaceDeletionDiscoveryFailure"]["message"] == (
+    output = by_type(conditions([], RemainingContent(undiscovered=("far.example.com/v1",)), "now"))
+    assert output["NamespaceDeletionDiscoveryFailure"]["message"] == (
         "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: "
         "far.example.com/v1: stale GroupVersion discovery: far.example.com/v1"
     )
     assert not RemainingContent(undiscovered=("far.example.com/v1",)).is_empty
 
 
-def test_a_condition_keeps_its_time_until_it_changes_and_strangers_stay() -> None:
+def test_a_condition_keeps_its_time_until_it_changes_and_other_conditions_stay() -> None:
     before = conditions([{"type": "Other", "status": "True"}], RemainingContent(), "then")
     after = by_type(conditions(before, RemainingContent(objects={"pods.": 2}), "now"))
     assert after["NamespaceContentRemaining"]["lastTransitionTime"] == "now"

@@ -95,7 +95,7 @@ def test_a_volume_without_a_source_is_an_empty_directory_and_sources_get_their_m
     ]
 
 
-def test_a_job_runs_one_pod_unless_told() -> None:
+def test_a_job_runs_one_pod_by_default() -> None:
     spec = apply_defaults(JOBS, job())["spec"]
     assert {name: value for name, value in spec.items() if name != "template"} == {
         "parallelism": 1,

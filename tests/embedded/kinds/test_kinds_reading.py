@@ -113,7 +113,7 @@ def readable(resource: ServedResource, obj: Object) -> Object | None:
 
 
 @given(st.sampled_from(builtin_resources()), st.dictionaries(st.sampled_from(["metadata", "spec", "data", "x"]), JSON))
-def test_whatever_comes_is_read_or_refused_and_never_changed(resource: ServedResource, obj: Object) -> None:
+def test_any_input_is_read_or_rejected_and_never_changed(resource: ServedResource, obj: Object) -> None:
     before = copy.deepcopy(obj)
     once = readable(resource, obj)
     assert obj == before

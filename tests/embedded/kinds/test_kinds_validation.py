@@ -72,9 +72,9 @@ def test_a_name_is_needed_and_has_a_shape() -> None:
     assert problems(PODS, {**pod(), "metadata": {}}) == [
         "metadata.name: Required value: name or generateName is required"
     ]
-    (said,) = problems(PODS, pod(name="Bad_Name"))
-    assert said.startswith('metadata.name: Invalid value: "Bad_Name": a lowercase RFC 1123 subdomain must consist of')
-    assert said.endswith(
+    (errors,) = problems(PODS, pod(name="Bad_Name"))
+    assert errors.startswith('metadata.name: Invalid value: "Bad_Name": a lowercase RFC 1123 subdomain must consist of')
+    assert errors.endswith(
         r"(e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
     )
     assert problems(find("namespaces"), {"metadata": {"name": "a.b"}}) == [
@@ -85,7 +85,7 @@ def test_a_name_is_needed_and_has_a_shape() -> None:
 def test_labels_and_annotations_are_judged_on_objects_and_templates_alike() -> None:
     obj = job(pods=template(labels={"a b": "c"}, restartPolicy="Never"))
     obj["metadata"] |= {"labels": {"x": "y z"}, "annotations": {"/": "n"}}
-    paths = [said.partition(":")[0] for said in problems(JOBS, obj)]
+    paths = [errors.partition(":")[0] for errors in problems(JOBS, obj)]
     assert {"metadata.labels", "metadata.annotations", "spec.template.metadata.labels"} <= set(paths)
 
 
@@ -93,7 +93,7 @@ POD = "spec.containers[0]"
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "errors"),
     [
         (of_pod(container(name="")), [f"{POD}.name: Required value"]),
         (of_pod(container(image="")), [f"{POD}.image: Required value"]),
@@ -155,12 +155,12 @@ POD = "spec.containers[0]"
         ),
     ],
 )
-def test_a_pod_that_can_not_run_is_refused(found: list[str], said: list[str]) -> None:
-    assert found == said
+def test_a_pod_that_can_not_run_is_refused(found: list[str], errors: list[str]) -> None:
+    assert found == errors
 
 
 @pytest.mark.parametrize(
-    ("obj", "said"),
+    ("obj", "errors"),
     [
         (
             job(pods=template()),
@@ -190,12 +190,12 @@ def test_a_pod_that_can_not_run_is_refused(found: list[str], said: list[str]) ->
         ),
     ],
 )
-def test_a_job_that_can_not_work_is_refused(obj: Object, said: list[str]) -> None:
-    assert problems(JOBS, obj) == said
+def test_a_job_that_can_not_work_is_refused(obj: Object, errors: list[str]) -> None:
+    assert problems(JOBS, obj) == errors
 
 
 @pytest.mark.parametrize(
-    ("schedule", "said"),
+    ("schedule", "errors"),
     [
         ("* * *", "expected exactly 5 fields, found 3: [* * *]"),
         ("61 * * * *", "end of range (61) above maximum (59): 61"),
@@ -205,16 +205,16 @@ def test_a_job_that_can_not_work_is_refused(obj: Object, said: list[str]) -> Non
         ("TZ=UTC * * * * *", "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"),
     ],
 )
-def test_a_schedule_that_can_not_be_read_is_refused(schedule: str, said: str) -> None:
+def test_a_schedule_that_can_not_be_read_is_refused(schedule: str, errors: str) -> None:
     cron = named(spec={"schedule": schedule, "jobTemplate": {"spec": job()["spec"]}})
-    assert problems(find("cronjobs.batch"), cron) == [f'spec.schedule: Invalid value: "{schedule}": {said}']
+    assert problems(find("cronjobs.batch"), cron) == [f'spec.schedule: Invalid value: "{schedule}": {errors}']
 
 
 MISMATCH = "spec.template.metadata.labels: Invalid value: {}: `selector` does not match template `labels`"
 
 
 @pytest.mark.parametrize(
-    ("key", "obj", "said"),
+    ("key", "obj", "errors"),
     [
         ("deployments.apps", deployment(selector={"matchLabels": {"a": "b"}}), [MISMATCH.format('{"app":"x"}')]),
         (
@@ -275,8 +275,8 @@ MISMATCH = "spec.template.metadata.labels: Invalid value: {}: `selector` does no
         ),
     ],
 )
-def test_other_kinds_have_their_rules(key: str, obj: Object, said: list[str]) -> None:
-    assert problems(find(key), obj) == said
+def test_other_kinds_have_their_rules(key: str, obj: Object, errors: list[str]) -> None:
+    assert problems(find(key), obj) == errors
 
 
 # Updates
@@ -308,7 +308,7 @@ GATED: Object = {"schedulingGates": [{"name": "x"}], "nodeSelector": {"a": "b"}}
 
 
 @pytest.mark.parametrize(
-    ("obj", "change", "said"),
+    ("obj", "change", "errors"),
     [
         (pod(), lambda obj: obj["spec"]["containers"][0].update(image="new"), ""),
         (
@@ -345,10 +345,10 @@ GATED: Object = {"schedulingGates": [{"name": "x"}], "nodeSelector": {"a": "b"}}
         (pod(**GATED), spec(nodeName="n1"), "spec: Forbidden: pod updates may not change fields other than"),
     ],
 )
-def test_little_of_a_pod_may_change(obj: Object, change: Any, said: str) -> None:
+def test_little_of_a_pod_may_change(obj: Object, change: Any, errors: str) -> None:
     found = changed(PODS, obj, change)
-    assert bool(found) == bool(said)
-    assert all(text.startswith(said) for text in found)
+    assert bool(found) == bool(errors)
+    assert all(text.startswith(errors) for text in found)
 
 
 STARTED: Object = {"startTime": "2026-01-01T00:00:00Z", "active": 1}
@@ -378,7 +378,7 @@ def test_a_job_may_be_steered_only_while_it_waits(obj: Object, status: Object, c
 
 
 @pytest.mark.parametrize(
-    ("key", "obj", "change", "said"),
+    ("key", "obj", "change", "errors"),
     [
         (
             "deployments.apps",
@@ -413,8 +413,8 @@ def test_a_job_may_be_steered_only_while_it_waits(obj: Object, status: Object, c
         ),
     ],
 )
-def test_what_others_rely_on_stays(key: str, obj: Object, change: Any, said: str) -> None:
-    assert any(said in text for text in changed(find(key), obj, change))
+def test_what_others_rely_on_stays(key: str, obj: Object, change: Any, errors: str) -> None:
+    assert any(errors in text for text in changed(find(key), obj, change))
 
 
 def test_what_has_not_changed_is_not_judged_again() -> None:
@@ -432,7 +432,7 @@ def test_an_object_with_nothing_but_a_name_is_judged_without_a_stumble(resource:
 
 
 @pytest.mark.parametrize(
-    ("key", "obj", "said"),
+    ("key", "obj", "errors"),
     [
         (
             "configmaps",
@@ -457,15 +457,15 @@ def test_an_object_with_nothing_but_a_name_is_judged_without_a_stumble(resource:
         ),
     ],
 )
-def test_what_the_parts_of_an_object_say_must_fit_together(key: str, obj: Object, said: str) -> None:
-    assert problems(find(key), obj) == [said]
+def test_the_parts_of_an_object_must_be_consistent(key: str, obj: Object, errors: str) -> None:
+    assert problems(find(key), obj) == [errors]
 
 
 def test_a_mebibyte_is_the_most_that_a_config_map_or_secret_holds() -> None:
     mebibyte = 1 << 20
-    said = "Too long: may not be more than 1048576 bytes"
+    errors = "Too long: may not be more than 1048576 bytes"
     encoded = base64.b64encode(b"x" * mebibyte).decode()
     assert problems(find("configmaps"), named(data={"a": "x" * mebibyte})) == []
-    assert problems(find("configmaps"), named(data={"a": "x"}, binaryData={"b": encoded})) == [f"[]: {said}"]
+    assert problems(find("configmaps"), named(data={"a": "x"}, binaryData={"b": encoded})) == [f"[]: {errors}"]
     assert problems(find("secrets"), named(data={"a": encoded})) == []
-    assert problems(find("secrets"), named(data={"a": encoded, "b": "eA=="})) == [f"data: {said}"]
+    assert problems(find("secrets"), named(data={"a": encoded, "b": "eA=="})) == [f"data: {errors}"]

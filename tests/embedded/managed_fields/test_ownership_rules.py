@@ -104,13 +104,13 @@ def test_unknown_kinds_of_steps_are_left_out() -> None:
     assert FieldSet.from_fields_v1({"x:new": {}, "f:a": {}}) == FieldSet.of("a")
 
 
-def test_the_creator_owns_what_he_wrote_and_no_server_field() -> None:
+def test_the_creator_owns_the_fields_of_the_write_and_no_server_field() -> None:
     created = updated(None, deployment(app="web"), "kubectl-create")
     fields = {"f:metadata": {"f:labels": {".": {}, "f:app": {}}}, "f:spec": {"f:replicas": {}}}
     assert owners(created) == {"kubectl-create": fields}
 
 
-def test_whoever_changes_a_field_owns_it_alone() -> None:
+def test_the_manager_that_changes_a_field_owns_it_alone() -> None:
     created = updated(None, deployment(1), "one")
     scaled = updated(created, deployment(2), "two")
     assert owners(scaled) == {"one": {"f:metadata": {"f:labels": {}}}, "two": {"f:spec": {"f:replicas": {}}}}
@@ -188,7 +188,7 @@ def test_kubectl_keeps_its_annotation_in_step() -> None:
     assert '"replicas":2' in done["metadata"]["annotations"][LAST_APPLIED]
 
 
-def test_each_door_leaves_the_other_half_alone() -> None:
+def test_each_endpoint_leaves_the_other_half_unchanged() -> None:
     status = Subresource("status", "Deployment", ("get",))
     with_status = ServedResource("apps", "v1", "deployments", "Deployment", namespaced=True, subresources=(status,))
     assert reset_fields(with_status, "") == FieldSet.of("status")

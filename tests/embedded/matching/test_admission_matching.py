@@ -84,7 +84,7 @@ def test_the_version_of_the_request_is_preferred() -> None:
     assert matched_version([rule()], "Equivalent", write(), (OLD_DEPLOYMENTS, DEPLOYMENTS)) is DEPLOYMENTS
 
 
-def nobody(_name: str) -> None:
+def nothing(_name: str) -> None:
     """No namespace is there."""
 
 
@@ -110,14 +110,14 @@ def test_a_namespace_is_selected_by_its_own_labels_to_be() -> None:
 
 def test_an_object_is_selected_by_its_labels_before_or_after() -> None:
     selector = {"objectSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}
-    assert is_selected(selector, write(labelled(app="a")), nobody)
-    assert is_selected(selector, write(labelled(), "UPDATE", old=labelled(app="a")), nobody)
-    assert not is_selected(selector, write(labelled()), nobody)
+    assert is_selected(selector, write(labelled(app="a")), nothing)
+    assert is_selected(selector, write(labelled(), "UPDATE", old=labelled(app="a")), nothing)
+    assert not is_selected(selector, write(labelled()), nothing)
 
 
 def test_a_selector_without_sense_is_an_error() -> None:
     with pytest.raises(SelectorError):
-        is_selected({"objectSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}, write(), nobody)
+        is_selected({"objectSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}, write(), nothing)
 
 
 def conditions(*expressions: str) -> bool:

@@ -74,9 +74,11 @@ def node(name: str = "one", **fields: Any) -> DeclaredNode:
     return DeclaredNode(name, CAPACITY, **fields)
 
 
-def pod(name: str = "a", on: str = "one", restart: str = "Never", says: Object | None = None, **spec: Any) -> Object:
-    """A bound pod; `says` are its annotations, without the prefix."""
-    notes = {f"kohort.dev/{key.replace('_', '-')}": str(text) for key, text in (says or {}).items()}
+def pod(
+    name: str = "a", on: str = "one", restart: str = "Never", annotations: Object | None = None, **spec: Any
+) -> Object:
+    """A bound pod; `annotations` have no prefix."""
+    notes = {f"kohort.dev/{key.replace('_', '-')}": str(text) for key, text in (annotations or {}).items()}
     container = {"name": "main", "image": "busybox:1", "resources": {"requests": {"cpu": "1"}}}
     body = {"nodeName": on, "restartPolicy": restart, "containers": [container], **spec}
     metadata = {"name": name, "namespace": "default", "annotations": notes}

@@ -63,7 +63,7 @@ async def test_events_of_the_runtime_are_events_of_the_pod(world: NodeAgentHarne
     assert ("Started", "Started container main") in await world.events("a")
 
 
-async def test_a_pod_that_the_runtime_gave_up_says_why(world: NodeAgentHarness, runtime: ScriptedRuntime) -> None:
+async def test_a_pod_that_the_runtime_gave_up_reports_why(world: NodeAgentHarness, runtime: ScriptedRuntime) -> None:
     await world.run(pod())
     runtime.pods["a"].becomes(ended(1), failed=PodFailure("Evicted", "The node was low on resource: memory."))
     await world.advance(0)
@@ -95,7 +95,7 @@ async def test_a_pod_that_is_over_before_it_ran_goes_at_once(world: NodeAgentHar
     assert not await world.exists(f"{PODS}/a")
 
 
-async def test_a_runtime_that_never_says_that_a_pod_is_over_can_not_hold_it(
+async def test_a_runtime_that_never_reports_that_a_pod_is_over_can_not_hold_it(
     world: NodeAgentHarness, runtime: ScriptedRuntime
 ) -> None:
     await world.run(pod())
@@ -145,7 +145,7 @@ async def test_another_pod_of_the_same_name_is_another_pod(world: NodeAgentHarne
     assert await world.phase("a") == "Pending"
 
 
-async def test_what_somebody_else_writes_over_is_said_again(world: NodeAgentHarness, runtime: ScriptedRuntime) -> None:
+async def test_overwritten_conditions_are_restored(world: NodeAgentHarness, runtime: ScriptedRuntime) -> None:
     await world.run(pod())
     runtime.pods["a"].becomes(Running(START))
     await world.advance(0)

@@ -34,7 +34,7 @@ async def test_a_pod_costs_two_writes_and_no_task() -> None:
         network.sent.clear()
         tasks = len(asyncio.all_tasks())
         for number in range(PODS):
-            await cluster.create(pod(f"p{number}", on=f"n{number % 20}", says={"run_seconds": 5}))
+            await cluster.create(pod(f"p{number}", on=f"n{number % 20}", annotations={"run_seconds": 5}))
         await world.advance(1)
         assert len(asyncio.all_tasks()) <= tasks + 2
         await world.advance(9)
@@ -75,6 +75,6 @@ async def test_a_pod_takes_less_than_three_kilobytes() -> None:
 
 def _found(number: int) -> dict[str, object]:
     """A pod as it comes from a server, with all that others have written on it."""
-    body = pod(f"job-{number}-x7k2p", says={"run_seconds": 3600})
+    body = pod(f"job-{number}-x7k2p", annotations={"run_seconds": 3600})
     more = {"uid": f"{number:036}", "resourceVersion": str(number), "managedFields": [{"manager": "x" * 2000}]}
     return {**body, "metadata": {**body["metadata"], **more}, "status": {"phase": "Pending"}}

@@ -48,7 +48,7 @@ async def badly_connected() -> AsyncIterator[tuple[NodeAgentHarness, RejectingTr
 async def test_refused_writes_are_tried_again_until_the_pod_has_ended_and_gone() -> None:
     async with badly_connected() as (world, network):
         network.refuse("PATCH", 500, 409, 422)
-        await world.run(pod(says={"run_seconds": 30}))
+        await world.run(pod(annotations={"run_seconds": 30}))
         await world.advance(10)
         assert await world.phase("a") == "Running"
         network.refuse("PATCH", 500, 500)
@@ -60,7 +60,7 @@ async def test_refused_writes_are_tried_again_until_the_pod_has_ended_and_gone()
         assert not await world.exists(f"{PODS}/a")
 
 
-async def test_a_refusal_is_told_even_if_the_first_try_fails() -> None:
+async def test_a_refusal_is_reported_even_if_the_first_try_fails() -> None:
     async with badly_connected() as (world, network):
         network.refuse("PATCH", 403, 403)
         await world.run(pod(nodeSelector={"speed": "high"}))
@@ -68,12 +68,12 @@ async def test_a_refusal_is_told_even_if_the_first_try_fails() -> None:
         assert (await world.status("a"))["reason"] == "NodeAffinity"
 
 
-async def test_what_is_told_of_a_pod_never_goes_to_another_of_its_name() -> None:
+async def test_status_of_a_pod_never_goes_to_another_of_its_name() -> None:
     async with badly_connected() as (world, network):
 
         async def replace() -> None:
             await world.cluster.request("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0, "kind": "DeleteOptions"})
-            await world.cluster.create(pod(says={"start_seconds": 60}))
+            await world.cluster.create(pod(annotations={"start_seconds": 60}))
 
         network.before_patch = replace
         network.answers.clear()

@@ -57,7 +57,7 @@ async def test_a_lease_is_renewed_every_ten_seconds(world: NodeAgentHarness) -> 
     assert await renewed(world) > before
 
 
-async def test_a_lease_that_somebody_deleted_comes_back(world: NodeAgentHarness) -> None:
+async def test_a_lease_that_was_deleted_comes_back(world: NodeAgentHarness) -> None:
     await world.cluster.request("DELETE", f"{LEASES}/one")
     await world.advance(10)
     assert await world.exists(f"{LEASES}/one")
@@ -71,7 +71,7 @@ async def test_a_deleted_node_stays_away_and_gets_no_lease(world: NodeAgentHarne
     assert not await world.exists(f"{LEASES}/one")
 
 
-async def test_a_node_that_was_taken_for_dead_says_that_it_lives(world: NodeAgentHarness) -> None:
+async def test_a_node_that_was_considered_lost_recovers(world: NodeAgentHarness) -> None:
     dead = [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]
     await world.cluster.merge(f"{NODES}/one/status", {"status": {"conditions": dead}})
     await world.advance(0)

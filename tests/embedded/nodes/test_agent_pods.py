@@ -6,7 +6,7 @@ from embedded.nodes.harness import NODES, PODS, NodeAgentHarness, container, pod
 
 
 async def test_a_pod_runs_for_its_time_and_succeeds(world: NodeAgentHarness) -> None:
-    await world.run(pod(says={"run_seconds": 20}))
+    await world.run(pod(annotations={"run_seconds": 20}))
     assert await world.phase("a") == "Running"
     await world.advance(19)
     assert await world.phase("a") == "Running"
@@ -14,7 +14,7 @@ async def test_a_pod_runs_for_its_time_and_succeeds(world: NodeAgentHarness) -> 
     assert await world.phase("a") == "Succeeded"
 
 
-async def test_the_status_of_a_running_pod_says_what_a_kubelet_says(world: NodeAgentHarness) -> None:
+async def test_the_status_of_a_running_pod_reports_what_a_kubelet_reports(world: NodeAgentHarness) -> None:
     await world.run(pod())
     status = await world.status("a")
     assert {each["type"]: each["status"] for each in status["conditions"]} == {
@@ -36,7 +36,7 @@ async def test_the_status_of_a_running_pod_says_what_a_kubelet_says(world: NodeA
 
 
 async def test_a_pod_that_succeeded_is_completed_and_not_ready(world: NodeAgentHarness) -> None:
-    await world.run(pod(says={"run_seconds": 5}))
+    await world.run(pod(annotations={"run_seconds": 5}))
     await world.advance(5)
     assert await world.condition("a", "Ready") == ("False", "PodCompleted", "")
     assert await world.condition("a", "ContainersReady") == ("False", "PodCompleted", "")
@@ -47,8 +47,8 @@ async def test_a_pod_that_succeeded_is_completed_and_not_ready(world: NodeAgentH
     assert (ended["startedAt"], ended["finishedAt"]) == ("2026-01-01T00:00:00Z", "2026-01-01T00:00:05Z")
 
 
-async def test_a_pod_can_be_told_to_fail(world: NodeAgentHarness) -> None:
-    await world.run(pod(says={"run_seconds": 1, "exit_code": 3}))
+async def test_a_pod_can_be_configured_to_fail(world: NodeAgentHarness) -> None:
+    await world.run(pod(annotations={"run_seconds": 1, "exit_code": 3}))
     await world.advance(1)
     assert await world.phase("a") == "Failed"
     (main,) = (await world.status("a"))["containerStatuses"]
@@ -57,7 +57,7 @@ async def test_a_pod_can_be_told_to_fail(world: NodeAgentHarness) -> None:
 
 
 async def test_a_pod_is_ready_after_the_time_that_it_asks_for(world: NodeAgentHarness) -> None:
-    await world.run(pod(says={"ready_seconds": 5, "run_seconds": 20}))
+    await world.run(pod(annotations={"ready_seconds": 5, "run_seconds": 20}))
     assert await world.condition("a", "Ready") == (
         "False",
         "ContainersNotReady",
@@ -70,7 +70,7 @@ async def test_a_pod_is_ready_after_the_time_that_it_asks_for(world: NodeAgentHa
 
 
 async def test_a_pod_may_never_be_ready(world: NodeAgentHarness) -> None:
-    await world.run(pod(says={"ready_seconds": "never", "run_seconds": 20}))
+    await world.run(pod(annotations={"ready_seconds": "never", "run_seconds": 20}))
     await world.advance(19)
     assert (await world.condition("a", "Ready"))[0] == "False"
     await world.advance(1)
@@ -86,7 +86,7 @@ async def test_a_pod_that_is_always_restarted_runs_until_it_is_deleted(world: No
 
 
 async def test_a_deleted_pod_keeps_its_grace_while_it_takes_its_time_to_stop(world: NodeAgentHarness) -> None:
-    await world.run(pod(restart="Always", says={"stop_seconds": 20}))
+    await world.run(pod(restart="Always", annotations={"stop_seconds": 20}))
     await world.delete("a")
     await world.advance(19)
     assert await world.phase("a") == "Running"
@@ -95,7 +95,7 @@ async def test_a_deleted_pod_keeps_its_grace_while_it_takes_its_time_to_stop(wor
 
 
 async def test_a_second_delete_with_less_grace_hurries_the_end(world: NodeAgentHarness) -> None:
-    await world.run(pod(restart="Always", says={"stop_seconds": 1000}, terminationGracePeriodSeconds=600))
+    await world.run(pod(restart="Always", annotations={"stop_seconds": 1000}, terminationGracePeriodSeconds=600))
     await world.delete("a")
     await world.advance(10)
     await world.delete("a", grace=5)
@@ -103,8 +103,8 @@ async def test_a_second_delete_with_less_grace_hurries_the_end(world: NodeAgentH
     assert not await world.exists(f"{PODS}/a")
 
 
-async def test_a_finalizer_keeps_a_stopped_pod_which_says_how_it_ended(world: NodeAgentHarness) -> None:
-    held = pod(restart="Never", says={"run_seconds": "forever"})
+async def test_a_finalizer_keeps_a_stopped_pod_which_reports_how_it_ended(world: NodeAgentHarness) -> None:
+    held = pod(restart="Never", annotations={"run_seconds": "forever"})
     held["metadata"]["finalizers"] = ["example.com/look"]
     await world.run(held)
     await world.delete("a")
@@ -118,7 +118,7 @@ async def test_a_finalizer_keeps_a_stopped_pod_which_says_how_it_ended(world: No
 
 
 async def test_a_pod_waits_for_its_start(world: NodeAgentHarness) -> None:
-    await world.run(pod(says={"start_seconds": 30}))
+    await world.run(pod(annotations={"start_seconds": 30}))
     assert await world.phase("a") == "Pending"
     reason = "containers with unready status: [main]"
     assert await world.condition("a", "Ready") == ("False", "ContainersNotReady", reason)
@@ -132,7 +132,7 @@ async def test_a_pod_waits_for_its_start(world: NodeAgentHarness) -> None:
 
 async def test_init_containers_run_in_their_order_and_sidecars_stay(world: NodeAgentHarness) -> None:
     inits = [container("first"), container("beside", restartPolicy="Always"), container("second")]
-    await world.run(pod(says={"init_seconds": 10, "run_seconds": 10}, initContainers=inits))
+    await world.run(pod(annotations={"init_seconds": 10, "run_seconds": 10}, initContainers=inits))
     status = await world.status("a")
     assert [next(iter(each["state"])) for each in status["initContainerStatuses"]] == ["running", "waiting", "waiting"]
     incomplete = "containers with incomplete status: [first beside second]"
@@ -154,7 +154,7 @@ async def test_init_containers_run_in_their_order_and_sidecars_stay(world: NodeA
 
 
 async def test_a_failing_container_is_restarted_later_and_later(world: NodeAgentHarness) -> None:
-    await world.run(pod(restart="OnFailure", says={"run_seconds": 1, "fail_times": 3}))
+    await world.run(pod(restart="OnFailure", annotations={"run_seconds": 1, "fail_times": 3}))
     await world.advance(1)
     (main,) = (await world.status("a"))["containerStatuses"]
     assert (main["restartCount"], main["lastState"]["terminated"]["exitCode"]) == (1, 1)
@@ -172,7 +172,7 @@ async def test_a_failing_container_is_restarted_later_and_later(world: NodeAgent
 
 
 async def test_a_pod_beyond_its_deadline_fails(world: NodeAgentHarness) -> None:
-    await world.run(pod(says={"run_seconds": 100}, activeDeadlineSeconds=30))
+    await world.run(pod(annotations={"run_seconds": 100}, activeDeadlineSeconds=30))
     await world.advance(30)
     status = await world.status("a")
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
@@ -193,8 +193,8 @@ async def test_a_pod_that_asks_for_too_much_is_refused(world: NodeAgentHarness) 
     assert ("OutOfcpu", short) in await world.events("b")
 
 
-async def test_what_ended_makes_room(world: NodeAgentHarness) -> None:
-    await world.run(pod("a", says={"run_seconds": 1}))
+async def test_what_ended_frees_space(world: NodeAgentHarness) -> None:
+    await world.run(pod("a", annotations={"run_seconds": 1}))
     await world.advance(1)
     await world.run(pod("b", containers=[container("main", resources={"requests": {"cpu": "4"}})]))
     assert await world.phase("b") == "Running"
@@ -207,17 +207,17 @@ async def test_a_pod_for_other_nodes_is_refused(world: NodeAgentHarness) -> None
     assert (status["reason"], status["message"]) == ("NodeAffinity", f"Pod was rejected: {why}")
 
 
-async def test_nonsense_in_an_annotation_is_told_and_left_out_of_account(world: NodeAgentHarness) -> None:
-    await world.run(pod(says={"run_seconds": "soon"}))
+async def test_nonsense_in_an_annotation_is_reported_and_left_out_of_account(world: NodeAgentHarness) -> None:
+    await world.run(pod(annotations={"run_seconds": "soon"}))
     assert await world.phase("a") == "Running"
     await world.advance(10)
     assert await world.phase("a") == "Succeeded"
-    (told,) = [text for reason, text in await world.events("a") if reason == "InvalidAnnotation"]
-    assert told.startswith('kohort.dev/run-seconds: "soon" is not a number of seconds')
+    (reported,) = [text for reason, text in await world.events("a") if reason == "InvalidAnnotation"]
+    assert reported.startswith('kohort.dev/run-seconds: "soon" is not a number of seconds')
 
 
 async def test_a_pod_with_a_reason_to_wait_never_starts_and_can_be_deleted(world: NodeAgentHarness) -> None:
-    await world.run(pod(says={"fail_waiting": "ImagePullBackOff"}))
+    await world.run(pod(annotations={"fail_waiting": "ImagePullBackOff"}))
     (main,) = (await world.status("a"))["containerStatuses"]
     assert main["state"] == {"waiting": {"reason": "ImagePullBackOff"}}
     await world.delete("a")

@@ -16,7 +16,7 @@ async def state(cluster: InMemoryApiServer, name: str = "a") -> dict[str, object
 async def test_a_simulated_pod_ends_when_it_would_have_ended() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
-            await first.run(pod(says={"run_seconds": 100}))
+            await first.run(pod(annotations={"run_seconds": 100}))
         await cluster.clock.advance(60)
         async with running_agent(cluster) as second:
             await second.advance(39)
@@ -30,7 +30,7 @@ async def test_a_simulated_pod_ends_when_it_would_have_ended() -> None:
 async def test_a_pod_whose_time_ran_out_meanwhile_ends_at_once() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
-            await first.run(pod(says={"run_seconds": 10}))
+            await first.run(pod(annotations={"run_seconds": 10}))
         await cluster.clock.advance(60)
         async with running_agent(cluster) as second:
             await second.advance(0)
@@ -40,7 +40,7 @@ async def test_a_pod_whose_time_ran_out_meanwhile_ends_at_once() -> None:
 async def test_a_crash_loop_goes_on_where_it_was() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
-            await first.run(pod(restart="Always", says={"run_seconds": 1, "exit_code": 1}))
+            await first.run(pod(restart="Always", annotations={"run_seconds": 1, "exit_code": 1}))
             await first.advance(1 + 1 + 10 + 1)
             assert "waiting" in await state(cluster)
         async with running_agent(cluster) as second:
@@ -54,9 +54,9 @@ async def test_a_crash_loop_goes_on_where_it_was() -> None:
 async def test_a_restart_writes_nothing_to_pods_that_are_as_they_were() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
-            await first.run(pod("runs", says={"run_seconds": 100}))
-            await first.run(pod("waits", says={"start_seconds": 100}))
-            await first.run(pod("ended", says={"run_seconds": 1}))
+            await first.run(pod("runs", annotations={"run_seconds": 100}))
+            await first.run(pod("waits", annotations={"start_seconds": 100}))
+            await first.run(pod("ended", annotations={"run_seconds": 1}))
             await first.advance(5)
         before = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in await pods(cluster)}
         async with running_agent(cluster) as second:
@@ -73,8 +73,8 @@ async def pods(cluster: InMemoryApiServer) -> list[dict[str, dict[str, str]]]:
 async def test_what_was_deleted_while_no_agent_was_there_goes_when_one_is() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
-            await first.run(pod("runs", says={"run_seconds": 100}))
-            await first.run(pod("ended", says={"run_seconds": 1}))
+            await first.run(pod("runs", annotations={"run_seconds": 100}))
+            await first.run(pod("ended", annotations={"run_seconds": 1}))
             await first.advance(5)
         await cluster.create(pod("new"))
         for name in ("runs", "ended", "new"):
@@ -98,7 +98,7 @@ async def test_what_runs_already_has_its_place_before_new_pods() -> None:
 async def test_a_runtime_learns_from_the_status_what_a_former_agent_has_seen() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
-            await first.run(pod(says={"run_seconds": 100}))
+            await first.run(pod(annotations={"run_seconds": 100}))
             address = (await first.status("a"))["podIP"]
         runtime = ScriptedRuntime()
         async with running_agent(cluster, runtime=runtime) as second:
@@ -114,7 +114,7 @@ async def test_a_runtime_learns_from_the_status_what_a_former_agent_has_seen() -
 async def test_a_deadline_counts_from_the_first_start() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
-            await first.run(pod(says={"run_seconds": 1000}, activeDeadlineSeconds=50))
+            await first.run(pod(annotations={"run_seconds": 1000}, activeDeadlineSeconds=50))
         await cluster.clock.advance(40)
         async with running_agent(cluster) as second:
             await second.advance(10)
@@ -124,7 +124,7 @@ async def test_a_deadline_counts_from_the_first_start() -> None:
 async def test_the_log_of_what_ended_before_can_still_be_read_and_the_pod_deleted() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
-            await first.run(pod(says={"run_seconds": 5}))
+            await first.run(pod(annotations={"run_seconds": 5}))
             await first.advance(5)
         async with running_agent(cluster) as second:
             await second.advance(0)

@@ -39,15 +39,15 @@ async def text(world: NodeAgentHarness, name: str = "a", container: str = "main"
     return b"".join([part async for part in world.agent.logs("default", name, asked)]).decode()
 
 
-async def test_a_simulated_container_says_what_it_simulates(world: NodeAgentHarness) -> None:
-    await world.run(pod(says={"run_seconds": 5}))
+async def test_a_simulated_container_reports_what_it_simulates(world: NodeAgentHarness) -> None:
+    await world.run(pod(annotations={"run_seconds": 5}))
     assert (await text(world)).splitlines() == [FIRST, "kohort: runs for 5 s, then exits with 0"]
     await world.advance(5)
     assert (await text(world)).splitlines()[2] == "kohort: exits with 0 (Completed)"
 
 
 async def test_a_part_of_the_log_can_be_asked_for(world: NodeAgentHarness) -> None:
-    await world.run(pod(says={"run_seconds": 5}))
+    await world.run(pod(annotations={"run_seconds": 5}))
     await world.advance(6)
     end = "kohort: exits with 0 (Completed)\n"
     assert await text(world, tail_lines=1) == end
@@ -58,7 +58,7 @@ async def test_a_part_of_the_log_can_be_asked_for(world: NodeAgentHarness) -> No
 
 
 async def test_the_log_of_the_run_before_can_be_asked_for(world: NodeAgentHarness) -> None:
-    await world.run(pod(restart="OnFailure", says={"run_seconds": 5, "fail_times": 1}))
+    await world.run(pod(restart="OnFailure", annotations={"run_seconds": 5, "fail_times": 1}))
     with pytest.raises(StatusError, match='previous terminated container "main" in pod "a" not found'):
         await text(world, previous=True)
     await world.advance(6)
@@ -67,7 +67,7 @@ async def test_the_log_of_the_run_before_can_be_asked_for(world: NodeAgentHarnes
 
 
 async def test_a_followed_log_ends_with_its_container(world: NodeAgentHarness) -> None:
-    await world.run(pod(says={"run_seconds": 5}))
+    await world.run(pod(annotations={"run_seconds": 5}))
     reading = asyncio.create_task(text(world, follow=True))
     await world.advance(4)
     assert not reading.done()
@@ -90,8 +90,8 @@ async def test_a_followed_log_ends_with_its_reader(world: NodeAgentHarness) -> N
         ("other", 'container "other" not found in pod "a"'),
     ],
 )
-async def test_a_container_without_a_log_says_why(world: NodeAgentHarness, container: str, why: str) -> None:
-    await world.run(pod(says={"start_seconds": 5}))
+async def test_a_container_without_a_log_reports_why(world: NodeAgentHarness, container: str, why: str) -> None:
+    await world.run(pod(annotations={"start_seconds": 5}))
     with pytest.raises(StatusError) as caught:
         await text(world, container=container)
     assert str(caught.value) == why
@@ -121,9 +121,9 @@ class NodeLogsHarness:
     def pair(self, user: User) -> CertificatePair:
         return self._authority.client(user, SystemClock().wall())
 
-    async def run(self, **says: object) -> None:
+    async def run(self, **annotations: object) -> None:
         """Have a pod run."""
-        await self.pods.create(pod(says=says))
+        await self.pods.create(pod(annotations=annotations))
         async with asyncio.timeout(PATIENCE):
             while (await self.pods.get(("default", "a")))["status"]["phase"] == "Pending":
                 await asyncio.sleep(0.01)
@@ -196,7 +196,7 @@ async def test_without_a_certificate_there_is_no_answer(site: NodeLogsHarness) -
         await site.ask(None, LOG)
 
 
-async def test_a_stranger_with_a_certificate_of_his_own_gets_no_answer(site: NodeLogsHarness) -> None:
+async def test_a_client_with_an_unknown_certificate_gets_no_response(site: NodeLogsHarness) -> None:
     await site.run(run_seconds="forever")
     site._authority = FileCertificateAuthority.create(SystemClock().wall())
     with pytest.raises((aiohttp.ClientError, ssl.SSLError, OSError)):

@@ -37,7 +37,7 @@ def test_several_places_make_a_hierarchy_the_first_one_on_top() -> None:
     assert found == [("b0", "r0")] * 2 + [("b0", "r1")] * 2 + [("b1", "r0")] * 2 + [("b1", "r1")] * 2
 
 
-def test_a_place_with_a_name_can_be_told_again() -> None:
+def test_a_place_with_a_name_can_be_reported_again() -> None:
     found = dealt(4, block="b{block:0..1}", rack="b{block}-r{0..1}", host="{node}")
     assert found == [("b0", "b0-r0", "0"), ("b0", "b0-r1", "1"), ("b1", "b1-r0", "2"), ("b1", "b1-r1", "3")]
 

@@ -37,10 +37,10 @@ sizes = st.integers(1, 5000)
 
 
 @given(st.lists(st.tuples(names, sizes), max_size=12))
-def test_blocks_have_room_and_never_overlap(wishes: list[tuple[str, int]]) -> None:
+def test_blocks_have_space_and_never_overlap(requested_addresses: list[tuple[str, int]]) -> None:
     blocks = PodCidrAllocator([])
-    picked = [ip_network(blocks.pick(*wish)) for wish in wishes]
-    assert all(block.num_addresses >= pods + 2 for block, (_, pods) in zip(picked, wishes, strict=True))
+    picked = [ip_network(blocks.pick(*requested)) for requested in requested_addresses]
+    assert all(block.num_addresses >= pods + 2 for block, (_, pods) in zip(picked, requested_addresses, strict=True))
     assert not any(one.overlaps(other) for one, other in combinations(picked, 2))
 
 

@@ -97,10 +97,10 @@ def test_a_container_that_the_runtime_does_not_mention_waits() -> None:
     assert [each.state for each in whole.containers] == [ContainerWaiting("PodInitializing")]
 
 
-def test_a_refused_pod_says_why_and_is_not_ready() -> None:
-    said = rejected(PodFailure("OutOfcpu", "no"), ABOUT)
-    assert (said["phase"], said["reason"], said["message"]) == ("Failed", "OutOfcpu", "no")
-    assert {each["type"]: each["reason"] for each in said["conditions"]} == {
+def test_a_refused_pod_reports_why_and_is_not_ready() -> None:
+    output = rejected(PodFailure("OutOfcpu", "no"), ABOUT)
+    assert (output["phase"], output["reason"], output["message"]) == ("Failed", "OutOfcpu", "no")
+    assert {each["type"]: each["reason"] for each in output["conditions"]} == {
         "Ready": "PodFailed",
         "ContainersReady": "PodFailed",
     }
@@ -173,19 +173,19 @@ def test_a_patch_leads_from_any_status_to_any_other(
 
 @given(pods(), abouts)
 def test_what_did_not_change_needs_no_patch(pod: tuple[PodStatusShape, PodState], about: PodStatusContext) -> None:
-    said = status_of(*pod, about)
-    assert patch_between(said, said, LATER) == {}
+    output = status_of(*pod, about)
+    assert patch_between(output, output, LATER) == {}
 
 
 @given(pods(), abouts)
 def test_a_pod_is_ready_only_if_its_containers_are_and_they_only_while_it_runs(
     pod: tuple[PodStatusShape, PodState], about: PodStatusContext
 ) -> None:
-    said = status_of(*pod, about)
-    holds = {each["type"]: each["status"] == "True" for each in said["conditions"]}
+    output = status_of(*pod, about)
+    holds = {each["type"]: each["status"] == "True" for each in output["conditions"]}
     assert holds["Ready"] <= holds["ContainersReady"]
-    assert not (holds["Ready"] and said["phase"] in ("Succeeded", "Failed"))
-    assert all(each.get("reason") for each in said["conditions"] if each["status"] == "False")
+    assert not (holds["Ready"] and output["phase"] in ("Succeeded", "Failed"))
+    assert all(each.get("reason") for each in output["conditions"] if each["status"] == "False")
 
 
 @given(pods(), st.booleans())
@@ -207,9 +207,9 @@ def test_a_pod_that_is_given_up_has_no_container_that_waits(pod: tuple[PodStatus
 
 def test_a_container_that_starts_up_runs_and_has_not_started() -> None:
     spec = shape()
-    said = status_of(spec, PodState((RuntimeContainerStatus("m0", R, starting=True),)), ABOUT)
-    [main] = said["containerStatuses"]
-    assert (said["phase"], main["started"], main["ready"]) == ("Running", False, False)
+    output = status_of(spec, PodState((RuntimeContainerStatus("m0", R, starting=True),)), ABOUT)
+    [main] = output["containerStatuses"]
+    assert (output["phase"], main["started"], main["ready"]) == ("Running", False, False)
 
 
 def test_a_sidecar_that_starts_up_keeps_its_pod_uninitialized() -> None:
@@ -219,12 +219,12 @@ def test_a_sidecar_that_starts_up_keeps_its_pod_uninitialized() -> None:
     assert conditions["Initialized"]["message"] == "containers with incomplete status: [s0]"
 
 
-def test_a_pod_that_failed_before_anything_ran_does_not_speak_of_its_containers() -> None:
+def test_a_pod_that_failed_before_anything_ran_does_not_report_containers() -> None:
     spec = shape()
     waits = status_of(spec, PodState((RuntimeContainerStatus("m0", W),)), ABOUT)
     last = structs.replace(ABOUT, is_last=True)
     failed = PodState((RuntimeContainerStatus("m0", W),), failed=PodFailure("FailedMount", "no volumes"), over=True)
-    said = status_of(spec, failed, last)
-    assert (said["phase"], said["reason"], said["message"]) == ("Failed", "FailedMount", "no volumes")
-    assert "containerStatuses" not in said
-    assert patch_between(waits, said, LATER)["containerStatuses"] is None
+    output = status_of(spec, failed, last)
+    assert (output["phase"], output["reason"], output["message"]) == ("Failed", "FailedMount", "no volumes")
+    assert "containerStatuses" not in output
+    assert patch_between(waits, output, LATER)["containerStatuses"] is None

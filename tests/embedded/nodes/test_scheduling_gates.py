@@ -20,7 +20,7 @@ async def name_node(world: NodeAgentHarness, name: str, to: str) -> None:
 
 
 async def gated(world: NodeAgentHarness, name: str = "a") -> None:
-    body = pod(name, says={"run_seconds": 20}, schedulingGates=GATES)
+    body = pod(name, annotations={"run_seconds": 20}, schedulingGates=GATES)
     del body["spec"]["nodeName"]
     await world.run(body)
     await name_node(world, name, "one")

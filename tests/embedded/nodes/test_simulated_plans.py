@@ -18,15 +18,15 @@ from kohort.embedded.nodes.simulated.plans import (
 DEFAULTS = Defaults(start_seconds=1.0, run_seconds=7.0)
 
 
-def reading(restart: str = "Never", uid: str = "u", index: int | None = None, **says: object) -> ParsedPlan:
-    notes = {f"kohort.dev/{key.replace('_', '-')}": str(text) for key, text in says.items()}
+def reading(restart: str = "Never", uid: str = "u", index: int | None = None, **annotations: object) -> ParsedPlan:
+    notes = {f"kohort.dev/{key.replace('_', '-')}": str(text) for key, text in annotations.items()}
     if index is not None:
         notes[COMPLETION_INDEX] = str(index)
     return read_plan({"metadata": {"uid": uid, "annotations": notes}, "spec": {"restartPolicy": restart}}, DEFAULTS)
 
 
-def plan(restart: str = "Never", uid: str = "u", index: int | None = None, **says: object) -> SimulatedPodPlan:
-    found = reading(restart, uid, index, **says)
+def plan(restart: str = "Never", uid: str = "u", index: int | None = None, **annotations: object) -> SimulatedPodPlan:
+    found = reading(restart, uid, index, **annotations)
     assert found.problems == []
     return found.plan
 
@@ -104,9 +104,9 @@ def test_annotations_of_others_are_not_read() -> None:
         ("fail_reason", "two words", "one word"),
     ],
 )
-def test_nonsense_is_told_and_the_default_taken(name: str, text: str, wanted: str) -> None:
-    says: dict[str, Any] = {name: text}
-    found = reading(**says)
+def test_nonsense_is_reported_and_the_default_taken(name: str, text: str, wanted: str) -> None:
+    annotations: dict[str, Any] = {name: text}
+    found = reading(**annotations)
     assert found.plan == plan()
     (problem,) = found.problems
     assert problem.startswith(f'kohort.dev/{name.replace("_", "-")}: "{text}" is not {wanted}')
@@ -116,8 +116,8 @@ NAMES = ("run-seconds", "start-seconds", "exit-code", "fail-times", "fail-rate",
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.text(max_size=20)), st.text(max_size=5))
-def test_no_annotation_breaks_anything(says: dict[str, str], index: str) -> None:
-    notes: dict[str, Any] = {f"kohort.dev/{name}": text for name, text in says.items()}
+def test_no_annotation_breaks_anything(annotations: dict[str, str], index: str) -> None:
+    notes: dict[str, Any] = {f"kohort.dev/{name}": text for name, text in annotations.items()}
     found = read_plan({"metadata": {"annotations": {**notes, COMPLETION_INDEX: index}}, "spec": {}}, DEFAULTS)
     assert found.plan.run >= 0
     assert all(0 <= found.plan.code_of(attempt) < 256 for attempt in range(3))

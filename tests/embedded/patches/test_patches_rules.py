@@ -29,11 +29,11 @@ def refusal(kind: PatchKind, patch: Any) -> StatusError:
 
 
 @pytest.mark.parametrize("kind", PatchKind)
-def test_a_content_type_names_its_form_whatever_its_parameters(kind: PatchKind) -> None:
+def test_a_content_type_names_its_form_with_any_parameters(kind: PatchKind) -> None:
     assert PatchKind.from_content_type(f"{kind.value}; charset=utf-8") is kind
 
 
-def test_custom_resources_take_no_strategic_patches_and_say_what_they_take() -> None:
+def test_custom_resources_take_no_strategic_patches_and_report_what_they_take() -> None:
     with pytest.raises(StatusError) as refused:
         PatchKind.from_content_type(PatchKind.STRATEGIC.value, CUSTOM_RESOURCE_PATCHES)
     assert refused.value.code == 415
@@ -62,7 +62,7 @@ def test_a_patch_of_the_wrong_shape_is_a_bad_request(kind: PatchKind, patch: Any
     assert (refused.code, refused.message) == (400, f"error decoding patch: {message}")
 
 
-def test_a_failed_test_is_unprocessable_and_says_no_more() -> None:
+def test_a_failed_test_is_unprocessable_and_reports_no_more() -> None:
     refused = refusal(PatchKind.JSON, [{"op": "test", "path": "/spec/list/0", "value": 2}])
     expected = (422, "Invalid", "the server rejected our request due to an error in our request")
     assert (refused.code, refused.reason, refused.message) == expected

@@ -73,7 +73,7 @@ async def test_the_message_is_computed_or_given_or_the_expression(fields: Json, 
     assert await texts(policy({"expression": FEW, **fields})) == [expected]
 
 
-async def test_every_validation_that_does_not_hold_is_told() -> None:
+async def test_every_validation_that_does_not_hold_is_reported() -> None:
     assert len(await texts(policy(FEW, "true", "false"))) == 2
 
 
@@ -163,10 +163,12 @@ async def test_a_policy_is_evaluated_with_every_parameter_that_its_binding_selec
     assert len(await texts(bounded, binding(paramRef={"selector": {}}), None, world(*limits))) == 1
 
 
-async def test_parameters_that_are_not_there_deny_where_the_binding_says_so() -> None:
-    nowhere = {"name": "z"}
-    assert await texts(policy("false", **WITH_LIMIT), binding(paramRef=nowhere)) == []
-    denied = await texts(policy("true", **WITH_LIMIT), binding(paramRef={**nowhere, "parameterNotFoundAction": "Deny"}))
+async def test_parameters_that_are_not_there_deny_where_the_binding_specifies_it() -> None:
+    no_match = {"name": "z"}
+    assert await texts(policy("false", **WITH_LIMIT), binding(paramRef=no_match)) == []
+    denied = await texts(
+        policy("true", **WITH_LIMIT), binding(paramRef={**no_match, "parameterNotFoundAction": "Deny"})
+    )
     assert denied == [
         "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
     ]

@@ -54,7 +54,7 @@ def refusal(data: bytes) -> str:
 @pytest.mark.parametrize(
     "one", RECORDED, ids=[f"{one['object']['apiVersion']}.{one['object']['kind']}" for one in RECORDED]
 )
-def test_a_body_says_what_gos_json_says(one: dict[str, Any]) -> None:
+def test_a_body_equals_that_of_gos_json(one: dict[str, Any]) -> None:
     assert decode(b64decode(one["body"])) == one["object"]
 
 
@@ -77,7 +77,7 @@ def test_a_zero_that_was_meant_stays_and_one_that_was_not_does_not_appear() -> N
     assert inner == {"containers": [{"name": "main"}], "terminationGracePeriodSeconds": 0}
 
 
-def test_small_languages_are_spoken() -> None:
+def test_small_languages_are_supported() -> None:
     moment = part(1, 1_769_860_800)
     heading = part(1, "e") + part(8, moment) + part(11, part(1, "a") + part(2, "b"))
     event = decode(body("v1", "Event", part(1, heading) + part(8, 3) + part(10, moment + part(2, 5000))))
@@ -133,9 +133,9 @@ def test_fields_of_newer_clients_are_passed_over() -> None:
     ],
 )
 def test_anything_else_is_refused_in_one_line(data: bytes, words: str) -> None:
-    said = refusal(data)
-    assert words in said
-    assert "\n" not in said
+    output = refusal(data)
+    assert words in output
+    assert "\n" not in output
 
 
 @given(st.sampled_from(BODIES), st.data())

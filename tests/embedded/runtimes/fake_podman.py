@@ -141,7 +141,7 @@ def main() -> None:
     command, *arguments = sys.argv[1:]
     with (STORE / "calls").open("a") as calls:
         calls.write(json.dumps([command, *arguments]) + "\n")
-    doors: dict[str, Callable[[list[str]], None]] = {
+    endpoints: dict[str, Callable[[list[str]], None]] = {
         "create": create,
         "start": start,
         "wait": wait,
@@ -150,8 +150,8 @@ def main() -> None:
         "inspect": inspect,
         "rm": rm,
     }
-    doors |= {"ps": ps, "image": image, "pull": pull, "exec": execute, "version": lambda _: print("fake")}
-    doors[command](arguments)
+    endpoints |= {"ps": ps, "image": image, "pull": pull, "exec": execute, "version": lambda _: print("fake")}
+    endpoints[command](arguments)
 
 
 if __name__ == "__main__":

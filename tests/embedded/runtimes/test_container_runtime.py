@@ -75,7 +75,7 @@ async def test_restarts_are_new_containers(world: RuntimeHarness, podman: Path) 
     assert names == ["0", "1"]
 
 
-async def test_stop_signals_and_memory_that_ran_out_is_told(world: RuntimeHarness, podman: Path) -> None:
+async def test_stop_signals_and_memory_that_ran_out_is_reported(world: RuntimeHarness, podman: Path) -> None:
     run = world.run(pod(container(script="trap 'exit 42' TERM; while :; do sleep 0.01; done")))
     await run.wait_started()
     run.running.stop(30)
@@ -172,7 +172,7 @@ async def test_an_engine_that_is_not_installed_is_named(tmp_path: Path, monkeypa
                 pass
 
 
-async def test_an_engine_that_does_not_work_says_why(podman: Path, tmp_path: Path) -> None:
+async def test_an_engine_that_does_not_work_reports_why(podman: Path, tmp_path: Path) -> None:
     (podman / "podman").write_text("#!/bin/sh\necho 'Cannot connect to the daemon' >&2; exit 1\n")
     async with running_apiserver() as cluster:
         with pytest.raises(RuntimeSetupError, match=r"^podman does not work: Cannot connect to the daemon$"):

@@ -33,16 +33,16 @@ outcomes = st.lists(st.sampled_from(ProbeOutcome))
 
 @given(outcomes, st.integers(1, 4), st.integers(1, 4))
 def test_a_verdict_is_the_last_run_of_equal_answers_that_was_long_enough(
-    heard: list[ProbeOutcome], passes: int, failures: int
+    received: list[ProbeOutcome], passes: int, failures: int
 ) -> None:
     kill_reason = ProbeState(probe(successThreshold=passes, failureThreshold=failures))
-    said = [each for each in heard if each is not ProbeOutcome.ERRORED]
-    for each in heard:
+    output = [each for each in received if each is not ProbeOutcome.ERRORED]
+    for each in received:
         kill_reason.add(each)
     expected = None
-    for end in range(1, len(said) + 1):
+    for end in range(1, len(output) + 1):
         for outcome, length in ((ProbeOutcome.PASSED, passes), (ProbeOutcome.FAILED, failures)):
-            if said[max(0, end - length) : end] == [outcome] * length:
+            if output[max(0, end - length) : end] == [outcome] * length:
                 expected = outcome is ProbeOutcome.PASSED
     assert kill_reason.holds is expected
 
@@ -55,7 +55,7 @@ class ProbeHarness:
 
     def __init__(self, probes: Probes) -> None:
         self.clock = VirtualClock()
-        self.said: Callable[[], ExecResult] = lambda: FINE
+        self.output: Callable[[], ExecResult] = lambda: FINE
         self.asked: list[float] = []
         self.found: list[ProbeEvent] = []
         self.notes: list[PodEvent] = []
@@ -66,7 +66,7 @@ class ProbeHarness:
     async def execute(self, name: str, command: Sequence[str]) -> ExecResult:
         assert (name, tuple(command)) == ("main", ("check",))
         self.asked.append(self.clock.now())
-        return self.said()
+        return self.output()
 
     async def later(self, seconds: float) -> None:
         await self.clock.advance(seconds)
@@ -100,11 +100,11 @@ async def test_the_delay_is_counted_from_the_start_of_the_container() -> None:
 async def test_readiness_is_lost_after_as_many_failures_as_the_threshold_and_can_come_back() -> None:
     async with allowance(readiness=probe(periodSeconds=1, failureThreshold=3)) as here:
         await here.later(1)
-        here.said = lambda: BAD
+        here.output = lambda: BAD
         await here.later(2)
         assert here.found == [Checked("main", 0, ready=True)]
         await here.later(1)
-        here.said = lambda: FINE
+        here.output = lambda: FINE
         await here.later(1)
         assert [each.ready for each in here.found if isinstance(each, Checked)] == [True, False, True]
         assert here.notes == [PodEvent("Warning", "Unhealthy", "Readiness probe failed: not yet")] * 3
@@ -115,10 +115,10 @@ async def test_nothing_else_is_asked_before_the_startup_probe_has_passed() -> No
     async with allowance(
         startup=startup, readiness=probe(periodSeconds=100), liveness=probe(periodSeconds=100)
     ) as here:
-        here.said = lambda: BAD
+        here.output = lambda: BAD
         await here.later(5)
         assert here.found == []
-        here.said = lambda: FINE
+        here.output = lambda: FINE
         await here.later(1)
         assert here.found == [StartedUp("main", 0), Checked("main", 0, ready=True)]
         assert len(here.asked) == 9
@@ -128,15 +128,15 @@ async def test_nothing_else_is_asked_before_the_startup_probe_has_passed() -> No
 async def test_a_container_that_fails_too_often_is_condemned_once(purpose: str) -> None:
     fatal = probe(periodSeconds=1, failureThreshold=2, terminationGracePeriodSeconds=7)
     async with allowance(**{purpose: fatal}) as here:
-        here.said = lambda: BAD
+        here.output = lambda: BAD
         await here.later(20)
         assert here.found == [Unhealthy("main", 0, purpose, 7)]
         assert len(here.asked) == 2
 
 
-async def test_a_command_that_can_t_be_run_says_nothing_about_the_container() -> None:
+async def test_a_command_that_can_t_be_run_reports_nothing_about_the_container() -> None:
     async with allowance(liveness=probe(periodSeconds=1, failureThreshold=1)) as here:
-        here.said = lambda: ExecResult(128, error='exec: "check": executable file not found in $PATH')
+        here.output = lambda: ExecResult(128, error='exec: "check": executable file not found in $PATH')
         await here.later(5)
         assert here.found == []
         assert here.notes[0].message == 'Liveness probe errored: exec: "check": executable file not found in $PATH'
@@ -223,7 +223,7 @@ async def test_a_port_that_takes_connections_passes() -> None:
         assert (await asked(from_json({"tcpSocket": {"port": port}}, Probe))).outcome is ProbeOutcome.PASSED
 
 
-async def test_a_port_without_anybody_is_told_as_go_would() -> None:
+async def test_a_port_without_a_listener_is_reported_as_go_would() -> None:
     async with server() as port:
         pass
     refused = f"dial tcp 127.0.0.1:{port}: connect: connection refused"

@@ -95,7 +95,7 @@ async def test_the_life_of_pods_in_the_api(tmp_path: Path) -> None:
                     await asyncio.sleep(0.02)
 
 
-async def test_what_ended_as_the_agent_went_down_is_told_by_the_next_one(tmp_path: Path) -> None:
+async def test_what_ended_as_the_agent_went_down_is_reported_by_the_next_one(tmp_path: Path) -> None:
     obeys = "trap 'echo bye; exit 3' TERM; touch up; while :; do sleep 0.02; done"
     async with running_apiserver() as cluster:
         async with running_agent(cluster, tmp_path, AtStop.END):

@@ -99,7 +99,7 @@ async def gone(*pids: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_after_a_crash_every_pod_is_found_again_ended_or_told_lost(
+async def test_after_a_crash_every_pod_is_found_again_ended_or_reported_lost(
     cluster: InMemoryApiServer, tmp_path: Path
 ) -> None:
     """One agent has four pods when it is killed: each meets another fate before the next agent comes."""
@@ -121,7 +121,7 @@ async def test_after_a_crash_every_pod_is_found_again_ended_or_told_lost(
     os.kill(shim_of(tmp_path, lost), signal.SIGKILL)
     async with successor(cluster, tmp_path) as world:
         await check_found_again(world, runs_on, before)
-        await check_told(world, ends)
+        await check_reports(world, ends)
         await check_lost(world, lost, abandoned)
         await gone(orphan)
         async with asyncio.timeout(60):
@@ -140,7 +140,7 @@ async def check_found_again(world: RuntimeHarness, found: Object, before: int) -
     assert await run.log() == "one\ntwo\n"
 
 
-async def check_told(world: RuntimeHarness, found: Object) -> None:
+async def check_reports(world: RuntimeHarness, found: Object) -> None:
     """It ended while there was no agent."""
     run = world.run(found)
     end = await run.termination()
@@ -173,7 +173,7 @@ async def test_a_shim_that_dies_takes_its_containers_along_and_the_pod_goes_on(w
     assert last.reason == "ContainerStatusUnknown"
 
 
-async def test_a_pod_of_which_nothing_is_left_is_told_lost(world: RuntimeHarness) -> None:
+async def test_a_pod_of_which_nothing_is_left_is_reported_lost(world: RuntimeHarness) -> None:
     found = pod(container(script="true"))
     running = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
     found["status"] = {"containerStatuses": [{"name": "main", "state": running, "restartCount": 2}]}
@@ -183,7 +183,7 @@ async def test_a_pod_of_which_nothing_is_left_is_told_lost(world: RuntimeHarness
     assert len(run.events.messages("ShimLost")) == 1
 
 
-async def test_a_pod_that_was_told_lost_before_is_not_told_so_again(world: RuntimeHarness) -> None:
+async def test_a_pod_that_was_reported_lost_is_not_reported_again(world: RuntimeHarness) -> None:
     found = pod(container(script="true"))
     lost = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown", "startedAt": "2026-01-01T00:00:00Z"}}
     found["status"] = {"containerStatuses": [{"name": "main", "state": lost}]}
@@ -196,11 +196,11 @@ async def test_a_clean_stop_leaves_pods_running_for_the_next_agent(cluster: InMe
     found = await stored(cluster, pod(container(script=WAITS)))
     runtime = process_runtime(cluster, tmp_path, {})
     await runtime.start()
-    told = RuntimeEvents()
-    await PodRun(found, told, runtime.run(found, told)).wait_started()
+    reported = RuntimeEvents()
+    await PodRun(found, reported, runtime.run(found, reported)).wait_started()
     await runtime.stop()
     assert is_alive(pid_of(tmp_path, found))
-    assert isinstance(told.states[-1].containers[0].state, Running)
+    assert isinstance(reported.states[-1].containers[0].state, Running)
     async with successor(cluster, tmp_path) as world:
         run = world.run(found)
         let_go(tmp_path, found)
@@ -211,12 +211,12 @@ async def test_a_stop_can_end_all_pods_instead(cluster: InMemoryApiServer, tmp_p
     found = await stored(cluster, pod(container(command=["sleep", "1000"])))
     runtime = process_runtime(cluster, tmp_path, {"at_stop": AtStop.END})
     await runtime.start()
-    told = RuntimeEvents()
-    await PodRun(found, told, runtime.run(found, told)).wait_started()
+    reported = RuntimeEvents()
+    await PodRun(found, reported, runtime.run(found, reported)).wait_started()
     process = pid_of(tmp_path, found)
     await runtime.stop()
     assert not is_alive(process)
-    assert isinstance(told.states[-1].containers[0].state, Terminated)
+    assert isinstance(reported.states[-1].containers[0].state, Terminated)
 
 
 async def test_two_agents_do_not_share_a_directory(world: RuntimeHarness) -> None:

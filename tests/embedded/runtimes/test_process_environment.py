@@ -214,7 +214,7 @@ async def test_a_kind_of_volume_that_is_not_here_fails_the_pod(world: RuntimeHar
     assert "persistentVolumeClaim" in run.events.messages("FailedMount")[0]
 
 
-async def test_paths_of_the_machine_are_for_those_whom_the_node_allows(tmp_path: Path) -> None:
+async def test_host_paths_are_for_users_that_the_node_allows(tmp_path: Path) -> None:
     allowed = tmp_path / "allowed"
     allowed.mkdir()
     (allowed / "file").write_text("here")

@@ -46,7 +46,7 @@ async def refusal(run: PodRun) -> None:
 
 @as_root
 @pytest.mark.parametrize("entry", ["termination-log", "tmp", "work", "root", "mounts"])
-async def test_a_link_in_place_of_its_own_files_leads_a_job_nowhere(place: Path, entry: str) -> None:
+async def test_a_link_in_place_of_its_own_files_is_not_followed_by_a_job(place: Path, entry: str) -> None:
     directory = place / "root-only"
     directory.mkdir(mode=0o700)
     target = directory / "file"
@@ -131,7 +131,7 @@ async def test_the_user_of_one_pod_can_t_read_the_volumes_of_another(place: Path
 
 
 @as_root
-async def test_containers_of_one_pod_share_its_volumes_whatever_their_users(place: Path) -> None:
+async def test_containers_of_one_pod_share_its_volumes_with_any_users(place: Path) -> None:
     for own_roots in (True, False):
         async with closed_world(place, own_roots=own_roots) as world:
             mount: Object = {"volumeMounts": [{"name": "shared", "mountPath": "/kohort-test"}]}
@@ -158,7 +158,7 @@ async def test_the_group_of_another_pod_can_t_be_asked_for(place: Path) -> None:
             assert f"group {group} is reserved" in run.events.messages("Failed")[0]
 
 
-async def test_no_pod_can_be_told_from_the_process_list(world: RuntimeHarness) -> None:
+async def test_pods_are_indistinguishable_in_the_process_list(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script="echo ready; exec sleep 1000")))
     await run.wait_for_log("ready")
     uid = run.pod["metadata"]["uid"]
@@ -208,7 +208,7 @@ async def test_a_working_directory_inside_a_volume_is_not_made_through_a_link(pl
         assert os.listdir(directory) == []
 
 
-async def test_whatever_a_job_leaves_is_removed(place: Path) -> None:
+async def test_everything_that_a_job_leaves_is_removed(place: Path) -> None:
     """In a place of its own: pytest, which removes what earlier runs left, does not get so deep."""
     deep = "i=0; while [ $i -lt 1500 ]; do mkdir d && cd d || exit 1; i=$((i+1)); done"
     closed = "cd $TMPDIR && mkdir -p closed/inner && touch closed/inner/file && chmod 0 closed/inner closed"

@@ -19,7 +19,7 @@ from embedded.runtimes.harness import RuntimeHarness, container, pod, running_pr
 from kohort.embedded.runtimes.process.container_setup import tasks_of
 from kohort.embedded.runtimes.process.shim.output import BURST
 
-NOBODY_ELSE = 61235 + secrets.randbelow(3000)
+UNUSED_USER = 61235 + secrets.randbelow(3000)
 """A user of this process alone: another clone counts another user's processes."""
 LIMIT = 40
 RATE = 8 << 20
@@ -43,7 +43,7 @@ async def narrow(request: pytest.FixtureRequest) -> AsyncIterator[RuntimeHarness
 def contained(world: RuntimeHarness) -> dict[str, object]:
     """The user for a fork bomb; skips the test where a bomb could get out."""
     if os.geteuid() == 0:
-        return {"runAsUser": NOBODY_ELSE}
+        return {"runAsUser": UNUSED_USER}
     if not world.runtime.capabilities.own_roots:  # type: ignore[attr-defined]
         pytest.skip("no way to contain a fork bomb here: not root, and user namespaces are not permitted")
     return {}
@@ -77,12 +77,12 @@ async def seconds_to_end_a_bomb(world: RuntimeHarness, user: dict[str, object]) 
     run = world.run(pod(container(script=bomb, securityContext=user)))
     await run.wait_for_log("lit")
     if user:
-        assert LIMIT // 2 < await most_tasks(NOBODY_ELSE) <= LIMIT + 1
+        assert LIMIT // 2 < await most_tasks(UNUSED_USER) <= LIMIT + 1
     began = time.monotonic()
     run.running.stop(0)
     await run.finished()
     async with asyncio.timeout(60):
-        while tasks_of(NOBODY_ELSE):
+        while tasks_of(UNUSED_USER):
             await asyncio.sleep(0.01)
     return time.monotonic() - began
 

@@ -17,7 +17,7 @@ def check(script: str, **fields: Any) -> dict[str, Any]:
     return {"exec": {"command": ["sh", "-c", script]}, "periodSeconds": 1, "timeoutSeconds": 60, **fields}
 
 
-async def test_a_container_is_ready_once_its_command_says_so(world: RuntimeHarness) -> None:
+async def test_a_container_is_ready_once_its_command_succeeds(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script=FOREVER, readinessProbe=check("echo nothing here; test -e here"))))
     await run.wait_until(lambda: run.events.messages("Unhealthy"))
     assert run.events.messages("Unhealthy")[0] == "Readiness probe failed: nothing here\n"
@@ -62,7 +62,7 @@ async def test_a_command_that_hangs_is_ended_with_its_children(world: RuntimeHar
             await asyncio.sleep(0.02)
 
 
-async def test_a_command_that_is_not_there_is_told_and_ends_nothing(world: RuntimeHarness) -> None:
+async def test_a_command_that_is_not_there_is_reported_and_ends_nothing(world: RuntimeHarness) -> None:
     missing = {"exec": {"command": ["no-such-check"]}, "periodSeconds": 1, "failureThreshold": 1}
     run = world.run(pod(container(script=FOREVER, livenessProbe=missing)))
     await run.wait_until(lambda: len(run.events.messages("Unhealthy")) > 1)

@@ -26,7 +26,7 @@ async def test_exit_codes_are_kept(world: RuntimeHarness) -> None:
     assert (end.exit_code, end.reason, end.signal) == (7, "Error", 0)
 
 
-async def test_a_signal_is_told_as_containers_tell_it(world: RuntimeHarness) -> None:
+async def test_a_signal_is_reported_as_by_containers(world: RuntimeHarness) -> None:
     end = await world.run(pod(container(script="kill -9 $$$$"))).termination()
     assert (end.exit_code, end.reason, end.signal) == (137, "Error", 9)
 
@@ -143,7 +143,7 @@ async def test_the_pre_stop_hook_runs_in_the_container_s_surroundings(world: Run
     assert run.events.messages("FailedPreStopHook") == []
 
 
-async def test_a_hook_that_fails_is_told_and_holds_up_nothing(world: RuntimeHarness) -> None:
+async def test_a_hook_that_fails_is_reported_and_holds_up_nothing(world: RuntimeHarness) -> None:
     hook = {"preStop": {"exec": {"command": ["no-such-program"]}}}
     run = world.run(pod(container(command=["sleep", "1000"], lifecycle=hook)))
     await run.wait_started()
@@ -161,7 +161,7 @@ async def test_daemons_do_not_outlive_their_container(world: RuntimeHarness) -> 
     assert not is_alive(daemon)
 
 
-async def test_asking_for_logs_too_early_says_why(world: RuntimeHarness) -> None:
+async def test_asking_for_logs_too_early_reports_why(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script="true", envFrom=[{"configMapRef": {"name": "missing"}}])))
     await run.wait_until(lambda: isinstance(run.status().state, ContainerWaiting) and run.status().state.message)  # type: ignore[union-attr]
     name = run.pod["metadata"]["name"]
@@ -193,10 +193,10 @@ async def test_an_init_container_without_a_command_fails_its_pod(world: RuntimeH
     assert isinstance(run.status().state, ContainerWaiting)
 
 
-async def test_each_image_is_said_once_not_to_be_used(world: RuntimeHarness) -> None:
+async def test_each_image_is_reported_once_as_unused(world: RuntimeHarness) -> None:
     runs = [world.run(pod(container(script="true"))) for _ in range(3)]
     for run in runs:
         await run.termination()
-    told = [message for run in runs for message in run.events.messages("ImageNotUsed")]
-    assert told == ['Image "busybox:1" is not used: its containers run as processes of this machine']
+    reported = [message for run in runs for message in run.events.messages("ImageNotUsed")]
+    assert reported == ['Image "busybox:1" is not used: its containers run as processes of this machine']
     assert not isinstance(runs[0].status().state, Running)

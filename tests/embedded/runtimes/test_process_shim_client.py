@@ -11,13 +11,13 @@ PATIENCE = 60.0
 async def test_who_is_cancelled_before_the_greeting_hangs_up(tmp_path: Path) -> None:
     met, left = asyncio.Event(), asyncio.Event()
 
-    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def print_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         met.set()
         await reader.read()
         left.set()
         writer.close()
 
-    server = await asyncio.start_unix_server(say_nothing, tmp_path / SOCKET)
+    server = await asyncio.start_unix_server(print_nothing, tmp_path / SOCKET)
     opening = asyncio.create_task(ShimClient(tmp_path, lambda _: None, lambda: None).find())
     async with asyncio.timeout(PATIENCE):
         await met.wait()

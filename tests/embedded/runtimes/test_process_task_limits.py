@@ -43,7 +43,7 @@ MARK = f"KOHORT_TEST_BOMB_{os.getpid()}"
 """Bombs of other test processes have another mark."""
 TOO_MANY = f"The {{}} had [0-9]+ processes and threads, its limit is {LIMIT}: all processes of the pod were killed"
 NO_GROUP = Path("/no/control/group")
-NOBODY_ELSE = 61236
+UNUSED_USER = 61236
 
 pytestmark = [
     pytest.mark.exclusive,
@@ -91,7 +91,7 @@ def forks(data: Path, found: Object) -> int:
     return work_file(data, found, "count").stat().st_size
 
 
-def sentry_of(data: Path) -> int:
+def monitor_pid(data: Path) -> int:
     return int((data / "sentry").read_text())
 
 
@@ -164,7 +164,9 @@ async def test_a_bomb_that_leaves_session_and_parents_is_found_too(bare: Runtime
     assert await fewest_forks(bare, AWAY, "away") < BIG
 
 
-async def test_a_pod_that_was_ended_for_its_processes_starts_again_as_its_policy_says(bare: RuntimeHarness) -> None:
+async def test_a_pod_that_was_ended_for_its_processes_starts_again_as_its_policy_specifies(
+    bare: RuntimeHarness,
+) -> None:
     once = "import os, time\nif os.path.exists('count'): time.sleep(1000)\n" + EVER_MORE
     run = bare.run(pod(python(once, "once"), restart="OnFailure"))
     await run.wait_until(lambda: run.runs() and run.status().restarts == 1)
@@ -179,72 +181,72 @@ async def test_pods_are_watched_while_there_is_no_agent(tmp_path: Path) -> None:
     async with running_apiserver() as cluster:
         first = process_runtime(cluster, tmp_path, settings)
         await first.start()
-        told = RuntimeEvents()
+        reported = RuntimeEvents()
         found = pod(python(AT_A_SIGN, "at a sign"))
-        await PodRun(found, told, first.run(found, told)).wait_started()
+        await PodRun(found, reported, first.run(found, reported)).wait_started()
         await first.stop()
         work_file(tmp_path, found, "go").touch()
         await eventually_true(lambda: processes_of("at a sign") == 0)
         assert 1 < forks(tmp_path, found) < MOST
-        await eventually_true(lambda: not is_alive(sentry_of(tmp_path)))
+        await eventually_true(lambda: not is_alive(monitor_pid(tmp_path)))
         async with running_runtime(cluster, tmp_path, process_runtime(cluster, tmp_path, settings)) as world:
             assert (await world.run(found).termination()).reason == "PIDLimitExceeded"
 
 
-async def test_the_sentry_leaves_with_the_last_agent_and_pod(tmp_path: Path) -> None:
+async def test_the_task_monitor_leaves_with_the_last_agent_and_pod(tmp_path: Path) -> None:
     async with running_process_runtime(tmp_path, processes=LIMIT, cgroup=NO_GROUP) as world:
         await world.run(pod(container(command=["sleep", "1000"]))).wait_started()
-        task_monitor = sentry_of(tmp_path)
+        task_monitor = monitor_pid(tmp_path)
         assert is_alive(task_monitor)
     await eventually_true(lambda: not is_alive(task_monitor))
 
 
-async def test_a_sentry_that_was_killed_is_replaced_at_once_and_watches_what_runs(bare: RuntimeHarness) -> None:
+async def test_a_task_monitor_that_was_killed_is_replaced_at_once_and_watches_what_runs(bare: RuntimeHarness) -> None:
     run = bare.run(pod(python(AT_A_SIGN, "at a sign")))
     await run.wait_started()
-    first = sentry_of(bare.data)
+    first = monitor_pid(bare.data)
     os.kill(first, signal.SIGKILL)
-    await eventually_true(lambda: sentry_of(bare.data) != first)
+    await eventually_true(lambda: monitor_pid(bare.data) != first)
     work_file(bare.data, run.pod, "go").touch()
     assert (await run.termination()).reason == "PIDLimitExceeded"
     assert (await bare.run(pod(python(EVER_MORE, "second"))).termination()).reason == "PIDLimitExceeded"
 
 
-NO_SENTRY = "starting the task limit monitor failed, which enforces process limits of root: "
+NO_MONITOR = "starting the task limit monitor failed, which enforces process limits of root: "
 
 
 @pytest.mark.parametrize("taken", ["sentry", "sentry.err"])
-async def test_no_container_starts_before_its_sentry_does(bare: RuntimeHarness, taken: str) -> None:
+async def test_no_container_starts_before_its_task_monitor_does(bare: RuntimeHarness, taken: str) -> None:
     in_the_way = bare.data / taken
     in_the_way.mkdir()
     run = bare.run(pod(container(command=["true"])))
     await run.wait_until(lambda: run.events.messages("Failed"))
     waiting = run.status().state
     assert isinstance(waiting, ContainerWaiting)
-    assert (waiting.reason, waiting.message.startswith(NO_SENTRY)) == ("CreateContainerError", True), waiting
+    assert (waiting.reason, waiting.message.startswith(NO_MONITOR)) == ("CreateContainerError", True), waiting
     assert "Is a directory" in waiting.message
     assert run.events.messages("Failed") == [f"Error: {waiting.message}"]
     in_the_way.rmdir()
     assert (await run.termination()).exit_code == 0
 
 
-async def test_an_agent_tries_again_until_recovered_pods_have_a_sentry(
+async def test_an_agent_tries_again_until_recovered_pods_have_a_task_monitor(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = {"processes": LIMIT, "cgroup": NO_GROUP}
     async with running_apiserver() as cluster:
         first = process_runtime(cluster, tmp_path, settings)
         await first.start()
-        told = RuntimeEvents()
+        reported = RuntimeEvents()
         found = pod(python(AT_A_SIGN, "recovered"))
-        await PodRun(found, told, first.run(found, told)).wait_started()
+        await PodRun(found, reported, first.run(found, reported)).wait_started()
         await first.stop()
         (tmp_path / "sentry.err").unlink()
         (tmp_path / "sentry.err").mkdir()
         async with running_runtime(cluster, tmp_path, process_runtime(cluster, tmp_path, settings)) as world:
             run = world.run(found)
             await eventually_true(
-                lambda: f"process limits of running root containers are not enforced: {NO_SENTRY}" in caplog.text
+                lambda: f"process limits of running root containers are not enforced: {NO_MONITOR}" in caplog.text
             )
             (tmp_path / "sentry.err").rmdir()
             await eventually_true((tmp_path / "sentry.err").is_file)
@@ -252,9 +254,9 @@ async def test_an_agent_tries_again_until_recovered_pods_have_a_sentry(
             assert (await run.termination()).reason == "PIDLimitExceeded"
 
 
-async def test_containers_of_other_users_need_no_sentry() -> None:
+async def test_containers_of_other_users_need_no_task_monitor() -> None:
     with TemporaryDirectory(prefix="kohort-test-") as place:
         Path(place).chmod(0o711)
         async with running_process_runtime(Path(place) / "data", cgroup=NO_GROUP) as world:
-            await world.run(pod(container(script="true", securityContext={"runAsUser": NOBODY_ELSE}))).termination()
+            await world.run(pod(container(script="true", securityContext={"runAsUser": UNUSED_USER}))).termination()
             assert not (world.data / "sentry").exists()

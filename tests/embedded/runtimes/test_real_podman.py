@@ -69,7 +69,7 @@ async def test_a_container_succeeds_and_its_log_stays_until_it_is_closed(world: 
     assert podman("ps", "--all", "--quiet", "--filter", f"label=kohort.dev/data={world.data}").stdout == ""
 
 
-async def test_the_exit_code_and_the_last_words_of_a_failure_are_told(world: RuntimeHarness) -> None:
+async def test_the_exit_code_and_the_last_words_of_a_failure_are_reported(world: RuntimeHarness) -> None:
     end = await world.run(pod(container(script="echo why > /dev/termination-log; exit 3"))).termination()
     assert (end.exit_code, end.reason, end.message.strip()) == (3, "Error", "why")
 
@@ -188,7 +188,7 @@ async def test_a_program_that_is_not_in_the_image_is_named(world: RuntimeHarness
     assert "no-such-program" in end.message
 
 
-async def test_an_image_that_is_nowhere_is_waited_for(world: RuntimeHarness) -> None:
+async def test_an_missing_image_is_waited_for(world: RuntimeHarness) -> None:
     run = world.run(pod(container(image="localhost/absent:1", script="true", imagePullPolicy="Never")))
     await run.wait_until(lambda: run.events.messages("Failed"))
     assert run.status().state == ContainerWaiting(
@@ -222,7 +222,7 @@ async def test_the_containers_of_pods_that_the_api_no_longer_has_are_removed(tmp
                 await asyncio.sleep(0.05)
 
 
-async def test_an_agent_that_is_told_to_can_end_its_containers_when_it_goes(tmp_path: Path) -> None:
+async def test_an_agent_can_be_configured_to_stop_its_containers_on_shutdown(tmp_path: Path) -> None:
     async with running_apiserver() as cluster:
         async with running(cluster, tmp_path / "data", AtStop.END) as world:
             await world.run(pod(container(script=OBEDIENT))).wait_for_log("ready")

@@ -120,7 +120,7 @@ def test_ten_minutes_of_running_are_a_new_beginning() -> None:
     assert play.take_commands() == [Start("main", 5)]
 
 
-def test_a_waiting_container_says_so_in_the_words_people_know() -> None:
+def test_a_waiting_container_reports_it_in_the_words_people_know() -> None:
     play = SupervisionHarness.create(main())
     play.run_once("main", 1)
     play.run_once("main", 1)
@@ -237,7 +237,7 @@ def test_what_is_not_there_yet_is_tried_again_under_the_same_number() -> None:
     assert play.take_commands() == [Start("main", 0)]
 
 
-def test_a_failed_pod_says_why_and_starts_nothing() -> None:
+def test_a_failed_pod_reports_why_and_starts_nothing() -> None:
     machine = Supervision(pod_containers(main()))
     assert machine.fail(PodFailure("UnexpectedAdmissionError", "no device"), 0.0) == []
     assert machine.settled
@@ -274,7 +274,7 @@ def test_a_container_without_probes_is_ready_when_it_runs() -> None:
     assert play.status("main").ready
 
 
-def test_a_container_is_ready_as_its_probe_says() -> None:
+def test_a_container_is_ready_as_its_probe_specifies() -> None:
     play = SupervisionHarness.create(main(probes=READINESS))
     play.started("main")
     assert not play.status("main").ready

@@ -64,18 +64,18 @@ def test_tasks_belong_to_a_container_by_descent_or_session_and_are_loose_otherwi
 
 
 @pytest.mark.parametrize(
-    ("main", "loose", "says"),
+    ("main", "loose", "expected"),
     [
         (4, 0, "The container main had 4 processes and threads, its limit is 3"),
         (2, 3, "The pod had 5 processes and threads, its limit is 3"),
     ],
 )
-def test_a_pod_without_room_is_told_why(main: int, loose: int, says: str) -> None:
+def test_a_pod_without_space_is_reported_why(main: int, loose: int, expected: str) -> None:
     machine = {SHIM: process(1), MAIN: process(SHIM, MAIN, tasks=main)}
     machine |= {100 + number: process(SHIM, 100 + number) for number in range(loose)}
     found = count_tasks(shim_state(main=3), machine)
     assert found.allowance < 0
-    assert found.kill_reason() == f"{says}: all processes of the pod were killed"
+    assert found.kill_reason() == f"{expected}: all processes of the pod were killed"
 
 
 def test_the_dead_count_unless_it_is_for_the_shim_to_wait_for_them() -> None:
@@ -153,11 +153,11 @@ def test_a_machine_that_only_shrinks_is_never_looked_at(limit: int, counts: list
     assert not any(growth.needs_recount(count) for count in sorted(counts, reverse=True))
 
 
-@pytest.mark.parametrize(("name", "attempt", "told"), [("main", 0, True), ("main", 1, False), ("side", 0, False)])
-def test_a_verdict_is_for_the_starts_that_it_ended(tmp_path: Path, name: str, attempt: int, told: bool) -> None:
+@pytest.mark.parametrize(("name", "attempt", "reported"), [("main", 0, True), ("main", 1, False), ("side", 0, False)])
+def test_a_verdict_is_for_the_starts_that_it_ended(tmp_path: Path, name: str, attempt: int, reported: bool) -> None:
     assert task_limits.kill_reason(str(tmp_path), name, attempt) == ""
     task_limits.record(str(tmp_path), shim_state(main=3), "too many")
-    assert task_limits.kill_reason(str(tmp_path), name, attempt) == ("too many" if told else "")
+    assert task_limits.kill_reason(str(tmp_path), name, attempt) == ("too many" if reported else "")
     task_limits.record(str(tmp_path / "gone"), shim_state(main=3), "nobody to tell")
 
 
@@ -167,11 +167,11 @@ FAMILY = "import os, time; os.fork(); os.fork(); print(end='x', flush=True); tim
 
 
 @contextmanager
-def program(code: str, said: int = 1) -> Iterator["subprocess.Popen[bytes]"]:
+def program(code: str, output: int = 1) -> Iterator["subprocess.Popen[bytes]"]:
     """A program that has said as much as it will."""
     with subprocess.Popen([sys.executable, "-S", "-c", code], stdout=subprocess.PIPE) as running:
         assert running.stdout is not None
-        assert len(running.stdout.read(said)) == said
+        assert len(running.stdout.read(output)) == output
         try:
             yield running
         finally:
@@ -262,7 +262,7 @@ def left_alone(place: Path) -> None:
         assert not work.is_alive(), "it does not leave"
 
 
-def test_a_sentry_without_an_agent_leaves_when_another_has_taken_over(tmp_path: Path) -> None:
+def test_a_task_monitor_without_an_agent_leaves_when_another_has_taken_over(tmp_path: Path) -> None:
     with program(FAMILY, 4) as shim:
         kept(tmp_path, shim.pid, main=100)
         (tmp_path / NEWEST).write_text("1")
@@ -271,13 +271,13 @@ def test_a_sentry_without_an_agent_leaves_when_another_has_taken_over(tmp_path: 
 
 
 def test_a_shim_of_another_time_is_not_touched(tmp_path: Path) -> None:
-    with program(FAMILY, 4) as stranger:
-        kept(tmp_path, stranger.pid, main=1)
+    with program(FAMILY, 4) as other_process:
+        kept(tmp_path, other_process.pid, main=1)
         file = tmp_path / "pods" / "one" / FILE
-        file.write_text(file.read_text().replace(f'"ticks":{start_ticks(stranger.pid)}', '"ticks":7'))
+        file.write_text(file.read_text().replace(f'"ticks":{start_ticks(other_process.pid)}', '"ticks":7'))
         (tmp_path / NEWEST).write_text(str(os.getpid()))
         left_alone(tmp_path)
-        assert living_below(stranger.pid) == 3
+        assert living_below(other_process.pid) == 3
 
 
 def test_a_pod_above_its_limit_is_ended_and_its_shim_goes_on(tmp_path: Path) -> None:
@@ -287,8 +287,8 @@ def test_a_pod_above_its_limit_is_ended_and_its_shim_goes_on(tmp_path: Path) -> 
         left_alone(tmp_path)
         wait_for(lambda: living_below(shim.pid) == 0)
         wait_for(lambda: Path(f"/proc/{shim.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T")
-        told = task_limits.kill_reason(str(tmp_path / "pods" / "one"), "main", 0)
-        assert told.startswith("The pod had 3 processes and threads, its limit is 2:")
+        reported = task_limits.kill_reason(str(tmp_path / "pods" / "one"), "main", 0)
+        assert reported.startswith("The pod had 3 processes and threads, its limit is 2:")
 
 
 class DyingPod:

@@ -25,7 +25,7 @@ def zoned(name: str, zone: str, **spec: object) -> Object:
     return node(name, labels={ZONE: zone}, **spec)  # type: ignore[arg-type]
 
 
-def test_a_cluster_without_nodes_says_so() -> None:
+def test_a_cluster_without_nodes_reports_it() -> None:
     assert SchedulerHarness().fit_error(pod("a")) == "no nodes available to schedule pods"
 
 
@@ -79,16 +79,16 @@ def test_cordoned_nodes_take_only_who_tolerates_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "preference",
     [
         {"nodeSelector": {"disk": "ssd"}},
         {"affinity": node_affinity(label_in("disk", "nvme"), label_in("disk", "ssd"))},
     ],
 )
-def test_selectors_and_affinity_choose_nodes(wish: Object) -> None:
+def test_selectors_and_affinity_choose_nodes(preference: Object) -> None:
     site = SchedulerHarness(node("hdd", labels={"disk": "hdd"}), node("ssd", labels={"disk": "ssd"}, cpu="1"))
-    assert site.place(pod("a", cpu="1", **wish)) == "ssd"
-    assert site.fit_error(pod("b", cpu="1", **wish)) == (
+    assert site.place(pod("a", cpu="1", **preference)) == "ssd"
+    assert site.fit_error(pod("b", cpu="1", **preference)) == (
         "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector."
     )
 
@@ -104,8 +104,8 @@ def test_affinity_to_names_looks_at_no_other_node() -> None:
 
 def test_preferred_nodes_win_over_emptier_ones() -> None:
     site = SchedulerHarness(node("big", cpu="64", memory="64Gi"), node("liked", labels={"disk": "ssd"}))
-    wish = {"weight": 50, "preference": label_in("disk", "ssd")}
-    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
+    preference = {"weight": 50, "preference": label_in("disk", "ssd")}
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preference]}}
     assert site.place(pod("a", cpu="1", affinity=affinity)) == "liked"
 
 
@@ -141,8 +141,8 @@ def test_affinity_follows_pods_and_lets_the_first_of_a_kind_begin() -> None:
     friend = pod("x", cpu="3", labels={"app": "db"}, affinity=pod_affinity(ZONE, app="db"))
     first, second = site.place(friend), site.place(friend)
     assert {first, second} == {"a", "b"}
-    stranger = pod("y", affinity=pod_affinity(ZONE, app="none"))
-    assert site.fit_error(stranger) == "0/4 nodes are available: 4 node(s) didn't match pod affinity rules."
+    other_pod = pod("y", affinity=pod_affinity(ZONE, app="none"))
+    assert site.fit_error(other_pod) == "0/4 nodes are available: 4 node(s) didn't match pod affinity rules."
 
 
 def test_terms_look_into_the_namespaces_they_select() -> None:

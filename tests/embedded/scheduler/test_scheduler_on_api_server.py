@@ -14,7 +14,7 @@ from kohort.embedded.scheduler.scheduler import PodScheduler, running_pod_schedu
 from kohort.kube.client import Client
 
 ROUNDS = 60
-NOWHERE = "0/1 nodes are available: 1 Insufficient cpu."
+NO_NODE = "0/1 nodes are available: 1 Insufficient cpu."
 NO_VICTIMS = "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
 NO_HELP = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
 
@@ -121,10 +121,10 @@ async def test_pods_of_other_schedulers_are_left_alone(world: PodSchedulerHarnes
     assert await world.condition("a") == {}
 
 
-async def test_a_pod_without_a_node_says_why_and_says_it_once(world: PodSchedulerHarness) -> None:
+async def test_a_pod_without_a_node_reports_why_and_reports_it_once(world: PodSchedulerHarness) -> None:
     await world.create(node("n", cpu="1"), pod("a", cpu="2"))
     shown = await world.condition("a")
-    message = f"{NOWHERE} {NO_HELP}"
+    message = f"{NO_NODE} {NO_HELP}"
     assert (shown["status"], shown["reason"], shown["message"]) == ("False", "Unschedulable", message)
     assert await world.events("FailedScheduling") == [message]
     patches = world.interceptor.count("PATCH", "/pods/a/status")
@@ -157,7 +157,7 @@ async def test_a_condition_is_written_though_the_pod_changes_meanwhile(world: Po
     await world.create(node("n", cpu="1"), pod("a", cpu="2"))
     await world.settle()
     await world.cluster.clock.advance(5)
-    assert await world.why("a") == f"{NOWHERE} {NO_HELP}"
+    assert await world.why("a") == f"{NO_NODE} {NO_HELP}"
 
 
 async def test_a_node_that_becomes_fit_gets_the_pod(world: PodSchedulerHarness) -> None:
@@ -169,11 +169,11 @@ async def test_a_node_that_becomes_fit_gets_the_pod(world: PodSchedulerHarness) 
     assert await world.node_of("a") == "n"
 
 
-async def test_room_that_is_freed_goes_to_the_next(world: PodSchedulerHarness) -> None:
+async def test_freed_space_goes_to_the_next(world: PodSchedulerHarness) -> None:
     await world.create(node("n", cpu="1"), pod("a", cpu="1"))
     assert await world.node_of("a") == "n"
     await world.create(pod("b", cpu="1"), pod("c", cpu="1"))
-    assert await world.why("b") == f"{NOWHERE} {NO_VICTIMS}"
+    assert await world.why("b") == f"{NO_NODE} {NO_VICTIMS}"
     await world.delete("a")
     assert [await world.node_of("b"), await world.node_of("c")] == ["n", ""]
 
@@ -196,7 +196,7 @@ async def test_gates_hold_a_pod_until_they_are_gone(world: PodSchedulerHarness) 
     assert await world.node_of("a") == "n"
 
 
-async def test_a_claim_that_is_not_there_or_not_bound_is_told(world: PodSchedulerHarness) -> None:
+async def test_a_claim_that_is_not_there_or_not_bound_is_reported(world: PodSchedulerHarness) -> None:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     await world.create(node("n"), pod("a", volumes=[volume]))
     missing = '0/1 nodes are available: persistentvolumeclaim "data" not found.'
@@ -283,7 +283,7 @@ async def test_a_binding_whose_answer_is_lost_counts_when_it_was_done(world: Pod
     assert await world.events("Scheduled") == ["Successfully assigned default/a to n"]
 
 
-async def test_no_more_are_pushed_out_however_late_the_server_tells_that_the_first_go(
+async def test_no_more_are_pushed_out_however_late_the_server_reports_that_the_first_go(
     world: PodSchedulerHarness,
 ) -> None:
     first, second = (pod(name, cpu="1", labels={"app": name}, nodeSelector={HOST: name}) for name in "ab")

@@ -24,7 +24,7 @@ def chosen(found: NodeCandidate | PreemptionNotHelpful) -> tuple[str, list[str]]
     return found.node.name, [each.key.name for each in found.victims]
 
 
-def told(found: NodeCandidate | PreemptionNotHelpful) -> str:
+def reported(found: NodeCandidate | PreemptionNotHelpful) -> str:
     assert isinstance(found, PreemptionNotHelpful), found
     return found.message
 
@@ -32,7 +32,7 @@ def told(found: NodeCandidate | PreemptionNotHelpful) -> str:
 def test_equal_priorities_are_safe() -> None:
     site = SchedulerHarness(node("n", cpu="1"), node("m", cpu="1", unschedulable=True))
     site.add_pod(of(HIGH), "n")
-    assert told(site.victims(of(HIGH))) == (
+    assert reported(site.victims(of(HIGH))) == (
         "preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, "
         "1 Preemption is not helpful for scheduling."
     )
@@ -41,23 +41,23 @@ def test_equal_priorities_are_safe() -> None:
 def test_nothing_is_pushed_out_for_a_pod_that_is_too_large() -> None:
     site = SchedulerHarness(node("n", cpu="1"))
     site.add_pod(of(0), "n")
-    assert told(site.victims(of(HIGH, cpu="2"))) == (
+    assert reported(site.victims(of(HIGH, cpu="2"))) == (
         "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     )
 
 
-def test_a_node_that_does_not_help_says_what_is_still_lacking() -> None:
+def test_a_node_that_does_not_help_reports_what_is_still_lacking() -> None:
     site = SchedulerHarness(node("n", cpu="2"))
     site.add_pod(of(HIGH, cpu="1"), "n")
     site.add_pod(of(0, cpu="1"), "n")
-    assert told(site.victims(of(HIGH, cpu="2"))) == "preemption: 0/1 nodes are available: 1 Insufficient cpu."
+    assert reported(site.victims(of(HIGH, cpu="2"))) == "preemption: 0/1 nodes are available: 1 Insufficient cpu."
 
 
 def test_a_pod_that_never_preempts_does_not() -> None:
     site = SchedulerHarness(node("n", cpu="1"))
     site.add_pod(of(0), "n")
     peaceful = of(HIGH, preemptionPolicy="Never")
-    assert told(site.victims(peaceful)) == "preemption: not eligible due to preemptionPolicy=Never."
+    assert reported(site.victims(peaceful)) == "preemption: not eligible due to preemptionPolicy=Never."
 
 
 def test_the_least_important_go_and_no_more_than_needed() -> None:
@@ -105,7 +105,7 @@ def test_an_enemy_of_lower_priority_is_pushed_out() -> None:
     assert chosen(site.victims(of(HIGH, affinity=pod_anti_affinity(HOST, app="db")))) == ("a", ["p1"])
 
 
-def test_room_that_was_made_is_kept_from_lower_priorities() -> None:
+def test_freed_space_is_kept_from_lower_priorities() -> None:
     site = SchedulerHarness(node("n", cpu="1"))
     queued = site.pod_info(of(HIGH))
     site.cache.nominate(queued, "n")
@@ -116,7 +116,7 @@ def test_room_that_was_made_is_kept_from_lower_priorities() -> None:
     assert "Insufficient cpu" in site.fit_error(of(1))
 
 
-def test_whoever_room_was_made_for_takes_it() -> None:
+def test_a_nominated_pod_takes_the_freed_space() -> None:
     site = SchedulerHarness(node("m", cpu="8"), node("n", cpu="1"))
     queued = site.pod_info(of(HIGH))
     site.cache.nominate(queued, "n")
@@ -132,7 +132,7 @@ def test_no_more_are_pushed_out_while_victims_leave() -> None:
     site.cache.nominate(queued, "n")
     answer = site.placer.place(queued)
     assert isinstance(answer, FitError)
-    assert told(site.preemptor.search(queued, answer)) == (
+    assert reported(site.preemptor.search(queued, answer)) == (
         "preemption: not eligible due to a terminating pod on the nominated node."
     )
 

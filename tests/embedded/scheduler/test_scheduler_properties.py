@@ -35,12 +35,12 @@ NODES = st.builds(
     st.sampled_from(["ssd", "hdd"]),
 )
 PODS = st.builds(
-    lambda cpu, app, tolerates, disk, says, port: {
+    lambda cpu, app, tolerates, disk, expected, port: {
         "cpu": cpu,
         "app": app,
         "tolerates": tolerates,
         "disk": disk,
-        "says": says,
+        "says": expected,
         "port": port,
     },
     st.integers(0, 3),
@@ -62,7 +62,7 @@ def made_node(index: int, facts: dict[str, Any]) -> Object:
 
 def made_pod(index: int, facts: dict[str, Any]) -> Object:
     app = facts["app"]
-    says: dict[str, dict[str, Any]] = {
+    expected: dict[str, dict[str, Any]] = {
         "away": {"affinity": pod_anti_affinity(HOST, app=app)},
         "near": {"affinity": pod_affinity(ZONE, app=app)},
         "spread": {"topologySpreadConstraints": topology_spread(ZONE, app=app)},
@@ -74,7 +74,7 @@ def made_pod(index: int, facts: dict[str, Any]) -> Object:
         tolerations=[TOLERATION] if facts["tolerates"] else [],
         nodeSelector={"disk": "ssd"} if facts["disk"] else {},
         ports=[{"containerPort": 1, "hostPort": facts["port"]}] if facts["port"] else [],
-        **says.get(facts["says"], {}),
+        **expected.get(facts["says"], {}),
     )
 
 

@@ -44,7 +44,7 @@ def test_higher_priorities_come_first_then_older_pods() -> None:
 
 
 @given(st.lists(st.integers(-2, 2), max_size=20))
-def test_nobody_is_lost_and_nobody_overtakes(priorities: list[int]) -> None:
+def test_no_pod_is_lost_or_overtaken(priorities: list[int]) -> None:
     line = SchedulingQueueHarness()
     for index, priority in enumerate(priorities):
         line.add(f"{index:02d}", priority)
@@ -64,7 +64,7 @@ def test_equal_pods_are_woken_one_by_one() -> None:
     assert [line.pop(), line.pop()] == ["a", ""]
 
 
-def test_only_whom_it_may_help_is_woken() -> None:
+def test_only_pods_that_it_may_help_are_reactivated() -> None:
     line = SchedulingQueueHarness()
     line.add("fits")
     line.add("large", cpu="2")
@@ -81,7 +81,7 @@ def test_only_whom_it_may_help_is_woken() -> None:
     assert [line.pop(), line.pop()] == ["lonely", ""]
 
 
-def test_who_failed_lately_waits_behind_others_but_not_for_nobody() -> None:
+def test_recently_failed_pods_wait_behind_others_only() -> None:
     line = SchedulingQueueHarness()
     failed = line.add("failed", priority=5)
     line.add_unschedulable()
@@ -136,7 +136,7 @@ def test_a_pod_that_went_is_never_given_out() -> None:
     assert len(line.queue) == 0
 
 
-def test_nobody_rests_for_ever() -> None:
+def test_no_pod_backs_off_indefinitely() -> None:
     line = SchedulingQueueHarness()
     line.add("a")
     line.add_unschedulable()
@@ -148,7 +148,7 @@ def test_nobody_rests_for_ever() -> None:
     assert line.pop() == "a"
 
 
-def test_whoever_room_is_made_for_is_woken_when_the_node_changes() -> None:
+def test_a_nominated_pod_is_reactivated_when_the_node_changes() -> None:
     line = SchedulingQueueHarness()
     record = line.add("a", priority=9, cpu="1")
     line.add_unschedulable()

@@ -155,24 +155,24 @@ async def test_the_other_server_gets_to_know_everything_about_the_user(
 TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 
 
-async def test_the_other_server_can_tell_that_it_is_this_one(tmp_path: Path) -> None:
+async def test_the_other_server_can_verify_that_it_is_this_one(tmp_path: Path) -> None:
     async with running_api_server(ServerSettings(data=tmp_path / "data")) as server, asyncio.timeout(60):
         cluster = InMemoryApiServer(server.core, VirtualClock())
-        told = (await cluster.get(TRUST))["data"]
-        assert told["client-ca-file"] == server.keyring.authority.pem.decode()
-        assert {name: text for name, text in told.items() if not name.endswith("-file")} == {
+        reported = (await cluster.get(TRUST))["data"]
+        assert reported["client-ca-file"] == server.keyring.authority.pem.decode()
+        assert {name: text for name, text in reported.items() if not name.endswith("-file")} == {
             "requestheader-allowed-names": '["front-proxy-client"]',
             "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
             "requestheader-group-headers": '["X-Remote-Group"]',
             "requestheader-username-headers": '["X-Remote-User"]',
         }
-        async with serving(tmp_path, told["requestheader-client-ca-file"]) as other:
+        async with serving(tmp_path, reported["requestheader-client-ca-file"]) as other:
             await register(cluster, other)
             assert (await cluster.get(f"{GROUP}/views/a"))["kind"] == "View"
             assert other.peers[-1]["subject"] == ((("commonName", "front-proxy-client"),),)
 
 
-async def test_how_to_know_this_server_is_told_whoever_changes_it(cluster: InMemoryApiServer) -> None:
+async def test_the_authentication_config_map_is_restored_after_any_change(cluster: InMemoryApiServer) -> None:
     first = await cluster.get(TRUST)
     assert first["data"] == {"client-ca-file": "authority"}
     await cluster.merge(TRUST, {"data": {"client-ca-file": "mine", "other": "stays"}})
@@ -206,7 +206,7 @@ async def test_the_other_server_is_discovered(cluster: InMemoryApiServer, other:
     assert (await cluster.request("GET", f"{GROUP}/namespaces/default/views/a")).status == 404
 
 
-async def test_a_server_that_is_not_there_is_told(cluster: InMemoryApiServer, other: AggregatedServer) -> None:
+async def test_a_server_that_is_not_there_is_reported(cluster: InMemoryApiServer, other: AggregatedServer) -> None:
     await cluster.create(api_service(other.bundle))
     reply = await cluster.request("GET", f"{GROUP}/namespaces/default/views/a")
     assert (reply.status, reply.reason) == (503, "ServiceUnavailable")

@@ -23,14 +23,14 @@ async def test_certificates_are_renewed_before_they_expire(tmp_path: Path) -> No
     clock = VirtualClock()
     keyring = Keyring(tmp_path, clock.wall())
     kubeconfig = AdminKubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1")
-    told: list[bytes] = []
-    shown = CertificateUsers(context(), lambda: told.append(keyring.front_proxy_certificate.read_bytes()))
+    reported: list[bytes] = []
+    shown = CertificateUsers(context(), lambda: reported.append(keyring.front_proxy_certificate.read_bytes()))
     freshness = CertificateRotation(keyring, HOSTS, shown, kubeconfig, clock)
 
     async def after(days: int) -> list[bytes]:
         await clock.advance(timedelta(days=days).total_seconds())
         await freshness.renew()
-        return [keyring.certificate.read_bytes(), kubeconfig.path.read_bytes(), told[-1]]
+        return [keyring.certificate.read_bytes(), kubeconfig.path.read_bytes(), reported[-1]]
 
     first, later, last = await after(0), await after(200), await after(120)
     assert later == first

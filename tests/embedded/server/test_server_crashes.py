@@ -88,51 +88,51 @@ class WriteHistory:
     attempted: dict[str, int] = field(default_factory=dict)
     """Name to the number of the last write that was tried."""
     answers: int = 0
-    heard: list[tuple[str, str, int]] = field(default_factory=list)
+    observed: list[tuple[str, str, int]] = field(default_factory=list)
     """Revision, name and number of every change, in the order heard."""
 
 
 async def test_nothing_acknowledged_is_lost_and_watches_resume(tmp_path: Path) -> None:
-    server, ledger = ServerProcess(tmp_path, free_port()), WriteHistory()
+    server, history = ServerProcess(tmp_path, free_port()), WriteHistory()
     transport = await server.start()
     try:
         since = await _revision(transport)
         for _ in range(KILLS):
-            since = await _load_and_kill(server, transport, ledger, since)
+            since = await _load_and_kill(server, transport, history, since)
             await transport.close()
             transport = await server.start()
-            since = await _hear_the_rest(transport, ledger, since)
-            _check(ledger, await _listed(transport))
+            since = await _observe_rest(transport, history, since)
+            _check(history, await _listed(transport))
     finally:
         await transport.close()
         server.kill()
 
 
-async def _load_and_kill(server: ServerProcess, transport: HttpTransport, ledger: WriteHistory, since: str) -> str:
+async def _load_and_kill(server: ServerProcess, transport: HttpTransport, history: WriteHistory, since: str) -> str:
     """Write and watch until the server is killed in the middle; where the watch stands then."""
-    listening = asyncio.create_task(_hear(transport, ledger, since))
-    writing = [asyncio.create_task(_write(transport, ledger, f"m{index}")) for index in range(WRITERS)]
-    enough = ledger.answers + WRITES_BEFORE_A_KILL
+    listening = asyncio.create_task(_observe(transport, history, since))
+    writing = [asyncio.create_task(_write(transport, history, f"m{index}")) for index in range(WRITERS)]
+    enough = history.answers + WRITES_BEFORE_A_KILL
     async with asyncio.timeout(PATIENCE):
-        while ledger.answers < enough:
+        while history.answers < enough:
             await asyncio.sleep(0.005)
     server.kill()
     await asyncio.gather(*writing)
     return await listening
 
 
-async def _write(transport: HttpTransport, ledger: WriteHistory, name: str) -> None:
+async def _write(transport: HttpTransport, history: WriteHistory, name: str) -> None:
     """Write one object over and over, until the server is gone."""
     while True:
-        number = ledger.attempted.get(name, 0) + 1
-        ledger.attempted[name] = number
+        number = history.attempted.get(name, 0) + 1
+        history.attempted[name] = number
         body = {"metadata": {"name": name}, "data": {"number": str(number), "filling": "x" * 500}}
         try:
             answer = await _put_or_create(transport, name, body)
         except TransportError:
             return
-        ledger.acknowledged[name] = answer["metadata"]["resourceVersion"], number
-        ledger.answers += 1
+        history.acknowledged[name] = answer["metadata"]["resourceVersion"], number
+        history.answers += 1
 
 
 async def _put_or_create(transport: HttpTransport, name: str, body: Any) -> Any:
@@ -145,23 +145,23 @@ async def _put_or_create(transport: HttpTransport, name: str, body: Any) -> Any:
     raise AssertionError(f"{name} can neither be changed nor created")
 
 
-async def _hear(transport: HttpTransport, ledger: WriteHistory, since: str) -> str:
+async def _observe(transport: HttpTransport, history: WriteHistory, since: str) -> str:
     """Note every change until the stream breaks off; the revision from which to go on."""
     try:
         async with aclosing(_changes(transport, since)) as changes:
             async for change in changes:
-                since = _note(ledger, change)
+                since = _note(history, change)
     except TransportError:
         pass
     return since
 
 
-def _note(ledger: WriteHistory, change: Any) -> str:
+def _note(history: WriteHistory, change: Any) -> str:
     assert change["type"] in ("ADDED", "MODIFIED"), change
     thing = change["object"]
     revision: str = thing["metadata"]["resourceVersion"]
     if "number" in thing.get("data", {}):
-        ledger.heard.append((revision, thing["metadata"]["name"], int(thing["data"]["number"])))
+        history.observed.append((revision, thing["metadata"]["name"], int(thing["data"]["number"])))
     return revision
 
 
@@ -179,14 +179,14 @@ async def _changes(transport: HttpTransport, since: str) -> AsyncGenerator[Any, 
         await response.close()
 
 
-async def _hear_the_rest(transport: HttpTransport, ledger: WriteHistory, since: str) -> str:
+async def _observe_rest(transport: HttpTransport, history: WriteHistory, since: str) -> str:
     """Resume the watch on the new server and hear what is left; where it stands then."""
     newest = max((int(item["metadata"]["resourceVersion"]) for item in await _listed(transport)), default=0)
     if newest <= int(since):
         return since
     async with asyncio.timeout(PATIENCE), aclosing(_changes(transport, since)) as changes:
         async for change in changes:
-            since = _note(ledger, change)
+            since = _note(history, change)
             if int(since) >= newest:
                 break
     return since
@@ -203,17 +203,19 @@ async def _revision(transport: HttpTransport) -> str:
     return str(json.loads(await response.read())["metadata"]["resourceVersion"])
 
 
-def _check(ledger: WriteHistory, items: list[Any]) -> None:
+def _check(history: WriteHistory, items: list[Any]) -> None:
     there = {item["metadata"]["name"]: item for item in items}
-    for name, (revision, number) in ledger.acknowledged.items():
+    for name, (revision, number) in history.acknowledged.items():
         stored = int(there[name]["data"]["number"])
-        assert number <= stored <= ledger.attempted[name], f"{name}: {number} was acknowledged, {stored} is there"
+        assert number <= stored <= history.attempted[name], f"{name}: {number} was acknowledged, {stored} is there"
         if stored == number:
             assert there[name]["metadata"]["resourceVersion"] == revision
-    revisions = [int(revision) for revision, _, _ in ledger.heard]
+    revisions = [int(revision) for revision, _, _ in history.observed]
     assert revisions == sorted(set(revisions)), "each change once, in order"
-    last_heard = {name: number for _, name, number in ledger.heard}
-    assert last_heard == {name: int(item["data"]["number"]) for name, item in there.items()}, "the last state of each"
-    heard = {(name, number) for _, name, number in ledger.heard}
-    assert {(name, number) for name, (_, number) in ledger.acknowledged.items()} <= heard
-    assert len(ledger.heard) >= ledger.answers, "a change that was acknowledged was not told"
+    last_observed = {name: number for _, name, number in history.observed}
+    assert last_observed == {name: int(item["data"]["number"]) for name, item in there.items()}, (
+        "the last state of each"
+    )
+    observed = {(name, number) for _, name, number in history.observed}
+    assert {(name, number) for name, (_, number) in history.acknowledged.items()} <= observed
+    assert len(history.observed) >= history.answers, "a change that was acknowledged was not told"

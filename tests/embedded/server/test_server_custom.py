@@ -59,7 +59,7 @@ async def test_an_update_must_name_the_version_it_saw(cluster: InMemoryApiServer
     assert "metadata.resourceVersion: Invalid value: 0: must be specified for an update" in reply.message
 
 
-async def test_status_has_a_door_of_its_own(cluster: InMemoryApiServer) -> None:
+async def test_status_has_its_own_endpoint(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition())
     await cluster.create({**widget("w"), "status": {"ready": True}})
     assert "status" not in await cluster.get(f"{WIDGETS}/w")
@@ -102,7 +102,7 @@ async def test_the_stored_version_adds_its_defaults(cluster: InMemoryApiServer) 
     assert newer["spec"] == {"size": 1, "color": "red"}
 
 
-async def test_a_rehearsal_shows_what_would_come_back_from_the_store(cluster: InMemoryApiServer) -> None:
+async def test_a_dry_run_shows_what_would_come_back_from_the_store(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition(version("v1", storage=False), without_color("v2", storage=True)))
     assert (await cluster.create(widget("w"), dryRun="All"))["spec"] == {"size": 1}
     await cluster.create(widget("w"))

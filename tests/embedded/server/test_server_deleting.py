@@ -99,7 +99,7 @@ async def test_events_go_after_an_hour(cluster: InMemoryApiServer) -> None:
     assert (await cluster.request("GET", "/api/v1/namespaces/default/events/e")).status == 404
 
 
-async def test_nobody_new_holds_what_is_to_go(cluster: InMemoryApiServer) -> None:
+async def test_no_new_dependent_blocks_a_deletion(cluster: InMemoryApiServer) -> None:
     held = config_map("a")
     held["metadata"]["finalizers"] = ["x.example/one"]
     await cluster.create(held)
@@ -114,8 +114,8 @@ async def test_nobody_new_holds_what_is_to_go(cluster: InMemoryApiServer) -> Non
 
 async def test_one_way_of_propagation_is_enough(cluster: InMemoryApiServer) -> None:
     await cluster.create(config_map("a"))
-    said = "orphanDependents and deletionPropagation cannot be both set"
+    output = "orphanDependents and deletionPropagation cannot be both set"
     asked = await cluster.request("DELETE", f"{MAPS}/a", orphanDependents="true", propagationPolicy="Orphan")
-    assert (asked.status, said in asked.message) == (422, True)
+    assert (asked.status, output in asked.message) == (422, True)
     sent = await cluster.request("DELETE", f"{MAPS}/a", {"orphanDependents": False, "propagationPolicy": "Orphan"})
-    assert (sent.status, said in sent.message) == (422, True)
+    assert (sent.status, output in sent.message) == (422, True)

@@ -13,8 +13,8 @@ EVENTS = "/api/v1/namespaces/default/events"
 
 def event(name: str, **times: datetime) -> Object:
     about = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "namespace": "default"}
-    told = {key: format_time(time) for key, time in times.items()}
-    return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "involvedObject": about, **told}
+    reported = {key: format_time(time) for key, time in times.items()}
+    return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "involvedObject": about, **reported}
 
 
 async def names(cluster: InMemoryApiServer) -> list[str]:
@@ -30,9 +30,7 @@ async def test_an_event_goes_after_an_hour_and_not_before(cluster: InMemoryApiSe
 
 
 @pytest.mark.parametrize("off", [timedelta(days=-300), timedelta(days=300)], ids=["long ago", "in the future"])
-async def test_what_time_it_speaks_of_neither_shortens_nor_lengthens_its_life(
-    cluster: InMemoryApiServer, off: timedelta
-) -> None:
+async def test_the_time_in_an_event_does_not_change_its_expiration(cluster: InMemoryApiServer, off: timedelta) -> None:
     await cluster.create(event("told", lastTimestamp=cluster.clock.wall() + off))
     await cluster.clock.advance(59 * MINUTES)
     assert await names(cluster) == ["told"]
@@ -40,7 +38,7 @@ async def test_what_time_it_speaks_of_neither_shortens_nor_lengthens_its_life(
     assert await names(cluster) == []
 
 
-async def test_one_that_is_told_again_lives_for_another_hour(cluster: InMemoryApiServer) -> None:
+async def test_a_repeated_event_is_kept_for_another_hour(cluster: InMemoryApiServer) -> None:
     await cluster.create(event("told", lastTimestamp=cluster.clock.wall()))
     await cluster.clock.advance(50 * MINUTES)
     again = {"count": 2, "lastTimestamp": format_time(cluster.clock.wall())}

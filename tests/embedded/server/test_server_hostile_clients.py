@@ -61,7 +61,7 @@ def post(size: int, *headers: bytes) -> bytes:
     )
 
 
-async def test_nobody_without_credentials_gets_a_body_read(tmp_path: Path) -> None:
+async def test_no_body_is_read_without_credentials(tmp_path: Path) -> None:
     async with dialing(tmp_path, ListenerTimeouts()) as dialer:
         status = await dialer.ask(await dialer.dial(), post(MAX_BODY) + b"{")
     assert status.split()[1] == b"401"
@@ -76,18 +76,18 @@ async def test_a_body_that_never_ends_is_cut_off_though_its_sender_is_known(tmp_
 GET = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % MAPS.encode()
 
 
-async def test_a_stranger_gives_way_to_the_next_connection(tmp_path: Path) -> None:
+async def test_an_idle_unknown_connection_is_closed_for_the_next_one(tmp_path: Path) -> None:
     async with dialing(tmp_path, ListenerTimeouts(connections=3)) as dialer:
         friend = await dialer.dial(is_known=True)
         assert (await dialer.ask(friend, GET)).split()[1] == b"200"
-        strangers = [await dialer.dial() for _ in range(2)]
-        for _, writer in strangers:
+        unknown_clients = [await dialer.dial() for _ in range(2)]
+        for _, writer in unknown_clients:
             writer.write(b"GET /api HTTP/1.1\r\nX-Slow: ")
         newcomer = await dialer.dial(is_known=True)
         assert (await dialer.ask(newcomer, GET)).split()[1] == b"200"
         async with asyncio.timeout(SECONDS):
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
-                await strangers[0][0].readexactly(1)
+                await unknown_clients[0][0].readexactly(1)
 
 
 async def test_a_tls_handshake_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ async def test_a_tls_handshake_that_does_not_come_is_not_waited_for(tmp_path: Pa
 async def test_an_answer_without_credentials_keeps_no_connection_open(tmp_path: Path, path: bytes) -> None:
     """Public documents and malformed paths are answered to everybody; who read one proved nothing."""
     async with dialing(tmp_path, ListenerTimeouts(connections=1)) as dialer:
-        stranger = await dialer.dial()
-        assert await dialer.ask(stranger, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+        unknown_client = await dialer.dial()
+        assert await dialer.ask(unknown_client, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
         friend = await dialer.dial(is_known=True)
         assert (await dialer.ask(friend, GET)).split()[1] == b"200"
 

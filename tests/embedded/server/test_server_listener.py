@@ -61,16 +61,16 @@ async def get(wire: TlsListenerFixture, path: str, **more: Any) -> tuple[int, An
         return response.status, await response.json()
 
 
-async def test_the_kubeconfig_opens_the_door(wire: TlsListenerFixture) -> None:
+async def test_the_kubeconfig_authenticates(wire: TlsListenerFixture) -> None:
     assert (await get(wire, MAPS))[0] == 200
 
 
-async def test_without_credentials_the_door_stays_shut(wire: TlsListenerFixture) -> None:
+async def test_without_credentials_requests_are_rejected(wire: TlsListenerFixture) -> None:
     status, body = await get(wire, MAPS, ssl=wire.bare)
     assert (status, body["message"]) == (401, "Unauthorized")
 
 
-async def test_a_token_opens_the_door(wire: TlsListenerFixture) -> None:
+async def test_a_token_authenticates(wire: TlsListenerFixture) -> None:
     status, _ = await get(wire, MAPS, ssl=wire.bare, headers={"Authorization": f"Bearer {TOKEN}"})
     assert status == 200
     status, _ = await get(wire, MAPS, ssl=wire.bare, headers={"Authorization": "Bearer other"})
@@ -221,7 +221,7 @@ async def test_a_question_for_the_head_gets_no_body(wire: TlsListenerFixture) ->
     writer.close()
 
 
-async def test_watchers_hear_what_happens_and_leave_nothing_behind(wire: TlsListenerFixture) -> None:
+async def test_watchers_get_all_events_and_leave_nothing_behind(wire: TlsListenerFixture) -> None:
     url = wire.url(f"{MAPS}?watch=1&fieldSelector=metadata.name=news")
     streams = [await wire.client.get(url, ssl=wire.with_certificate) for _ in range(20)]
     async with wire.client.post(wire.url(MAPS), json={"metadata": {"name": "news"}}, ssl=wire.with_certificate):

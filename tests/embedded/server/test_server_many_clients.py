@@ -92,7 +92,7 @@ def many_files() -> Iterator[None]:
 
 
 @pytest.fixture
-async def crowd(tmp_path: Path) -> AsyncIterator[ServerUnderLoad]:
+async def server(tmp_path: Path) -> AsyncIterator[ServerUnderLoad]:
     kubeconfig = tmp_path / "kubeconfig"
     command = [sys.executable, "-m", "kohort.embedded", "--ephemeral", "--kubeconfig", str(kubeconfig)]
     with many_files(), subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -117,25 +117,25 @@ async def first_line(watch: Response) -> bytes:
     return data
 
 
-async def test_a_thousand_idle_watches_cost_little_and_leave_nothing(crowd: ServerUnderLoad) -> None:
-    before = crowd.memory
-    async with crowd.watching(WATCHES) as watches:
-        assert await crowd.streams() == WATCHES
-        assert (crowd.memory - before) / WATCHES < 120 * KB
+async def test_a_thousand_idle_watches_cost_little_and_leave_nothing(server: ServerUnderLoad) -> None:
+    before = server.memory
+    async with server.watching(WATCHES) as watches:
+        assert await server.streams() == WATCHES
+        assert (server.memory - before) / WATCHES < 120 * KB
         async with asyncio.timeout(PATIENCE):
-            await crowd.ask("POST", MAPS, json.dumps({"metadata": {"name": "news"}}).encode())
+            await server.ask("POST", MAPS, json.dumps({"metadata": {"name": "news"}}).encode())
             lines = await asyncio.gather(*(first_line(each) for each in watches))
         assert all(b'"name":"news"' in line for line in lines)
-        most = crowd.memory
-    async with crowd.watching(AT_ONCE):
-        await crowd.shrinks_to(1.02 * most)  # the next ones use the memory that the former ones left
+        most = server.memory
+    async with server.watching(AT_ONCE):
+        await server.shrinks_to(1.02 * most)  # the next ones use the memory that the former ones left
 
 
-async def test_what_a_burst_took_is_given_back(crowd: ServerUnderLoad) -> None:
+async def test_what_a_burst_took_is_given_back(server: ServerUnderLoad) -> None:
     for index in range(20):
         filled = {"metadata": {"name": f"m{index}"}, "data": {"x": "x" * 900_000}}
-        await crowd.ask("POST", MAPS, json.dumps(filled).encode())
-    before = crowd.memory
+        await server.ask("POST", MAPS, json.dumps(filled).encode())
+    before = server.memory
     for _ in range(3):
-        assert len(await crowd.ask("GET", MAPS)) > 18_000_000
-    await crowd.shrinks_to(before + 4_000_000)
+        assert len(await server.ask("GET", MAPS)) > 18_000_000
+    await server.shrinks_to(before + 4_000_000)

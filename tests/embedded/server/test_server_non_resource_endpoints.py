@@ -15,13 +15,13 @@ from kohort.kube.errors import StatusError
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 
 
-async def test_it_tells_its_version(cluster: InMemoryApiServer) -> None:
+async def test_it_reports_its_version(cluster: InMemoryApiServer) -> None:
     version = await cluster.get("/version")
     assert (version["major"], version["minor"], version["gitVersion"]) == ("1", "37", "v1.37.0+kohort")
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-async def test_it_tells_its_health(cluster: InMemoryApiServer, path: str) -> None:
+async def test_it_reports_its_health(cluster: InMemoryApiServer, path: str) -> None:
     assert (await cluster.request("GET", path)).body == "ok"
     assert "[+]store ok" in (await cluster.request("GET", path, verbose="")).body
     await cluster.core.store.close()

@@ -33,18 +33,18 @@ async def test_what_is_not_there_is_a_404_that_names_it(cluster: InMemoryApiServ
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nonsense", "/api/v1/configmaps/a", f"{MAPS}/a/b/c"])
-async def test_a_resource_that_nobody_serves_is_a_404(cluster: InMemoryApiServer, path: str) -> None:
+async def test_a_resource_that_is_not_served_is_a_404(cluster: InMemoryApiServer, path: str) -> None:
     reply = await cluster.request("GET", path)
     assert (reply.status, reply.message) == (404, "the server could not find the requested resource")
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/apis/foo.example", "/apis/foo.example/v1"])
-async def test_a_path_that_leads_nowhere_is_a_plain_404(cluster: InMemoryApiServer, path: str) -> None:
+async def test_a_unknown_path_is_a_plain_404(cluster: InMemoryApiServer, path: str) -> None:
     reply = await cluster.request("GET", path)
     assert (reply.status, reply.body) == (404, "404 page not found\n")
 
 
-async def test_items_of_built_in_kinds_leave_out_what_the_list_says(cluster: InMemoryApiServer) -> None:
+async def test_items_of_built_in_kinds_leave_out_what_the_list_specifies(cluster: InMemoryApiServer) -> None:
     found = await cluster.get("/api/v1/namespaces")
     assert found["kind"] == "NamespaceList"
     assert all("kind" not in each and each["metadata"]["name"] for each in found["items"])
@@ -91,7 +91,7 @@ async def test_a_field_that_no_selector_knows_is_refused(cluster: InMemoryApiSer
         ({"includeObject": "All"}, "must be 'Metadata', 'Object', 'None', or empty"),
     ],
 )
-async def test_options_that_make_no_sense_are_told(
+async def test_options_that_make_no_sense_are_reported(
     cluster: InMemoryApiServer, query: dict[str, str], text: str | None
 ) -> None:
     reply = await cluster.request("GET", MAPS, None, TABLE, **query)
@@ -119,7 +119,7 @@ async def test_pages_hold_together_while_others_write(cluster: InMemoryApiServer
     }
 
 
-async def test_a_page_says_how_many_follow(cluster: InMemoryApiServer) -> None:
+async def test_a_page_reports_how_many_follow(cluster: InMemoryApiServer) -> None:
     for name in "abc":
         await cluster.create(config_map(name))
     page = await cluster.get(MAPS, limit="1")
@@ -179,7 +179,7 @@ async def test_an_object_can_be_yaml(cluster: InMemoryApiServer) -> None:
     assert "apiVersion: v1" in reply.body
 
 
-async def test_a_form_that_nobody_speaks_is_not_acceptable(cluster: InMemoryApiServer) -> None:
+async def test_a_form_that_is_unsupported_is_not_acceptable(cluster: InMemoryApiServer) -> None:
     assert (await cluster.request("GET", MAPS, None, {"Accept": "image/png"})).status == 406
     assert (await cluster.request("GET", MAPS, None, {"Accept": "application/vnd.kubernetes.protobuf"})).status == 200
 
@@ -203,7 +203,7 @@ async def test_events_are_one_store_with_two_shapes(cluster: InMemoryApiServer) 
     assert names(await cluster.get("/api/v1/events", fieldSelector="involvedObject.name=q")) == []
 
 
-async def test_of_a_group_that_nobody_serves_not_even_a_status_is_spoken(cluster: InMemoryApiServer) -> None:
+async def test_of_a_group_that_is_not_served_not_even_a_status_is_decoded(cluster: InMemoryApiServer) -> None:
     reply = await cluster.request("GET", "/apis/foo.example/v1/bars")
     assert (reply.status, reply.body) == (404, "404 page not found\n")
 

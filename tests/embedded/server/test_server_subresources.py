@@ -61,7 +61,7 @@ async def test_a_pod_that_has_its_node_waits_for_no_other(cluster: InMemoryApiSe
     assert "nominatedNodeName" not in (await cluster.get(f"{PODS}/p"))["status"]
 
 
-async def test_a_pod_with_gates_says_so_from_the_first(cluster: InMemoryApiServer) -> None:
+async def test_a_pod_with_gates_reports_it_from_the_first(cluster: InMemoryApiServer) -> None:
     created = await cluster.create(pod("p", schedulingGates=[{"name": "kohort.dev/wait"}]))
     (condition,) = created["status"]["conditions"]
     assert condition == {
@@ -129,11 +129,11 @@ async def test_a_token_stands_for_its_account(cluster: InMemoryApiServer) -> Non
     token = answer.body["status"]["token"]
     assert answer.body["status"]["expirationTimestamp"] == "2026-01-01T01:00:00Z"
     headers = {"Authorization": f"Bearer {token}"}
-    nobody = InMemoryApiServer(cluster.core, cluster.clock, ANONYMOUS)
-    me = await nobody.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, headers)
+    anonymous = InMemoryApiServer(cluster.core, cluster.clock, ANONYMOUS)
+    me = await anonymous.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, headers)
     assert me.body["status"]["userInfo"]["username"] == "system:serviceaccount:default:default"
     await cluster.clock.advance(3601)
-    assert (await nobody.request("GET", "/api", None, headers)).status == 401
+    assert (await anonymous.request("GET", "/api", None, headers)).status == 401
     short = await cluster.request("POST", path, {"spec": {"expirationSeconds": 5}})
     assert "spec.expirationSeconds: Invalid value: 5: may not specify a duration less than 10 minutes" in short.message
 
@@ -144,10 +144,10 @@ async def test_a_token_ends_with_what_it_is_bound_to(cluster: InMemoryApiServer)
     bound = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
     token = (await cluster.request("POST", path, {"spec": {"boundObjectRef": bound}})).body["status"]["token"]
     headers = {"Authorization": f"Bearer {token}"}
-    nobody = InMemoryApiServer(cluster.core, cluster.clock, ANONYMOUS)
-    assert (await nobody.request("GET", "/api", None, headers)).status == 200
+    anonymous = InMemoryApiServer(cluster.core, cluster.clock, ANONYMOUS)
+    assert (await anonymous.request("GET", "/api", None, headers)).status == 200
     await cluster.request("DELETE", f"{PODS}/p")
-    assert (await nobody.request("GET", "/api", None, headers)).status == 401
+    assert (await anonymous.request("GET", "/api", None, headers)).status == 401
 
 
 class FakeLogs:
@@ -159,7 +159,7 @@ class FakeLogs:
             yield b"and on\n"
 
 
-async def test_logs_come_from_whoever_runs_the_pod() -> None:
+async def test_logs_come_from_the_agent_that_runs_the_pod() -> None:
     clock = VirtualClock()
     store = await Store.open(None)
     core = ServerCore(ServerCoreParts(store, clock, Signer(new_key()), b"authority", logs=FakeLogs()))

@@ -62,7 +62,7 @@ async def test_a_watch_ends_when_its_time_is_over(cluster: InMemoryApiServer) ->
     assert await asyncio.wait_for(ended, 60)
 
 
-async def test_bookmarks_tell_that_nothing_was_missed(cluster: InMemoryApiServer) -> None:
+async def test_bookmarks_show_that_nothing_was_missed(cluster: InMemoryApiServer) -> None:
     watching = await watch(cluster, allowWatchBookmarks="true", resourceVersion=await version(cluster))
     await cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})
     waiting = asyncio.create_task(watching.next())

@@ -80,13 +80,13 @@ async def test_what_changes_nothing_writes_nothing(cluster: InMemoryApiServer) -
     assert again["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
 
 
-async def test_an_update_creates_only_where_the_kind_says_so(cluster: InMemoryApiServer) -> None:
+async def test_an_update_creates_only_where_the_kind_specifies_it(cluster: InMemoryApiServer) -> None:
     assert (await cluster.update(config_map("a"))).status == 404
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}, "spec": {}}
     assert (await cluster.update(lease)).status == 201
 
 
-async def test_no_patch_is_lost_in_a_crowd(cluster: InMemoryApiServer) -> None:
+async def test_no_patch_is_lost_among_many_writers(cluster: InMemoryApiServer) -> None:
     await cluster.create(config_map("a"))
     patches = [cluster.merge(f"{MAPS}/a", {"data": {f"k{each}": "v"}}) for each in range(5)]
     assert [reply.status for reply in await asyncio.gather(*patches)] == [200] * 5
@@ -133,7 +133,7 @@ async def test_generations_count_what_is_wanted(cluster: InMemoryApiServer) -> N
     assert status.body["metadata"]["generation"] == 2
 
 
-async def test_status_and_spec_have_doors_of_their_own(cluster: InMemoryApiServer) -> None:
+async def test_status_and_spec_have_their_own_endpoints(cluster: InMemoryApiServer) -> None:
     await cluster.create({**deployment("d"), "status": {"replicas": 9}})
     path = f"{DEPLOYMENTS}/d"
     assert not (await cluster.get(path)).get("status")
@@ -155,7 +155,7 @@ async def test_a_dry_run_answers_and_leaves_no_trace(cluster: InMemoryApiServer)
     assert (await cluster.try_create(config_map("b"), dryRun="Some")).status == 422
 
 
-async def test_unknown_fields_are_refused_told_or_dropped(cluster: InMemoryApiServer) -> None:
+async def test_unknown_fields_are_rejected_reported_or_dropped(cluster: InMemoryApiServer) -> None:
     odd = {**config_map("a"), "dta": {}}
     strict = await cluster.try_create(odd, fieldValidation="Strict")
     assert strict.status == 400
@@ -219,7 +219,7 @@ async def test_apply_needs_a_manager(cluster: InMemoryApiServer) -> None:
     assert "fieldManager: Required value: is required for apply patch" in reply.message
 
 
-async def test_invalid_objects_say_what_is_wrong(cluster: InMemoryApiServer) -> None:
+async def test_invalid_objects_report_what_is_wrong(cluster: InMemoryApiServer) -> None:
     broken = pod("p")
     broken["spec"]["containers"] = []
     reply = await cluster.try_create(broken)
@@ -236,7 +236,7 @@ async def test_only_what_can_be_done_is_done(cluster: InMemoryApiServer) -> None
     assert (await cluster.request("BREW", MAPS)).status == 405
 
 
-async def test_a_write_that_is_done_is_told_as_done(
+async def test_a_write_that_is_done_is_reported_as_done(
     cluster: InMemoryApiServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(_: StorageEvent) -> None:
@@ -253,7 +253,7 @@ async def test_a_patch_can_not_change_the_identity(cluster: InMemoryApiServer) -
     assert reply.message == 'ConfigMap "a" is invalid: metadata.uid: Invalid value: "other": field is immutable'
 
 
-async def test_whoever_scales_owns_the_count_without_a_time(cluster: InMemoryApiServer) -> None:
+async def test_the_manager_that_scales_owns_the_count_without_a_time(cluster: InMemoryApiServer) -> None:
     await cluster.create(deployment("d"))
     await cluster.merge(f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 4}})
     owners = (await cluster.get(f"{DEPLOYMENTS}/d"))["metadata"]["managedFields"]

@@ -155,7 +155,7 @@ async def test_old_changes_are_given_up_by_the_next_write() -> None:
         assert await next_events(watch, 2) == [("ADDED", "b", 5), ("MODIFIED", "b", 6)]
 
 
-async def test_no_more_changes_are_kept_than_told() -> None:
+async def test_the_limit_of_kept_changes_holds() -> None:
     store = await open_store(settings=with_retention(changes=10))
     await rewritten(store, "a", 50)
     assert store.revision - store.oldest == 11
@@ -206,7 +206,7 @@ def raise_floor(file: Path, revision: int) -> None:
     db.close()
 
 
-async def test_compaction_between_writes_disturbs_nobody(tmp_path: Path) -> None:
+async def test_compaction_between_writes_disturbs_no_other(tmp_path: Path) -> None:
     store = await open_store(tmp_path / "store.db")
     last = await rewritten(store, "a", 30)
     with store.watch("pods", since=store.revision) as watch:

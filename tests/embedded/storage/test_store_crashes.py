@@ -25,44 +25,44 @@ class WriterReports:
     def __init__(self) -> None:
         self.acknowledged: list[Acknowledged] = []
         self.newest: dict[str, Acknowledged] = {}
-        self.told: list[int] = []
+        self.revisions: list[int] = []
 
-    def hear(self, report: Connection, least: int) -> int:
+    def receive(self, report: Connection, least: int) -> int:
         """Listen until so many reports came, or, when the process is dead, to the last one."""
-        heard = 0
-        while heard < least:
+        received = 0
+        while received < least:
             assert report.poll(SECONDS), "the process neither reports nor ends"
             try:
-                said = report.recv()
+                output = report.recv()
             except EOFError:
                 break
-            heard += 1
-            if isinstance(said, Observed):
-                self.told.append(said.revision)
+            received += 1
+            if isinstance(output, Observed):
+                self.revisions.append(output.revision)
             else:
-                self.acknowledged.append(said)
-                self.note(said)
-        return heard
+                self.acknowledged.append(output)
+                self.note(output)
+        return received
 
-    def note(self, said: Acknowledged) -> None:
-        known = self.newest.get(said.name)
-        if known is None or known.revision < said.revision:
-            self.newest[said.name] = said
+    def note(self, output: Acknowledged) -> None:
+        known = self.newest.get(output.name)
+        if known is None or known.revision < output.revision:
+            self.newest[output.name] = output
 
 
 def killed_under_load(file: Path, witness: WriterReports, kept: int, seed: int) -> None:
     """Let a process write, and kill it after a random number of reports, wherever it is then."""
-    since = witness.told[-1] if witness.told else 0
+    since = witness.revisions[-1] if witness.revisions else 0
     ours, theirs = CONTEXT.Pipe(duplex=False)
     writer = CONTEXT.Process(target=write_until_killed, args=(file, since, kept, seed, theirs), daemon=True)
     writer.start()
     theirs.close()
     try:
-        assert witness.hear(ours, random.Random(seed).randrange(1, 400)), "the process wrote nothing"  # noqa: S311
+        assert witness.receive(ours, random.Random(seed).randrange(1, 400)), "the process wrote nothing"  # noqa: S311
     finally:
         writer.kill()
         writer.join(SECONDS)
-    witness.hear(ours, 10**9)
+    witness.receive(ours, 10**9)
     ours.close()
     writer.close()
 
@@ -111,12 +111,12 @@ async def test_kills_lose_nothing_and_the_past_stays_whole(tmp_path: Path) -> No
         store = await reopened(file, 10**9)
         changes = await all_changes(store, store.oldest)
         check_present(store, changes, witness)
-        resumed = await all_changes(store, witness.told[-1] if witness.told else store.oldest)
+        resumed = await all_changes(store, witness.revisions[-1] if witness.revisions else store.oldest)
         await store.close()
         check_chain(changes)
         made = {change.revision: found_in(change) for change in changes}
-        assert [made.get(said.revision) for said in witness.acknowledged] == witness.acknowledged
-        assert [*witness.told, *(change.revision for change in resumed)] == list(made)
+        assert [made.get(output.revision) for output in witness.acknowledged] == witness.acknowledged
+        assert [*witness.revisions, *(change.revision for change in resumed)] == list(made)
 
 
 async def test_kills_during_compaction_lose_nothing(tmp_path: Path) -> None:

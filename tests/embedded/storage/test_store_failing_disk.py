@@ -90,7 +90,7 @@ async def test_after_a_failure_writes_build_on_what_is_committed_under_new_revis
     assert store.revision == 4
 
 
-async def test_a_failed_write_of_a_writer_that_went_away_disturbs_nobody() -> None:
+async def test_a_failed_write_of_a_writer_that_went_away_disturbs_no_other() -> None:
     store, disk = blocking_store()
     write = create(store, "a")
     await run_ready_tasks()
@@ -114,7 +114,7 @@ def full_at(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def test_a_full_disk_gives_a_clear_error_and_the_store_goes_on_when_there_is_room(tmp_path: Path) -> None:
+async def test_a_full_disk_gives_a_clear_error_and_the_store_continues_when_there_is_space(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     store = await open_store(file)
     await store.create(key("before"), pod())
@@ -137,7 +137,7 @@ async def test_a_full_disk_gives_a_clear_error_and_the_store_goes_on_when_there_
     await store.close()
 
 
-async def test_whatever_was_acknowledged_before_the_disk_filled_up_is_there(tmp_path: Path) -> None:
+async def test_everything_acknowledged_before_the_disk_filled_up_is_there(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     store = await open_store(file, with_retention(changes=5))
     kept: dict[str, int] = {}
@@ -156,7 +156,7 @@ async def test_whatever_was_acknowledged_before_the_disk_filled_up_is_there(tmp_
     await store.close()
 
 
-async def test_a_compaction_that_the_disk_does_not_take_is_told_and_can_be_repeated(tmp_path: Path) -> None:
+async def test_a_compaction_that_the_disk_does_not_take_is_reported_and_can_be_repeated(tmp_path: Path) -> None:
     store = await open_store(tmp_path / "store.db")
     revision = (await store.create(key("a"), pod())).revision
     for number in range(300):
@@ -198,7 +198,7 @@ async def test_a_batch_that_sqlite_refuses_leaves_no_open_transaction(tmp_path: 
     journal.close()
 
 
-async def test_a_file_that_can_not_be_made_on_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+async def test_a_file_that_can_not_be_made_on_a_full_disk_is_reported_and_leaves_nothing(tmp_path: Path) -> None:
     with full_at(2000), pytest.raises(OpenError, match="cannot be created"):
         await open_store(tmp_path / "store.db")
     assert not (tmp_path / "store.db").exists()

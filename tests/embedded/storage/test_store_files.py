@@ -250,7 +250,7 @@ async def test_a_full_disk_is_not_taken_for_damage(file: Path, code: int, monkey
     assert "damaged" not in text
 
 
-async def test_a_row_that_says_something_else_than_was_written_is_refused(file: Path) -> None:
+async def test_a_row_that_reports_itmething_else_than_was_written_is_refused(file: Path) -> None:
     await written(file)
     with sqlite3.connect(file) as db:
         db.execute("UPDATE log SET name = 'other' WHERE revision = 5")
@@ -296,7 +296,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_bits_flip_the_store_is_refused_or_shows_what_was_written(
+def test_with_any_flipped_bit_the_store_is_refused_or_shows_what_was_written(
     sound: Path, tmp_path: Path, data: st.DataObject
 ) -> None:
     whole = sound.read_bytes()

@@ -38,7 +38,7 @@ async def test_objects_without_namespace_are_listed_by_name() -> None:
     assert names(store.list("nodes", limit=1, after=("", "a"))) == ["b"]
 
 
-async def test_pages_follow_one_another_and_say_how_many_remain() -> None:
+async def test_pages_follow_one_another_and_report_how_many_remain() -> None:
     store = await filled()
     first = store.list("pods", limit=2)
     second = store.list("pods", limit=2, after=("a", "z"))

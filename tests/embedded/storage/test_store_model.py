@@ -32,7 +32,7 @@ from kohort.embedded.storage import (
 T = TypeVar("T")
 State = dict[StorageKey, tuple[int, Any]]
 """Revision and spec of each object."""
-Told = tuple[str, StorageKey, int, int]
+Reported = tuple[str, StorageKey, int, int]
 """Kind, key, revision and the revision before."""
 
 KEYS = st.builds(
@@ -62,7 +62,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.copies = 0
         self.file = self.folder / "store.db"
         self.states: list[State] = [{}, {}]  # by revision
-        self.changes: list[Told] = []
+        self.changes: list[Reported] = []
         self.oldest = 1
         self.followers: list[WatchReader] = []
         self.store = self.open()
@@ -172,8 +172,10 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def read(self, data: st.DataObject) -> None:
         follower = data.draw(st.sampled_from(self.followers))
-        expected = [told for told in self.changes if within(told[1], follower.scope) and told[2] > follower.seen]
-        if any(told[2] <= self.oldest for told in expected):
+        expected = [
+            reported for reported in self.changes if within(reported[1], follower.scope) and reported[2] > follower.seen
+        ]
+        if any(reported[2] <= self.oldest for reported in expected):
             with pytest.raises(WatchTooSlowError):
                 self.run(follower.watch.read())
             self.followers.remove(follower)

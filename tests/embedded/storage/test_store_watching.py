@@ -24,7 +24,7 @@ from kohort.embedded.storage import (
 )
 
 
-async def test_a_watch_tells_every_change_after_its_revision_in_order() -> None:
+async def test_a_watch_reports_every_change_after_its_revision_in_order() -> None:
     store = await open_store()
     await store.create(key("before"), pod())
     with store.watch("pods", since=store.revision) as watch:
@@ -58,7 +58,7 @@ async def test_a_change_carries_the_state_before_it() -> None:
     assert [change.previous for change in changes] == [None, first, second, None]
 
 
-async def test_a_watch_hears_only_of_its_resource_and_namespace() -> None:
+async def test_a_watch_gets_only_events_of_its_resource_and_namespace() -> None:
     store = await open_store()
     with (
         store.watch("pods", since=1) as everywhere,
@@ -75,7 +75,7 @@ async def test_a_watch_hears_only_of_its_resource_and_namespace() -> None:
         assert all(is_quiet(watch) for watch in (everywhere, here, other, nodes))
 
 
-async def test_a_waiting_watch_hears_of_a_change_before_its_writer_does() -> None:
+async def test_a_waiting_watch_gets_a_change_before_its_writer_does() -> None:
     store = await open_store()
     order: list[str] = []
     with store.watch("pods", since=1) as watch:
@@ -113,7 +113,7 @@ async def test_a_watch_from_a_revision_that_is_not_kept_or_not_there_is_refused(
 # Progress
 
 
-async def test_progress_comes_behind_everything_told_so_far() -> None:
+async def test_progress_comes_after_all_earlier_events() -> None:
     store = await open_store()
     with store.watch("pods", since=1) as watch:
         await store.create(key("a"), pod())
@@ -124,7 +124,7 @@ async def test_progress_comes_behind_everything_told_so_far() -> None:
         assert is_quiet(watch)
 
 
-async def test_progress_tells_of_revisions_that_changed_something_else() -> None:
+async def test_progress_reports_of_revisions_that_changed_something_else() -> None:
     store = await open_store()
     with store.watch("pods", since=1) as watch:
         reading = asyncio.ensure_future(watch.read())

@@ -99,7 +99,7 @@ def test_a_pod_that_goes_is_terminating_unless_it_is_done() -> None:
     assert row("pods", done)[2] == "Completed"
 
 
-def test_restarts_say_when_the_last_was() -> None:
+def test_restarts_report_when_the_last_was() -> None:
     last = {"terminated": {"finishedAt": "2026-01-31T11:59:00Z"}}
     assert row("pods", pod("Running", running(restartCount=3, lastState=last)))[3] == "3 (60s ago)"
 

@@ -103,7 +103,7 @@ async def test_a_start_that_is_too_late_is_left_out(world: JobControllerHarness)
     assert await jobs(world) == [f"tick-{MINUTE_ZERO + 120}"]
 
 
-async def test_too_many_missed_starts_are_told_and_the_last_one_is_made(world: JobControllerHarness) -> None:
+async def test_too_many_missed_starts_are_reported_and_the_last_one_is_made(world: JobControllerHarness) -> None:
     made = await world.create(cron_job(suspend=True))
     await world.advance(60 * 200)
     await world.merge(made, {"spec": {"suspend": False}})

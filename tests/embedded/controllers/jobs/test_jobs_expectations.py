@@ -42,7 +42,7 @@ def test_a_pod_that_is_never_shown_is_forgotten() -> None:
     assert expected.overlay("owner", []) == []
 
 
-def test_a_deleted_pod_is_leaving_before_the_cache_says_so() -> None:
+def test_a_deleted_pod_is_leaving_before_the_cache_has_it() -> None:
     expected = PodExpectations(VirtualClock())
     expected.deleted("owner", pod())
     (shown,) = expected.overlay("owner", [pod()])
@@ -51,7 +51,7 @@ def test_a_deleted_pod_is_leaving_before_the_cache_says_so() -> None:
     assert expected.overlay("owner", ()) == []
 
 
-def test_a_deleted_pod_that_nobody_runs_is_gone_at_once() -> None:
+def test_a_deleted_pod_without_an_agent_is_gone_at_once() -> None:
     expected = PodExpectations(VirtualClock())
     expected.deleted("owner", pod(node="", held=False))
     assert expected.overlay("owner", [pod(node="", held=False)]) == []

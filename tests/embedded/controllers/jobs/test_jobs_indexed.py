@@ -163,7 +163,7 @@ async def test_a_job_that_ignores_disruptions_outlives_a_drain(world: JobControl
     assert "Complete" in await world.conditions(made)
 
 
-async def test_a_policy_speaks_of_conditions_too(world: JobControllerHarness) -> None:
+async def test_a_policy_may_match_conditions_too(world: JobControllerHarness) -> None:
     rule = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     made = await world.create(job(podFailurePolicy={"rules": [rule]}))
     await world.settle()

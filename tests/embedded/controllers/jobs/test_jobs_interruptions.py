@@ -55,7 +55,7 @@ async def test_a_finalizer_that_stays_on_delays_the_count_but_does_not_spoil_it(
     assert "Complete" in await world.conditions(made)
 
 
-async def test_a_status_that_somebody_else_changes_meanwhile_is_not_overwritten(world: JobControllerHarness) -> None:
+async def test_a_status_that_is_changed_meanwhile_is_not_overwritten(world: JobControllerHarness) -> None:
     made = await world.create(job())
     await world.settle()
 
@@ -92,7 +92,7 @@ async def test_pods_of_a_job_that_is_gone_lose_their_finalizer(world: JobControl
     assert not any(pod["metadata"].get("finalizers") for pod in await world.pods())
 
 
-async def test_pods_of_somebody_else_keep_what_looks_like_our_finalizer(world: JobControllerHarness) -> None:
+async def test_pods_of_another_owner_keep_what_looks_like_our_finalizer(world: JobControllerHarness) -> None:
     managed = await world.create(job("other", managedBy="example.com/other"))
     theirs = with_controller(pod("theirs"), managed)
     theirs["metadata"]["finalizers"] = [TRACKING]

@@ -163,7 +163,7 @@ async def test_a_deleted_pod_counts_as_failed_and_is_replaced(world: JobControll
     assert len(await world.active()) == 1
 
 
-async def test_pods_that_may_not_be_made_are_told_of_and_tried_again(world: JobControllerHarness) -> None:
+async def test_pods_that_may_not_be_made_are_reported_and_tried_again(world: JobControllerHarness) -> None:
     world.interceptor.reject("POST", "/pods", 403)
     made = await world.create(job(parallelism=3, completions=3))
     await world.clock.advance(0.1)
