@@ -4,21 +4,32 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from lint.harness_names import harness_faults
 from lint.help_texts import help_faults, summary_faults
 from lint.unique_names import duplicate_names
 from lint.vocabulary import banned_words
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "kohort"
+TESTS = ROOT / "tests"
+PLAIN_TESTS = (TESTS / "kit", TESTS / "fuzz")
+"""Test packages in which, as in `src`, no banned word occurs."""
 
 
 def faults() -> Iterator[str]:
     """Everything that is wrong, one line each."""
-    sources = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in sorted(SOURCES.rglob("*.py"))}
+    sources = modules_below(SOURCES)
     yield from duplicate_names(sources)
-    for path, text in sources.items():
+    for path, text in [*sources.items(), *(each for tests in PLAIN_TESTS for each in modules_below(tests).items())]:
         yield from banned_words(path, text)
+    for path, text in modules_below(TESTS).items():
+        yield from harness_faults(path, text)
     yield from command_faults()
+
+
+def modules_below(directory: Path) -> dict[str, str]:
+    """The texts of all modules by their paths in the repository."""
+    return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in sorted(directory.rglob("*.py"))}
 
 
 def command_faults() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The real peers stay out of the way: nothing needs Go unless it is asked for, and what did not run is said."""
+"""The reference systems are optional: nothing requires Go unless selected, and what did not run is reported."""
 
 import re
 import shutil
@@ -21,7 +21,7 @@ def executable(path: Path, text: str) -> None:
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Path:
-    """A PATH with nothing on it but a `make` that says what it is asked for, and what the script itself needs."""
+    """A PATH with a fake `make` that prints its arguments, and with what the script itself needs."""
     executable(tmp_path / "make", '#!/bin/sh\necho "make $*"\n')
     for name in ("bash", "dirname"):
         (tmp_path / name).symlink_to(shutil.which(name) or name)

@@ -1,6 +1,6 @@
-"""The workshop itself: the Makefile sets up once and says what is missing, pins are plain, links in the docs hold.
+"""The repository: the Makefile installs once and reports what is missing, pins are plain, links in the docs resolve.
 
-The Makefile runs here with a stand-in for Python that only writes down what it is asked to do.
+The Makefile runs with a fake Python that only records its arguments.
 """
 
 import os
@@ -29,8 +29,8 @@ LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 
 
 @dataclass(frozen=True)
-class Workshop:
-    """A copy of what the Makefile reads, in an empty folder."""
+class RepositoryCopy:
+    """A copy of the files that the Makefile reads, in an empty directory."""
 
     folder: Path
 
@@ -38,7 +38,7 @@ class Workshop:
     def log(self) -> Path:
         return self.folder / "asked.log"
 
-    def with_python(self, name: str = "python", *, too_old: int = 0, without_ensurepip: int = 0) -> "Workshop":
+    def with_python(self, name: str = "python", *, too_old: int = 0, without_ensurepip: int = 0) -> "RepositoryCopy":
         python = self.folder / name
         python.write_text(
             PYTHON_STAND_IN.format(log=self.log, too_old=too_old, without_ensurepip=without_ensurepip),
@@ -57,46 +57,46 @@ class Workshop:
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> Workshop:
+def repository(tmp_path: Path) -> RepositoryCopy:
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)
-    return Workshop(tmp_path)
+    return RepositoryCopy(tmp_path)
 
 
-def test_a_second_run_installs_nothing(workshop: Workshop) -> None:
-    workshop.with_python()
-    assert [workshop.make("venv").returncode for _ in range(2)] == [0, 0]
-    assert workshop.installations == 1
+def test_a_second_run_installs_nothing(repository: RepositoryCopy) -> None:
+    repository.with_python()
+    assert [repository.make("venv").returncode for _ in range(2)] == [0, 0]
+    assert repository.installations == 1
 
 
 @pytest.mark.parametrize("changed", ["pyproject.toml", "constraints.txt"])
-def test_a_changed_dependency_installs_again_and_only_once(workshop: Workshop, changed: str) -> None:
-    workshop.with_python().make("venv")
-    with (workshop.folder / changed).open("a") as file:
+def test_a_changed_dependency_installs_again_and_only_once(repository: RepositoryCopy, changed: str) -> None:
+    repository.with_python().make("venv")
+    with (repository.folder / changed).open("a") as file:
         file.write("\n# a later thought\n")
-    workshop.make("venv")
-    workshop.make("venv")
-    assert workshop.installations == 2
+    repository.make("venv")
+    repository.make("venv")
+    assert repository.installations == 2
 
 
-def test_a_touched_file_with_the_same_content_installs_nothing(workshop: Workshop) -> None:
-    workshop.with_python().make("venv")
+def test_a_touched_file_with_the_same_content_installs_nothing(repository: RepositoryCopy) -> None:
+    repository.with_python().make("venv")
     an_hour_later = time.time() + 3600
-    os.utime(workshop.folder / "pyproject.toml", (an_hour_later, an_hour_later))
-    workshop.make("venv")
-    assert workshop.installations == 1
+    os.utime(repository.folder / "pyproject.toml", (an_hour_later, an_hour_later))
+    repository.make("venv")
+    assert repository.installations == 1
 
 
-def test_a_venv_whose_python_is_gone_is_made_anew(workshop: Workshop) -> None:
-    workshop.with_python().make("venv")
-    (workshop.folder / ".venv/bin/python").unlink()
-    assert workshop.make("venv").returncode == 0
-    assert workshop.installations == 2
+def test_a_venv_whose_python_is_gone_is_made_anew(repository: RepositoryCopy) -> None:
+    repository.with_python().make("venv")
+    (repository.folder / ".venv/bin/python").unlink()
+    assert repository.make("venv").returncode == 0
+    assert repository.installations == 2
 
 
-def test_the_first_python_that_runs_and_is_new_enough_is_taken(workshop: Workshop) -> None:
-    workshop.with_python("old", too_old=1).with_python("new").with_python("newer")
-    assert "in .venv with ./new\n" in workshop.make("venv", "PYTHON=./missing ./old ./new ./newer").stdout
+def test_the_first_python_that_runs_and_is_new_enough_is_taken(repository: RepositoryCopy) -> None:
+    repository.with_python("old", too_old=1).with_python("new").with_python("newer")
+    assert "in .venv with ./new\n" in repository.make("venv", "PYTHON=./missing ./old ./new ./newer").stdout
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,10 @@ def test_the_first_python_that_runs_and_is_new_enough_is_taken(workshop: Worksho
     ],
 )
 def test_a_whole_run_is_shared_by_all_cores_and_a_part_is_not(
-    workshop: Workshop, arguments: tuple[str, ...], asked: str
+    repository: RepositoryCopy, arguments: tuple[str, ...], asked: str
 ) -> None:
-    workshop.with_python().make("test", *arguments)
-    assert workshop.log.read_text().splitlines()[-1] == asked
+    repository.with_python().make("test", *arguments)
+    assert repository.log.read_text().splitlines()[-1] == asked
 
 
 @pytest.mark.parametrize(
@@ -119,19 +119,19 @@ def test_a_whole_run_is_shared_by_all_cores_and_a_part_is_not(
     [(1, 0, "Python 3.11 or newer"), (0, 1, "apt-get install python3-venv")],
 )
 def test_an_unfit_python_is_named_in_one_line_with_the_remedy(
-    workshop: Workshop, too_old: int, without_ensurepip: int, remedy: str
+    repository: RepositoryCopy, too_old: int, without_ensurepip: int, remedy: str
 ) -> None:
-    answer = workshop.with_python(too_old=too_old, without_ensurepip=without_ensurepip).make("venv")
+    answer = repository.with_python(too_old=too_old, without_ensurepip=without_ensurepip).make("venv")
     first, *rest = answer.stderr.splitlines()
     assert answer.returncode != 0
     assert remedy in first
     assert all(line.startswith("make: ***") for line in rest)
 
 
-def test_help_names_every_target_people_call(workshop: Workshop) -> None:
+def test_help_names_every_target_people_call(repository: RepositoryCopy) -> None:
     phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.M)
     assert phony
-    listed = re.findall(r"^  make ([\w-]+) +\S", workshop.make("help").stdout, re.M)
+    listed = re.findall(r"^  make ([\w-]+) +\S", repository.make("help").stdout, re.M)
     assert sorted(listed) == sorted(phony[1].split())
 
 
