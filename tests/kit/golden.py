@@ -229,28 +229,28 @@ class TranscriptReplay:
         ]
         found: list[str] = []
         for _ in range(round(self._patience / POLL)):
-            found = await self._told_of(await self._name(step["name"]))
+            found = await self._reported_by(await self._name(step["name"]))
             if found == _without_repetitions(expected):
                 return []
             await self._home.advance(POLL)
         return [f"events of {step['name']}: {expected} became {found}"]
 
-    async def _told_of(self, name: str) -> list[str]:
+    async def _reported_by(self, name: str) -> list[str]:
         events = (await self._home.server.get(f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"))["items"]
         mine = (event for event in events if event["regarding"]["name"] == name)
-        told = [
+        reported = [
             each
             for event in mine
             if event["reportingController"] not in FOREIGN_CONTROLLERS
             for each in _event_occurrences(event)
         ]
-        return [text for *_, text in sorted(told)]
+        return [text for *_, text in sorted(reported)]
 
 
 def _codes(step: Json, reply: ApiResponse) -> Iterator[str]:
     if reply.status != step["code"]:
-        said = reply.body.get("message", "") if isinstance(reply.body, dict) else ""
-        yield f"{step['op']}: code {step['code']} became {reply.status} {said}".rstrip()
+        received = reply.body.get("message", "") if isinstance(reply.body, dict) else ""
+        yield f"{step['op']}: code {step['code']} became {reply.status} {received}".rstrip()
 
 
 def _counterpart(item: Json, live: Json) -> Json:
@@ -278,9 +278,11 @@ def _event_occurrences(event: Json) -> Iterator[tuple[str, int, str]]:
         yield series["lastObservedTime"], order, text
 
 
-def _without_repetitions(told: list[str]) -> list[str]:
+def _without_repetitions(reported: list[str]) -> list[str]:
     """Without repeated rejections, which Kohort records once (docs/deviations.md, SCH-360)."""
-    return [each for before, each in zip([None, *told], told, strict=False) if before != each or "Normal" in each]
+    return [
+        each for before, each in zip([None, *reported], reported, strict=False) if before != each or "Normal" in each
+    ]
 
 
 def _event_text(event: Json) -> str:
