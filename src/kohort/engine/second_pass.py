@@ -4,7 +4,7 @@ Either their place was to be found when their checks are ready, or a node of the
 heads of all queues, take no more quota, and come again after a while if they fail.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from typing import Final
@@ -20,13 +20,15 @@ DELAYS: Final = tuple(timedelta(seconds=seconds) for seconds in (1, 2, 4, 8, 16,
 """Before each attempt; the last one for all that follow (SCH-271)."""
 
 
-def need_of(thing: v1beta2.Workload, conditions: WorkloadConditions, gates: FeatureGates) -> SecondPassReason | None:
-    """Why a workload that holds quota needs a second pass, if it does (SCH-270)."""
+def need_of(
+    thing: v1beta2.Workload, conditions: WorkloadConditions, gates: FeatureGates, hostname: Callable[[str], str]
+) -> SecondPassReason | None:
+    """Why a workload that holds quota needs a second pass, if it does (SCH-270); hostnames of nodes are by name."""
     status = thing.status
     if not (status.unhealthy_nodes or status.admission_checks) or "Evicted" in conditions.true:
         return None
     if "Admitted" in conditions.true:
-        replaces = gates.enabled(Gate.TASFailedNodeReplacement) and _stands_on_failed_node(status)
+        replaces = gates.enabled(Gate.TASFailedNodeReplacement) and _stands_on_failed_node(status, hostname)
         return SecondPassReason.REPLACEMENT if replaces else None
     return SecondPassReason.DELAYED if _is_due_for_placement(status) else None
 
@@ -38,8 +40,8 @@ def _is_due_for_placement(status: v1beta2.workload.WorkloadStatus) -> bool:
     return any(each.delayed_topology_request == "Pending" and each.topology_assignment is None for each in assigned)
 
 
-def _stands_on_failed_node(status: v1beta2.workload.WorkloadStatus) -> bool:
-    failed = {node.name for node in status.unhealthy_nodes}
+def _stands_on_failed_node(status: v1beta2.workload.WorkloadStatus, hostname: Callable[[str], str]) -> bool:
+    failed = {hostname(node.name) for node in status.unhealthy_nodes}
     assigned = status.admission.pod_set_assignments if status.admission else ()
     places = (each.topology_assignment for each in assigned)
     return bool(failed) and any(

@@ -27,6 +27,7 @@ from kohort.engine.placement.reassignment import (
 )
 from kohort.engine.placement.search import PlacementGroup
 from kohort.engine.records import ClusterQueueInfo, PodSetResources, WorkloadInfo
+from kohort.engine.topology import FailedNode
 
 if TYPE_CHECKING:
     from kohort.engine.state.store import EngineStore
@@ -55,7 +56,8 @@ class PodSetGathering:
         self._checks = status.admission_checks
         self._assigned = _assigned(workload) if workload.has_quota else {}
         is_fixed = workload.object is not None and is_bound_to_pod(workload.object, gates)
-        self._failed = () if is_fixed else tuple([node.name for node in status.unhealthy_nodes])
+        failed = () if is_fixed else status.unhealthy_nodes
+        self._failed = tuple([FailedNode(node.name, store.topology.hostname(node.name)) for node in failed])
         """Nodes that must be replaced; the pod of a workload of a single Pod can't move (TAS-111)."""
         self._slice = workload.takes_over_from if gates.enabled(Gate.ElasticJobsViaWorkloadSlicesWithTAS) else None
 
@@ -97,7 +99,7 @@ class PodSetGathering:
             return None
         domains = domains_of(existing)
         hosts = {domain.values[-1] for domain in domains.domains}
-        nodes = tuple([node for node in self._failed if node in hosts])
+        nodes = tuple([node for node in self._failed if node.hostname in hosts])
         return LostPods(domains, nodes) if nodes else None
 
     def _is_delayed(self, flavor: str) -> bool:

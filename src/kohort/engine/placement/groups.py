@@ -13,6 +13,7 @@ from kohort.engine.records import PodSetResources
 from kohort.engine.topology import (
     AssumedUsage,
     CapacityMode,
+    FailedNode,
     FlavorDomains,
     GroupPlacement,
     NodeMatcher,
@@ -30,7 +31,7 @@ class LostPods(msgspec.Struct, frozen=True):
     """Nodes that failed under pods which have places."""
 
     existing: TopologyDomains
-    nodes: tuple[str, ...]
+    nodes: tuple[FailedNode, ...]
 
 
 class PodsToPlace(msgspec.Struct, frozen=True):

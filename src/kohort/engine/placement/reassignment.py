@@ -11,7 +11,6 @@ from kohort.engine.placement.search import PodSetDomains
 from kohort.engine.topology import (
     AssumedUsage,
     CapacityMode,
-    FailedNode,
     FlavorDomains,
     GroupPlacement,
     PlacementFailure,
@@ -68,7 +67,7 @@ class ReplacementPlacement(msgspec.Struct, frozen=True):
         """Replace one node after the other; nothing is preempted for it, so that current usage counts (TAS-109)."""
         domains = self.lost.existing
         for node in self.lost.nodes:
-            found = replace_node(self.topology, self.request, domains, FailedNode(node, node), assumed)
+            found = replace_node(self.topology, self.request, domains, node, assumed)
             if isinstance(found, PlacementFailure):
                 return found
             self.topology.assume(assumed, found.added, self.request.per_pod)

@@ -17,14 +17,16 @@ class PlaceTracker:
         self._store = store
         self._unblocking = unblocking
 
-    def observe(self, workload: WorkloadInfo, observed: Admission | None) -> Mapping[DomainCounter, int]:
+    def observe(
+        self, workload: WorkloadInfo, observed: Admission | None, *, is_known: bool
+    ) -> Mapping[DomainCounter, int]:
         """The places of a holder by its object; those that were decided count until they are observed."""
         decided = self._store.placed_ahead.get(workload.key)
-        if decided is not None and decided == observed:
+        if decided is None:
+            return workload.placed if is_known else self._places_by(workload, observed)
+        if decided == observed:
             del self._store.placed_ahead[workload.key]
-        if (decided or observed) == workload.admission:
-            return workload.placed
-        return self._places_by(workload, decided or observed)
+        return self._places_by(workload, decided)
 
     def decide(self, workload: WorkloadInfo, admission: Admission) -> None:
         """A second pass found places for a holder (TAS-84)."""

@@ -38,8 +38,9 @@ class QuotaTracker:
         since = reserved.last_transition_time if reserved else now
         # Mostly the object confirms an admission that was counted when it was decided.
         whole = not (thing.status.reclaimable_pods or is_scaled_down(thing))
-        usage = workload.usage if whole and admission == workload.admission else self._usage_by(thing)
-        places = self._places.observe(workload, admission)
+        is_known = admission == workload.admission
+        usage = workload.usage if whole and is_known else self._usage_by(thing)
+        places = self._places.observe(workload, admission, is_known=is_known)
         if not (workload.has_quota and workload.queue is queue and workload.usage == usage):
             self.release(workload)
             if queue is None:
@@ -56,7 +57,9 @@ class QuotaTracker:
         """SCH-270."""
         thing = workload.object
         is_asked = thing is not None and workload.has_quota and workload.key not in self._store.placed_ahead
-        need = need_of(thing, conditions, self._store.settings.gates) if thing is not None and is_asked else None
+        need = None
+        if thing is not None and is_asked:
+            need = need_of(thing, conditions, self._store.settings.gates, self._store.topology.hostname)
         if need is not None:
             self._store.second_passes.want(workload.key, now)
         elif workload.second_pass is not None:

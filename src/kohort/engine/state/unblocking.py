@@ -8,7 +8,7 @@ from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.namespace_selector import is_selected
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.state.store import EngineStore
-from kohort.engine.state.unblock_keys import flavor_key, queues_of, tree_key
+from kohort.engine.state.unblock_keys import FLAVOR, flavor_key, queues_of, tree_key
 
 
 class Unblocking:
@@ -33,9 +33,8 @@ class Unblocking:
             self.unblock_flavors({counter.flavor for counter in workload.placed})
 
     def unblock_flavors(self, names: Iterable[str]) -> None:
-        """Nodes of TAS flavors have changed, or pods have left them; hosts may belong to several flavors (TAS-31)."""
-        topology = self._store.topology
-        self._store.unblocked.update(flavor_key(other) for name in names for other in topology.overlapping(name))
+        """Nodes of TAS flavors have changed, or pods have left them."""
+        self._store.unblocked.update([flavor_key(name) for name in names])
 
     def reactivate(self, now: datetime) -> None:
         """Make inadmissible workloads active again in all queues that a key concerns."""
@@ -43,6 +42,8 @@ class Unblocking:
         if not store.unblocked:
             return
         keys, store.unblocked = store.unblocked, set()
+        flavors = {name for key in keys if key.kind == FLAVOR for name in store.topology.overlapping(key.name)}
+        keys |= {flavor_key(name) for name in flavors}
         names = {name for key in keys for name in queues_of(key, store.hierarchy, store.queues.values())}
         for name in sorted(names):
             queue = store.queues.get(name)

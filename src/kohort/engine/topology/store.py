@@ -1,6 +1,6 @@
 """Nodes, topologies and TAS flavors, and the domains that they make (docs/spec/topology.md sections 4 and 5)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from kohort.api.core.nodes import HOSTNAME, Node
 from kohort.engine.records import Flavor
@@ -24,17 +24,26 @@ class TopologyStore:
         self._topologies: dict[str, tuple[str, ...]] = {}
         self._flavors: dict[str, Flavor] = {}
         self._domains: dict[str, FlavorDomains] = {}
+        self._overlapping: dict[str, frozenset[str]] = {}
+        """Flavors that share hosts with one; found when needed after nodes or flavors came, went or moved."""
 
     def __bool__(self) -> bool:
         """Whether there is any TAS flavor."""
         return bool(self._flavors)
 
-    def overlapping(self, flavor: str) -> set[str]:
+    def overlapping(self, flavor: str) -> frozenset[str]:
         """The flavor and those with which it shares hosts, and so their usage (TAS-31)."""
+        known = self._overlapping.get(flavor)
+        if known is None:
+            known = self._overlapping[flavor] = frozenset([flavor, *self._find_overlapping(flavor)])
+        return known
+
+    def _find_overlapping(self, flavor: str) -> Iterator[str]:
         found = self._domains.get(flavor)
-        if found is None or not found.shares_hosts:
-            return {flavor}
-        return {flavor} | {each.name for each in self._domains.values() if each.shares_hosts and each.overlaps(found)}
+        if found is not None and found.shares_hosts:
+            for each in self._domains.values():
+                if each.shares_hosts and each.overlaps(found):
+                    yield each.name
 
     def flavor(self, name: str) -> FlavorDomains | None:
         """The domains of a flavor; None if it is no TAS flavor, or if its Topology is absent."""
@@ -96,6 +105,7 @@ class TopologyStore:
         changed = [each for each in self._domains.values() if each.has_member(before) or each.has_member(node)]
         for each in changed:
             each.rebuild()
+        self._overlapping.clear()
         return frozenset([each.name for each in changed])
 
     def _recount(self, node: TopologyNode | None) -> frozenset[str]:
@@ -137,6 +147,7 @@ class TopologyStore:
         return NO_FLAVORS if flavor is None else self._renew([flavor])
 
     def _renew(self, flavors: list[Flavor]) -> frozenset[str]:
+        self._overlapping.clear()
         for flavor in flavors:
             domains = self._domains.pop(flavor.name, None)
             if domains is not None:

@@ -1,0 +1,273 @@
+"""Second passes, elastic slices and delayed placement with real topologies (TAS-40, TAS-66, TAS-84 to TAS-111)."""
+
+from typing import Any
+
+import pytest
+
+from engine.scenario_builders import configured
+from engine.topology.topology_play import HOST, RACK, TopologyPlay, required
+from kohort.api.codec import from_json, to_json
+from kohort.api.core.nodes import Node
+from kohort.api.kueue.conversion import V1BETA2
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectKey
+from kohort.engine.decisions import EvictForFailedNodes, KeepUnplaced, Reserve
+from kohort.engine.event_log.lines import event_line, step_of
+from kohort.engine.event_log.model import EventApplied
+from kohort.engine.events import NodeUsageChanged, ObjectUpserted, ReservationFailed
+from kohort.engine.lifecycle.admission import Reservation, reserve
+from kohort.engine.scenario import DAWN
+
+Json = Any
+W = ObjectKey("ns", "w")
+AT = DAWN.isoformat()
+RACK_OF_FOUR: Json = {"b1": {"r1": {"h1": 3, "h2": 3, "h3": 3}, "r2": {"h4": 9}}}
+UNCONSTRAINED: Json = {"unconstrained": True}
+ELASTIC = {"ElasticJobsViaWorkloadSlices": True, "ElasticJobsViaWorkloadSlicesWithTAS": True}
+
+
+def changed(play: TopologyPlay, name: str, **status: Json) -> None:
+    manifest = to_json(play.workloads[ObjectKey("ns", name)])
+    manifest["status"] = {**manifest.get("status", {}), **status}
+    play.show(from_json(manifest, Workload))
+
+
+def later(play: TopologyPlay, seconds: float = 1) -> TopologyPlay:
+    play.wait(seconds)
+    play.turn()
+    return play
+
+
+class TestReplacement:
+    """TAS-107 to TAS-111."""
+
+    def running(self, request: Json, count: int = 5, **gates: bool) -> TopologyPlay:
+        play = TopologyPlay(RACK_OF_FOUR, configured(**gates))
+        play.tas_queue("q", 100)
+        play.gang("w", count, request=request)
+        play.turn()
+        return play
+
+    def lose(self, play: TopologyPlay, node: str) -> None:
+        play.delete({"kind": "Node", "name": node})
+        play.perform({"failNodes": {"workload": "ns/w", "nodes": [node]}})
+
+    def test_lost_pods_stay_in_the_required_domain(self) -> None:
+        """EX-13."""
+        play = self.running(required(RACK))
+        assert play.places("w") == {"h1": 3, "h2": 2}
+        self.lose(play, "h2")
+        assert later(play).reserved == ["w"]
+        assert play.places("w") == {"h1": 3, "h3": 2}
+        assert play.used() == {"h1": 3, "h3": 2}
+        assert play.workloads[W].status.unhealthy_nodes == ()
+
+    def test_where_the_domain_has_no_capacity_it_is_evicted(self) -> None:
+        """EX-13, TAS-110."""
+        play = self.running(required(RACK))
+        play.gang("other", 3, request=required(HOST))
+        play.turn()
+        play.gang("more", 1, request=required(RACK))
+        play.turn()
+        self.lose(play, "h2")
+        assert later(play).decisions == [EvictForFailedNodes(W, ("h2",))]
+        play.settle()
+        assert play.turn().reserved == ["w"], "it is queued again at once"
+        assert play.places("w") == {"h4": 5}
+
+    def test_only_what_is_new_is_booked(self) -> None:
+        """TAS-84: the nodes of the pods that stay are full with them."""
+        play = self.running(required(RACK), 8)
+        assert play.places("w") == {"h1": 3, "h2": 3, "h3": 2}
+        play.node("h5", 2)
+        self.lose(play, "h3")
+        assert later(play).reserved == ["w"]
+        assert play.places("w") == play.used() == {"h1": 3, "h2": 3, "h5": 2}
+
+    def test_two_second_passes_do_not_take_the_same_node(self) -> None:
+        """TAS-81, TAS-84."""
+        play = TopologyPlay(
+            {"b1": {"r1": {"h1": 1, "h2": 1, "h3": 1}}}, configured(TASFailedNodeReplacementFailFast=False)
+        )
+        play.tas_queue("q", 100)
+        for name in ("w", "v"):
+            play.gang(name, 1, request=UNCONSTRAINED)
+            play.turn()
+        for name, node in (("w", "h1"), ("v", "h2")):
+            assert play.places(name) == {node: 1}
+            play.delete({"kind": "Node", "name": node})
+            play.perform({"failNodes": {"workload": f"ns/{name}", "nodes": [node]}})
+        decisions = later(play).decisions
+        assert [type(each) for each in decisions] == [Reserve, KeepUnplaced]
+        assert play.used() == {"h3": 1}
+
+    @pytest.mark.parametrize("is_written", [True, False])
+    def test_places_that_were_decided_count_before_they_are_observed(self, is_written: bool) -> None:
+        """As those of an admission (SCH-350, SCH-352): an older object that comes in between changes nothing."""
+        play = self.running(required(RACK))
+        self.lose(play, "h2")
+        play.wait(1)
+        (decision,) = play.engine.schedule(play.now)
+        assert isinstance(decision, Reserve)
+        play.engine.apply(ObjectUpserted(play.workloads[W]), play.now)
+        assert play.used() == {"h1": 3, "h3": 2}
+        assert play.engine.wake_at() is None
+        if is_written:
+            written = reserve(
+                play.workloads[W], Reservation(decision.admission, frozenset()), play.settings.gates, play.now
+            )
+            play.show(written.workload)
+            assert play.used() == {"h1": 3, "h3": 2}
+        else:
+            play.engine.apply(ReservationFailed(W), play.now)
+            assert play.used() == {"h1": 3}
+            assert later(play).reserved == ["w"]
+        assert play.engine.store.placed_ahead == {}
+
+    def test_nodes_are_found_by_their_hostnames(self) -> None:
+        """TAS-25, Q-10."""
+        play = TopologyPlay({})
+        play.tas_queue("q", 100)
+        play.node("n1", 1, **{HOST: "h1"})
+        play.gang("w", 1, request=UNCONSTRAINED)
+        play.turn()
+        assert play.places("w") == {"h1": 1}
+        play.node("n2", 1, **{HOST: "h2"})
+        self.lose(play, "n1")
+        assert later(play).reserved == ["w"]
+        assert play.places("w") == {"h2": 1}
+
+    def test_the_workload_of_a_single_pod_keeps_its_place(self) -> None:
+        """TAS-111."""
+        play = TopologyPlay(RACK_OF_FOUR)
+        play.tas_queue("q", 100)
+        manifest = play.gang_of("w", 1, request=UNCONSTRAINED)
+        manifest["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p"}]
+        play.put(manifest)
+        play.turn()
+        (node,) = play.places("w")
+        play.perform({"failNodes": {"workload": "ns/w", "nodes": [node]}})
+        assert later(play).reserved == ["w"]
+        assert play.places("w") == {node: 1}
+        assert play.workloads[W].status.unhealthy_nodes == ()
+
+
+class TestDelays:
+    """TAS-40, TAS-43, TAS-88."""
+
+    def checked(self, controller: str, **rule: Json) -> TopologyPlay:
+        play = TopologyPlay(RACK_OF_FOUR)
+        active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": AT}
+        play.put(
+            {
+                "apiVersion": V1BETA2,
+                "kind": "AdmissionCheck",
+                "metadata": {"name": "c"},
+                "spec": {"controllerName": f"kueue.x-k8s.io/{controller}"},
+                "status": {"conditions": [active]},
+            }
+        )
+        checks = {"admissionChecks": [{"name": "c", **rule}]}
+        play.tas_queue("q", 100, admissionChecksStrategy=checks)
+        play.gang("w", 2, request=required(RACK))
+        changed(play, "w", admissionChecks=[{"name": "c", "state": "Pending", "message": "", "lastTransitionTime": AT}])
+        play.turn()
+        assert play.reserved == ["w"]
+        return play
+
+    def delay(self, play: TopologyPlay) -> str | None:
+        admission = play.workloads[W].status.admission
+        assert admission is not None
+        return admission.pod_set_assignments[0].delayed_topology_request
+
+    def ready(self, play: TopologyPlay, **update: Json) -> None:
+        check = {"name": "c", "state": "Ready", "message": "", "lastTransitionTime": AT}
+        changed(play, "w", admissionChecks=[{**check, "podSetUpdates": [{"name": "main", **update}]}])
+
+    @pytest.mark.parametrize(
+        ("controller", "rule", "delay"),
+        [
+            ("provisioning-request", {}, "Pending"),
+            ("provisioning-request", {"onFlavors": ["tas"]}, "Pending"),
+            ("multikueue", {}, "Pending"),
+            ("budget", {}, None),
+        ],
+    )
+    def test_checks_that_bring_nodes_delay_the_placement(self, controller: str, rule: Json, delay: str | None) -> None:
+        play = self.checked(controller, **rule)
+        assert self.delay(play) == delay
+        assert bool(play.places("w")) is (delay is None)
+
+    def test_pods_go_to_the_nodes_that_the_check_selects(self) -> None:
+        play = self.checked("provisioning-request")
+        play.node("new", 4, rack="r9", made="yes")
+        self.ready(play, nodeSelector={"made": "yes"})
+        assert later(play).reserved == ["w"]
+        assert play.places("w") == {"new": 2}
+        assert self.delay(play) == "Ready"
+
+    def test_updates_that_conflict_fail_the_placement(self) -> None:
+        play = self.checked("provisioning-request")
+        manifest = to_json(play.workloads[W])
+        manifest["spec"]["podSets"][0]["template"]["spec"]["nodeSelector"] = {"made": "no"}
+        play.show(from_json(manifest, Workload))
+        self.ready(play, nodeSelector={"made": "yes"})
+        (decision,) = later(play).decisions
+        assert isinstance(decision, KeepUnplaced)
+        assert decision.message == (
+            "failed to assign flavors to pod set main: invalid podSetUpdate for PodSet main, error: invalid admission"
+            " check PodSetUpdate: conflict for nodeSelector: conflict for key=made, value1=no, value2=yes"
+        )
+
+
+class TestSlices:
+    """TAS-66, TAS-67, Q-12."""
+
+    def scaled(self, before: int, after: int, request: Json = UNCONSTRAINED, **gates: bool) -> TopologyPlay:
+        play = TopologyPlay({"b1": {"r1": {"h1": 2, "h2": 3, "h3": 3}}}, configured(**gates))
+        play.tas_queue("q", 100)
+        play.put(self.slice_of(play, "w", before, UNCONSTRAINED))
+        play.turn()
+        play.put(self.slice_of(play, "v", after, request, replaces="w"))
+        play.turn()
+        return play
+
+    def slice_of(self, play: TopologyPlay, name: str, count: int, request: Json, replaces: str = "") -> Json:
+        manifest = play.gang_of(name, count, request=request)
+        annotations = {"kueue.x-k8s.io/elastic-job": "true"}
+        if replaces:
+            annotations["kueue.x-k8s.io/workload-slice-replacement-for"] = f"ns/{replaces}"
+        manifest["metadata"]["annotations"] = annotations
+        return manifest
+
+    def test_pods_stay_where_they_are_and_more_come(self) -> None:
+        play = self.scaled(4, 5, **ELASTIC)
+        assert play.places("v").items() >= {"h1": 2}.items()
+        assert sum(play.places("v").values()) == 5
+        assert sum(play.used().values()) == 5, "the pods of both slices are counted once"
+
+    def test_required_topologies_are_refused(self) -> None:
+        play = self.scaled(2, 3, required(RACK), **ELASTIC)
+        assert "required topology is not supported with ElasticJobsViaWorkloadSlices" in play.waiting["v"].message
+
+
+def test_nodes_and_their_usage_are_recorded_and_replayed() -> None:
+    """A log replays by itself."""
+    node = from_json(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "n", "labels": {"a": "b"}},
+            "spec": {"unschedulable": True},
+        },
+        Node,
+    )
+    for event in (NodeUsageChanged("n", {"cpu": 1000, "pods": 1}), ObjectUpserted(node)):
+        entry = step_of(event_line(event, DAWN))
+        assert isinstance(entry, EventApplied)
+        found = entry.event
+        if isinstance(found, ObjectUpserted):
+            assert isinstance(found.object, Node)
+            assert (found.object.metadata.labels, found.object.spec.unschedulable) == ({"a": "b"}, True)
+        else:
+            assert found == event
