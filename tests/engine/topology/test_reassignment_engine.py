@@ -128,11 +128,11 @@ class TestReplacement:
         """TAS-25, Q-10."""
         play = TopologyPlay({})
         play.tas_queue("q", 100)
-        play.node("n1", 1, **{HOST: "h1"})
+        play.node("n1", 1, hostname="h1")
         play.gang("w", 1, request=UNCONSTRAINED)
         play.turn()
         assert play.places("w") == {"h1": 1}
-        play.node("n2", 1, **{HOST: "h2"})
+        play.node("n2", 1, hostname="h2")
         self.lose(play, "n1")
         assert later(play).reserved == ["w"]
         assert play.places("w") == {"h2": 1}

@@ -58,11 +58,12 @@ class TopologyPlay(ScenarioBuilder):
         rack: str = "r1",
         ready: bool = True,
         taints: Json = (),
+        hostname: str = "",
         **labels: str,
     ) -> None:
         """A node, or a change of it."""
         condition = {"type": "Ready", "status": str(ready), "reason": "r", "message": ""}
-        labels = {"pool": "tas", BLOCK: block, RACK: rack, HOST: name, **labels}
+        labels = {"pool": "tas", BLOCK: block, RACK: rack, HOST: hostname or name, **labels}
         self.put(
             {
                 "apiVersion": "v1",
