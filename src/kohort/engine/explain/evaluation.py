@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kohort.engine.engine import Engine
 
 MOST_RIVALS: Final = 20
-"""How many heads are asked one by one whether it is they who go first."""
+"""Maximum number of other heads that are evaluated one by one."""
 
 
 def evaluate(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> Evaluation:

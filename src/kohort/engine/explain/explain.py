@@ -68,7 +68,7 @@ def would_fit(
 def _as_submitted(
     asked: v1beta2.Workload | Sequence[PodSet], queue: ObjectKey | str, now: datetime
 ) -> v1beta2.Workload:
-    """The workload as the API server would hold it, in the queue asked for."""
+    """The workload as the API server would store it, in the given queue."""
     thing = asked if isinstance(asked, v1beta2.Workload) else v1beta2.Workload(spec=WorkloadSpec(pod_sets=tuple(asked)))
     metadata, spec = thing.metadata, thing.spec
     if isinstance(queue, ObjectKey):
@@ -121,7 +121,7 @@ def _cause(engine: "Engine", evaluation: Evaluation) -> PendingReason:
 
 
 def _standing(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> PositionInQueue:
-    """Where it stands in the order, or would if it were submitted now (SCH-212, SCH-213)."""
+    """Its position, or the one it would have if it were submitted now (SCH-212, SCH-213)."""
     pending = engine.store.pending[queue.name]
     position = pending.position_of(workload)
     first = pending.first(min(position.in_cluster_queue, NAMED_AHEAD))

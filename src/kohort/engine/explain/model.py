@@ -17,7 +17,7 @@ from kohort.engine.topology import PlacementFailure
 
 
 class WorkloadPhase(Enum):
-    """Where a workload stands in its life."""
+    """Phase of a workload."""
 
     UNKNOWN = "Unknown"
     """There is no such workload."""
@@ -59,10 +59,10 @@ class HeldQuota:
 
 @dataclass(frozen=True, slots=True)
 class PositionInQueue:
-    """Who comes first (SCH-212)."""
+    """Position of a workload in its queues (SCH-212)."""
 
     ahead: int
-    """How many come before it in its ClusterQueue."""
+    """Number of workloads before it in its ClusterQueue."""
     ahead_locally: int
     """How many of these are of its LocalQueue."""
     first: tuple[ObjectKey, ...]
@@ -102,7 +102,7 @@ class FlavorTrial:
     placement: PlacementTrial | None = None
     """Given where quota suffices, or would, and the pods have no places."""
     is_in_use: bool = False
-    """Whether others use what there is of a resource of which more is asked than there could ever be."""
+    """Whether other workloads use a resource of which more is requested than its maximum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +131,9 @@ class PreemptionOutlook(Enum):
 
     NOT_NEEDED = "NotNeeded"
     POSSIBLE = "Possible"
-    """There are victims who would go if it were its turn now."""
+    """It would preempt workloads if it were a head now."""
     UNDER_WAY = "UnderWay"
-    """Its victims are on their way out."""
+    """Its victims are being evicted."""
     GATED = "Gated"
     """A preemption gate is closed (SCH-335)."""
     POINTLESS = "Pointless"
@@ -143,17 +143,17 @@ class PreemptionOutlook(Enum):
     NO_CANDIDATES = "Nobody"
     """No workload that may be preempted uses what it needs."""
     PRIORITY = "Priority"
-    """Those who use what it needs rank too high to go."""
+    """Workloads that use what it needs have too high a priority."""
     WITHIN_NOMINAL = "WithinNominal"
-    """Those who use what it needs borrow nothing, or would not any more."""
+    """Workloads that use what it needs are within nominal quota, or would be after some preemptions."""
     BORROWING = "Borrowing"
     """It would have to borrow, and its queue does not preempt for that."""
     RANK_WHILE_BORROWING = "RankWhileBorrowing"
-    """It would have to borrow, and those who use what it needs rank too high to go for that (SCH-613)."""
+    """It would have to borrow, and workloads that use what it needs have too high a priority for that (SCH-613)."""
     SHARE = "Share"
     """It would get more than its fair share."""
     TOO_LITTLE = "TooLittle"
-    """All who might have to go do not hold enough."""
+    """All candidates together do not use enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class PreemptionExplanation:
     help: PreemptionOutlook
     victims: tuple[Victim, ...] = ()
     own: QuotaHolders | None = None
-    """Holders of its own queue; given where they were looked at."""
+    """Workloads of its own queue that use quota, if they were evaluated."""
     cohort: QuotaHolders | None = None
 
 

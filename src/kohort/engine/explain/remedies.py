@@ -36,7 +36,7 @@ class MoreQuota:
     flavor: str
     shortages: tuple[Shortage, ...]
     then_waits: bool
-    """Whether it only makes waiting worth while: more than the flavor could ever give was asked, and others use it."""
+    """Whether it then still has to wait: it requests more than the maximum of the flavor, which others use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class MorePlaces:
 
 @dataclass(frozen=True, slots=True)
 class AwaitPreemption:
-    """Its turn, at which it takes the place of others."""
+    """Wait until it is a head and preempts others."""
 
     victims: tuple[Victim, ...]
 
@@ -64,7 +64,7 @@ class AwaitVictims:
 
 @dataclass(frozen=True, slots=True)
 class AwaitTurn:
-    """Its turn: it fits, or is not even looked at before."""
+    """Wait until it is a head: it fits, or is not evaluated before."""
 
     ahead: int
 
@@ -165,7 +165,7 @@ def is_hopeless(trial: FlavorTrial) -> bool:
 
 
 def lenders(shortage: Shortage) -> tuple[tuple[QuotaNodeRef, int], ...]:
-    """Who would have to lend how much more; one where one will do, none where those known keep too little."""
+    """Tree nodes that would have to lend more, and how much: one if it suffices, none if all withhold too little."""
     enough = [each for each in shortage.keepers if each.keeps >= shortage.missing]
     if enough:
         return ((enough[0].place, shortage.missing),)

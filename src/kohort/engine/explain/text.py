@@ -91,7 +91,7 @@ def _rivals(evaluation: Evaluation) -> str:
 
 
 def _size(evaluation: Evaluation) -> str:
-    """The pod sets that would start with fewer pods than they ask for (SCH-560)."""
+    """Pod sets that would start with fewer pods than requested (SCH-560)."""
     fewer = [f"{each.count} of {each.asked} pods" for each in evaluation.pod_sets if each.count < each.asked]
     return f" with {' and '.join(fewer)}" if fewer else ""
 
