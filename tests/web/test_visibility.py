@@ -41,9 +41,9 @@ def at_work() -> EngineFixture:
     """What the recorded scenario found: its flavor, its namespace, and two queues of earlier ones."""
     subject = EngineFixture()
     subject.namespace("verify")
-    subject.put(make_resource_flavor())
-    subject.put(make_cluster_queue("m9d", "0"))
-    subject.put(make_cluster_queue("m10", "0", stopPolicy="Hold"))
+    subject.put(make_resource_flavor("lf"))
+    subject.put(make_cluster_queue("m9d", "0", "lf"))
+    subject.put(make_cluster_queue("m10", "0", "lf", stopPolicy="Hold"))
     subject.put(make_local_queue("m10r", "m10", "verify"))
     subject.put(make_workload("m10w", "m10r", namespace="verify", priority=9))
     return subject
