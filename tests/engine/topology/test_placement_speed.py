@@ -3,16 +3,28 @@
 `make bench` has the seconds.
 """
 
+from datetime import UTC, datetime
+
 import pytest
 from benchmarks.topology import KINDS, ONE_POD, cluster, flavor_of, nearly_full, request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.engine.topology import GroupPlacement
+from engine.topology.clusters import LEVELS, host
+from kohort.api.kueue.v1beta2 import ResourceFlavor, Topology
+from kohort.api.kueue.v1beta2.flavors import ResourceFlavorSpec, TopologyLevel, TopologySpec
+from kohort.api.meta import ObjectMeta
+from kohort.engine.engine import Engine
+from kohort.engine.events import NodeUsageChanged, ObjectUpserted
+from kohort.engine.settings import EngineSettings
+from kohort.engine.topology import FlavorDomains, GroupPlacement
 from kohort.engine.topology.counts import DomainCounts
 from kohort.engine.topology.levels import LevelCounts
 from kohort.engine.topology.order import DomainOrder
 from kohort.engine.topology.parameters import PlacementProfile
+from kohort.engine.topology.tree import DomainTree
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -56,6 +68,34 @@ def test_a_reader_far_behind_counts_everything_once(counted: list[int]) -> None:
     counted.clear()
     domains.place(request(8, "unconstrained"))
     assert sorted(counted) == list(range(32))
+
+
+def test_nodes_and_their_usage_are_taken_in_without_building_a_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes come by thousands when a manager starts; the tree is built by the first placement that needs it."""
+    built: list[str] = []
+    build = FlavorDomains._build
+
+    def recorded(self: FlavorDomains) -> DomainTree:
+        built.append(self.name)
+        return build(self)
+
+    monkeypatch.setattr(FlavorDomains, "_build", recorded)
+    engine = Engine(EngineSettings())
+    levels = tuple(TopologyLevel(node_label=level) for level in LEVELS)
+    engine.apply(ObjectUpserted(Topology(metadata=ObjectMeta(name="t"), spec=TopologySpec(levels=levels))), NOW)
+    for name in ("a", "b"):
+        spec = ResourceFlavorSpec(topology_name="t")
+        engine.apply(ObjectUpserted(ResourceFlavor(metadata=ObjectMeta(name=name), spec=spec)), NOW)
+    built.clear()
+    for number in range(50):
+        engine.apply(ObjectUpserted(host(f"h{number}", "b", "r", 4)), NOW)
+        engine.apply(NodeUsageChanged(f"h{number}", {"cpu": 1000, "pods": 1}), NOW)
+        engine.apply(NodeUsageChanged(f"h{number}", {}), NOW)
+    assert built == []
+    domains = engine.store.topology.flavor("a")
+    assert domains is not None
+    assert domains.has_domain(("h49",))
+    assert built == ["a"]
 
 
 def counts(pods: list[int], leaders: list[int]) -> LevelCounts:
