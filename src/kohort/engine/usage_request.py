@@ -58,7 +58,9 @@ def pods_fit(request: UsageRequest) -> bool:
 
 def fits(queue: ClusterQueueInfo, request: UsageRequest) -> bool:
     """Whether the request fits what is available now."""
-    return quota_fits(queue, request) and pods_fit(request)
+    if not quota_fits(queue, request):
+        return False
+    return (request.search is None and request.places is None) or pods_fit(request)
 
 
 def could_suffice(leaving: Sequence[WorkloadInfo], queue: ClusterQueueInfo, request: UsageRequest) -> bool:

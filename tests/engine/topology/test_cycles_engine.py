@@ -208,6 +208,17 @@ class TestPreemption:
         assert play.used() == {"h1": 4}
 
 
+def test_the_search_goes_on_with_flavors_whose_nodes_suffice() -> None:
+    """SCH-550: quota decides on flavors, so that the next one is tried in the next cycle."""
+    play = TopologyPlay({"b1": {"r1": {"h1": 4}, "r2": {"h2": 9}}})
+    play.tas_flavor("small", **{RACK: "r1"})
+    play.tas_flavor("large", **{RACK: "r2"})
+    play.queue("q", groups=[group({"small": [quota(CPU, 100)], "large": [quota(CPU, 100)]})])
+    play.gang("w", 5, request=required(RACK))
+    assert play.turn().reserved == ["w"]
+    assert play.places("w") == {"h2": 5}
+
+
 def test_growing_usage_of_other_pods_reactivates_nothing() -> None:
     """TAS-28."""
     play = TopologyPlay(TWO_RACKS)
