@@ -43,6 +43,7 @@ async def test_a_check_is_marked_and_goes_with_the_queue_that_lists_it() -> None
 
 
 async def test_a_topology_is_marked_and_goes_with_the_flavor_that_names_it() -> None:
+    """TAS-3."""
     async with running_manager_harness() as harness:
         await harness.create(make_topology("t"), make_resource_flavor("f", nodeLabels={"a": "b"}, topologyName="t"))
         await marked(harness, "Topology", "t")
@@ -50,6 +51,21 @@ async def test_a_topology_is_marked_and_goes_with_the_flavor_that_names_it() -> 
         await harness.advance(20)
         await harness.get("Topology", "t")
         await harness.delete("ResourceFlavor", "f")
+        await harness.wait_until_gone("Topology", "t")
+
+
+async def test_a_topology_stays_while_another_flavor_references_it() -> None:
+    """TAS-3."""
+    async with running_manager_harness() as harness:
+        flavors = [make_resource_flavor(name, nodeLabels={"a": "b"}, topologyName="t") for name in ("f", "g")]
+        await harness.create(make_topology("t"), *flavors)
+        await marked(harness, "Topology", "t")
+        await harness.delete("Topology", "t")
+        await harness.delete("ResourceFlavor", "f")
+        await harness.wait_until_gone("ResourceFlavor", "f")
+        await harness.advance(20)
+        await harness.get("Topology", "t")
+        await harness.delete("ResourceFlavor", "g")
         await harness.wait_until_gone("Topology", "t")
 
 

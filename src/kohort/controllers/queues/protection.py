@@ -69,5 +69,5 @@ def check_protection(context: ControllerContext) -> InUseProtection[AdmissionChe
 
 
 def topology_protection(context: ControllerContext) -> InUseProtection[Topology, ResourceFlavor]:
-    """Protects Topologies that a flavor references (API-46)."""
+    """Protects Topologies that a flavor references (API-46, TAS-3)."""
     return InUseProtection(context, context.topologies, context.flavors, references.TOPOLOGY, references.topologies_of)
