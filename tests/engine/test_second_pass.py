@@ -222,6 +222,17 @@ class TestReplacement:
         assert stage.workloads[W].status.unhealthy_nodes == ()
         assert stage.engine.wake_at() is None
 
+    def test_others_get_the_place_that_it_leaves_in_the_next_cycle(self) -> None:
+        """TAS-84: the pods may still be there when the cycle decides; this node can have pods again."""
+        stage = running("n2")
+        stage.perform({"failNodes": {"workload": "ns/w", "nodes": ["n1"]}})
+        stage.gang("v", 1, request=UNCONSTRAINED)
+        stage.wait(1)
+        assert stage.once().reserved == ["w"]
+        assert stage.node_of() == "n2"
+        assert stage.once().reserved == ["v"]
+        assert stage.node_of("v") == "n1"
+
     def test_a_node_where_it_has_no_pods_is_none_of_its_business(self) -> None:
         """SCH-270."""
         stage = running("n2")

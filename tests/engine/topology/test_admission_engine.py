@@ -106,6 +106,27 @@ def test_pods_of_others_count_and_their_end_reactivates_workloads() -> None:
     assert play.places("v") == {"h6": 3, "h7": 3}
 
 
+def test_pods_of_others_that_come_reactivate_no_workload() -> None:
+    """TAS-28: only active workloads are evaluated again; one of them may no longer hold places that it waits for."""
+    play = play_with_queue()
+    play.gang("w", 8, request=required(RACK))
+    assert list(play.turn().waiting) == ["w"]
+    play.perform({"nodeUsage": {"node": "h6", "requests": {"cpu": "1"}, "pods": 1}})
+    assert play.turn().decisions == []
+    play.perform({"nodeUsage": {"node": "h6", "requests": {"cpu": "2"}, "pods": 1}})
+    assert play.turn().decisions == []
+
+
+def test_the_head_of_a_strict_queue_follows_what_others_use() -> None:
+    """TAS-28, TAS-113: it stays active, so that its message has the current figures."""
+    play = TopologyPlay(TREE_T, configured())
+    play.tas_queue("q", queueingStrategy="StrictFIFO")
+    play.gang("w", 8, request=required(RACK))
+    assert "only 7 out of 8" in play.turn().waiting["w"].message
+    play.perform({"nodeUsage": {"node": "h3", "requests": {"cpu": "2"}, "pods": 1}})
+    assert "only 6 out of 8" in play.turn().waiting["w"].message
+
+
 def test_topology_and_nodes_may_come_after_the_workloads() -> None:
     """TAS-6, TAS-7: usage of admitted workloads counts as soon as their flavor has a topology."""
     play = play_with_queue()

@@ -24,6 +24,7 @@ from kohort.engine.cycle.verdict import (
     judge,
 )
 from kohort.engine.decisions import Evict, EvictForFailedNodes, KeepPending, KeepUnplaced, Migrate, Reserve
+from kohort.engine.placement.search import FoundPlaces
 from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.quota import QuotaCell
 from kohort.engine.records import ClusterQueueInfo, SecondPassReason, WorkloadInfo
@@ -70,15 +71,20 @@ class _Entries:
     def refresh(self, entry: CycleEntry) -> None:
         """Compute an assignment again whose targets or places were taken by other entries (SCH-331, TAS-81)."""
         if self.victims and self.rules.recomputes_on_overlap and self.overlaps(entry.assignment.targets):
-            with self._victims_away():
+            victims = [target.workload for target in self.victims.values()]
+            with released(victims), _hidden(victims):
                 assignment = self._recomputed(entry)
             assignment.deferred = assignment.mode is FitMode.FIT
             self._replace(entry, assignment)
         elif self.rules.places_again and self._lost_places(entry):
             assignment = self._recomputed(entry)
-            # What is only held for the rest of the cycle is no reason to wait longer than that.
-            if assignment.mode is FitMode.FIT or assignment.targets:
+            if self._is_progress(assignment):
                 self._replace(entry, assignment)
+
+    @staticmethod
+    def _is_progress(assignment: Assignment) -> bool:
+        """What is only held for the rest of the cycle is no reason to wait longer than that."""
+        return assignment.mode is FitMode.FIT or bool(assignment.targets)
 
     def _replace(self, entry: CycleEntry, assignment: Assignment) -> None:
         assignment.recomputed = True
@@ -90,9 +96,16 @@ class _Entries:
         return bool(victims) and any(target.workload.key in victims for target in targets)
 
     def _recomputed(self, entry: CycleEntry) -> Assignment:
-        """An assignment in the flavors that were chosen before (SCH-331)."""
+        """An assignment in the flavors that were chosen before (SCH-331).
+
+        Workloads admitted in this cycle count, but are no candidates before it ends (SCH-301).
+        """
         if entry.head.second_pass is not None:
             return self.nominator.placed_again(entry.head)
+        with _hidden(self.admitted):
+            return self._recomputed_in_flavors(entry)
+
+    def _recomputed_in_flavors(self, entry: CycleEntry) -> Assignment:
         only = {
             (pod_set.name, resource): choice.flavor
             for pod_set in entry.assignment.pod_sets
@@ -108,21 +121,6 @@ class _Entries:
         with released(self._leaving(entry)):
             return quota_fits(entry.queue, outcome) and not pods_fit(outcome)
 
-    @contextmanager
-    def _victims_away(self) -> Iterator[None]:
-        """Take the victims of this cycle out of the tree and out of the candidates.
-
-        Workloads admitted in this cycle count, but are no candidates before it ends (SCH-301).
-        """
-        victims = [target.workload for target in self.victims.values()]
-        hidden = [(each.queue, each) for each in (*victims, *self.admitted) if each.queue is not None]
-        with released(victims):
-            for queue, workload in hidden:
-                del queue.holders[workload.key]
-            yield
-            for queue, workload in hidden:
-                queue.holders[workload.key] = workload
-
     def fits(self, entry: CycleEntry) -> bool:
         """Whether the entry fits once all victims so far and its own are gone."""
         outcome = entry.assignment.outcome
@@ -135,6 +133,17 @@ class _Entries:
         """The victims of the entry and of those before it."""
         leaving = {**self.victims, **{target.workload.key: target for target in entry.assignment.targets}}
         return [target.workload for target in leaving.values()]
+
+
+@contextmanager
+def _hidden(workloads: Iterable[WorkloadInfo]) -> Iterator[None]:
+    """Take workloads out of the candidates until the context exits."""
+    hidden = [(each.queue, each) for each in workloads if each.queue is not None]
+    for queue, workload in hidden:
+        del queue.holders[workload.key]
+    yield
+    for queue, workload in hidden:
+        queue.holders[workload.key] = workload
 
 
 class _Cycle:
@@ -220,7 +229,7 @@ class _Cycle:
         workload, assignment = entry.workload, entry.assignment
         fits = self.entries.fits(entry)
         if assignment.mode is FitMode.FIT and fits:
-            self._place(workload, assignment)
+            self._place(entry)
         elif assignment.mode is not FitMode.FIT and need is SecondPassReason.REPLACEMENT and self._fails_fast:
             nodes = tuple(node.name for node in workload.object.status.unhealthy_nodes) if workload.object else ()
             self.result.decisions.append(EvictForFailedNodes(workload.key, nodes))
@@ -236,12 +245,16 @@ class _Cycle:
     def _fails_fast(self) -> bool:
         return self.context.rules.fails_fast
 
-    def _place(self, workload: WorkloadInfo, assignment: Assignment) -> None:
+    def _place(self, entry: CycleEntry) -> None:
+        workload, assignment = entry.workload, entry.assignment
         if workload.object is None or workload.object.status.admission is None:
             raise LookupError(f"{workload.key} has a second pass without an admission")
         rules = self.context.rules
         admission = with_topology_assignment(workload.object.status.admission, assignment, rules)
+        former = workload.placed
         self.context.place(workload, admission)
+        left = {counter: max(0, pods - workload.placed.get(counter, 0)) for counter, pods in former.items()}
+        self._hold(entry.queue, UsageRequest({}, places=FoundPlaces({}, left, left, {})))
         self.result.progressed = True
         self.result.decisions.append(Reserve(workload.key, admission, "", 0))
 

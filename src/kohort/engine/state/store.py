@@ -75,6 +75,8 @@ class EngineStore:
     """ClusterQueues with events since the last cycle of their tree."""
     unblocked: set[UnblockKey] = field(default_factory=set)
     """What may have become free since the last cycle (SCH-261)."""
+    narrowed: set[UnblockKey] = field(default_factory=set)
+    """What has lost capacity since the last cycle: active workloads are evaluated again, no others (TAS-28)."""
     backing_off: set[str] = field(default_factory=set)
     """ClusterQueues in which workloads may wait for the end of a backoff (SCH-223)."""
     second_passes: SecondPasses = field(default_factory=SecondPasses)

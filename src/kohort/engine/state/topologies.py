@@ -47,9 +47,14 @@ class TopologyTracker:
         self._unblocking.unblock_flavors(self._store.topology.remove_node(name))
 
     def set_node_usage(self, node: str, amounts: Mapping[str, int]) -> None:
-        """Count pods that the engine did not place (TAS-27, TAS-28)."""
-        if not self._is_off:
-            self._unblocking.unblock_flavors(self._store.topology.set_non_tas_usage(node, amounts))
+        """Count pods that the engine did not place; workloads may fit once any amount is less (TAS-27, TAS-28)."""
+        if self._is_off:
+            return
+        flavors = self._store.topology.set_non_tas_usage(node, amounts)
+        if flavors:
+            self._unblocking.unblock_flavors(flavors)
+        else:
+            self._unblocking.narrow_flavors(self._store.topology.flavors_of(node))
 
     def _count_again(self, flavors: Set[str]) -> None:
         """Pods count in the domains of their flavors from now on (TAS-7)."""

@@ -1,6 +1,6 @@
 """What events unblock, and the reactivation of inadmissible workloads that follows (SCH-260 to SCH-262)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from datetime import datetime
 from functools import partial
 
@@ -8,7 +8,7 @@ from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.namespace_selector import is_selected
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.state.store import EngineStore
-from kohort.engine.state.unblock_keys import FLAVOR, flavor_key, queues_of, tree_key
+from kohort.engine.state.unblock_keys import FLAVOR, UnblockKey, flavor_key, queues_of, tree_key
 
 
 class Unblocking:
@@ -36,17 +36,27 @@ class Unblocking:
         """Nodes of TAS flavors have changed, or pods have left them."""
         self._store.unblocked.update([flavor_key(name) for name in names])
 
+    def narrow_flavors(self, names: Iterable[str]) -> None:
+        """Nodes of TAS flavors have less capacity: that helps no inadmissible workload (TAS-28)."""
+        self._store.narrowed.update(flavor_key(name) for name in names)
+
     def reactivate(self, now: datetime) -> None:
-        """Make inadmissible workloads active again in all queues that a key concerns."""
+        """Make inadmissible workloads active again in all queues that an unblocked key concerns."""
         store = self._store
+        if store.narrowed:
+            keys, store.narrowed = store.narrowed, set()
+            store.dirty.update(self._concerned(keys))
         if not store.unblocked:
             return
         keys, store.unblocked = store.unblocked, set()
         flavors = {name for key in keys if key.kind == FLAVOR for name in store.topology.overlapping(key.name)}
         keys |= {flavor_key(name) for name in flavors}
-        names = {name for key in keys for name in queues_of(key, store.hierarchy, store.queues.values())}
-        for name in sorted(names):
+        for name in sorted(self._concerned(keys)):
             queue = store.queues.get(name)
             if queue is not None and not queue.node.is_cyclic:
                 store.pending[name].retry(now, partial(is_selected, store, queue))
                 store.dirty.add(name)
+
+    def _concerned(self, keys: Set[UnblockKey]) -> set[str]:
+        store = self._store
+        return {name for key in keys for name in queues_of(key, store.hierarchy, store.queues.values())}

@@ -76,6 +76,11 @@ class TopologyStore:
             del self._hostnames[name]
         return self._set_node(name, None)
 
+    def flavors_of(self, node: str) -> frozenset[str]:
+        """The flavors that have a usable node."""
+        found = self._inventory.nodes.get(node)
+        return frozenset([each.name for each in self._domains.values() if each.has_member(found)])
+
     def set_non_tas_usage(self, node: str, amounts: Mapping[str, int]) -> frozenset[str]:
         """What pods outside TAS use of a node, with `pods`; a node that is not known yet may come (TAS-27).
 
