@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up venv test flaky test-faults test-oracle test-peers fuzz cluster-binaries cluster-up lint format bench docs clean
+.PHONY: help demo up venv test flaky test-faults test-oracle test-placements test-peers fuzz cluster-binaries cluster-up lint format bench docs clean
 
 help:  ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -55,8 +55,12 @@ test-oracle: $(STAMP)  ## let the real Kueue decide beside ours on N=2000 random
 	PYTHONPATH=tests $(BIN)/python -m oracle.golden
 	PYTHONPATH=tests $(BIN)/python -m oracle.compare --number $(N) --seed $(SEED) --jobs $(JOBS) --save
 
+test-placements: $(STAMP)  ## the same with N=2000 random topology scenarios: nodes, placements, preemption, node failures; needs Go
+	PYTHONPATH=tests $(BIN)/python -m oracle.compare --about topology --number $(N) --seed $(SEED) --jobs $(JOBS) --save
+
 # Scenarios in a run of all peers: what the oracle plays in two minutes on two cores.
 PEER_SCENARIOS ?= 500
+PEER_TOPOLOGY_SCENARIOS ?= 300
 
 # Processes that share the tests on a real Kubernetes, each with a cluster of its own. They wait much: two leave a third of
 # two cores idle. On a machine with other work a third one starves the control planes.
@@ -66,6 +70,7 @@ WITH_KUBECTL := tests/docs/pages_with_kubectl.py tests/docs/from_a_clone.py test
 
 test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real Kubernetes; needs Go; ARGS="…" goes to pytest
 	$(MAKE) --no-print-directory test-oracle N=$(PEER_SCENARIOS)
+	$(MAKE) --no-print-directory test-placements N=$(PEER_TOPOLOGY_SCENARIOS)
 	@PYTHONPATH=tests $(BIN)/python -c 'from oracle.kueue import build_manager; print("the real Kueue:", build_manager())'
 	$(BIN)/python -m pytest -n $(PEER_WORKERS) --dist loadfile tests/cluster tests/conformance tests/workloads $(WITH_KUBECTL) $(ARGS)
 

@@ -13,15 +13,14 @@ from typing import Any
 
 from oracle.coverage import Coverage
 from oracle.generator import has_circles
-from oracle.generator import scenario as generate
 from oracle.kueue import GoIsMissingError, Kueue, NoAnswerError
-from oracle.playing import compare, playing
+from oracle.playing import GENERATORS, compare, playing
 from oracle.progress import Progress
 from oracle.shrinking import shrink
 
 Json = Any
 
-FINE = frozenset({"same", "tied", "overdrawn"})
+FINE = frozenset({"same", "tied", "overdrawn", "overcommitted", "parked", "unordered"})
 """Outcomes that explain themselves."""
 STOPPED = 130
 """What a shell expects of a program that Ctrl-C ended."""
@@ -67,7 +66,7 @@ def main() -> int:
     if arguments.coverage:
         coverage = Coverage()
         for seed in seeds:
-            coverage.note(generate(seed))
+            coverage.note(GENERATORS[arguments.about](seed))
         print(coverage.table())
         return 0
     counts: Counter[str] = Counter()
@@ -83,12 +82,12 @@ def main() -> int:
 def _run(seeds: list[str], arguments: argparse.Namespace, counts: Counter[str]) -> None:
     """Play all of them, and show what differs while others are still played."""
     progress = Progress(len(seeds), sys.stderr)
-    with playing(seeds, arguments.jobs) as played:
+    with playing(arguments.about, seeds, arguments.jobs) as played:
         for each in played:
             counts[each.outcome] += 1
             if each.outcome == "different" and counts["different"] <= arguments.show:
                 progress.clear()
-                _show(each.seed, arguments.save)
+                _show(arguments.about, each.seed, arguments.save)
             elif each.outcome != "same":
                 progress.clear()
                 print(f"seed {each.seed}: {each.outcome}", flush=True)
@@ -96,9 +95,9 @@ def _run(seeds: list[str], arguments: argparse.Namespace, counts: Counter[str]) 
     progress.clear()
 
 
-def _show(seed: str, saves: bool) -> None:
+def _show(about: str, seed: str, saves: bool) -> None:
     with Kueue() as kueue:
-        small = shrink(generate(seed), lambda smaller: is_different(kueue, smaller))
+        small = shrink(GENERATORS[about](seed), lambda smaller: is_different(kueue, smaller))
         print(f"\n=== seed {seed}: {len(small['steps'])} steps, {len(small['objects'])} objects")
         print(json.dumps(small))
         print(*compare(kueue, small), sep="\n", flush=True)
@@ -108,6 +107,7 @@ def _show(seed: str, saves: bool) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--about", choices=GENERATORS, default="quota", help="what the scenarios are about")
     parser.add_argument("--number", type=int, default=2000)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--jobs", type=int, default=1, help="how many play at once, each with a Kueue beside it")

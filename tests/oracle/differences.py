@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from oracle.topology_texts import Excuse
+
 Json = Any
 
 
@@ -19,17 +21,23 @@ class Difference:
         return f"after step {self.step}, {self.workload}:\n    ours   {self.ours}\n    theirs {self.theirs}"
 
 
-def differences(ours: list[Json], theirs: list[Json]) -> list[Difference]:
-    """All workloads that stand differently after the first step that shows any."""
+def differences(ours: list[Json], theirs: list[Json], is_excused: Excuse | None = None) -> list[Difference]:
+    """All workloads that stand differently, and are not excused, after the first step that shows any."""
+    excused = is_excused or _never
     for step, (left, right) in enumerate(zip(ours, theirs, strict=True)):
         found = [
             Difference(step, name, (left or {}).get(name), (right or {}).get(name))
             for name in sorted({*(left or {}), *(right or {})})
             if not _agree((left or {}).get(name), (right or {}).get(name))
+            and not excused((left or {}).get(name), (right or {}).get(name))
         ]
         if found:
             return found
     return []
+
+
+def _never(_ours: Json, _theirs: Json) -> bool:
+    return False
 
 
 def _agree(ours: Json, theirs: Json) -> bool:

@@ -44,8 +44,15 @@ func (w *world) put(manifest json.RawMessage) {
 		if w.store(&flavor, &old) {
 			w.flavors.Create(event.TypedCreateEvent[*kueue.ResourceFlavor]{Object: &flavor})
 		} else {
+			w.forgetFlavor(&old, &flavor)
 			w.flavors.Update(event.TypedUpdateEvent[*kueue.ResourceFlavor]{ObjectOld: &old, ObjectNew: &flavor})
 		}
+	case "Topology":
+		topology := read[kueue.Topology](manifest)
+		w.putTopology(&topology)
+	case "Node":
+		node := read[corev1.Node](manifest)
+		w.putNode(&node)
 	case "Cohort":
 		cohort := read[kueue.Cohort](manifest)
 		left, old := w.queuesInTreeOf(cohort.Name), kueue.Cohort{}
@@ -174,6 +181,10 @@ func (w *world) remove(raw json.RawMessage) {
 		var queue kueue.LocalQueue
 		w.drop(key, &queue)
 		w.localQueues.Delete(event.TypedDeleteEvent[*kueue.LocalQueue]{Object: &queue})
+	case "Node":
+		w.deleteNode(what.Name)
+	case "Topology":
+		w.deleteTopology(what.Name)
 	default:
 		panic("scenarios delete no " + what.Kind)
 	}

@@ -7,6 +7,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	config "sigs.k8s.io/kueue/apis/config/v1beta2"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // Scenario is what is asked.
@@ -54,6 +55,10 @@ type Standing struct {
 	Message string `json:"message,omitempty"`
 	// Also are other texts that go round with these while nothing else moves.
 	Also []Text `json:"also,omitempty"`
+	// Evicted is the reason of an eviction under way that is no preemption, for want of nodes.
+	Evicted string `json:"evicted,omitempty"`
+	// UnhealthyNodes are those to be replaced.
+	UnhealthyNodes []string `json:"unhealthyNodes,omitempty"`
 	// Place is active or pool for what waits in a queue.
 	Place string `json:"place,omitempty"`
 }
@@ -69,6 +74,11 @@ type Assignment struct {
 	Name    string            `json:"name"`
 	Count   int32             `json:"count"`
 	Flavors map[string]string `json:"flavors"`
+	// Domains with their pods, in order, and the same as it is written.
+	Domains  []string                  `json:"domains,omitempty"`
+	Topology *kueue.TopologyAssignment `json:"topology,omitempty"`
+	// Delayed is the state of a placement that comes after quota.
+	Delayed string `json:"delayed,omitempty"`
 }
 
 // gateSpecs lists the feature gates that this release knows.

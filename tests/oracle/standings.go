@@ -88,6 +88,11 @@ func standingOf(wl *kueue.Workload) Standing {
 	if apimeta.IsStatusConditionTrue(wl.Status.Conditions, kueue.WorkloadEvicted) && preempted != nil && preempted.Status == "True" {
 		standing.Preempted = preempted.Reason
 	}
+	evicted := apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadEvicted)
+	if evicted != nil && evicted.Status == "True" && evicted.Reason == kueue.WorkloadEvictedDueToNodeFailures {
+		standing.Evicted = evicted.Reason
+	}
+	standing.UnhealthyNodes = workload.UnhealthyNodeNames(wl)
 	waits := apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadQuotaReserved)
 	if waits != nil && waits.Status != "True" {
 		standing.Reason, standing.Message = waits.Reason, waits.Message
@@ -117,5 +122,12 @@ func assignmentOf(assignment kueue.PodSetAssignment) Assignment {
 	if assignment.Count != nil {
 		count = *assignment.Count
 	}
-	return Assignment{Name: string(assignment.Name), Count: count, Flavors: flavors}
+	delayed := ""
+	if assignment.DelayedTopologyRequest != nil {
+		delayed = string(*assignment.DelayedTopologyRequest)
+	}
+	return Assignment{
+		Name: string(assignment.Name), Count: count, Flavors: flavors,
+		Domains: domainsOf(assignment.TopologyAssignment), Topology: assignment.TopologyAssignment, Delayed: delayed,
+	}
 }

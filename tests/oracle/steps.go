@@ -44,6 +44,10 @@ func (w *world) perform(step Step) map[string]Standing {
 			w.finish(keyOf(argument))
 		case "reclaim":
 			w.reclaim(argument)
+		case "nodeUsage":
+			w.useNode(argument)
+		case "fail":
+			w.failNode(read[string](argument))
 		case "conflict":
 			w.conflicts.Insert(keyOf(argument))
 		case "wait":
@@ -134,7 +138,7 @@ func (w *world) hasHeads() bool {
 			return true
 		}
 	}
-	return false
+	return w.hasSecondPasses()
 }
 
 // schedule runs cycles until nothing moves. Texts may go round for ever, where a head comes back in every cycle and goes on
@@ -247,6 +251,7 @@ func (w *world) deliver() {
 			w.workloads.Create(event.TypedCreateEvent[*kueue.Workload]{Object: wl})
 		case old.ResourceVersion != wl.ResourceVersion:
 			w.workloads.Update(event.TypedUpdateEvent[*kueue.Workload]{ObjectOld: old, ObjectNew: wl})
+			w.forgetSecondPass(wl)
 			if stateOf(wl) != "reserved" || makesRoom(old, wl) {
 				w.tellTreeOf(old)
 			}
@@ -261,16 +266,23 @@ func (w *world) deliver() {
 	}
 }
 
-// makesRoom tells whether a workload that keeps its quota leaves some of it to others, or became a victim for more of them.
+// makesRoom tells whether a workload that keeps its quota leaves some of it or some places to others, or became a victim for
+// more of them.
 func makesRoom(old, new *kueue.Workload) bool {
-	return !equality.Semantic.DeepEqual(old.Status.ReclaimablePods, new.Status.ReclaimablePods) ||
+	return movesPods(old, new) || !equality.Semantic.DeepEqual(old.Status.ReclaimablePods, new.Status.ReclaimablePods) ||
 		!equality.Semantic.DeepEqual(old.Spec.Priority, new.Spec.Priority)
 }
 
-// tellTreeOf lets others have another look where a workload gave quota back. The real one does so itself, unless the
-// LocalQueue is stopped: a deviation of ours.
+// tellTreeOf lets others have another look where a workload gave quota or places back. The real one does so itself for the
+// cohort tree, unless the LocalQueue is stopped: a deviation of ours.
 func (w *world) tellTreeOf(old *kueue.Workload) {
 	if stateOf(old) == "reserved" {
-		qcache.NotifyRetryInadmissible(w.queues, sets.New(old.Status.Admission.ClusterQueue))
+		queues := sets.New(old.Status.Admission.ClusterQueue)
+		for _, assignment := range old.Status.Admission.PodSetAssignments {
+			if assignment.TopologyAssignment != nil {
+				queues.Insert(w.queuesOfFlavors(assignment.Flavors)...)
+			}
+		}
+		qcache.NotifyRetryInadmissible(w.queues, queues)
 	}
 }

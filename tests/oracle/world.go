@@ -62,6 +62,9 @@ type world struct {
 	conflicts sets.Set[types.NamespacedName]
 	// unread are cohorts that the cache refused, for example because parents run in a circle.
 	unread sets.Set[string]
+	// nodes by name, and what pods other than TAS pods use of them.
+	nodes     map[string]*corev1.Node
+	nodeUsage map[string]nodeUsage
 
 	spent  time.Duration
 	cycles int
@@ -84,6 +87,8 @@ func emptyWorld() *world {
 		seen:      map[types.NamespacedName]*kueue.Workload{},
 		conflicts: sets.New[types.NamespacedName](),
 		unread:    sets.New[string](),
+		nodes:     map[string]*corev1.Node{},
+		nodeUsage: map[string]nodeUsage{},
 	}
 }
 

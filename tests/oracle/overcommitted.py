@@ -1,0 +1,56 @@
+"""Whether the real Kueue overcommitted a domain within a cycle, or parked a workload for a cycle's sake.
+
+Before it admits an entry, it checks again whether the places are still free: each pod set on its own, and without the
+number of pods (Q-3, Q-14). Two pod sets on one domain may then both pass, and so may pods that exceed the limit of a
+node. An entry that lost its places waits for an event, even if they are only held until the cycle ends (Q-18).
+"""
+
+from typing import Any
+from unittest.mock import patch
+
+from kohort.engine.cycle import processing
+from kohort.engine.placement.search import FoundPlaces
+from kohort.engine.topology.flavor_domains import FlavorDomains
+from kohort.engine.topology.usage import PODS, DomainCounter
+from oracle.differences import differences
+from oracle.standings import our_answer
+from oracle.topology_texts import excuse_of
+
+Json = Any
+
+
+def _each_fits(places: FoundPlaces) -> bool:
+    """The check of Kueue: the largest pod set on a domain decides for all of one shape."""
+    most: dict[tuple[str, ...], int] = {}
+    for placed in places.domains.values():
+        for domain in placed.domains:
+            most[domain.values] = max(most.get(domain.values, 0), domain.pods)
+    return all(
+        _available_without_pods(places.topologies[counter.flavor], counter) >= min(pods, most.get(counter.key[1], pods))
+        for counter, pods in places.added.items()
+    )
+
+
+def _available_without_pods(topology: FlavorDomains, counter: DomainCounter) -> int:
+    tree = topology.tree
+    leaf = tree.leaf_of.get(counter.key[1])
+    if leaf is None:
+        return 0
+    free, used = tree.free[leaf], tree.usage[leaf].amounts
+    return min([(free.get(name, 0) - used.get(name, 0)) // amount for name, amount in counter.per_pod if name != PODS])
+
+
+def is_overcommitted(scenario: Json, answer: list[Json]) -> bool:
+    """Whether ours gives this answer too once it checks places as Kueue does."""
+    with patch.object(FoundPlaces, "fit", _each_fits):
+        return _agrees(scenario, answer) or is_parked(scenario, answer)
+
+
+def is_parked(scenario: Json, answer: list[Json]) -> bool:
+    """Whether ours gives this answer too once entries that lost their places wait for an event."""
+    with patch.object(processing._Entries, "_is_progress", lambda *_: True):
+        return _agrees(scenario, answer)
+
+
+def _agrees(scenario: Json, answer: list[Json]) -> bool:
+    return not differences(our_answer(scenario), answer, excuse_of(scenario))

@@ -1,0 +1,61 @@
+"""Which messages of topology scenarios may differ from Kueue's, and which may not."""
+
+from typing import Any
+
+import pytest
+
+from oracle.topology_texts import excuse_of
+
+Json = Any
+SMALL = 'topology "t" allows to fit only 1 out of 3 pod(s). Total nodes: 2; excluded: resource "cpu": 1'
+NONE = 'topology "t" doesn\'t allow to fit; 0/2 slice(s) fit on level block; 1/4 slice(s) fit on level x.io/host'
+FAILED = "TopologyPlacementFailed"
+
+
+def told(message: str, reason: str = FAILED, **more: Json) -> Json:
+    return {"state": "pending", "place": "pool", "message": message, **({"reason": reason} if reason else {}), **more}
+
+
+def failing(pod_set: str, why: str) -> str:
+    return f"couldn't assign flavors to pod set {pod_set}: {why}"
+
+
+def is_excused(ours: Json, theirs: Json, queues: int = 1) -> bool:
+    excuse = excuse_of({"theme": "SingleQueue", "objects": [{"kind": "ClusterQueue"}] * queues})
+    assert excuse is not None
+    return excuse(ours, theirs)
+
+
+def test_scenarios_without_topology_excuse_nothing() -> None:
+    assert excuse_of({"objects": []}) is None
+
+
+@pytest.mark.parametrize("theirs", [failing("main", NONE), failing("main", "insufficient quota")])
+def test_another_cause_is_not_excused(theirs: str) -> None:
+    assert not is_excused(told(failing("main", SMALL)), told(theirs))
+
+
+def test_either_pod_set_of_a_group_may_be_named() -> None:
+    """Q-8, Q-4."""
+    theirs = told(failing("workers", SMALL.replace("only 1", "only 3")))
+    assert is_excused(told(failing("leader", SMALL)), theirs)
+    assert not is_excused(told(failing("first", SMALL)), told(failing("second", SMALL)))
+
+
+def test_ours_may_add_what_fits_no_empty_cluster() -> None:
+    """Q-15: in another pod set, where Kueue has no reason either, or after the quota of the same one."""
+    first, second = failing("first", SMALL), failing("second", NONE)
+    assert is_excused(told(f"{first}; {second}"), told(first, reason=""))
+    assert is_excused(told(failing("main", f"short of quota, {SMALL}")), told(failing("main", "short of quota")))
+    assert not is_excused(told(first), told(f"{first}; {second}"))
+
+
+def test_texts_of_blocked_workloads_may_differ_where_entries_compete() -> None:
+    """TAS-81."""
+    ours, theirs = told(failing("main", SMALL), "WaitingForQuota"), told(failing("main", NONE), "WaitingForQuota")
+    assert is_excused(ours, theirs, queues=2)
+    assert not is_excused(ours, theirs)
+
+
+def test_another_state_is_never_excused() -> None:
+    assert not is_excused(told(SMALL), told(SMALL, place="active"))

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	qcache "sigs.k8s.io/kueue/pkg/cache/queue"
+	utiltas "sigs.k8s.io/kueue/pkg/util/tas"
+	"sigs.k8s.io/kueue/pkg/workload"
+	workloadevict "sigs.k8s.io/kueue/pkg/workload/evict"
+	workloadfinish "sigs.k8s.io/kueue/pkg/workload/finish"
+)
+
+// putNode does what the node controller does, in a handler that is not exported.
+func (w *world) putNode(node *corev1.Node) {
+	old := w.nodes[node.Name]
+	w.nodes[node.Name] = node
+	w.cache.TASCache().SyncNode(node)
+	w.retryOnChange(old, node)
+}
+
+func (w *world) deleteNode(name string) {
+	old := w.nodes[name]
+	delete(w.nodes, name)
+	w.cache.TASCache().DeleteNodeByName(name)
+	w.retryOnChange(old, nil)
+}
+
+// retryOnChange reactivates workloads where a usable node came, went or changed. The real one does so on every change of
+// conditions, annotations and taints that repel no pods too, and in all active ClusterQueues.
+func (w *world) retryOnChange(old, node *corev1.Node) {
+	if !isUsable(old) {
+		old = nil
+	}
+	if !isUsable(node) {
+		node = nil
+	}
+	if old == nil || node == nil || !equality.Semantic.DeepEqual(old.Labels, node.Labels) ||
+		!slices.Equal(blockingTaints(old), blockingTaints(node)) ||
+		!equality.Semantic.DeepEqual(old.Status.Allocatable, node.Status.Allocatable) {
+		w.retryOnNodes(old, node)
+	}
+}
+
+func blockingTaints(node *corev1.Node) []string {
+	var found []string
+	for _, taint := range node.Spec.Taints {
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule {
+			found = append(found, taint.ToString())
+		}
+	}
+	return found
+}
+
+func isUsable(node *corev1.Node) bool {
+	return node != nil && !node.Spec.Unschedulable &&
+		utiltas.IsNodeStatusConditionTrue(node.Status.Conditions, corev1.NodeReady)
+}
+
+// retryOnNodes reactivates inadmissible workloads of the ClusterQueues that use a flavor of one of the nodes.
+func (w *world) retryOnNodes(nodes ...*corev1.Node) {
+	queues := sets.New[kueue.ClusterQueueReference]()
+	for _, node := range nodes {
+		if node == nil {
+			continue
+		}
+		for name, flavor := range w.cache.CloneTASCache() {
+			if utiltas.NodeMatchesFlavor(node.Labels, flavor.NodeLabels(), flavor.TopologyLevels()) {
+				queues.Insert(w.cache.ClusterQueuesUsingFlavor(name)...)
+			}
+		}
+	}
+	qcache.NotifyRetryInadmissible(w.queues, queues)
+}
+
+// putTopology reads a Topology. This release never changes the levels of one that it knows, so the old one is forgotten first.
+func (w *world) putTopology(topology *kueue.Topology) {
+	w.cache.DeleteTopology(logr.Discard(), kueue.TopologyReference(topology.Name))
+	w.cache.AddOrUpdateTopology(logr.Discard(), topology)
+	w.retryOnTopology(topology.Name)
+}
+
+func (w *world) deleteTopology(name string) {
+	w.cache.DeleteTopology(logr.Discard(), kueue.TopologyReference(name))
+}
+
+func (w *world) retryOnTopology(name string) {
+	queues := sets.New(w.cache.ClusterQueuesUsingTopology(kueue.TopologyReference(name))...)
+	qcache.NotifyRetryInadmissible(w.queues, queues)
+}
+
+// forgetFlavor lets the cache take over changed labels and tolerations of a TAS flavor, which are immutable in this release.
+func (w *world) forgetFlavor(old, flavor *kueue.ResourceFlavor) {
+	if old.Spec.TopologyName != nil && !equality.Semantic.DeepEqual(old.Spec, flavor.Spec) {
+		w.cache.DeleteResourceFlavor(logr.Discard(), old)
+	}
+}
+
+// useNode sets what pods other than TAS pods use of a node: one pod has all requests, the others have none.
+func (w *world) useNode(raw json.RawMessage) {
+	now := read[nodeUsage](raw)
+	old := w.nodeUsage[now.Node]
+	for index := range max(now.Pods, old.Pods) {
+		if index < now.Pods {
+			w.cache.TASCache().Update(now.pod(index), logr.Discard())
+		} else {
+			w.cache.TASCache().DeletePodByKey(client.ObjectKeyFromObject(old.pod(index)), logr.Discard())
+		}
+	}
+	w.nodeUsage[now.Node] = now
+	if node := w.nodes[now.Node]; isUsable(node) && old.shrinksTo(now) {
+		w.retryOnNodes(node)
+	}
+}
+
+// nodeUsage is what pods other than TAS pods use of a node.
+type nodeUsage struct {
+	Node     string
+	Pods     int
+	Requests corev1.ResourceList
+}
+
+func (u nodeUsage) shrinksTo(now nodeUsage) bool {
+	for name, amount := range u.Requests {
+		if rest := now.Requests[name]; rest.Cmp(amount) < 0 {
+			return true
+		}
+	}
+	return now.Pods < u.Pods
+}
+
+func (u nodeUsage) pod(index int) *corev1.Pod {
+	resources := corev1.ResourceRequirements{}
+	if index == 0 {
+		resources.Requests = u.Requests
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: fmt.Sprintf("%s-%d", u.Node, index)},
+		Spec:       corev1.PodSpec{NodeName: u.Node, Containers: []corev1.Container{{Resources: resources}}},
+	}
+}
+
+// failNode marks a node as failed for the workloads that are placed on it, as the node controller does: the second failed
+// node of a workload evicts it.
+func (w *world) failNode(name string) {
+	for _, wl := range w.stored() {
+		if !workload.IsAdmitted(wl) || workloadfinish.IsFinished(wl) || workloadevict.IsEvicted(wl) ||
+			!slices.Contains(workload.TASAssignedNodeNames(wl), name) || workload.HasUnhealthyNode(wl, name) {
+			continue
+		}
+		if workload.HasUnhealthyNodes(wl) {
+			w.evictForNodes(wl, name)
+			continue
+		}
+		wl.Status.UnhealthyNodes = []kueue.UnhealthyNode{{Name: name}}
+		must(w.client.Status().Update(w.ctx, wl))
+	}
+	w.deliver()
+}
+
+func (w *world) evictForNodes(wl *kueue.Workload, name string) {
+	message := fmt.Sprintf("Workload eviction triggered due to multiple TAS assigned node failures, including: %s, %s",
+		strings.Join(workload.UnhealthyNodeNames(wl), ", "), name)
+	must(workloadevict.Evict(w.ctx, w.client, &events.FakeRecorder{}, wl, kueue.WorkloadEvictedDueToNodeFailures, message, "",
+		w.clock, false, nil, nil))
+}
+
+// queuesOfFlavors names the ClusterQueues of flavors, and of all flavors that share hosts with them.
+func (w *world) queuesOfFlavors(flavors map[corev1.ResourceName]kueue.ResourceFlavorReference) []kueue.ClusterQueueReference {
+	var queues []kueue.ClusterQueueReference
+	known := w.cache.CloneTASCache()
+	for _, name := range flavors {
+		queues = append(queues, w.cache.ClusterQueuesUsingFlavor(name)...)
+		if own := known[name]; own != nil && utiltas.IsLowestLevelHostname(own.TopologyLevels()) {
+			for other, flavor := range known {
+				if utiltas.IsLowestLevelHostname(flavor.TopologyLevels()) {
+					queues = append(queues, w.cache.ClusterQueuesUsingFlavor(other)...)
+				}
+			}
+		}
+	}
+	return queues
+}
+
+// movesPods reports whether pods of a workload that stays admitted got other domains.
+func movesPods(old, now *kueue.Workload) bool {
+	if old.Status.Admission == nil || now.Status.Admission == nil {
+		return false
+	}
+	return !slices.EqualFunc(old.Status.Admission.PodSetAssignments, now.Status.Admission.PodSetAssignments,
+		func(a, b kueue.PodSetAssignment) bool {
+			return equality.Semantic.DeepEqual(a.TopologyAssignment, b.TopologyAssignment)
+		})
+}
+
+// forgetSecondPass drops the second pass of an evicted workload. The real one would make it with the workload as it was before
+// the eviction, and so undo the eviction.
+func (w *world) forgetSecondPass(wl *kueue.Workload) {
+	if workloadevict.IsEvicted(wl) {
+		w.queues.DeleteSecondPassWithoutLock(workload.Key(wl))
+	}
+}
+
+// hasSecondPasses reports whether a workload is due for its second pass.
+func (w *world) hasSecondPasses() bool {
+	queue := reflect.ValueOf(w.queues).Elem().FieldByName("secondPassQueue").Elem()
+	return queue.FieldByName("queued").Len() > 0
+}
+
+// domainsOf lists the domains of a topology assignment with their pods, in order.
+func domainsOf(assignment *kueue.TopologyAssignment) []string {
+	if assignment == nil {
+		return nil
+	}
+	var found []string
+	for _, each := range utiltas.InternalFrom(assignment).Domains {
+		found = append(found, fmt.Sprintf("%s:%d", strings.Join(each.Values, "/"), each.Count))
+	}
+	return found
+}

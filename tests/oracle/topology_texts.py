@@ -1,0 +1,76 @@
+"""Where messages of topology scenarios may differ: each rule is a class of tests/oracle/README.md."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+Json = Any
+Excuse = Callable[[Json, Json], bool]
+
+GROUP = re.compile(r"pod set (?:leader|workers):")
+"""Kueue names either pod set of a group (Q-8)."""
+FIGURES = re.compile(
+    r'topology "[^"]*" (?:doesn\'t allow to fit any of \d+ (?:pod|slice)\(s\)'
+    r"|allows to fit only \d+ out of \d+ (?:pod|slice)\(s\)"
+    r"|doesn't allow to fit(?:; \d+/\d+ slice\(s\) fit on level [\w./-]*\w)+"
+    r"|fits fewer than \d+ (?:pod|slice)\(s\))"
+    r"(?:\. Total nodes: \d+; excluded: "
+    r'(?:(?:nodeSelector|affinity|topologyDomain|taint "[^"]*"|resource "[^"]*"): \d+(?:, )?)+)?'
+    r"|(?:no topology domains at level|no requested topology level(?: for [a-z ]+)?): [\w./-]*\w"
+    r"|podset slice topology \S+ is above the podset topology [\w./-]*\w"
+    r"|additional slice layer [\w./ -]*\w"
+)
+GROUP_FIGURES = re.compile(
+    r'(pod set of the group: topology "[^"]*") (?:doesn\'t allow to fit any of|allows to fit only \d+ out of)'
+)
+"""Kueue reports the capacity without the leader (Q-4)."""
+FAILED = "TopologyPlacementFailed"
+
+
+def excuse_of(scenario: Json) -> Excuse | None:
+    """Whether two standings of a workload differ only in what is not compared; None for scenarios without topology."""
+    if "theme" not in scenario:
+        return None
+    queues = [each for each in scenario["objects"] if each["kind"] == "ClusterQueue"]
+    competes = len(queues) > 1 or scenario["theme"] == "Failures"
+
+    def is_excused(ours: Json, theirs: Json) -> bool:
+        if not ours or not theirs or _without_text(ours) != _without_text(theirs):
+            return False
+        return any(_agree(ours, text, competes=competes) for text in (theirs, *theirs.get("also", ())))
+
+    return is_excused
+
+
+def _without_text(standing: Json) -> Json:
+    return {name: value for name, value in standing.items() if name not in ("reason", "message", "also")}
+
+
+def _agree(ours: Json, theirs: Json, *, competes: bool) -> bool:
+    our_reason, their_reason = ours.get("reason", ""), theirs.get("reason", "")
+    mine, other = _of_group(ours.get("message", "")), _of_group(theirs.get("message", ""))
+    if our_reason == their_reason and mine == other:
+        return True
+    if our_reason == FAILED and their_reason in ("", FAILED):
+        return _names_more(mine, other)
+    # Kueue computes the assignment of a blocked workload again when others took places, ours only where that may help.
+    return competes and our_reason == their_reason == "WaitingForQuota"
+
+
+def _names_more(mine: str, other: str) -> bool:
+    """Whether ours only adds what fails on an empty cluster, which Kueue leaves out with the reason of that pod set."""
+    more, less = Counter(FIGURES.findall(mine)), Counter(FIGURES.findall(other))
+    return less < more and _rest(mine) == _rest(other)
+
+
+def _rest(message: str) -> list[str]:
+    """Everything but figures about topology, without pod sets of which nothing else is told."""
+    parts = re.split("; (?=couldn't assign)", FIGURES.sub("", message))
+    told = [(re.sub(r"(?:, )+", ", ", part)).strip(", ") for part in parts]
+    return [part for part in told if not re.fullmatch(r"couldn't assign flavors to pod set [\w ]+:", part)]
+
+
+def _of_group(message: str) -> str:
+    named = GROUP.sub("pod set of the group:", message)
+    return GROUP_FIGURES.sub(r"\1 fits fewer than", named)
