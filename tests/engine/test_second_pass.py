@@ -171,6 +171,15 @@ class TestDelayed:
         stage.engine.store.queues["q"].is_active = True
         assert stage.later(2).reserved == ["w"]
 
+    def test_without_its_flavor_it_keeps_its_quota(self) -> None:
+        stage = delayed()
+        stage.check("Ready")
+        stage.delete({"kind": "ResourceFlavor", "name": "tas"})
+        stage.engine.store.queues["q"].is_active = True
+        (decision,) = stage.later(1).decisions
+        assert isinstance(decision, KeepUnplaced)
+        assert decision.message == "failed to assign flavors to pod set main: no TAS flavor assigned"
+
     def test_victims_may_make_room_for_it(self) -> None:
         """TAS-88."""
         stage = delayed(**PREEMPTING)

@@ -11,8 +11,8 @@ from typing import Final
 
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue import v1beta2
-from kohort.api.kueue.slices import expand
 from kohort.api.meta import ObjectKey
+from kohort.engine.placement.places import domains_of
 from kohort.engine.record_builders import WorkloadConditions
 from kohort.engine.records import SecondPassReason
 
@@ -45,7 +45,7 @@ def _stands_on_failed_node(status: v1beta2.workload.WorkloadStatus, hostname: Ca
     assigned = status.admission.pod_set_assignments if status.admission else ()
     places = (each.topology_assignment for each in assigned)
     return bool(failed) and any(
-        domain.values[-1] in failed for place in places if place is not None for domain in expand(place)
+        domain.values[-1] in failed for place in places if place is not None for domain in domains_of(place).domains
     )
 
 

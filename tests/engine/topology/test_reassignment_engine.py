@@ -152,6 +152,22 @@ class TestReplacement:
         assert play.workloads[W].status.unhealthy_nodes == ()
 
 
+def test_an_assignment_that_can_not_be_read_counts_nothing() -> None:
+    """As a client with the right to write statuses may have left it."""
+    play = TopologyPlay(RACK_OF_FOUR)
+    play.tas_queue("q", 100)
+    play.gang("w", 2, request=UNCONSTRAINED)
+    play.turn()
+    manifest = to_json(play.workloads[W])
+    assigned = manifest["status"]["admission"]["podSetAssignments"][0]
+    assigned["topologyAssignment"]["slices"][0]["domainCount"] = 7
+    assigned["topologyAssignment"]["slices"][0]["podCounts"] = {"individual": [1]}
+    play.engine.apply(ObjectUpserted(from_json(manifest, Workload)), play.now)
+    assert play.used() == {}
+    play.gang("v", 2, request=UNCONSTRAINED)
+    assert play.turn().reserved == ["v"]
+
+
 class TestDelays:
     """TAS-40, TAS-43, TAS-88."""
 

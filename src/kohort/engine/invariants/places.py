@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from kohort.api.kueue.slices import expand
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine.cycle_context import EngineCycleContext
 from kohort.engine.engine import Engine
+from kohort.engine.placement.places import domains_of
 from kohort.engine.placement.search import FoundPlaces
 from kohort.engine.records import WorkloadInfo
 from kohort.engine.state.store import EngineStore
@@ -55,7 +55,7 @@ def _add(store: EngineStore, totals: dict[UsageKey, Counter[str]], holder: Workl
             topology = store.topology.flavor(flavor)
             if topology is None or place is None:
                 continue
-            for values, pods in expand(place):
+            for values, pods in domains_of(place).domains:
                 amounts = totals.setdefault(topology.usage_key(values), Counter())
                 for resource, amount in one_pod[assigned.name].items():
                     if amount:

@@ -66,7 +66,7 @@ class TopologyFilter:
 
     def only_flavor(self, names: Iterable[str]) -> tuple[str, str]:
         """The one TAS flavor among those that a pod set got, or what is wrong with them (TAS-37)."""
-        found = sorted({name for name in names if self._flavors[name].topology})
+        found = sorted({name for name in names if name in self._flavors and self._flavors[name].topology})
         if len(found) == 1:
             return found[0], ""
         return "", f"more than one TAS flavor assigned: {', '.join(found)}" if found else NO_FLAVOR

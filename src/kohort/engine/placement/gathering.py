@@ -19,10 +19,10 @@ from kohort.engine.placement.groups import (
     matcher_of,
     placement_request,
 )
+from kohort.engine.placement.places import domains_of
 from kohort.engine.placement.reassignment import (
     ElasticPlacement,
     ReplacementPlacement,
-    domains_of,
     previous_placement,
 )
 from kohort.engine.placement.search import PlacementGroup

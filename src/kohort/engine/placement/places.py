@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from kohort.api.errors import ConversionError
 from kohort.api.kueue.slices import expand
-from kohort.api.kueue.v1beta2.workload import Admission
+from kohort.api.kueue.v1beta2.workload import Admission, TopologyAssignment
 from kohort.engine.records import NO_PLACES, PodSetResources
-from kohort.engine.topology import DomainCounter, TopologyStore
+from kohort.engine.topology import DomainCounter, TopologyDomains, TopologyStore
 
 
 def places_of(
@@ -22,7 +23,17 @@ def places_of(
             topology = topologies.flavor(flavor)
             if topology is None or each.topology_assignment is None or each.name not in one_pod:
                 continue
-            for domain in expand(each.topology_assignment):
-                counter = topology.counter(domain.values, one_pod[each.name])
-                counters[counter] = counters.get(counter, 0) + domain.pods
+            for values, pods in domains_of(each.topology_assignment).domains:
+                counter = topology.counter(values, one_pod[each.name])
+                counters[counter] = counters.get(counter, 0) + pods
     return counters
+
+
+def domains_of(assignment: TopologyAssignment) -> TopologyDomains:
+    """The domains of a written assignment; none of one that can't be read, since no pod can follow it."""
+    try:
+        domains = tuple(expand(assignment))
+    except ConversionError:
+        domains = ()
+    is_complete = all(len(each.values) == len(assignment.levels) > 0 for each in domains)
+    return TopologyDomains(assignment.levels, domains if is_complete else ())

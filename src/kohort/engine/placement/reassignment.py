@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kohort.api.kueue.slices import expand
-from kohort.api.kueue.v1beta2.workload import PodSetAssignment, TopologyAssignment
+from kohort.api.kueue.v1beta2.workload import PodSetAssignment
 from kohort.engine.placement.groups import GangPlacement, LostPods
+from kohort.engine.placement.places import domains_of
 from kohort.engine.placement.search import PodSetDomains
 from kohort.engine.topology import (
     AssumedUsage,
@@ -15,15 +15,9 @@ from kohort.engine.topology import (
     GroupPlacement,
     PlacementFailure,
     PlacementRequest,
-    TopologyDomains,
     place_elastic,
     replace_node,
 )
-
-
-def domains_of(assignment: TopologyAssignment) -> TopologyDomains:
-    """The domains of a written assignment."""
-    return TopologyDomains(assignment.levels, tuple(expand(assignment)))
 
 
 def previous_placement(request: PlacementRequest, assigned: Mapping[str, PodSetAssignment]) -> GroupPlacement | None:
