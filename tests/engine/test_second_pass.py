@@ -242,6 +242,16 @@ class TestReplacement:
         assert stage.once().reserved == ["v"]
         assert stage.node_of("v") == "n1"
 
+    def test_a_failed_node_is_replaced_although_the_queue_comes_after_the_workload(self) -> None:
+        """SCH-420: after a restart objects come in any order."""
+        stage = running("n2")
+        stage.delete({"kind": "ClusterQueue", "name": "q"})
+        stage.fail_node("n1")
+        assert stage.engine.wake_at() is None
+        stage.tas_queue("q", 4)
+        assert stage.later(1).reserved == ["w"]
+        assert stage.node_of() == "n2"
+
     def test_a_node_where_it_has_no_pods_is_none_of_its_business(self) -> None:
         """SCH-270."""
         stage = running("n2")

@@ -52,6 +52,7 @@ class QuotaTracker:
             queue.node.generation += 1
             self._places.move(workload, queue, places)
         workload.reserved_at, workload.admission = since, admission if whole else None
+        self.note_second_pass(workload, conditions, now)
 
     def note_second_pass(self, workload: WorkloadInfo, conditions: WorkloadConditions, now: datetime) -> None:
         """SCH-270."""

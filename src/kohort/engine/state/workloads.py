@@ -77,7 +77,6 @@ class WorkloadTracker:
         if workload.key in self._store.replaced_slices:
             return
         self._quota.hold(workload, thing, conditions, now)
-        self._quota.note_second_pass(workload, conditions, now)
         if workload.is_admitted and not was_admitted:
             self._history.settle_penalty(workload, now)
         elif before is not None and workload.is_admitted:
