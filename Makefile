@@ -75,7 +75,8 @@ test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real
 	$(BIN)/python -m pytest -n $(PEER_WORKERS) --dist loadfile tests/cluster tests/conformance tests/workloads $(WITH_KUBECTL) $(ARGS)
 
 test-faults: $(STAMP)  ## fail, cut off and kill the manager at every one of its requests: hours of CPU; ARGS="-k …" picks some
-	$(BIN)/python -m pytest -n auto tests/e2e/exhaustive_faults.py tests/manager/exhaustive_failover.py $(ARGS)
+	$(BIN)/python -m pytest -n auto tests/e2e/exhaustive_faults.py tests/manager/exhaustive_failover.py \
+	  tests/jobs/exhaustive_topology_faults.py $(ARGS)
 
 fuzz: $(STAMP)  ## let the fuzzers of tests/fuzz search longer; ARGS="…" goes to pytest
 	KOHORT_FUZZ_SECONDS=$${KOHORT_FUZZ_SECONDS:-20} \

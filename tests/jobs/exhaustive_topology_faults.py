@@ -1,0 +1,16 @@
+"""The manager crashes after every write between the admission of a gang and the replacement of a failed node.
+
+Runs only when selected by name (`make test-faults`); `test_topology_faults` has a sample of it.
+"""
+
+import pytest
+
+from jobs.topology_faults import FAILURES, WRITES, assert_flow_ends_well, flow
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("fails_while_down", [False, True])
+@pytest.mark.parametrize("writes", range(WRITES))
+async def test_the_manager_crashes_after_any_write(writes: int, fails_while_down: bool, failure: str) -> None:
+    async with flow(failure, writes, fails_while_down=fails_while_down) as world:
+        await assert_flow_ends_well(world)
