@@ -5,6 +5,7 @@ number of pods (Q-3, Q-14). Two pod sets on one domain may then both pass, and s
 node. An entry that lost its places waits for an event, even if they are only held until the cycle ends (Q-18).
 """
 
+from collections import Counter
 from typing import Any
 from unittest.mock import patch
 
@@ -19,14 +20,23 @@ from oracle.topology_texts import excuse_of
 Json = Any
 
 
-def _each_fits(places: FoundPlaces) -> bool:
-    """The check of Kueue: the largest pod set on a domain decides for all of one shape."""
+def _largest_fits(places: FoundPlaces) -> bool:
+    """The check of Kueue, where the largest pod set on a domain decides for all of one shape."""
     most: dict[tuple[str, ...], int] = {}
     for placed in places.domains.values():
         for domain in placed.domains:
             most[domain.values] = max(most.get(domain.values, 0), domain.pods)
     return all(
         _available_without_pods(places.topologies[counter.flavor], counter) >= min(pods, most.get(counter.key[1], pods))
+        for counter, pods in places.added.items()
+    )
+
+
+def _equal_parts_fit(places: FoundPlaces) -> bool:
+    """The check of Kueue, where pod sets of one shape add equally many pods to a domain."""
+    count = Counter(domain.values for placed in places.domains.values() for domain in placed.domains)
+    return all(
+        _available_without_pods(places.topologies[counter.flavor], counter) >= -(-pods // max(1, count[counter.key[1]]))
         for counter, pods in places.added.items()
     )
 
@@ -42,8 +52,11 @@ def _available_without_pods(topology: FlavorDomains, counter: DomainCounter) -> 
 
 def is_overcommitted(scenario: Json, answer: list[Json]) -> bool:
     """Whether ours gives this answer too once it checks places as Kueue does."""
-    with patch.object(FoundPlaces, "fit", _each_fits):
-        return _agrees(scenario, answer) or is_parked(scenario, answer)
+    for check in (_largest_fits, _equal_parts_fit):
+        with patch.object(FoundPlaces, "fit", check):
+            if _agrees(scenario, answer) or is_parked(scenario, answer):
+                return True
+    return False
 
 
 def is_parked(scenario: Json, answer: list[Json]) -> bool:
