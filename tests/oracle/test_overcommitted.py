@@ -40,3 +40,9 @@ def test_a_workload_admitted_in_the_cycle_is_no_target(case: Json) -> None:
     assert after is not None
     assert after["team/w6"]["state"] == "reserved"
     assert "preempted" not in after["team/w6"]
+
+
+def test_a_group_that_lost_its_places_keeps_its_flavor() -> None:
+    """TAS-81, SCH-331: the leader requests one resource of two; together they get another assignment in that flavor."""
+    case = json.loads(CASE.with_name("a-group-that-lost-its-places-keeps-its-flavor.json").read_text())
+    assert is_parked(case, case["other_answer"])

@@ -256,7 +256,7 @@ def is_preferred(attempt: FlavorAttempt, best: FlavorAttempt | None, prefers_pre
 
 def _try(search: FlavorSearch, group: list[PodSetResources], name: str, requests: Mapping[str, int]) -> FlavorAttempt:
     """Whether the pods may use the flavor (SCH-510 to SCH-513), and how its worst resource does (SCH-531)."""
-    if search.only is not None and (passed_over := _passed_over(search.only, group[0], name, requests)):
+    if search.only is not None and (passed_over := _passed_over(search.only, group, name, requests)):
         return FlavorAttempt(name, FitMode.NO_FIT, 0, obstacle=passed_over, counts=False)
     flavor = search.flavors.get(name)
     obstacle = f"flavor {name} not found" if flavor is None else _obstacle(search, flavor, group, requests)
@@ -268,9 +268,10 @@ def _try(search: FlavorSearch, group: list[PodSetResources], name: str, requests
     return FlavorAttempt(name, worst.mode, worst.borrow, verdicts)
 
 
-def _passed_over(only: Only, first: PodSetResources, name: str, requests: Mapping[str, int]) -> str:
+def _passed_over(only: Only, group: Sequence[PodSetResources], name: str, requests: Mapping[str, int]) -> str:
+    """Why no pod set of the group may have the flavor again; not all of them request every resource (TAS-81)."""
     for resource in sorted(requests):
-        if only.get((first.name, resource)) != name:
+        if all(only.get((each.name, resource)) != name for each in group):
             return f"skipping flavor {name} as it is not found in the nomination mapping for resource {resource}"
     return ""
 
