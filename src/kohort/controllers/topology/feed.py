@@ -4,6 +4,7 @@ Nodes and pods are watched once the first flavor names a topology: without one t
 is decided unless both are synced, because an unknown pod may use the capacity that a decision counts on.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -16,10 +17,13 @@ from kohort.controllers.topology.node_usage import NO_CHANGE, NodeUsageTotals
 from kohort.controllers.topology.nodes import NODES, is_same
 from kohort.controllers.topology.pods import PODS, SCOPE, PodRecord
 from kohort.engine.events import NodeUsageChanged, ObjectDeleted, ObjectUpserted
+from kohort.engine.topology.nodes import invalid_quantities
 from kohort.kube.clock import Clock
 from kohort.kube.controller import Controller
 from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
 
 FREED: Final = "freed-capacity"
 FREED_BATCH_SECONDS: Final = 1.0
@@ -82,6 +86,8 @@ class TopologyFeed:
             if old is not None:
                 self._feed.apply(ObjectDeleted("Node", ObjectKey("", old.metadata.name)))
         elif old is None or not is_same(old, new):
+            for resource, problem in invalid_quantities(new).items():
+                log.warning("node %s: status.allocatable.%s counts as none: %s", new.metadata.name, resource, problem)
             self._feed.apply(ObjectUpserted(new))
 
     def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from kohort.api.amounts import to_amount
 from kohort.api.core.nodes import Node
+from kohort.api.markers import RawQuantity, ResourceList
 from kohort.api.meta import Taint
+from kohort.api.quantity import QuantityError
 from kohort.api.taints import BLOCKING_EFFECTS
-from kohort.engine.requests.lists import amounts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,28 @@ def topology_node(node: Node) -> TopologyNode | None:
     if node.spec.unschedulable or not _is_ready(node):
         return None
     taints = tuple(taint for taint in node.spec.taints if taint.effect in BLOCKING_EFFECTS)
-    return TopologyNode(node.metadata.name, node.metadata.labels, taints, amounts_of(node.status.allocatable))
+    return TopologyNode(node.metadata.name, node.metadata.labels, taints, _capacity(node.status.allocatable))
+
+
+def invalid_quantities(node: Node) -> dict[str, str]:
+    """Allocatable resources that are not quantities, with the reason; they count as absent."""
+    return {name: problem for name, raw in node.status.allocatable.items() if (problem := _problem(name, raw))}
+
+
+def _capacity(allocatable: ResourceList) -> dict[str, int]:
+    """In internal units, without what is not a quantity: one node must not keep others from being used."""
+    try:
+        return {name: to_amount(name, raw) for name, raw in allocatable.items()}
+    except QuantityError:
+        return {name: to_amount(name, raw) for name, raw in allocatable.items() if not _problem(name, raw)}
+
+
+def _problem(name: str, raw: RawQuantity) -> str:
+    try:
+        to_amount(name, raw)
+    except QuantityError as error:
+        return str(error)
+    return ""
 
 
 def _is_ready(node: Node) -> bool:

@@ -72,7 +72,7 @@ class TopologyStore:
 
     def remove_node(self, name: str) -> frozenset[str]:
         """The node is deleted; its hostname is kept while pods are assigned to it."""
-        if name in self._hostnames and not self.usage.has_pods((self._hostnames[name],)):
+        if name in self._hostnames and not self.usage.has_pods((self._hostnames[name],), self._flavors):
             del self._hostnames[name]
         return self._set_node(name, None)
 

@@ -4,7 +4,7 @@ Usage belongs to a domain by its name, and to no tree: a tree that is built anew
 that no tree has takes no capacity (TAS-4, TAS-30). Flavors of host topologies share the usage of a host (TAS-31).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -75,9 +75,10 @@ class TopologyUsage:
         """All usage, with the domains that no tree has."""
         return {key: dict(usage.amounts) for key, usage in self._domains.items() if usage.amounts}
 
-    def has_pods(self, values: tuple[str, ...]) -> bool:
-        """Whether pods are counted on a domain, in any flavor."""
-        return any(key[1] == values and usage.amounts for key, usage in self._domains.items())
+    def has_pods(self, values: tuple[str, ...], flavors: Iterable[str]) -> bool:
+        """Whether pods are counted on a domain, in any of these flavors."""
+        found = (self._domains.get((owner, values)) for owner in ("", *flavors))
+        return any(usage is not None and usage.amounts for usage in found)
 
     def prune(self) -> None:
         """Forget domains without usage that no tree has."""
