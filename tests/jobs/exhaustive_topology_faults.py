@@ -12,5 +12,5 @@ from jobs.topology_faults import FAILURES, WRITES, assert_flow_ends_well, flow
 @pytest.mark.parametrize("fails_while_down", [False, True])
 @pytest.mark.parametrize("writes", range(WRITES))
 async def test_the_manager_crashes_after_any_write(writes: int, fails_while_down: bool, failure: str) -> None:
-    async with flow(failure, writes, fails_while_down=fails_while_down) as world:
-        await assert_flow_ends_well(world)
+    async with flow(failure, writes, fails_while_down=fails_while_down) as cluster:
+        await assert_flow_ends_well(cluster)

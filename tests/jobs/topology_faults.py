@@ -3,25 +3,25 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from jobs.topology_world import Places, TopologyWorld, gang, topology_world
+from jobs.topology_harness import Places, TopologyHarness, gang, running_topology_harness
 
 WRITES = 28
 """More than a manager sends in the flow without faults."""
 REPLACED: Places = {"r1-b": 2, "r1-c": 2}
 RIVAL: Places = {"r2-a": 2, "r2-b": 2, "r2-c": 1}
 
-NodeFailure = Callable[[TopologyWorld], Awaitable[None]]
+NodeFailure = Callable[[TopologyHarness], Awaitable[None]]
 
 
-async def _deleted(world: TopologyWorld) -> None:
-    await world.delete_node("r1-a")
+async def _deleted(cluster: TopologyHarness) -> None:
+    await cluster.delete_node("r1-a")
 
 
-async def _not_ready(world: TopologyWorld) -> None:
+async def _not_ready(cluster: TopologyHarness) -> None:
     """The node is lost, and its pods are evicted from it."""
-    await world.set_ready("r1-a", "Unknown")
-    await world.set_node("r1-a", {"spec": {"unschedulable": True}})
-    await world.evict_pods("r1-a")
+    await cluster.set_ready("r1-a", "Unknown")
+    await cluster.set_node("r1-a", {"spec": {"unschedulable": True}})
+    await cluster.evict_pods("r1-a")
 
 
 FAILURES: dict[str, NodeFailure] = {"deleted": _deleted, "not ready": _not_ready}
@@ -30,8 +30,8 @@ FAILURES: dict[str, NodeFailure] = {"deleted": _deleted, "not ready": _not_ready
 class Flow:
     """The steps; the node fails in its step, or earlier if it fails while no manager runs."""
 
-    def __init__(self, world: TopologyWorld, failure: NodeFailure) -> None:
-        self._world = world
+    def __init__(self, cluster: TopologyHarness, failure: NodeFailure) -> None:
+        self._world = cluster
         self._failure = failure
         self._has_failed = False
 
@@ -43,37 +43,37 @@ class Flow:
 
     async def run(self) -> None:
         """A rival takes the other rack but for one place, so that places that are counted wrongly change an outcome."""
-        world = self._world
-        await world.create(gang("train", 4, required_topology="rack"))
-        await world.settle()
-        await world.create(gang("rival", 5, required_topology="rack"))
-        await world.settle()
+        cluster = self._world
+        await cluster.create(gang("train", 4, required_topology="rack"))
+        await cluster.settle()
+        await cluster.create(gang("rival", 5, required_topology="rack"))
+        await cluster.settle()
         await self.fail()
-        await world.settle()
-        await world.create(gang("third", 2, required_topology="rack"))
-        await world.settle()
+        await cluster.settle()
+        await cluster.create(gang("third", 2, required_topology="rack"))
+        await cluster.settle()
 
 
 @asynccontextmanager
 async def flow(
     failure: str, crashes_after: float, *, fails_while_down: bool, fragile: bool = False
-) -> AsyncIterator[TopologyWorld]:
+) -> AsyncIterator[TopologyHarness]:
     """The end of the flow, in which the manager crashes after so many writes; if fragile, its successors after one."""
-    async with topology_world() as world:
-        steps = Flow(world, FAILURES[failure])
-        world.manager.transport.crash_after = world.writes + crashes_after
-        world.crashes_at_every_write, world.writes_before = fragile, world.writes
+    async with running_topology_harness() as cluster:
+        steps = Flow(cluster, FAILURES[failure])
+        cluster.manager.transport.crash_after = cluster.writes + crashes_after
+        cluster.crashes_at_every_write, cluster.writes_before = fragile, cluster.writes
         if fails_while_down:
-            world.while_down = steps.fail
+            cluster.while_down = steps.fail
         await steps.run()
-        yield world
+        yield cluster
 
 
-async def assert_flow_ends_well(world: TopologyWorld) -> None:
+async def assert_flow_ends_well(cluster: TopologyHarness) -> None:
     """The gang left the failed node and no other, and what does not fit waits."""
-    await world.assert_consistent()
-    found = [await world.places(job) for job in ("train", "rival", "third")]
+    await cluster.assert_consistent()
+    found = [await cluster.places(job) for job in ("train", "rival", "third")]
     assert found == [REPLACED, RIVAL, {}]
-    assert await world.evictions() == []
-    assert len(await world.workloads()) == 3
-    assert all(not each.status.unhealthy_nodes for each in (await world.admitted()).values())
+    assert await cluster.evictions() == []
+    assert len(await cluster.workloads()) == 3
+    assert all(not each.status.unhealthy_nodes for each in (await cluster.admitted()).values())

@@ -65,7 +65,7 @@ SETTLED_STEPS = 60
 """Longer than any batching interval, pause or first retries."""
 
 
-class TopologyWorld(JobManagerHarness):
+class TopologyHarness(JobManagerHarness):
     """The cluster; whatever is forbidden fails the test as soon as it is seen."""
 
     def __init__(self, server: InMemoryApiServer, settings: ManagerSettings) -> None:
@@ -312,17 +312,17 @@ async def _nothing() -> None:
 
 
 @asynccontextmanager
-async def topology_world(cpu: str = "100", *hosts: str) -> AsyncIterator[TopologyWorld]:
+async def running_topology_harness(cpu: str = "100", *hosts: str) -> AsyncIterator[TopologyHarness]:
     """Queue `q` with so much quota on nodes `r1-a` to `r1-c` and `r2-a` to `r2-c`, or others."""
     async with running_kueue_apiserver(DEFAULT_SETTINGS.gates) as server:
-        world = TopologyWorld(server, DEFAULT_SETTINGS)
-        await world.start()
+        cluster = TopologyHarness(server, DEFAULT_SETTINGS)
+        await cluster.start()
         flavor, *queues = queue_objects(cpu, nodeLabels={"tier": "a"})
         flavor["spec"]["topologyName"] = "fabric"
         names = hosts or tuple(f"{rack}-{letter}" for rack in ("r1", "r2") for letter in "abc")
-        await world.create(fabric(RACK, HOST), flavor, *queues, *map(node, names))
-        await world.settle()
+        await cluster.create(fabric(RACK, HOST), flavor, *queues, *map(node, names))
+        await cluster.settle()
         try:
-            yield world
+            yield cluster
         finally:
-            await world.crash()
+            await cluster.crash()
