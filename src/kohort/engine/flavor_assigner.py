@@ -108,11 +108,8 @@ def _requests(search: FlavorSearch, pod_set: PodSetResources) -> dict[str, int]:
 
 def _assign_group(search: FlavorSearch, group: list[PodSetResources], results: list[PodSetResult]) -> bool:
     """Choose a flavor for every resource that the group asks for; False when one finds none (SCH-504, SCH-505)."""
-    totals: dict[str, int] = {}
-    for result in results:
-        for resource, amount in result.requests.items():
-            more = _beyond_replaced(search, result.name, resource, amount) if search.replaced else amount
-            totals[resource] = totals.get(resource, 0) + more
+    is_single = len(results) == 1 and not search.replaced
+    totals = results[0].requests if is_single else _totals(search, results)
     assigned: set[str] = set()
     for resource in sorted(totals):
         if resource in assigned:
@@ -126,14 +123,24 @@ def _assign_group(search: FlavorSearch, group: list[PodSetResources], results: l
         if not _assign_resources(search, group, results, flavors, totals):
             return False
         assigned.update(flavors.resources)
-    _inherit_topology(search, results)
+    if len(results) > 1:
+        _inherit_topology(search, results)
     return True
+
+
+def _totals(search: FlavorSearch, results: list[PodSetResult]) -> dict[str, int]:
+    """What the pod sets of a group ask for together, on top of the slice that is replaced."""
+    totals: dict[str, int] = {}
+    for result in results:
+        for resource, amount in result.requests.items():
+            more = _beyond_replaced(search, result.name, resource, amount)
+            totals[resource] = totals.get(resource, 0) + more
+    return totals
 
 
 def _inherit_topology(search: FlavorSearch, results: list[PodSetResult]) -> None:
     """A member that requests nothing of the queue goes where its group goes (TAS-38)."""
-    idle = [each for each in results if not each.choices] if len(results) > 1 else []
-    for result in idle:
+    for result in [each for each in results if not each.choices]:
         for other in results:
             for resource, choice in other.choices.items():
                 if search.flavors[choice.flavor].topology:
@@ -230,6 +237,8 @@ def _first_index(
 
 
 def _stops(search: FlavorSearch, attempt: FlavorAttempt) -> bool:
+    if attempt.mode is FitMode.FIT and attempt.borrow == 0:
+        return True
     if not search.rules.uses_fungibility:
         return attempt.mode is FitMode.FIT
     policies = search.queue.policies
@@ -260,7 +269,8 @@ def _try(search: FlavorSearch, group: list[PodSetResources], name: str, requests
         return FlavorAttempt(name, FitMode.NO_FIT, 0, obstacle=passed_over, counts=False)
     flavor = search.flavors.get(name)
     obstacle = f"flavor {name} not found" if flavor is None else _obstacle(search, flavor, group, requests)
-    obstacle = obstacle or _binding(search, group[0], name, requests)
+    if not obstacle and (search.replaced or search.workload.allowed_flavors is not None):
+        obstacle = _binding(search, group[0], name, requests)
     if obstacle:
         return FlavorAttempt(name, FitMode.NO_FIT, 0, obstacle=obstacle)
     verdicts = tuple([_judge(search, name, resource, amount) for resource, amount in sorted(requests.items())])
@@ -293,7 +303,7 @@ def _binding(search: FlavorSearch, first: PodSetResources, name: str, requests: 
 
 def _obstacle(search: FlavorSearch, flavor: Flavor, group: list[PodSetResources], requests: Mapping[str, int]) -> str:
     """Why pods of the group can't use the flavor (SCH-511 to SCH-513)."""
-    if flavor.topology or any(each.topology for each in group):
+    if flavor.topology or search.workload.requests_topology:
         covered = search.queue.group_of[next(iter(requests))].resources
         if problem := search.filter.problem(flavor, covered, group, search.queue):
             return problem

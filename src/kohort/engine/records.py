@@ -143,6 +143,7 @@ class WorkloadInfo:
         "queue",
         "queued_at",
         "replaces",
+        "requests_topology",
         "reserved_at",
         "second_pass",
         "uid",
@@ -168,6 +169,8 @@ class WorkloadInfo:
         self.devices: tuple[PodSetDevices, ...] = ()
         """What pods of each pod set claim besides what they request (SCH-132)."""
         self.pod_sets: tuple[PodSetResources, ...] = ()
+        self.requests_topology = False
+        """Whether one of them requests something of its topology (TAS-34)."""
         self.problem = ""
         """What is wrong with the requests themselves (SCH-124)."""
         self.environment: Environment | None = None
@@ -284,7 +287,8 @@ class ClusterQueueInfo:
 
     def _held_by(self, workload: WorkloadInfo) -> dict[UsageCounter, int]:
         held: dict[UsageCounter, int] = {self.node.cell(fr): amount for fr, amount in workload.usage.items()}
-        held.update((counter, pods) for counter, pods in workload.placed.items())
+        if workload.placed:
+            held.update((counter, pods) for counter, pods in workload.placed.items())
         return held
 
     def move_pods(self, holder: WorkloadInfo, places: "Mapping[DomainCounter, int]") -> None:

@@ -30,6 +30,8 @@ class WorkloadRequests(msgspec.Struct, frozen=True):
     """What is wrong with the requests themselves (SCH-124)."""
     equivalence: str
     """Scheduling equivalence hash (SCH-250); empty if it is disabled."""
+    requests_topology: bool = False
+    """Whether a pod set requests something of its topology (TAS-34)."""
 
 
 class RequestKey(NamedTuple):
@@ -97,8 +99,9 @@ class RequestCache:
             )
             for each, pod_set in zip(asked, thing.spec.pod_sets, strict=True)
         )
+        requests_topology = any(each.topology is not None for each in pod_sets)
         # The requests of a replacement depend on the slice it replaces, so it is equivalent to no other (§14).
         if shape.is_replacement or not gates.enabled(Gate.SchedulingEquivalenceHashing):
-            return WorkloadRequests(pod_sets, problem, "")
+            return WorkloadRequests(pod_sets, problem, "", requests_topology)
         same = equivalence(thing, shape.priority, asked, environment, shape.allowed_flavors)
-        return WorkloadRequests(pod_sets, problem, same)
+        return WorkloadRequests(pod_sets, problem, same, requests_topology)

@@ -31,7 +31,7 @@ class TopologyPlacer:
 
     def place(self, workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment) -> None:
         """Find places now, or else whether there are some once others have left (TAS-75, TAS-76)."""
-        if assignment.mode is FitMode.NO_FIT or not self._may_be_placed(workload, queue):
+        if not (workload.requests_topology or self.filter.is_tas_only(queue)) or assignment.mode is FitMode.NO_FIT:
             return
         groups = PodSetGathering(self._store, self.filter, workload, queue).groups(assignment)
         if not groups or any(each.problem for each in assignment.pod_sets):
@@ -46,10 +46,6 @@ class TopologyPlacer:
             _refuse(assignment, found, FitMode.PREEMPT)
         if workload.second_pass is not SecondPassReason.REPLACEMENT:
             _place_without_others(assignment, search)
-
-    def _may_be_placed(self, workload: WorkloadInfo, queue: ClusterQueueInfo) -> bool:
-        """Spares workloads of other queues the rest."""
-        return any(each.topology is not None for each in workload.pod_sets) or self.filter.is_tas_only(queue)
 
     def reserve(self, assignment: Assignment) -> None:
         """Keep the places that its victims leave to it from others (TAS-78)."""

@@ -56,10 +56,9 @@ class QuotaTracker:
 
     def note_second_pass(self, workload: WorkloadInfo, conditions: WorkloadConditions, now: datetime) -> None:
         """SCH-270."""
-        thing = workload.object
-        is_asked = thing is not None and workload.has_quota and workload.key not in self._store.placed_ahead
-        need = None
-        if thing is not None and is_asked:
+        thing, need = workload.object, None
+        may_need = thing is not None and (thing.status.unhealthy_nodes or thing.status.admission_checks)
+        if thing is not None and may_need and workload.has_quota and workload.key not in self._store.placed_ahead:
             need = need_of(thing, conditions, self._store.settings.gates, self._store.topology.hostname)
         if need is not None:
             self._store.second_passes.want(workload.key, now)

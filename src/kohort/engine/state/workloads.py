@@ -186,6 +186,7 @@ class WorkloadTracker:
         workload.replaces = self._replaced_by(thing)
         asked = self._store.request_cache.read(workload, thing, environment)
         workload.pod_sets, workload.problem, workload.equivalence = asked.pod_sets, asked.problem, asked.equivalence
+        workload.requests_topology = asked.requests_topology
 
     def count_devices(self, key: ObjectKey, devices: tuple[PodSetDevices, ...], now: datetime) -> None:
         """Device claims of the workload were counted; a pending one requests them from now on (SCH-132, SCH-221)."""
