@@ -46,7 +46,10 @@ class UsageRequest(msgspec.Struct, frozen=True):
 def quota_fits(queue: ClusterQueueInfo, request: UsageRequest) -> bool:
     """Whether the quota of the request is available now (SCH-432)."""
     cells = queue.node.cells
-    return not [fr for fr, amount in request.quota.items() if amount > 0 and cells[fr].available() < amount]
+    for fr, amount in request.quota.items():  # noqa: SIM110 - the innermost check of searches
+        if amount > 0 and cells[fr].available() < amount:
+            return False
+    return True
 
 
 def pods_fit(request: UsageRequest) -> bool:

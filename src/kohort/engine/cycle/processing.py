@@ -76,7 +76,7 @@ class _Entries:
                 assignment = self._recomputed(entry)
             assignment.deferred = assignment.mode is FitMode.FIT
             self._replace(entry, assignment)
-        elif self.rules.places_again and self._lost_places(entry):
+        elif entry.assignment.found is not None and self.rules.places_again and self._lost_places(entry):
             assignment = self._recomputed(entry)
             if self._is_progress(assignment):
                 self._replace(entry, assignment)
@@ -116,7 +116,7 @@ class _Entries:
     def _lost_places(self, entry: CycleEntry) -> bool:
         """Whether the quota of an entry still fits, and its places were taken by other entries (TAS-81)."""
         outcome, targets = entry.assignment.outcome, entry.assignment.targets
-        if outcome.places is None or not (targets or entry.assignment.mode is FitMode.FIT) or pods_fit(outcome):
+        if not (targets or entry.assignment.mode is FitMode.FIT) or pods_fit(outcome):
             return False
         with released(self._leaving(entry)):
             return quota_fits(entry.queue, outcome) and not pods_fit(outcome)
@@ -126,7 +126,10 @@ class _Entries:
         outcome = entry.assignment.outcome
         if fits(entry.queue, outcome):
             return True
-        with released(self._leaving(entry)):
+        leaving = self._leaving(entry)
+        if not leaving:
+            return False
+        with released(leaving):
             return fits(entry.queue, outcome)
 
     def _leaving(self, entry: CycleEntry) -> list[WorkloadInfo]:
