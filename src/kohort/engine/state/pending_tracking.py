@@ -89,11 +89,12 @@ class PendingTracker:
     def unblock_home(self, workload: WorkloadInfo) -> None:
         """Unblock the tree that the workload's LocalQueue references now (SCH-261).
 
-        Called when a workload ends, releases quota or changes its usage, in whichever queue it is.
+        Called when a workload ends, releases quota or changes its usage, in whichever queue it is. The tree in which
+        it holds quota is unblocked along with the change itself.
         """
         local_queue = self._store.local_queues.get(workload.local_queue)
         if local_queue is None or local_queue.is_stopped:
             return
         queue = self._store.queues.get(local_queue.cluster_queue)
-        if queue is not None:
+        if queue is not None and not (queue is workload.queue and workload.has_quota):
             self._unblocking.unblock_tree(queue.node)
