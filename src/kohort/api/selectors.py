@@ -93,7 +93,7 @@ class Selector:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether the labels match all requirements."""
-        return all(requirement.holds(labels) for requirement in self.requirements)
+        return not self.requirements or all(requirement.holds(labels) for requirement in self.requirements)
 
 
 EVERYTHING: Final = Selector(())

@@ -20,10 +20,10 @@ def find_obstacle(store: "EngineStore", workload: WorkloadInfo, queue: ClusterQu
     if checks and any(check.state in ("Retry", "Rejected") for check in checks):
         return "PendingEvaluation", "The workload has failed admission checks", RequeueReason.GENERIC
     namespace = workload.key.namespace
-    if namespace not in store.namespaces:
-        message = f'workload namespace "{namespace}" does not exist: namespaces "{namespace}" not found'
-        return "Misconfigured", message, RequeueReason.GENERIC
-    if not is_selected(store, queue, namespace):
+    if is_selected(store, queue, namespace):
+        return ("Misconfigured", workload.problem, RequeueReason.GENERIC) if workload.problem else None
+    if namespace in store.namespaces:
         message = "workload namespace doesn't match ClusterQueue selector"
         return "Misconfigured", message, RequeueReason.NAMESPACE_MISMATCH
-    return ("Misconfigured", workload.problem, RequeueReason.GENERIC) if workload.problem else None
+    message = f'workload namespace "{namespace}" does not exist: namespaces "{namespace}" not found'
+    return "Misconfigured", message, RequeueReason.GENERIC

@@ -129,15 +129,15 @@ class CycleRunner:
 
     def _trees(self, names: set[str]) -> Iterator[tuple[HierarchyNode, list[ClusterQueueInfo]]]:
         """Trees of these queues, each with its root and active queues; one where they share nodes (SCH-303, TAS-33)."""
+        queues = self._store.queues
         seen: set[str] = set()
         for name in sorted(names):
-            if name in seen or name not in self._store.queues:
+            if name in seen or name not in queues:
                 continue
-            competing = competing_queues(self._store, self._store.queues[name])
-            members = [self._store.queues[each] for each in sorted(competing)]
-            seen.update([each.name for each in members])
-            if members:
-                yield members[0].node.top(), [each for each in members if each.is_active]
+            competing = sorted(competing_queues(self._store, queues[name]))
+            seen.update(competing)
+            if competing:
+                yield queues[competing[0]].node.top(), [queues[each] for each in competing if queues[each].is_active]
 
     def _run_once(self, tree: list[ClusterQueueInfo], now: datetime) -> "TreeCycleResult":
         """One cycle of a tree."""
