@@ -283,7 +283,8 @@ class TestVictims:
 
 def assigned(cpu: int) -> Assignment:
     choices = {FR.resource: FlavorAssignment(FR.flavor, FitMode.FIT, 0, -1)}
-    return Assignment([PodSetResult("main", 1, {FR.resource: cpu}, choices)])
+    usage = {FR: cpu}
+    return Assignment([PodSetResult("main", 1, {FR.resource: cpu}, choices)], usage=usage)
 
 
 class TestCheckedEngine:

@@ -85,7 +85,9 @@ class EngineCycleContext:
         store.assumed[workload.key] = None
         if store.history is not None and queue.orders_by_usage:
             store.history.charge(workload.local_queue, workload.key, _total_requests(workload, queue), now)
-        workload.usage, workload.admission = assignment.full_usage, admission
+        # Only a slice's successor holds more than the cycle counted for it.
+        workload.usage = assignment.usage if workload.replaces is None else assignment.full_usage
+        workload.admission = admission
         workload.placed = assignment.found.counters if assignment.found else NO_PLACES
         workload.reserved_at, workload.progress = now, None
         workload.evicted = False
