@@ -199,7 +199,9 @@ async def test_one_that_keeps_nothing_leaves_what_another_of_its_name_has_kept(s
     async with asyncio.timeout(PATIENCE):
         await shell.must("up", "-d", "--starter", "--nodes=1")
         await shell.must("down")
-        assert "created ResourceFlavor" in await shell.must("up", "-d", "--ephemeral", "--starter", "--nodes=1")
+        assert "created Topology, ResourceFlavor" in await shell.must(
+            "up", "-d", "--ephemeral", "--starter", "--nodes=1"
+        )
         code, _, errors = await shell.run("up", "-d")
         assert (code, "cluster kohort is already running at" in errors) == (1, True)
         await shell.must("down")

@@ -72,6 +72,21 @@ def test_exclusions_are_counted() -> None:
     assert lines[0].startswith("ns/w can't be placed on the nodes of flavor tas: ")
 
 
+def test_quota_is_no_remedy_for_a_gang_that_no_domain_can_take() -> None:
+    """Quota in use lacks too, but its release would not help: no rack has room for five pods."""
+    play = TopologyPlay(TWO_RACKS)
+    play.tas_queue("q", 6)
+    play.gang("one", 3, request=required(RACK))
+    play.turn()
+    play.gang("w", 5, request=required(RACK))
+    play.turn()
+    found = play.engine.explain(ObjectKey("ns", "w"), play.now)
+    assert [type(each) for each in remedies(found)] == [MorePlaces]
+    assert explanation_lines(found)[0].startswith(
+        'ns/w can\'t be placed on the nodes of flavor tas: topology "default" allows to fit only 4 out of 5 pod(s)'
+    )
+
+
 def test_a_gang_that_no_end_of_others_helps_is_told_so() -> None:
     play = TopologyPlay(TWO_RACKS)
     play.tas_queue("q", 100, preemption={"withinClusterQueue": "LowerPriority"})

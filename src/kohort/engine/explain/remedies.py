@@ -142,7 +142,7 @@ def _by_quota(evaluation: Evaluation) -> Iterator[MoreQuota | MorePlaces]:
     for pod_set in evaluation.pod_sets if evaluation.mode is not FitMode.FIT else ():
         for group in pod_set.short:
             for trial in group:
-                if trial.shortages:
+                if trial.shortages and not is_unplaceable(trial):
                     yield _more_quota(pod_set.name, trial)
                 if trial.placement is not None:
                     yield MorePlaces(pod_set.name, trial.attempt.flavor, trial.placement)
@@ -156,12 +156,17 @@ def _more_quota(pod_set: str, trial: FlavorTrial) -> MoreQuota:
 
 def is_hopeless(trial: FlavorTrial) -> bool:
     """Whether the flavor could not take the pod set, with those before it, even if it were unused."""
-    is_unplaceable = trial.placement is not None and trial.attempt.mode is FitMode.NO_FIT
-    return (
-        is_unplaceable
-        or bool(trial.attempt.obstacle)
-        or any(each.limit is BindingLimit.MAXIMUM for each in trial.shortages)
-    )
+    return is_unplaceable(trial) or bool(trial.attempt.obstacle) or exceeds_maximum(trial)
+
+
+def is_unplaceable(trial: FlavorTrial) -> bool:
+    """Whether the nodes of the flavor could not take the pods even if they were unused."""
+    return trial.placement is not None and trial.attempt.mode is FitMode.NO_FIT
+
+
+def exceeds_maximum(trial: FlavorTrial) -> bool:
+    """Whether more quota is requested than the queue could ever have."""
+    return any(each.limit is BindingLimit.MAXIMUM for each in trial.shortages)
 
 
 def lenders(shortage: Shortage) -> tuple[tuple[QuotaNodeRef, int], ...]:

@@ -16,7 +16,7 @@ from kohort.engine.explain.model import (
     PreemptionOutlook,
     WorkloadPhase,
 )
-from kohort.engine.explain.remedies import is_hopeless
+from kohort.engine.explain.remedies import exceeds_maximum, is_hopeless
 from kohort.engine.quota import FlavorResource
 from kohort.engine.shortage import Shortage
 
@@ -144,7 +144,7 @@ def _impossible(explanation: Explanation, evaluation: Evaluation) -> str:
         return f"could not start in queue {queue} even if nothing were used: {', '.join(evaluation.never)}"
     if trial.attempt.obstacle:
         return f"can't use any flavor of queue {queue}: {trial.attempt.obstacle}"
-    if trial.placement is not None and not trial.shortages:
+    if trial.placement is not None and not exceeds_maximum(trial):
         return f"can't be placed on the nodes of flavor {trial.attempt.flavor}: {trial.placement.failure.message}"
     return f"requests more than the queue can ever provide: {_shortages(trial)}"
 
