@@ -44,5 +44,5 @@ def child_node(cluster: ControlPlane, log: Path, *options: str) -> ChildProcess:
     place = f"--kubeconfig={cluster.kubeconfig}"
     command: list[str | Path] = [PROGRAM, "node", place, "--capacity=cpu=32,memory=64Gi", *options]
     child = ChildProcess.start("kohort node", command, log)
-    child.wait_until(lambda: "Ctrl-C stops" in log.read_text(), START_SECONDS)
+    child.wait_until(lambda: "Ctrl-C to stop" in log.read_text(), START_SECONDS)
     return child

@@ -34,7 +34,7 @@ ENUM:
     Any
 
 DESCRIPTION:
-    Workloads of other queues that hold quota borrowed from this one.
+    Workloads of other queues that borrow quota of this one.
 """
 
 

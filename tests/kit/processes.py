@@ -45,12 +45,13 @@ class ChildProcess:
         return cls(name, process, log)
 
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
-        """Return when the process is ready; raise when it ends first, or on a timeout."""
+        """Return when the process is ready; raise when it ends first, or stop it and raise on a timeout."""
         deadline = time.monotonic() + seconds
         while not ready():
             if self.process.poll() is not None:
                 raise ProcessStartError(f"{self.name} ended with code {self.process.returncode}; {self.tail_of_log()}")
             if time.monotonic() > deadline:
+                self.stop()
                 raise ProcessStartError(f"{self.name} is not ready after {seconds:.0f} s; {self.tail_of_log()}")
             time.sleep(_POLL_SECONDS)
 
