@@ -51,7 +51,11 @@ async def replaced(harness: ServingCaseRunner, name: str) -> None:
         pods = await harness.items(PODS)
         revisions = [pod["metadata"]["labels"]["controller-revision-hash"] for pod in pods]
         is_new = any(pod["metadata"]["name"] == name and pod["metadata"]["uid"] != before for pod in pods)
-        return is_new and revisions.count(status["updateRevision"]) == status.get("updatedReplicas", 0)
+        counted = (status.get("currentReplicas", 0), status.get("updatedReplicas", 0))
+        return is_new and counted == (
+            revisions.count(status["currentRevision"]),
+            revisions.count(status["updateRevision"]),
+        )
 
     await harness.until("a pod in its place", is_counted)
 
