@@ -8,9 +8,9 @@ from functools import partial
 from e2e.numbered_faults import NumberedFaultTransport, WatchDelays
 from e2e.reclaim_scenario import ADMISSIONS, QUOTAS, ReclaimScenario
 from e2e.replicated_harness import ReplicatedHarness, running_replicated_harness
+from engine.invariants.sums import wrong_cells
 from kit.apiserver import Object
 from kit.faults import Rejection, RequestFault, StreamFault
-from kohort.engine.invariants.sums import wrong_cells
 
 FAULTS: dict[str, RequestFault | Rejection] = {
     "unreachable": RequestFault.UNREACHABLE,

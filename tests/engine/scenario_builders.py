@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from engine.scenario import DAWN, ScenarioRunner
 from kohort.api.config import ParsingContext, parse_configuration
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.engine.decisions import Evict, KeepPending, Reserve
-from kohort.engine.scenario import DAWN, ScenarioRunner
 from kohort.engine.settings import EngineSettings
 
 Json = Any

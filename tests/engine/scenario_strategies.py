@@ -1,4 +1,4 @@
-"""Random scenarios in the JSON form of `kohort.engine.scenario`: trees, queues, jobs, and what happens to them.
+"""Random scenarios in the JSON form of `engine.scenario`: trees, queues, jobs, and what happens to them.
 
 An author remembers what it has put up, so that every step speaks of things that exist and every manifest is one that an
 API server takes. It picks by whatever it is given: a strategy's draw, a stateful machine's data, a seeded generator.
@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 from hypothesis import strategies as st
 
+from engine.scenario import DAWN
 from kohort.api.kueue.conversion import V1BETA2
-from kohort.engine.scenario import DAWN
 
 Json = Any
 T = TypeVar("T")

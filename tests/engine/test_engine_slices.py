@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from engine.invariants import CheckedEngine
 from engine.scenario_builders import CPU, FAIR_SHARING, ScenarioBuilder, configured
 from kohort.api.conditions import find
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Reserve
 from kohort.engine.events import ObjectDeleted, ObjectUpserted
-from kohort.engine.invariants import CheckedEngine
 from kohort.engine.quota import FlavorResource
 
 Json = Any

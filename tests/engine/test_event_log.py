@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from engine.scenario import DAWN, ScenarioRunner
 from engine.scenario_builders import ScenarioBuilder, configured
 from engine.scenario_strategies import scenarios
 from kohort.api.core.namespaces import LimitRange, Namespace
@@ -56,7 +57,6 @@ from kohort.engine.events import (
 from kohort.engine.fair_preemption import FairRules
 from kohort.engine.flavor_assigner import FlavorRules
 from kohort.engine.requests.rules import RequestRules, Transformation
-from kohort.engine.scenario import DAWN, ScenarioRunner
 from kohort.engine.settings import EngineSettings
 from kohort.engine.tournament import TournamentRules
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from engine.invariants import CheckedEngine, check
 from engine.scenario_builders import CPU, ScenarioBuilder, group, quota
 from kohort.api.meta import ObjectKey
 from kohort.engine.events import ObjectDeleted, ReservationFailed
-from kohort.engine.invariants import CheckedEngine, check
 from kohort.engine.quota import FlavorResource
 
 Json = Any

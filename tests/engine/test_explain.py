@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from engine.scenario import ScenarioRunner
 from engine.scenario_builders import CPU, FAIR_SHARING, ScenarioBuilder, configured, group, quota
 from engine.scenario_strategies import scenarios
 from kohort.api.kueue import v1beta2
@@ -32,7 +33,6 @@ from kohort.engine.explain.remedies import (
     lenders,
 )
 from kohort.engine.quota import FlavorResource
-from kohort.engine.scenario import ScenarioRunner
 
 Json = Any
 LOWER: Json = {"preemption": {"withinClusterQueue": "LowerPriority"}}

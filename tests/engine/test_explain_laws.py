@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from engine.scenario import ScenarioRunner
 from engine.scenario_builders import configured
 from engine.scenario_strategies import scenarios
 from kohort.api.meta import ObjectKey
@@ -30,7 +31,6 @@ from kohort.engine.explain.remedies import (
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.pending import PendingState as Waiting
 from kohort.engine.quota import NO_QUOTA, FlavorResource, Quota
-from kohort.engine.scenario import ScenarioRunner
 from kohort.engine.shortage import BindingLimit, QuotaNodeRef, Shortage
 
 Json = Any

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
+from engine.invariants import CheckedEngine, check
+from engine.invariants.checked import half_admitted, overtaken
+from engine.invariants.sums import broken_limits
+from engine.invariants.victims import VictimSearch, wrong_victims
 from engine.scenario_builders import CPU, FAIR_SHARING, ScenarioBuilder, configured, group, quota
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import Assignment, FitMode, FlavorAssignment, PodSetResult
 from kohort.engine.decisions import Reserve
 from kohort.engine.events import EvictionFailed
-from kohort.engine.invariants import CheckedEngine, check
-from kohort.engine.invariants.checked import half_admitted, overtaken
-from kohort.engine.invariants.sums import broken_limits
-from kohort.engine.invariants.victims import VictimSearch, wrong_victims
 from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo

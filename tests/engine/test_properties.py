@@ -1,6 +1,6 @@
 """Laws of scheduling, each over random trees, limits, weights, policies, arrivals, ends and edits.
 
-Most scenarios run on an engine that checks itself at every step (`kohort.engine.invariants`); what is asserted here
+Most scenarios run on an engine that checks itself at every step (`engine.invariants`); what is asserted here
 needs a second look from outside: two runs, another order, or the state that a turn leaves.
 """
 
@@ -11,6 +11,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.invariants import CheckedEngine, check
+from engine.invariants.checked import CheckedCycleContext
+from engine.invariants.sums import staying, sums_of
+from engine.scenario import ScenarioRunner
 from engine.scenario_builders import configured
 from engine.scenario_strategies import CALM_WRITINGS, SCHEDULE, scenarios
 from kohort.api.gates import DEFAULT_GATES
@@ -20,14 +24,10 @@ from kohort.engine.assignment import FitMode
 from kohort.engine.cycle import NO_LONGER_FITS
 from kohort.engine.decisions import Decision, Evict, KeepPending, Reserve
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
-from kohort.engine.invariants import CheckedEngine, check
-from kohort.engine.invariants.checked import CheckedCycleContext
-from kohort.engine.invariants.sums import staying, sums_of
 from kohort.engine.pending import PendingState
 from kohort.engine.preemption_policy import PreemptionTarget
 from kohort.engine.quota import NO_QUOTA, FlavorResource
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
-from kohort.engine.scenario import ScenarioRunner
 from kohort.engine.state.place_accounting import PlaceTracker
 from kohort.engine.state.quota_accounting import QuotaTracker
 from kohort.engine.state.store import EngineStore

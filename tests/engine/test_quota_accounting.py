@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from engine.invariants import CheckedEngine
 from engine.scenario_builders import CPU, ScenarioBuilder, configured
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, ReclaimablePod, RequeueState
 from kohort.api.meta import ObjectKey
 from kohort.engine.events import ObjectDeleted, ObjectUpserted
-from kohort.engine.invariants import CheckedEngine
 from kohort.engine.lifecycle.conditions import QUOTA_RESERVED, condition_false, with_condition_set
 from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
 from kohort.engine.quota import FlavorResource

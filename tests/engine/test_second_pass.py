@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from engine.scenario import DAWN
 from engine.scenario_builders import FAIR_SHARING, configured
 from engine.topology.topology_play import HOST, UNCONSTRAINED, TopologyPlay
 from kohort.api.codec import from_json, to_json
@@ -14,7 +15,6 @@ from kohort.api.kueue.v1beta2 import Workload as WorkloadObject
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Evict, EvictForFailedNodes, KeepUnplaced, Reserve
 from kohort.engine.events import EvictionFailed, ReservationFailed
-from kohort.engine.scenario import DAWN
 
 W = ObjectKey("ns", "w")
 AT = DAWN.isoformat()

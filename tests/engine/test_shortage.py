@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given, settings
 
+from engine.scenario import ScenarioRunner
 from engine.scenario_builders import Json, ScenarioBuilder, group, quota
 from engine.scenario_strategies import scenarios
 from kohort.api.amounts import to_amount
 from kohort.engine.quota import FlavorResource
-from kohort.engine.scenario import ScenarioRunner
 from kohort.engine.shortage import BindingLimit, QuotaNodeRef, Shortage, WithheldQuota, shortages
 
 CPU = FlavorResource("f", "cpu")

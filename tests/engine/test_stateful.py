@@ -8,6 +8,8 @@ from hypothesis import note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from engine.invariants import CheckedEngine
+from engine.scenario import ScenarioRunner
 from engine.scenario_builders import configured
 from engine.scenario_strategies import (
     WRITINGS,
@@ -18,8 +20,6 @@ from engine.scenario_strategies import (
     indexes,
     write_configuration,
 )
-from kohort.engine.invariants import CheckedEngine
-from kohort.engine.scenario import ScenarioRunner
 
 Json = Any
 T = TypeVar("T")

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from engine.scenario import ScenarioRunner
 from engine.scenario_strategies import scenarios
 from engine.test_explain_laws import at_rest
 from kohort.api.codec import from_json
@@ -18,7 +19,6 @@ from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Reserve
 from kohort.engine.events import ObjectUpserted
 from kohort.engine.explain import WorkloadPhase, explanation_lines
-from kohort.engine.scenario import ScenarioRunner
 from kohort.insight.fit_check.candidates import FitCandidate
 from kohort.insight.fit_check.evaluation import evaluate_fit
 from kohort.insight.listing import KindListing, ListedKind

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from engine.scenario import ScenarioRunner
 from engine.scenario_strategies import scenarios
 from engine.test_explain_laws import asked_about_one, at_rest, let_go
 from kohort.api.kueue.v1beta2.workload import WorkloadStatus
@@ -13,7 +14,6 @@ from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Evict
 from kohort.engine.engine import Engine
 from kohort.engine.quota import FlavorResource
-from kohort.engine.scenario import ScenarioRunner
 from kohort.engine.shortage import QuotaNodeRef
 from kohort.insight.workload_report.holders import node_at, resource_holders
 from kohort.insight.workload_report.potential_preemptors import potential_preemptors

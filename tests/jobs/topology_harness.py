@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from copy import deepcopy
 from typing import Any
 
+from engine.invariants.places import wrong_places
 from jobs.job_manager_harness import DEFAULT_SETTINGS, MAX_STEPS, STEP, JobManagerHarness, queue_objects
 from jobs.topology_builders import HOST, INDEX, K
 from kit.apiserver import InMemoryApiServer, Object
@@ -22,7 +23,6 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.times import format_time
 from kohort.controllers.context import ManagerSettings
-from kohort.engine.invariants.places import wrong_places
 
 API = "/api/v1/namespaces/default"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"

@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 from e2e.faults import FaultSetup
 from e2e.numbered_faults import NumberedFaultTransport
 from e2e.replicated_harness import STEP, Replica, ReplicatedHarness, condition_status, running_replicated_harness
+from engine.invariants.sums import wrong_cells
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kohort.api.config.common import LeaderElection
 from kohort.controllers.leader_transport import LeaderOnlyTransport
 from kohort.embedded.storage.stored_objects import StorageKey
-from kohort.engine.invariants.sums import wrong_cells
 from kohort.kube.transport import Request, Response
 from kohort.manager.fencing import FencedTransport
 

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from engine.scenario import ScenarioRunner
 from engine.scenario_builders import configured
 from kohort.engine.decisions import Evict, KeepPending, Reserve
-from kohort.engine.scenario import ScenarioRunner
 from oracle.dressing import manifests
 
 Json = Any

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine import scenario_builders as play
-from kohort.engine.scenario import ScenarioRunner
+from engine.scenario import ScenarioRunner
 from kohort.engine.settings import EngineSettings
 from oracle.differences import differences
 from oracle.kueue import GoIsMissingError, Kueue

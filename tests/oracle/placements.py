@@ -5,8 +5,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from engine.scenario import DAWN
 from engine.scenario_strategies import manifest
-from kohort.engine.scenario import DAWN
 from oracle.clusters import BEARS_ODD, GPU, ClusterAuthor
 from oracle.topology_requests import RequestScope, pod_sets
 

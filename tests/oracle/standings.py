@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from engine.scenario import ScenarioRunner
 from engine.scenario_builders import configured
 from kohort.api.codec import to_json
 from kohort.api.conditions import find, is_true
@@ -13,7 +14,6 @@ from kohort.api.meta import ObjectKey
 from kohort.controllers.topology.host_index import hosts_of_admission, is_running
 from kohort.controllers.topology.unhealthy_nodes import with_failed_node
 from kohort.engine.pending import PendingState
-from kohort.engine.scenario import ScenarioRunner
 
 Json = Any
 Standings = dict[str, Json]

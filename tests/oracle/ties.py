@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any
 from unittest.mock import patch
 
+from engine.scenario import ScenarioRunner
 from kohort.engine import fair_preemption
 from kohort.engine.engine import Engine
 from kohort.engine.hierarchy import CohortNode
-from kohort.engine.scenario import ScenarioRunner
 from kohort.engine.scheduling_run import SchedulingCycle
 from oracle.differences import differences
 from oracle.standings import step_by_step

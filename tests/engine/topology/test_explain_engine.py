@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from engine.invariants import check
 from engine.topology.topology_play import RACK, UNCONSTRAINED, TopologyPlay, required
 from kohort.api.meta import ObjectKey
 from kohort.engine.explain import PreemptionOutlook, explanation_lines, remedies
 from kohort.engine.explain.model import FlavorTrial, PlaceHolder
 from kohort.engine.explain.remedies import MorePlaces
-from kohort.engine.invariants import check
 from kohort.insight.workload_report.data import explanation_data
 
 Json = Any

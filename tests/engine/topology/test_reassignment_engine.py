@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from engine.scenario import DAWN
 from engine.scenario_builders import configured
 from engine.topology.topology_play import HOST, RACK, TopologyPlay, required
 from kohort.api.codec import from_json, to_json
@@ -16,7 +17,6 @@ from kohort.engine.event_log.lines import event_line, step_of
 from kohort.engine.event_log.model import EventApplied
 from kohort.engine.events import NodeUsageChanged, ObjectUpserted, ReservationFailed
 from kohort.engine.lifecycle.admission import Reservation, reserve
-from kohort.engine.scenario import DAWN
 
 Json = Any
 W = ObjectKey("ns", "w")

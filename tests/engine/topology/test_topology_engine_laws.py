@@ -7,15 +7,15 @@ from typing import Any
 
 from hypothesis import given
 
+from engine.invariants import CheckedEngine, check
+from engine.scenario import ScenarioRunner
 from engine.scenario_builders import configured
 from engine.topology.topology_scenarios import CALM, topology_scenarios
 from kohort.api.kueue.slices import expand
 from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import FitMode
 from kohort.engine.decisions import KeepPending, Reserve
-from kohort.engine.invariants import CheckedEngine, check
 from kohort.engine.pending import PendingState
-from kohort.engine.scenario import ScenarioRunner
 
 Json = Any
 

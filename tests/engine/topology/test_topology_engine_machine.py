@@ -7,13 +7,13 @@ from hypothesis import note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
+from engine.invariants import CheckedEngine
+from engine.scenario import ScenarioRunner
 from engine.scenario_builders import configured
 from engine.scenario_strategies import Writing, common_objects, write_configuration
 from engine.test_stateful import EngineMachine, picking
 from engine.topology.topology_scenarios import GATES, NODE_WRITINGS, TopologyScenarioGenerator, flavors
 from kohort.api.kueue.slices import expand
-from kohort.engine.invariants import CheckedEngine
-from kohort.engine.scenario import ScenarioRunner
 
 Json = Any
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from engine.invariants import CheckedEngine
 from engine.scenario_builders import CPU, ScenarioBuilder, group, quota
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.api.kueue.slices import expand
 from kohort.api.meta import ObjectKey
-from kohort.engine.invariants import CheckedEngine
 from kohort.engine.settings import EngineSettings
 
 Json = Any

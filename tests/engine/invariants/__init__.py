@@ -4,6 +4,6 @@ State is recomputed from the objects by the formulas of the specification, witho
 returns violations as text; a `CheckedEngine` checks after every step and raises.
 """
 
-from kohort.engine.invariants.checked import CheckedEngine, check
+from engine.invariants.checked import CheckedEngine, check
 
 __all__ = ["CheckedEngine", "check"]

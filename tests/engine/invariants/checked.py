@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
+from engine.invariants.places import overfull_domains, wrong_places
+from engine.invariants.queue_membership import misplaced_workloads
+from engine.invariants.sums import broken_limits, wrong_cells
+from engine.invariants.victims import VictimSearch, wrong_victims
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine.assignment import Assignment
 from kohort.engine.cycle_context import EngineCycleContext
 from kohort.engine.decisions import Decision, Reserve
 from kohort.engine.engine import Engine
 from kohort.engine.events import EngineEvent
-from kohort.engine.invariants.places import overfull_domains, wrong_places
-from kohort.engine.invariants.queue_membership import misplaced_workloads
-from kohort.engine.invariants.sums import broken_limits, wrong_cells
-from kohort.engine.invariants.victims import VictimSearch, wrong_victims
 from kohort.engine.pending import PendingState
 from kohort.engine.pending.heap import rank_of
 from kohort.engine.preemption_policy import PreemptionTarget
