@@ -51,14 +51,14 @@ N    ?= 2000
 SEED ?= 1
 JOBS ?= 2
 
-test-oracle: $(STAMP)  ## let the real Kueue decide beside ours on N=2000 random scenarios from SEED=1; needs Go
+test-oracle: $(STAMP)  ## compare decisions with Kueue's on N=2000 random scenarios from SEED=1; needs Go
 	PYTHONPATH=tests $(BIN)/python -m oracle.golden
 	PYTHONPATH=tests $(BIN)/python -m oracle.compare --number $(N) --seed $(SEED) --jobs $(JOBS) --save
 
 test-placements: $(STAMP)  ## the same with N=2000 random topology scenarios: nodes, placements, preemption, node failures; needs Go
 	PYTHONPATH=tests $(BIN)/python -m oracle.compare --about topology --number $(N) --seed $(SEED) --jobs $(JOBS) --save
 
-# Scenarios in a run of all peers: what the oracle plays in two minutes on two cores.
+# Scenarios in a run of all comparisons: two minutes of the oracle on two cores.
 PEER_SCENARIOS ?= 500
 PEER_TOPOLOGY_SCENARIOS ?= 300
 

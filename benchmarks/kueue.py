@@ -69,12 +69,12 @@ def _theirs(kueue: Kueue, scenario: BenchmarkScenario) -> Json:
         # They count a LocalQueue's pending workloads anew at every event, which is no part of deciding.
         "gates": {"LocalQueueMetrics": False},
         "objects": [{**to_json(thing), "kind": type(thing).__name__} for thing in objects],
-        "yardstick": {"namespace": NAMESPACE, "jobs": list(_jobs(scenario))},
+        "benchmark": {"namespace": NAMESPACE, "jobs": list(_jobs(scenario))},
     }
     answer = kueue.ask(asked, PATIENCE)
     if "error" in answer:
         raise NoAnswerError(answer["error"])
-    return answer["figures"]
+    return answer["benchmarkResult"]
 
 
 def _jobs(scenario: BenchmarkScenario) -> Iterator[Json]:

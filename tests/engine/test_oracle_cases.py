@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from oracle.differences import differences
-from oracle.standings import our_answer
 from oracle.topology_texts import excuse_of
+from oracle.workload_states import our_answer
 
 CASES = sorted((Path(__file__).parents[1] / "oracle" / "cases").glob("*.json"))
 

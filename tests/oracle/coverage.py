@@ -10,7 +10,7 @@ from typing import Any
 from engine.scenario import ScenarioRunner
 from engine.scenario_builders import configured
 from kohort.engine.decisions import Evict, KeepPending, Reserve
-from oracle.dressing import manifests
+from oracle.scenario_extras import manifests
 
 Json = Any
 
@@ -35,7 +35,7 @@ class Coverage:
 
 def _asked(scenario: Json) -> Iterator[str]:
     """What the scenario is made of."""
-    yield f"dressing: {scenario['dressing'] or 'none'}"
+    yield f"extra: {scenario['extra'] or 'none'}"
     yield "sharing: by fair share" if "fairSharing" in scenario["configuration"] else "sharing: classical"
     yield from (f"gate: {name}={state}" for name, state in scenario["gates"].items())
     yield from (f"step: {verb}" for step in scenario["steps"] for verb in step)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from engine.scenario_strategies import STRATEGIES, ScenarioGenerator, write_scenario
-from oracle.dressing import dress
 from oracle.rivals import Borrowers, Rivals
+from oracle.scenario_extras import add_extra
 
 Json = Any
 
@@ -50,9 +50,9 @@ def scenario(seed: str) -> Json:
         made["configuration"] = {"fairSharing": {"preemptionStrategies": pick(STRATEGIES)}} if pick(FAIRLY) else {}
     made = json.loads(json.dumps(made).replace('"memory"', f'"{PLAIN_RESOURCE}"'))
     made = {**made, "steps": _cycle_by_cycle(_answerable(made), chance)}
-    dressed = dress(made, chance)
+    extra = add_extra(made, chance)
     _avoid_quirks(made)
-    return {"dressing": dressed, **made}
+    return {"extra": extra, **made}
 
 
 def _cycle_by_cycle(steps: list[Json], chance: random.Random) -> list[Json]:

@@ -1,6 +1,6 @@
 // Oracle lets the real Kueue decide about scenarios: one JSON object per line in, one answer per line out.
 //
-// The form of a scenario is the one of kohort.engine.scenario; see README.md for what is answered.
+// The form of a scenario is the one of tests/engine/scenario.py; see README.md for what is answered.
 package main
 
 import (
@@ -39,27 +39,27 @@ func answerTo(line []byte) (answer Answer) {
 		}
 	}()
 	var scenario Scenario
-	answer.Steps = []map[string]Standing{}
+	answer.Steps = []map[string]WorkloadState{}
 	must(json.Unmarshal(line, &scenario))
 	defer setGates(scenario.Gates)()
 	if scenario.FeatureGates {
 		answer.FeatureGates = gateSpecs()
 		return answer
 	}
-	if scenario.Yardstick != nil {
-		figures := runYardstick(scenario)
-		answer.Figures = &figures
+	if scenario.Benchmark != nil {
+		result := runBenchmark(scenario)
+		answer.BenchmarkResult = &result
 		return answer
 	}
-	world := newWorld(scenario.Configuration)
+	c := newCluster(scenario.Configuration)
 	for _, manifest := range scenario.Objects {
-		world.put(manifest)
+		c.put(manifest)
 	}
 	for _, step := range scenario.Steps {
-		answer.Steps = append(answer.Steps, world.perform(step))
+		answer.Steps = append(answer.Steps, c.perform(step))
 	}
-	answer.Nanoseconds = world.spent.Nanoseconds()
-	answer.Cycles = world.cycles
+	answer.Nanoseconds = c.spent.Nanoseconds()
+	answer.Cycles = c.cycles
 	return answer
 }
 

@@ -18,7 +18,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
-// memory is a client for yardsticks, where the fake one would cost more than all that is measured. It reads as a manager's
+// memory is a client for benchmarks, where the fake one would cost more than all that is measured. It reads as a manager's
 // cached client does, by a deep copy of what is there, and takes the time of the writes of statuses, which in a cluster are
 // the API server's.
 type memory struct {
@@ -47,13 +47,13 @@ func (m *memory) Get(_ context.Context, key client.ObjectKey, into client.Object
 	return nil
 }
 
-// List knows only that there is nothing: yardsticks have no LimitRanges, and whatever else is listed comes later.
+// List knows only that there is nothing: benchmarks have no LimitRanges, and whatever else is listed comes later.
 func (m *memory) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	items, err := meta.GetItemsPtr(list)
 	must(err)
 	kind := reflect.PointerTo(reflect.TypeOf(items).Elem().Elem())
 	if len(m.objects[kind]) > 0 {
-		panic(fmt.Sprintf("yardsticks list no %s", kind))
+		panic(fmt.Sprintf("benchmarks list no %s", kind))
 	}
 	return nil
 }

@@ -20,118 +20,118 @@ import (
 )
 
 // put creates or changes an object and lets its controller see it.
-func (w *world) put(manifest json.RawMessage) {
+func (c *cluster) put(manifest json.RawMessage) {
 	switch kind := read[metav1.TypeMeta](manifest).Kind; kind {
 	case "Namespace":
 		namespace, old := read[corev1.Namespace](manifest), corev1.Namespace{}
-		if !w.store(&namespace, &old) {
-			matching := w.cache.MatchingClusterQueues(namespace.Labels)
-			qcache.NotifyRetryInadmissible(w.queues, matching.Difference(w.cache.MatchingClusterQueues(old.Labels)))
+		if !c.store(&namespace, &old) {
+			matching := c.cache.MatchingClusterQueues(namespace.Labels)
+			qcache.NotifyRetryInadmissible(c.queues, matching.Difference(c.cache.MatchingClusterQueues(old.Labels)))
 		}
 	case "LimitRange":
 		limits, old := read[corev1.LimitRange](manifest), corev1.LimitRange{}
-		w.store(&limits, &old)
-		w.adjustPending(limits.Namespace)
+		c.store(&limits, &old)
+		c.adjustPending(limits.Namespace)
 	case "AdmissionCheck":
 		check, old := read[kueue.AdmissionCheck](manifest), kueue.AdmissionCheck{}
-		if w.store(&check, &old) {
-			w.checks.Create(event.TypedCreateEvent[*kueue.AdmissionCheck]{Object: &check})
+		if c.store(&check, &old) {
+			c.checks.Create(event.TypedCreateEvent[*kueue.AdmissionCheck]{Object: &check})
 		} else {
-			w.checks.Update(event.TypedUpdateEvent[*kueue.AdmissionCheck]{ObjectOld: &old, ObjectNew: &check})
+			c.checks.Update(event.TypedUpdateEvent[*kueue.AdmissionCheck]{ObjectOld: &old, ObjectNew: &check})
 		}
 	case "ResourceFlavor":
 		flavor, old := read[kueue.ResourceFlavor](manifest), kueue.ResourceFlavor{}
-		if w.store(&flavor, &old) {
-			w.flavors.Create(event.TypedCreateEvent[*kueue.ResourceFlavor]{Object: &flavor})
+		if c.store(&flavor, &old) {
+			c.flavors.Create(event.TypedCreateEvent[*kueue.ResourceFlavor]{Object: &flavor})
 		} else {
-			w.forgetFlavor(&old, &flavor)
-			w.flavors.Update(event.TypedUpdateEvent[*kueue.ResourceFlavor]{ObjectOld: &old, ObjectNew: &flavor})
+			c.forgetFlavor(&old, &flavor)
+			c.flavors.Update(event.TypedUpdateEvent[*kueue.ResourceFlavor]{ObjectOld: &old, ObjectNew: &flavor})
 		}
 	case "Topology":
 		topology := read[kueue.Topology](manifest)
-		w.putTopology(&topology)
+		c.putTopology(&topology)
 	case "Node":
 		node := read[corev1.Node](manifest)
-		w.putNode(&node)
+		c.putNode(&node)
 	case "Cohort":
 		cohort := read[kueue.Cohort](manifest)
-		left, old := w.queuesInTreeOf(cohort.Name), kueue.Cohort{}
-		if !w.store(&cohort, &old) && equality.Semantic.DeepEqual(old.Spec, cohort.Spec) {
+		left, old := c.queuesInTreeOf(cohort.Name), kueue.Cohort{}
+		if !c.store(&cohort, &old) && equality.Semantic.DeepEqual(old.Spec, cohort.Spec) {
 			break
 		}
-		w.readCohort(cohort.Name)
+		c.readCohort(cohort.Name)
 		if old.Spec.ParentName != cohort.Spec.ParentName {
-			qcache.NotifyRetryInadmissible(w.queues, left)
+			qcache.NotifyRetryInadmissible(c.queues, left)
 		}
 	case "ClusterQueue":
 		queue, old := read[kueue.ClusterQueue](manifest), kueue.ClusterQueue{}
 		setQueueDefaults(&queue.Spec)
-		if w.store(&queue, &old) {
-			w.clusterQueues.Create(event.TypedCreateEvent[*kueue.ClusterQueue]{Object: &queue})
+		if c.store(&queue, &old) {
+			c.clusterQueues.Create(event.TypedCreateEvent[*kueue.ClusterQueue]{Object: &queue})
 		} else {
-			left := w.queuesInTreeOf(string(old.Spec.CohortName))
-			w.forgetLostFlavors(&queue)
-			w.clusterQueues.Update(event.TypedUpdateEvent[*kueue.ClusterQueue]{ObjectOld: &old, ObjectNew: &queue})
+			left := c.queuesInTreeOf(string(old.Spec.CohortName))
+			c.forgetLostFlavors(&queue)
+			c.clusterQueues.Update(event.TypedUpdateEvent[*kueue.ClusterQueue]{ObjectOld: &old, ObjectNew: &queue})
 			if old.Spec.CohortName != queue.Spec.CohortName {
-				qcache.NotifyRetryInadmissible(w.queues, left)
+				qcache.NotifyRetryInadmissible(c.queues, left)
 			}
 		}
 	case "LocalQueue":
 		queue, old := read[kueue.LocalQueue](manifest), kueue.LocalQueue{}
-		if w.store(&queue, &old) {
-			w.localQueues.Create(event.TypedCreateEvent[*kueue.LocalQueue]{Object: &queue})
+		if c.store(&queue, &old) {
+			c.localQueues.Create(event.TypedCreateEvent[*kueue.LocalQueue]{Object: &queue})
 		} else {
-			w.localQueues.Update(event.TypedUpdateEvent[*kueue.LocalQueue]{ObjectOld: &old, ObjectNew: &queue})
+			c.localQueues.Update(event.TypedUpdateEvent[*kueue.LocalQueue]{ObjectOld: &old, ObjectNew: &queue})
 		}
 	case "Workload":
-		w.putWorkload(asStored(read[kueue.Workload](manifest)))
+		c.putWorkload(asStored(read[kueue.Workload](manifest)))
 	default:
 		panic("scenarios know no " + kind)
 	}
-	w.deliver()
+	c.deliver()
 }
 
 // store writes an object as a server would; whether it is new. The old one is read into old.
-func (w *world) store(object, old client.Object) bool {
-	if w.client.Get(w.ctx, client.ObjectKeyFromObject(object), old) != nil {
+func (c *cluster) store(object, old client.Object) bool {
+	if c.client.Get(c.ctx, client.ObjectKeyFromObject(object), old) != nil {
 		object.SetGeneration(1)
-		must(w.client.Create(w.ctx, object))
+		must(c.client.Create(c.ctx, object))
 		return true
 	}
 	object.SetResourceVersion(old.GetResourceVersion())
 	object.SetUID(old.GetUID())
 	object.SetCreationTimestamp(old.GetCreationTimestamp())
 	object.SetGeneration(old.GetGeneration() + 1)
-	must(w.client.Update(w.ctx, object))
+	must(c.client.Update(c.ctx, object))
 	return false
 }
 
 // adjustPending does what the real one does on a change of a LimitRange, in a handler that is not to be had: workloads that
 // wait are read anew. The real one passes over those that it has not told to wait yet, and leaves parked what asks for the
 // same as before, though it may have been the LimitRange that kept it out: a deviation of ours.
-func (w *world) adjustPending(namespace string) {
-	places := w.places()
-	for _, wl := range w.stored() {
+func (c *cluster) adjustPending(namespace string) {
+	places := c.places()
+	for _, wl := range c.stored() {
 		if wl.Namespace == namespace && workload.IsAdmissible(wl) {
 			if places[workload.Key(wl)] == "pool" {
-				w.queues.DeleteWorkload(logr.Discard(), workload.Key(wl))
+				c.queues.DeleteWorkload(logr.Discard(), workload.Key(wl))
 			}
-			workload.AdjustResources(w.ctx, w.client, wl)
-			_ = w.queues.AddOrUpdateWorkload(logr.Discard(), wl)
+			workload.AdjustResources(c.ctx, c.client, wl)
+			_ = c.queues.AddOrUpdateWorkload(logr.Discard(), wl)
 		}
 	}
 }
 
 // putWorkload keeps the status of a workload unless another is sent, and counts changes of the spec only.
-func (w *world) putWorkload(wl kueue.Workload) {
+func (c *cluster) putWorkload(wl kueue.Workload) {
 	var old kueue.Workload
 	if wl.Spec.Active == nil {
 		wl.Spec.Active = ptr.To(true)
 	}
 	status := wl.Status
 	wl.Status = kueue.WorkloadStatus{}
-	if w.client.Get(w.ctx, client.ObjectKeyFromObject(&wl), &old) != nil {
-		w.create(&wl)
+	if c.client.Get(c.ctx, client.ObjectKeyFromObject(&wl), &old) != nil {
+		c.create(&wl)
 	} else {
 		wl.ObjectMeta.ResourceVersion, wl.ObjectMeta.UID = old.ResourceVersion, old.UID
 		wl.ObjectMeta.CreationTimestamp, wl.ObjectMeta.Generation = old.CreationTimestamp, old.Generation
@@ -140,67 +140,67 @@ func (w *world) putWorkload(wl kueue.Workload) {
 			return
 		}
 		wl.ObjectMeta.Generation++
-		must(w.client.Update(w.ctx, &wl))
+		must(c.client.Update(c.ctx, &wl))
 	}
 	if status.Admission != nil || len(status.Conditions) > 0 {
 		// Only a workload that was seen waiting before is known to its queue, which must be told when it ends.
-		w.deliver()
+		c.deliver()
 		wl.Status = status
-		must(w.client.Status().Update(w.ctx, &wl))
+		must(c.client.Status().Update(c.ctx, &wl))
 	}
 }
 
-func (w *world) create(wl *kueue.Workload) {
+func (c *cluster) create(wl *kueue.Workload) {
 	if wl.UID == "" {
 		wl.UID = types.UID(fmt.Sprintf("uid-%s-%s", wl.Namespace, wl.Name))
 	}
 	if wl.CreationTimestamp.IsZero() {
-		wl.CreationTimestamp = metav1.NewTime(w.clock.Now())
+		wl.CreationTimestamp = metav1.NewTime(c.clock.Now())
 	}
 	wl.Generation = 1
-	must(w.client.Create(w.ctx, wl))
+	must(c.client.Create(c.ctx, wl))
 }
 
 // remove deletes an object and lets its controller see it.
-func (w *world) remove(raw json.RawMessage) {
+func (c *cluster) remove(raw json.RawMessage) {
 	what := read[struct{ Kind, Namespace, Name string }](raw)
 	key := types.NamespacedName{Namespace: what.Namespace, Name: what.Name}
 	switch what.Kind {
 	case "Workload":
-		w.drop(key, &kueue.Workload{})
+		c.drop(key, &kueue.Workload{})
 	case "Cohort":
-		concerned := w.queuesInTreeOf(what.Name)
-		w.drop(key, &kueue.Cohort{})
-		w.readCohort(what.Name)
-		qcache.NotifyRetryInadmissible(w.queues, concerned)
+		concerned := c.queuesInTreeOf(what.Name)
+		c.drop(key, &kueue.Cohort{})
+		c.readCohort(what.Name)
+		qcache.NotifyRetryInadmissible(c.queues, concerned)
 	case "ClusterQueue":
 		var queue kueue.ClusterQueue
-		w.drop(key, &queue)
-		w.clusterQueues.Delete(event.TypedDeleteEvent[*kueue.ClusterQueue]{Object: &queue})
+		c.drop(key, &queue)
+		c.clusterQueues.Delete(event.TypedDeleteEvent[*kueue.ClusterQueue]{Object: &queue})
 	case "LocalQueue":
 		var queue kueue.LocalQueue
-		w.drop(key, &queue)
-		w.localQueues.Delete(event.TypedDeleteEvent[*kueue.LocalQueue]{Object: &queue})
+		c.drop(key, &queue)
+		c.localQueues.Delete(event.TypedDeleteEvent[*kueue.LocalQueue]{Object: &queue})
 	case "Node":
-		w.deleteNode(what.Name)
+		c.deleteNode(what.Name)
 	case "Topology":
-		w.deleteTopology(what.Name)
+		c.deleteTopology(what.Name)
 	default:
 		panic("scenarios delete no " + what.Kind)
 	}
-	w.deliver()
+	c.deliver()
 }
 
-func (w *world) drop(key types.NamespacedName, object client.Object) {
-	must(w.client.Get(w.ctx, key, object))
-	must(w.client.Delete(w.ctx, object))
+func (c *cluster) drop(key types.NamespacedName, object client.Object) {
+	must(c.client.Get(c.ctx, key, object))
+	must(c.client.Delete(c.ctx, object))
 }
 
 // queuesInTreeOf names the ClusterQueues that share a root with a cohort. It is asked about trees that something leaves: a
 // deviation of ours is to look at their parked workloads again, where the real one waits for the next event.
-func (w *world) queuesInTreeOf(cohort string) sets.Set[kueue.ClusterQueueReference] {
+func (c *cluster) queuesInTreeOf(cohort string) sets.Set[kueue.ClusterQueueReference] {
 	var cohorts kueue.CohortList
-	must(w.client.List(w.ctx, &cohorts))
+	must(c.client.List(c.ctx, &cohorts))
 	parents := map[kueue.CohortReference]kueue.CohortReference{}
 	for _, each := range cohorts.Items {
 		parents[kueue.CohortReference(each.Name)] = each.Spec.ParentName
@@ -212,7 +212,7 @@ func (w *world) queuesInTreeOf(cohort string) sets.Set[kueue.ClusterQueueReferen
 		return name
 	}
 	var queues kueue.ClusterQueueList
-	must(w.client.List(w.ctx, &queues))
+	must(c.client.List(c.ctx, &queues))
 	found := sets.New[kueue.ClusterQueueReference]()
 	for _, each := range queues.Items {
 		if each.Spec.CohortName != "" && rootOf(each.Spec.CohortName) == rootOf(kueue.CohortReference(cohort)) {
@@ -224,14 +224,14 @@ func (w *world) queuesInTreeOf(cohort string) sets.Set[kueue.ClusterQueueReferen
 
 // forgetLostFlavors lets scans begin anew that would go on behind the last flavor that a queue has left. The real one admits
 // such workloads without any flavor: a deviation of ours.
-func (w *world) forgetLostFlavors(queue *kueue.ClusterQueue) {
+func (c *cluster) forgetLostFlavors(queue *kueue.ClusterQueue) {
 	flavors := map[corev1.ResourceName]int{}
 	for _, group := range queue.Spec.ResourceGroups {
 		for _, resource := range group.CoveredResources {
 			flavors[resource] = len(group.Flavors)
 		}
 	}
-	for _, info := range w.queues.PendingWorkloadsInfo(kueue.ClusterQueueReference(queue.Name)) {
+	for _, info := range c.queues.PendingWorkloadsInfo(kueue.ClusterQueueReference(queue.Name)) {
 		if info.LastAssignment == nil {
 			continue
 		}
@@ -246,17 +246,17 @@ func (w *world) forgetLostFlavors(queue *kueue.ClusterQueue) {
 }
 
 // readCohort reconciles a cohort; one that is refused is tried again whenever something changes.
-func (w *world) readCohort(name string) {
-	_, err := w.cohorts.Reconcile(w.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
-	w.unread.Delete(name)
+func (c *cluster) readCohort(name string) {
+	_, err := c.cohorts.Reconcile(c.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
+	c.unread.Delete(name)
 	if err != nil {
-		w.unread.Insert(name)
+		c.unread.Insert(name)
 	}
 }
 
-func (w *world) rereadCohorts() {
-	for _, name := range w.unread.UnsortedList() {
-		w.readCohort(name)
+func (c *cluster) rereadCohorts() {
+	for _, name := range c.unread.UnsortedList() {
+		c.readCohort(name)
 	}
 }
 

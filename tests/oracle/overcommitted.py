@@ -14,8 +14,8 @@ from kohort.engine.placement.search import FoundPlaces
 from kohort.engine.topology.flavor_domains import FlavorDomains
 from kohort.engine.topology.usage import PODS, DomainCounter
 from oracle.differences import differences
-from oracle.standings import our_answer
 from oracle.topology_texts import excuse_of
+from oracle.workload_states import our_answer
 
 Json = Any
 

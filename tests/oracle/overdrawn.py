@@ -13,7 +13,7 @@ from kohort.engine.quota import QuotaCell
 from kohort.engine.records import ClusterQueueInfo
 from kohort.engine.usage_request import UsageRequest
 from oracle.differences import differences
-from oracle.standings import our_answer
+from oracle.workload_states import our_answer
 
 Json = Any
 

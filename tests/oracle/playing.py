@@ -13,10 +13,10 @@ from oracle.generator import scenario as quota_scenario
 from oracle.kueue import Kueue, NoAnswerError, build
 from oracle.overcommitted import is_overcommitted, is_parked
 from oracle.overdrawn import is_overdrawn
-from oracle.standings import our_answer
 from oracle.themes import scenario as topology_scenario
 from oracle.ties import is_tied
 from oracle.topology_texts import excuse_of
+from oracle.workload_states import our_answer
 
 GENERATORS: Mapping[str, Callable[[str], Json]] = {"quota": quota_scenario, "topology": topology_scenario}
 """Writes the scenario of a seed, by what it is about."""

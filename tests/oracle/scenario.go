@@ -16,8 +16,8 @@ type Scenario struct {
 	Gates         map[string]bool      `json:"gates"`
 	Objects       []json.RawMessage    `json:"objects"`
 	Steps         []Step               `json:"steps"`
-	// Yardstick asks for figures instead of an answer to steps.
-	Yardstick *Yardstick `json:"yardstick,omitempty"`
+	// Benchmark requests measurements instead of an answer to steps.
+	Benchmark *Benchmark `json:"benchmark,omitempty"`
 	// FeatureGates asks for the gates of this release instead.
 	FeatureGates bool `json:"featureGates,omitempty"`
 }
@@ -27,11 +27,11 @@ type Step map[string]json.RawMessage
 
 // Answer has one entry per step; steps after which nothing can have been decided have none.
 type Answer struct {
-	Steps       []map[string]Standing `json:"steps"`
-	Error       string                `json:"error,omitempty"`
-	Nanoseconds int64                 `json:"nanoseconds"`
-	Cycles      int                   `json:"cycles"`
-	Figures     *Figures              `json:"figures,omitempty"`
+	Steps           []map[string]WorkloadState `json:"steps"`
+	Error           string                     `json:"error,omitempty"`
+	Nanoseconds     int64                      `json:"nanoseconds"`
+	Cycles          int                        `json:"cycles"`
+	BenchmarkResult *BenchmarkResult           `json:"benchmarkResult,omitempty"`
 	// FeatureGates by name.
 	FeatureGates map[string]GateSpec `json:"featureGates,omitempty"`
 }
@@ -43,8 +43,8 @@ type GateSpec struct {
 	Locked  bool   `json:"locked"`
 }
 
-// Standing tells how a workload is doing.
-type Standing struct {
+// WorkloadState is the part of a workload's state that is compared.
+type WorkloadState struct {
 	// State is pending, reserved or finished; an inactive workload is none of them.
 	State       string       `json:"state"`
 	Assignments []Assignment `json:"assignments,omitempty"`

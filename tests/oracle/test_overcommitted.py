@@ -8,8 +8,8 @@ import pytest
 
 from oracle.differences import differences
 from oracle.overcommitted import is_overcommitted, is_parked
-from oracle.standings import our_answer
 from oracle.topology_texts import excuse_of
+from oracle.workload_states import our_answer
 
 Json = Any
 

@@ -8,7 +8,7 @@ import pytest
 
 from oracle.differences import differences
 from oracle.overdrawn import is_overdrawn
-from oracle.standings import our_answer
+from oracle.workload_states import our_answer
 
 Json = Any
 

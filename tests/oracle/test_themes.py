@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from oracle.standings import our_answer
 from oracle.themes import scenario
+from oracle.workload_states import our_answer
 
 Json = Any
 SOME = 60
@@ -28,11 +28,11 @@ def happened() -> Counter[str]:
     """In how many scenarios something comes to pass by our engine."""
     counts: Counter[str] = Counter()
     for index in range(SOME):
-        standings = [each for after in our_answer(scenario(f"themes-{index}")) for each in (after or {}).values()]
-        seen = {name for each in standings for name in ("preempted", "evicted", "unhealthyNodes") if each.get(name)}
-        if any(assigned.get("domains") for each in standings for assigned in each.get("assignments", ())):
+        states = [each for after in our_answer(scenario(f"themes-{index}")) for each in (after or {}).values()]
+        seen = {name for each in states for name in ("preempted", "evicted", "unhealthyNodes") if each.get(name)}
+        if any(assigned.get("domains") for each in states for assigned in each.get("assignments", ())):
             seen.add("placed")
-        if any(each.get("reason") == "TopologyPlacementFailed" for each in standings):
+        if any(each.get("reason") == "TopologyPlacementFailed" for each in states):
             seen.add("failed")
         counts.update(seen)
     return counts

@@ -1,7 +1,7 @@
-"""Whether the real Kueue decided as ours could have, where SCH-722 leaves open which of several equal cohorts gives.
+"""Whether some choice between equal cohorts leads our engine to Kueue's result: SCH-722 leaves the choice open.
 
-The real one goes by the order of a Go map, anew in every cycle, so it has many answers to one scenario. Ours tries
-which draws lead to the given one; a draw that a step proves wrong is followed no further.
+Kueue uses the order of a Go map, which differs in every cycle, so one scenario has many results. Our engine runs the
+scenario with all choices in turn, each up to the first step that differs.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,69 +15,69 @@ from kohort.engine.engine import Engine
 from kohort.engine.hierarchy import CohortNode
 from kohort.engine.scheduling_run import SchedulingCycle
 from oracle.differences import differences
-from oracle.standings import step_by_step
+from oracle.workload_states import step_by_step
 
 Json = Any
 
 MOST_TRIES = 2000
-"""Each plays the scenario up to the first difference: milliseconds."""
+"""Each runs the scenario up to the first difference: milliseconds."""
 
 
-class Restless(Engine):
-    """Starts every run with all trees, dirty or not: it draws as often as the real one."""
+class ExhaustiveEngine(Engine):
+    """Runs cycles in all trees, dirty or not, and so chooses between equal cohorts as often as Kueue."""
 
     def cycles(self, clock: Callable[[], datetime]) -> Iterator[SchedulingCycle]:
         self.store.dirty.update(self.store.queues)
         return super().cycles(clock)
 
 
-class RestlessStage(ScenarioRunner):
-    """Has such an engine."""
+class ExhaustiveRunner(ScenarioRunner):
+    """Runs scenarios with an `ExhaustiveEngine`."""
 
     def __post_init__(self) -> None:
-        self.engine = Restless(self.settings)
+        self.engine = ExhaustiveEngine(self.settings)
 
 
-class Lots:
-    """Draws between equal cohorts: as told, and then always the first."""
+class TieBreaker:
+    """Chooses between equal cohorts: as given, and then always the first."""
 
-    def __init__(self, told: list[int]) -> None:
-        self.told = told
-        self.drawn: list[tuple[int, int]] = []
-        """Which one of how many."""
+    def __init__(self, given: list[int]) -> None:
+        self._given = given
+        self._choices: list[tuple[int, int]] = []
+        """Index of each choice, and the number of cohorts."""
 
-    def draw(self, cohorts: list[CohortNode]) -> CohortNode:
+    def choose(self, cohorts: list[CohortNode]) -> CohortNode:
         if len(cohorts) == 1:
             return cohorts[0]
-        place = len(self.drawn)
-        which = self.told[place] if place < len(self.told) else 0
-        self.drawn.append((which, len(cohorts)))
-        return sorted(cohorts, key=lambda each: each.name)[which]
+        number = len(self._choices)
+        index = self._given[number] if number < len(self._given) else 0
+        self._choices.append((index, len(cohorts)))
+        return sorted(cohorts, key=lambda each: each.name)[index]
 
-    def next_ones(self) -> list[int] | None:
-        """What to draw after these turned out wrong; None where all was tried."""
-        drawn = list(self.drawn)
-        while drawn and drawn[-1][0] + 1 == drawn[-1][1]:
-            drawn.pop()
-        if not drawn:
+    def next_choices(self) -> list[int] | None:
+        """The choices to try after these; None after the last."""
+        made = list(self._choices)
+        while made and made[-1][0] + 1 == made[-1][1]:
+            made.pop()
+        if not made:
             return None
-        return [*(which for which, _ in drawn[:-1]), drawn[-1][0] + 1]
+        return [*(index for index, _ in made[:-1]), made[-1][0] + 1]
 
 
 def is_tied(scenario: Json, answer: list[Json]) -> bool:
-    """Whether ours gives this answer too by some draw between equal cohorts (SCH-722)."""
-    told: list[int] | None = []
+    """Whether some choice between equal cohorts leads to this answer (SCH-722)."""
+    choices: list[int] | None = []
     for _ in range(MOST_TRIES):
-        if told is None:
+        if choices is None:
             return False
-        lots = Lots(told)
-        with patch.object(fair_preemption, "first_of_equals", lots.draw):
+        ties = TieBreaker(choices)
+        with patch.object(fair_preemption, "first_of_equals", ties.choose):
             if _agrees(scenario, answer):
                 return True
-        told = lots.next_ones()
+        choices = ties.next_choices()
     return False
 
 
 def _agrees(scenario: Json, answer: list[Json]) -> bool:
-    steps = zip(step_by_step(scenario, RestlessStage), answer, strict=True)
+    steps = zip(step_by_step(scenario, ExhaustiveRunner), answer, strict=True)
     return all(not differences([ours], [theirs]) for ours, theirs in steps)

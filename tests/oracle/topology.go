@@ -23,23 +23,23 @@ import (
 )
 
 // putNode does what the node controller does, in a handler that is not exported.
-func (w *world) putNode(node *corev1.Node) {
-	old := w.nodes[node.Name]
-	w.nodes[node.Name] = node
-	w.cache.TASCache().SyncNode(node)
-	w.retryOnChange(old, node)
+func (c *cluster) putNode(node *corev1.Node) {
+	old := c.nodes[node.Name]
+	c.nodes[node.Name] = node
+	c.cache.TASCache().SyncNode(node)
+	c.retryOnChange(old, node)
 }
 
-func (w *world) deleteNode(name string) {
-	old := w.nodes[name]
-	delete(w.nodes, name)
-	w.cache.TASCache().DeleteNodeByName(name)
-	w.retryOnChange(old, nil)
+func (c *cluster) deleteNode(name string) {
+	old := c.nodes[name]
+	delete(c.nodes, name)
+	c.cache.TASCache().DeleteNodeByName(name)
+	c.retryOnChange(old, nil)
 }
 
 // retryOnChange reactivates workloads where a usable node came, went or changed. The real one does so on every change of
 // conditions, annotations and taints that repel no pods too, and in all active ClusterQueues.
-func (w *world) retryOnChange(old, node *corev1.Node) {
+func (c *cluster) retryOnChange(old, node *corev1.Node) {
 	if !isUsable(old) {
 		old = nil
 	}
@@ -49,7 +49,7 @@ func (w *world) retryOnChange(old, node *corev1.Node) {
 	if old == nil || node == nil || !equality.Semantic.DeepEqual(old.Labels, node.Labels) ||
 		!slices.Equal(blockingTaints(old), blockingTaints(node)) ||
 		!equality.Semantic.DeepEqual(old.Status.Allocatable, node.Status.Allocatable) {
-		w.retryOnNodes(old, node)
+		c.retryOnNodes(old, node)
 	}
 }
 
@@ -69,58 +69,58 @@ func isUsable(node *corev1.Node) bool {
 }
 
 // retryOnNodes reactivates inadmissible workloads of the ClusterQueues that use a flavor of one of the nodes.
-func (w *world) retryOnNodes(nodes ...*corev1.Node) {
+func (c *cluster) retryOnNodes(nodes ...*corev1.Node) {
 	queues := sets.New[kueue.ClusterQueueReference]()
 	for _, node := range nodes {
 		if node == nil {
 			continue
 		}
-		for name, flavor := range w.cache.CloneTASCache() {
+		for name, flavor := range c.cache.CloneTASCache() {
 			if utiltas.NodeMatchesFlavor(node.Labels, flavor.NodeLabels(), flavor.TopologyLevels()) {
-				queues.Insert(w.cache.ClusterQueuesUsingFlavor(name)...)
+				queues.Insert(c.cache.ClusterQueuesUsingFlavor(name)...)
 			}
 		}
 	}
-	qcache.NotifyRetryInadmissible(w.queues, queues)
+	qcache.NotifyRetryInadmissible(c.queues, queues)
 }
 
 // putTopology reads a Topology. This release never changes the levels of one that it knows, so the old one is forgotten first.
-func (w *world) putTopology(topology *kueue.Topology) {
-	w.cache.DeleteTopology(logr.Discard(), kueue.TopologyReference(topology.Name))
-	w.cache.AddOrUpdateTopology(logr.Discard(), topology)
-	w.retryOnTopology(topology.Name)
+func (c *cluster) putTopology(topology *kueue.Topology) {
+	c.cache.DeleteTopology(logr.Discard(), kueue.TopologyReference(topology.Name))
+	c.cache.AddOrUpdateTopology(logr.Discard(), topology)
+	c.retryOnTopology(topology.Name)
 }
 
-func (w *world) deleteTopology(name string) {
-	w.cache.DeleteTopology(logr.Discard(), kueue.TopologyReference(name))
+func (c *cluster) deleteTopology(name string) {
+	c.cache.DeleteTopology(logr.Discard(), kueue.TopologyReference(name))
 }
 
-func (w *world) retryOnTopology(name string) {
-	queues := sets.New(w.cache.ClusterQueuesUsingTopology(kueue.TopologyReference(name))...)
-	qcache.NotifyRetryInadmissible(w.queues, queues)
+func (c *cluster) retryOnTopology(name string) {
+	queues := sets.New(c.cache.ClusterQueuesUsingTopology(kueue.TopologyReference(name))...)
+	qcache.NotifyRetryInadmissible(c.queues, queues)
 }
 
 // forgetFlavor lets the cache take over changed labels and tolerations of a TAS flavor, which are immutable in this release.
-func (w *world) forgetFlavor(old, flavor *kueue.ResourceFlavor) {
+func (c *cluster) forgetFlavor(old, flavor *kueue.ResourceFlavor) {
 	if old.Spec.TopologyName != nil && !equality.Semantic.DeepEqual(old.Spec, flavor.Spec) {
-		w.cache.DeleteResourceFlavor(logr.Discard(), old)
+		c.cache.DeleteResourceFlavor(logr.Discard(), old)
 	}
 }
 
 // useNode sets what pods other than TAS pods use of a node: one pod has all requests, the others have none.
-func (w *world) useNode(raw json.RawMessage) {
+func (c *cluster) useNode(raw json.RawMessage) {
 	now := read[nodeUsage](raw)
-	old := w.nodeUsage[now.Node]
+	old := c.nodeUsage[now.Node]
 	for index := range max(now.Pods, old.Pods) {
 		if index < now.Pods {
-			w.cache.TASCache().Update(now.pod(index), logr.Discard())
+			c.cache.TASCache().Update(now.pod(index), logr.Discard())
 		} else {
-			w.cache.TASCache().DeletePodByKey(client.ObjectKeyFromObject(old.pod(index)), logr.Discard())
+			c.cache.TASCache().DeletePodByKey(client.ObjectKeyFromObject(old.pod(index)), logr.Discard())
 		}
 	}
-	w.nodeUsage[now.Node] = now
-	if node := w.nodes[now.Node]; isUsable(node) && old.shrinksTo(now) {
-		w.retryOnNodes(node)
+	c.nodeUsage[now.Node] = now
+	if node := c.nodes[now.Node]; isUsable(node) && old.shrinksTo(now) {
+		c.retryOnNodes(node)
 	}
 }
 
@@ -153,39 +153,39 @@ func (u nodeUsage) pod(index int) *corev1.Pod {
 
 // failNode marks a node as failed for the workloads that are placed on it, as the node controller does: the second failed
 // node of a workload evicts it.
-func (w *world) failNode(name string) {
-	for _, wl := range w.stored() {
+func (c *cluster) failNode(name string) {
+	for _, wl := range c.stored() {
 		if !workload.IsAdmitted(wl) || workloadfinish.IsFinished(wl) || workloadevict.IsEvicted(wl) ||
 			!slices.Contains(workload.TASAssignedNodeNames(wl), name) || workload.HasUnhealthyNode(wl, name) {
 			continue
 		}
 		if workload.HasUnhealthyNodes(wl) {
-			w.evictForNodes(wl, name)
+			c.evictForNodes(wl, name)
 			continue
 		}
 		wl.Status.UnhealthyNodes = []kueue.UnhealthyNode{{Name: name}}
-		must(w.client.Status().Update(w.ctx, wl))
+		must(c.client.Status().Update(c.ctx, wl))
 	}
-	w.deliver()
+	c.deliver()
 }
 
-func (w *world) evictForNodes(wl *kueue.Workload, name string) {
+func (c *cluster) evictForNodes(wl *kueue.Workload, name string) {
 	message := fmt.Sprintf("Workload eviction triggered due to multiple TAS assigned node failures, including: %s, %s",
 		strings.Join(workload.UnhealthyNodeNames(wl), ", "), name)
-	must(workloadevict.Evict(w.ctx, w.client, &events.FakeRecorder{}, wl, kueue.WorkloadEvictedDueToNodeFailures, message, "",
-		w.clock, false, nil, nil))
+	must(workloadevict.Evict(c.ctx, c.client, &events.FakeRecorder{}, wl, kueue.WorkloadEvictedDueToNodeFailures, message, "",
+		c.clock, false, nil, nil))
 }
 
 // queuesOfFlavors names the ClusterQueues of flavors, and of all flavors that share hosts with them.
-func (w *world) queuesOfFlavors(flavors map[corev1.ResourceName]kueue.ResourceFlavorReference) []kueue.ClusterQueueReference {
+func (c *cluster) queuesOfFlavors(flavors map[corev1.ResourceName]kueue.ResourceFlavorReference) []kueue.ClusterQueueReference {
 	var queues []kueue.ClusterQueueReference
-	known := w.cache.CloneTASCache()
+	known := c.cache.CloneTASCache()
 	for _, name := range flavors {
-		queues = append(queues, w.cache.ClusterQueuesUsingFlavor(name)...)
+		queues = append(queues, c.cache.ClusterQueuesUsingFlavor(name)...)
 		if own := known[name]; own != nil && utiltas.IsLowestLevelHostname(own.TopologyLevels()) {
 			for other, flavor := range known {
 				if utiltas.IsLowestLevelHostname(flavor.TopologyLevels()) {
-					queues = append(queues, w.cache.ClusterQueuesUsingFlavor(other)...)
+					queues = append(queues, c.cache.ClusterQueuesUsingFlavor(other)...)
 				}
 			}
 		}
@@ -206,15 +206,15 @@ func movesPods(old, now *kueue.Workload) bool {
 
 // forgetSecondPass drops the second pass of an evicted workload. The real one would make it with the workload as it was before
 // the eviction, and so undo the eviction.
-func (w *world) forgetSecondPass(wl *kueue.Workload) {
+func (c *cluster) forgetSecondPass(wl *kueue.Workload) {
 	if workloadevict.IsEvicted(wl) {
-		w.queues.DeleteSecondPassWithoutLock(workload.Key(wl))
+		c.queues.DeleteSecondPassWithoutLock(workload.Key(wl))
 	}
 }
 
 // hasSecondPasses reports whether a workload is due for its second pass.
-func (w *world) hasSecondPasses() bool {
-	queue := reflect.ValueOf(w.queues).Elem().FieldByName("secondPassQueue").Elem()
+func (c *cluster) hasSecondPasses() bool {
+	queue := reflect.ValueOf(c.queues).Elem().FieldByName("secondPassQueue").Elem()
 	return queue.FieldByName("queued").Len() > 0
 }
 

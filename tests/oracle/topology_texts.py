@@ -29,7 +29,7 @@ FAILED = "TopologyPlacementFailed"
 
 
 def excuse_of(scenario: Json) -> Excuse | None:
-    """Whether two standings of a workload differ only in what is not compared; None for scenarios without topology."""
+    """Whether two states of a workload differ only in what is not compared; None for scenarios without topology."""
     if "theme" not in scenario:
         return None
     queues = [each for each in scenario["objects"] if each["kind"] == "ClusterQueue"]
@@ -43,8 +43,8 @@ def excuse_of(scenario: Json) -> Excuse | None:
     return is_excused
 
 
-def _without_text(standing: Json) -> Json:
-    return {name: value for name, value in standing.items() if name not in ("reason", "message", "also")}
+def _without_text(state: Json) -> Json:
+    return {name: value for name, value in state.items() if name not in ("reason", "message", "also")}
 
 
 def _agree(ours: Json, theirs: Json, *, competes: bool) -> bool:

@@ -1,7 +1,7 @@
-"""What scenarios of the property tests lack and the real Kueue can answer: checks, limit ranges, past usage and others.
+"""Extras that scenarios of the property tests lack and Kueue supports: checks, limit ranges, past usage and others.
 
-A finished scenario is dressed in at most one of these, so that a difference has one cause. What is done to a workload
-depends on its name only, so that a manifest that is written again is the same again.
+A finished scenario gets at most one of them, so that a difference has one cause. The change of a workload depends only
+on its name, so that a manifest that is written again is the same again.
 """
 
 import random
@@ -11,7 +11,7 @@ from typing import Any
 from engine.scenario_strategies import FLAVORS, NAMESPACES, manifest
 
 Json = Any
-Dressing = Callable[[Json, random.Random], None]
+ScenarioExtra = Callable[[Json, random.Random], None]
 
 CHECK = "check"
 ODD_FLAVORS: tuple[Json, ...] = (*FLAVORS.values(), {"nodeLabels": {"type": "spot"}}, {"nodeTaints": []})
@@ -31,18 +31,15 @@ TRANSFORMATIONS: tuple[Json, ...] = (
 
 
 def manifests(scenario: Json, kind: str) -> Iterator[Json]:
-    """Every writing of an object of a kind, in the order of time."""
+    """Every version of the objects of a kind, in the order of time."""
     written = [*scenario["objects"], *(step["put"] for step in scenario["steps"] if "put" in step)]
     return (each for each in written if each["kind"] == kind)
 
 
 def insert(scenario: Json, chance: random.Random, step: Json, *, after: int = 0) -> None:
-    """Let something happen at some time, but never as the last thing."""
+    """Insert a step at a random position except the last."""
     steps = scenario["steps"]
     steps.insert(chance.randint(min(after, len(steps) - 1), len(steps) - 1), step)
-
-
-# Each of them
 
 
 def with_other_flavors(scenario: Json, chance: random.Random) -> None:
@@ -63,11 +60,11 @@ def with_other_namespaces(scenario: Json, chance: random.Random) -> None:
             insert(scenario, chance, {"put": namespace})
 
 
-def with_local_queues_that_go(scenario: Json, chance: random.Random) -> None:
-    """LocalQueues are deleted and come back, perhaps to lead elsewhere."""
-    known = [each for each in scenario["objects"] if each["kind"] == "LocalQueue"]
+def with_deleted_local_queues(scenario: Json, chance: random.Random) -> None:
+    """LocalQueues are deleted and created again, some for another ClusterQueue."""
+    existing = [each for each in scenario["objects"] if each["kind"] == "LocalQueue"]
     queues = sorted({each["metadata"]["name"] for each in manifests(scenario, "ClusterQueue")})
-    for old in chance.sample(known, min(len(known), chance.choice([1, 2, 3]))):
+    for old in chance.sample(existing, min(len(existing), chance.choice([1, 2, 3]))):
         place = {member: old["metadata"][member] for member in ("namespace", "name")}
         at = chance.randint(0, len(scenario["steps"]) - 1)
         scenario["steps"].insert(at, {"delete": {"kind": "LocalQueue", **place}})
@@ -78,7 +75,7 @@ def with_local_queues_that_go(scenario: Json, chance: random.Random) -> None:
 
 
 def _drop_between(scenario: Json, start: int, place: Json) -> None:
-    """A LocalQueue that is gone is neither stopped nor set free."""
+    """Remove updates of a LocalQueue while it is deleted."""
     before, after = scenario["steps"][:start], scenario["steps"][start:]
     rest = [step for step in after if not _is_about(step.get("put", {}), place)]
     scenario["steps"] = [*before, *rest]
@@ -89,7 +86,7 @@ def _is_about(thing: Json, place: Json) -> bool:
 
 
 def with_checks(scenario: Json, chance: random.Random) -> None:
-    """Some queues ask for a check, which may be missing or inactive."""
+    """Some queues have an AdmissionCheck, which may be missing or inactive."""
     checked = {name for name in ("q0", "q1", "q2") if chance.random() < 0.6}
     for queue in manifests(scenario, "ClusterQueue"):
         if queue["metadata"]["name"] in checked:
@@ -108,35 +105,35 @@ def _check(active: str) -> Json:
 
 
 def with_limit_ranges(scenario: Json, chance: random.Random) -> None:
-    """Namespaces have defaults and bounds, and pods say what they ask for in other ways."""
+    """Namespaces have defaults and limits, and some pods have limits instead of requests."""
     for workload in manifests(scenario, "Workload"):
         if "status" not in workload:
-            _ask_otherwise(workload)
+            _vary_requests(workload)
     for namespace in NAMESPACES:
         if chance.random() < 0.8:
             scenario["objects"].insert(2, _limit_range(namespace, chance))
         if chance.random() < 0.5:
             insert(scenario, chance, {"put": _limit_range(namespace, chance)})
-            _let_nobody_preempt(scenario)
+            _disable_preemption(scenario)
 
 
-def _let_nobody_preempt(scenario: Json) -> None:
-    """Reading workloads anew makes the real one forget who waits for victims."""
+def _disable_preemption(scenario: Json) -> None:
+    """When Kueue adds workloads again, it loses which of them wait for victims."""
     for queue in manifests(scenario, "ClusterQueue"):
         queue["spec"].pop("preemption", None)
 
 
-def _ask_otherwise(workload: Json) -> None:
-    way = _number(workload) % 4
+def _vary_requests(workload: Json) -> None:
+    variant = _number(workload) % 4
     for pod_set in workload["spec"]["podSets"]:
         resources = pod_set["template"]["spec"]["containers"][0]["resources"]
-        asked = resources.get("requests", {})
-        if "cpu" not in asked or way == 0 or "0" in asked.values():
+        requests = resources.get("requests", {})
+        if "cpu" not in requests or variant == 0 or "0" in requests.values():
             continue
         amount = resources["requests"].pop("cpu")
-        if way == 1:
+        if variant == 1:
             resources["limits"] = {"cpu": amount}
-        elif way == 2:
+        elif variant == 2:
             resources["limits"], resources["requests"]["cpu"] = {"cpu": "2"}, amount
 
 
@@ -145,8 +142,8 @@ def _limit_range(namespace: str, chance: random.Random) -> Json:
     return {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": namespace}, "spec": spec}
 
 
-def with_pods_that_are_done(scenario: Json, chance: random.Random) -> None:
-    """Some pods of jobs end early, whether the jobs run or not (SCH-133)."""
+def with_reclaimable_pods(scenario: Json, chance: random.Random) -> None:
+    """Some pods finish early, of running and of pending jobs (SCH-133)."""
     for _ in range(chance.choice([1, 2, 4])):
         steps = scenario["steps"]
         at = chance.randint(0, len(steps) - 1)
@@ -161,7 +158,7 @@ def with_pods_that_are_done(scenario: Json, chance: random.Random) -> None:
 
 
 def with_past_usage(scenario: Json, chance: random.Random) -> None:
-    """Queues serve the LocalQueue that used least (§8); no reclaiming, where its order is a deviation (SCH-620)."""
+    """Queues order LocalQueues by past usage (§8), without reclaiming, whose order is a deviation (SCH-620)."""
     half_life = chance.choice(["0s", "10s", "10m"])
     weights = chance.choice([{}, {"cpu": 2.0}, {"cpu": 0.0}])
     scenario["configuration"]["admissionFairSharing"] = {
@@ -184,7 +181,7 @@ def with_past_usage(scenario: Json, chance: random.Random) -> None:
 
 
 def _as_guest(what: Json) -> Json:
-    """LocalQueues of guests get names of their own: the real one takes those of one name for one (SCH-620)."""
+    """LocalQueues of guests get distinct names: Kueue treats those of one name as one (SCH-620)."""
     place = what.get("metadata", what) if isinstance(what, dict) else {}
     if place.get("namespace") != "guest" or what.get("kind") not in ("LocalQueue", "Workload"):
         return what
@@ -196,7 +193,7 @@ def _as_guest(what: Json) -> Json:
 
 
 def _in_other_namespace(what: Json, moved: set[str]) -> Json:
-    """The same of a guest's, so that both LocalQueues of a queue have something to do."""
+    """Move workloads to the namespace of guests, so that both LocalQueues of a queue have some."""
     if isinstance(what, str):
         return what.replace("team/", "guest/") if what in moved else what
     if isinstance(what, dict) and what.get("kind") == "Workload":
@@ -208,28 +205,28 @@ def _in_other_namespace(what: Json, moved: set[str]) -> Json:
 
 
 def with_transformations(scenario: Json, chance: random.Random) -> None:
-    """Resources are left out, made from others, or need no quota (SCH-130, SCH-131, SCH-503)."""
+    """Resources are excluded, derived from others, or need no quota (SCH-130, SCH-131, SCH-503)."""
     scenario["configuration"]["resources"] = chance.choice(TRANSFORMATIONS)
 
 
-DRESSINGS: dict[str, Dressing] = {
+EXTRAS: dict[str, ScenarioExtra] = {
     "other flavors": with_other_flavors,
     "other namespaces": with_other_namespaces,
-    "LocalQueues that go": with_local_queues_that_go,
+    "deleted LocalQueues": with_deleted_local_queues,
     "AdmissionChecks": with_checks,
     "LimitRanges": with_limit_ranges,
-    "reclaimable pods": with_pods_that_are_done,
+    "reclaimable pods": with_reclaimable_pods,
     "past usage": with_past_usage,
     "transformations": with_transformations,
 }
 
 
-def dress(scenario: Json, chance: random.Random) -> str:
-    """Dress half of the scenarios; as what, or nothing."""
+def add_extra(scenario: Json, chance: random.Random) -> str:
+    """Add an extra to half of the scenarios; returns its name, empty if none was added."""
     if chance.random() < 0.5:
         return ""
-    name = chance.choice(list(DRESSINGS))
-    DRESSINGS[name](scenario, chance)
+    name = chance.choice(list(EXTRAS))
+    EXTRAS[name](scenario, chance)
     return name
 
 

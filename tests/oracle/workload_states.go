@@ -11,9 +11,9 @@ import (
 )
 
 // stored lists copies of all workloads, ordered by namespace and name; like get, not by way of JSON.
-func (w *world) stored() []*kueue.Workload {
+func (c *cluster) stored() []*kueue.Workload {
 	group := kueue.SchemeGroupVersion
-	listed, err := w.tracker.List(group.WithResource("workloads"), group.WithKind("Workload"), "")
+	listed, err := c.tracker.List(group.WithResource("workloads"), group.WithKind("Workload"), "")
 	must(err)
 	list := listed.(*kueue.WorkloadList)
 	found := make([]*kueue.Workload, 0, len(list.Items))
@@ -26,50 +26,50 @@ func (w *world) stored() []*kueue.Workload {
 	return found
 }
 
-// standings tells how every workload is doing, by namespace and name.
-func (w *world) standings() map[string]Standing {
-	places := w.places()
-	found := map[string]Standing{}
-	for _, wl := range w.stored() {
+// workloadStates returns the state of every workload by namespace and name.
+func (c *cluster) workloadStates() map[string]WorkloadState {
+	places := c.places()
+	found := map[string]WorkloadState{}
+	for _, wl := range c.stored() {
 		key := workload.Key(wl)
-		standing := standingOf(wl)
-		standing.Place = places[key]
-		found[string(key)] = standing
+		state := workloadStateOf(wl)
+		state.Place = places[key]
+		found[string(key)] = state
 	}
 	return found
 }
 
-func withoutTexts(standings map[string]Standing) map[string]Standing {
-	bare := map[string]Standing{}
-	for name, standing := range standings {
-		standing.Reason, standing.Message = "", ""
-		bare[name] = standing
+func withoutTexts(states map[string]WorkloadState) map[string]WorkloadState {
+	bare := map[string]WorkloadState{}
+	for name, state := range states {
+		state.Reason, state.Message = "", ""
+		bare[name] = state
 	}
 	return bare
 }
 
-// withTexts adds to the last standings what else was told.
-func withTexts(last map[string]Standing, told []map[string]Standing) map[string]Standing {
-	for name, standing := range last {
-		for _, each := range told {
+// withTexts adds to the last states the other texts of the cycles since nothing else changed.
+func withTexts(last map[string]WorkloadState, earlier []map[string]WorkloadState) map[string]WorkloadState {
+	for name, state := range last {
+		for _, each := range earlier {
 			text := Text{each[name].Reason, each[name].Message}
-			if text != (Text{standing.Reason, standing.Message}) && !slices.Contains(standing.Also, text) {
-				standing.Also = append(standing.Also, text)
+			if text != (Text{state.Reason, state.Message}) && !slices.Contains(state.Also, text) {
+				state.Also = append(state.Also, text)
 			}
 		}
-		last[name] = standing
+		last[name] = state
 	}
 	return last
 }
 
-func (w *world) places() map[workload.Reference]string {
+func (c *cluster) places() map[workload.Reference]string {
 	places := map[workload.Reference]string{}
-	for _, keys := range w.queues.Dump() {
+	for _, keys := range c.queues.Dump() {
 		for _, key := range keys {
 			places[key] = "active"
 		}
 	}
-	for _, keys := range w.queues.DumpInadmissible() {
+	for _, keys := range c.queues.DumpInadmissible() {
 		for _, key := range keys {
 			places[key] = "pool"
 		}
@@ -77,27 +77,27 @@ func (w *world) places() map[workload.Reference]string {
 	return places
 }
 
-func standingOf(wl *kueue.Workload) Standing {
-	standing := Standing{State: stateOf(wl)}
-	if standing.State == "reserved" {
+func workloadStateOf(wl *kueue.Workload) WorkloadState {
+	state := WorkloadState{State: stateOf(wl)}
+	if state.State == "reserved" {
 		for _, each := range wl.Status.Admission.PodSetAssignments {
-			standing.Assignments = append(standing.Assignments, assignmentOf(each))
+			state.Assignments = append(state.Assignments, assignmentOf(each))
 		}
 	}
 	preempted := apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadPreempted)
 	if apimeta.IsStatusConditionTrue(wl.Status.Conditions, kueue.WorkloadEvicted) && preempted != nil && preempted.Status == "True" {
-		standing.Preempted = preempted.Reason
+		state.Preempted = preempted.Reason
 	}
 	evicted := apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadEvicted)
 	if evicted != nil && evicted.Status == "True" && evicted.Reason == kueue.WorkloadEvictedDueToNodeFailures {
-		standing.Evicted = evicted.Reason
+		state.Evicted = evicted.Reason
 	}
-	standing.UnhealthyNodes = workload.UnhealthyNodeNames(wl)
+	state.UnhealthyNodes = workload.UnhealthyNodeNames(wl)
 	waits := apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadQuotaReserved)
 	if waits != nil && waits.Status != "True" {
-		standing.Reason, standing.Message = waits.Reason, waits.Message
+		state.Reason, state.Message = waits.Reason, waits.Message
 	}
-	return standing
+	return state
 }
 
 func stateOf(wl *kueue.Workload) string {

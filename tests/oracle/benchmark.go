@@ -20,13 +20,13 @@ import (
 	workloadfinish "sigs.k8s.io/kueue/pkg/workload/finish"
 )
 
-// Yardstick is queues and the jobs that arrive at them, in the order of their numbers; times are milliseconds.
-type Yardstick struct {
+// Benchmark is the jobs that arrive at the queues of a scenario, in the order of their numbers; times are milliseconds.
+type Benchmark struct {
 	Namespace string `json:"namespace"`
 	Jobs      []Job  `json:"jobs"`
 }
 
-// Job is one that arrives, and starts over whenever it is preempted.
+// Job arrives at a time, and starts over whenever it is preempted.
 type Job struct {
 	Queue    string `json:"queue"`
 	Size     int64  `json:"size"`
@@ -35,8 +35,8 @@ type Job struct {
 	Run      int64  `json:"run"`
 }
 
-// Figures are what a yardstick took.
-type Figures struct {
+// BenchmarkResult is what a benchmark counted and measured.
+type BenchmarkResult struct {
 	Admissions int   `json:"admissions"`
 	Evictions  int   `json:"evictions"`
 	Finished   int   `json:"finished"`
@@ -49,13 +49,13 @@ type Figures struct {
 	Writing  int64 `json:"writing"`
 }
 
-// race plays a yardstick in virtual time.
-type race struct {
-	*world
+// benchmarkRun runs a benchmark in virtual time.
+type benchmarkRun struct {
+	*cluster
 	memory   *memory
-	figures  Figures
-	jobs     map[types.NamespacedName]*runner
-	due      agenda
+	result   BenchmarkResult
+	jobs     map[types.NamespacedName]*arrivingJob
+	due      eventHeap
 	numbers  int
 	now      int64
 	evicted  []types.NamespacedName
@@ -63,58 +63,58 @@ type race struct {
 	handling time.Duration
 }
 
-// runner is a job that has arrived, or will.
-type runner struct {
+// arrivingJob is a job that has arrived or will arrive.
+type arrivingJob struct {
 	Job
 	number int
 	// starts counts how often it was started or stopped: an end that was planned for an earlier start does not count.
 	starts int
 }
 
-// appointment is an arrival, or the end of one of a job's starts.
-type appointment struct {
+// timedEvent is the arrival of a job, or the end of one of its starts.
+type timedEvent struct {
 	at, number int64
-	job        *runner
+	job        *arrivingJob
 	start      int
 }
 
 const arrival = -1
 
-type agenda []appointment
+type eventHeap []timedEvent
 
-func (a agenda) Len() int { return len(a) }
-func (a agenda) Less(i, j int) bool {
-	return a[i].at < a[j].at || a[i].at == a[j].at && a[i].number < a[j].number
+func (h eventHeap) Len() int { return len(h) }
+func (h eventHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].number < h[j].number
 }
-func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)   { *a = append(*a, x.(appointment)) }
-func (a *agenda) Pop() any {
-	last := (*a)[len(*a)-1]
-	*a = (*a)[:len(*a)-1]
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *eventHeap) Push(x any)   { *h = append(*h, x.(timedEvent)) }
+func (h *eventHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
 	return last
 }
 
-func runYardstick(scenario Scenario) Figures {
+func runBenchmark(scenario Scenario) BenchmarkResult {
 	stock := newMemory()
-	r := &race{world: emptyWorld(), memory: stock, jobs: map[types.NamespacedName]*runner{}}
-	r.world.client = stock
+	r := &benchmarkRun{cluster: emptyCluster(), memory: stock, jobs: map[types.NamespacedName]*arrivingJob{}}
+	r.cluster.client = stock
 	r.equip(scenario.Configuration)
 	for _, manifest := range scenario.Objects {
 		r.setUp(manifest)
 	}
-	for number, job := range scenario.Yardstick.Jobs {
-		r.plan(job.At, &runner{Job: job, number: number}, arrival)
+	for number, job := range scenario.Benchmark.Jobs {
+		r.plan(job.At, &arrivingJob{Job: job, number: number}, arrival)
 	}
 	for len(r.due) > 0 {
-		r.step(scenario.Yardstick.Namespace)
+		r.step(scenario.Benchmark.Namespace)
 	}
-	r.figures.Makespan = r.now
-	r.figures.Cycling, r.figures.Handling = r.cycling.Nanoseconds(), r.handling.Nanoseconds()
-	return r.figures
+	r.result.Makespan = r.now
+	r.result.Cycling, r.result.Handling = r.cycling.Nanoseconds(), r.handling.Nanoseconds()
+	return r.result
 }
 
-// setUp puts up what is there from the first; nobody waits yet.
-func (r *race) setUp(manifest json.RawMessage) {
+// setUp creates the initial objects, before any job arrives.
+func (r *benchmarkRun) setUp(manifest json.RawMessage) {
 	switch kind := read[metav1.TypeMeta](manifest).Kind; kind {
 	case "Namespace":
 		namespace := read[corev1.Namespace](manifest)
@@ -133,21 +133,21 @@ func (r *race) setUp(manifest json.RawMessage) {
 		must(r.client.Create(r.ctx, &queue))
 		r.localQueues.Create(event.TypedCreateEvent[*kueue.LocalQueue]{Object: &queue})
 	default:
-		panic("yardsticks know no " + kind)
+		panic("unsupported in benchmarks: " + kind)
 	}
 }
 
-func (r *race) plan(at int64, job *runner, start int) {
-	heap.Push(&r.due, appointment{at, int64(r.numbers), job, start})
+func (r *benchmarkRun) plan(at int64, job *arrivingJob, start int) {
+	heap.Push(&r.due, timedEvent{at, int64(r.numbers), job, start})
 	r.numbers++
 }
 
 // step lets everything happen that is due at the next moment; then cycles run until they have nothing to say.
-func (r *race) step(namespace string) {
+func (r *benchmarkRun) step(namespace string) {
 	r.now = r.due[0].at
-	r.clock.SetTime(dawn.Add(time.Duration(r.now) * time.Millisecond))
+	r.clock.SetTime(startTime.Add(time.Duration(r.now) * time.Millisecond))
 	for len(r.due) > 0 && r.due[0].at == r.now {
-		next := heap.Pop(&r.due).(appointment)
+		next := heap.Pop(&r.due).(timedEvent)
 		switch {
 		case next.start == arrival:
 			r.arrive(namespace, next.job)
@@ -159,12 +159,12 @@ func (r *race) step(namespace string) {
 	}
 }
 
-func (r *race) arrive(namespace string, job *runner) {
+func (r *benchmarkRun) arrive(namespace string, job *arrivingJob) {
 	wl := &kueue.Workload{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: jobName(job.number), Namespace: namespace, Generation: 1,
 			UID:               types.UID(fmt.Sprintf("0f6b2f0e-6a51-4f0e-9d5c-%012d", job.number)),
-			CreationTimestamp: metav1.NewTime(dawn.Add(time.Duration(job.At) * time.Millisecond).Truncate(time.Second)),
+			CreationTimestamp: metav1.NewTime(startTime.Add(time.Duration(job.At) * time.Millisecond).Truncate(time.Second)),
 		},
 		Spec: kueue.WorkloadSpec{
 			QueueName: kueue.LocalQueueName(job.Queue), Priority: ptr.To(job.Priority), Active: ptr.To(true),
@@ -185,39 +185,39 @@ func podOf(size int64) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{container}}}
 }
 
-func (r *race) end(namespace string, job *runner) {
+func (r *benchmarkRun) end(namespace string, job *arrivingJob) {
 	job.starts++
 	wl := r.memory.workload(types.NamespacedName{Namespace: namespace, Name: jobName(job.number)}).DeepCopy()
 	must(workloadfinish.Finish(r.ctx, r.client, wl, "Succeeded", "Job finished successfully", r.clock))
-	r.figures.Finished++
+	r.result.Finished++
 	r.show()
 }
 
-// turn runs cycles until nothing moves, then lets the jobs of preempted workloads stop; whether somebody was admitted or
-// has to go.
-func (r *race) turn() bool {
-	before := r.figures
+// turn runs cycles until nothing moves, then lets the jobs of preempted workloads stop; it reports
+// whether any workload was admitted or evicted.
+func (r *benchmarkRun) turn() bool {
+	before := r.result
 	for {
 		r.spend(&r.cycling, func() { r.requeuer.ProcessRequeues(r.ctx) })
-		active, moves := r.active(), r.figures.Admissions+r.figures.Evictions
+		active, moves := r.active(), r.result.Admissions+r.result.Evictions
 		if active == 0 {
 			break
 		}
 		writing := r.memory.writing
 		r.spend(&r.cycling, func() { runCycle(r.scheduler, r.ctx) })
-		r.figures.Writing += (r.memory.writing - writing).Nanoseconds()
-		r.figures.Cycles++
+		r.result.Writing += (r.memory.writing - writing).Nanoseconds()
+		r.result.Cycles++
 		r.show()
-		if moves == r.figures.Admissions+r.figures.Evictions && active == r.active() {
+		if moves == r.result.Admissions+r.result.Evictions && active == r.active() {
 			break
 		}
 	}
 	r.release()
-	return before.Admissions+before.Evictions != r.figures.Admissions+r.figures.Evictions
+	return before.Admissions+before.Evictions != r.result.Admissions+r.result.Evictions
 }
 
 // active counts the workloads that could be heads.
-func (r *race) active() int {
+func (r *benchmarkRun) active() int {
 	total := 0
 	for _, name := range r.queues.GetClusterQueueNames() {
 		active, _ := queueOf(r.queues, name).Pending()
@@ -227,7 +227,7 @@ func (r *race) active() int {
 }
 
 // show lets the controllers see what was written, as a watch would.
-func (r *race) show() {
+func (r *benchmarkRun) show() {
 	written := r.memory.written
 	r.memory.written = nil
 	for _, stored := range written {
@@ -241,15 +241,15 @@ func (r *race) show() {
 }
 
 // note counts what a write decided, and starts and stops jobs by it.
-func (r *race) note(key types.NamespacedName, old, wl *kueue.Workload) {
+func (r *benchmarkRun) note(key types.NamespacedName, old, wl *kueue.Workload) {
 	job := r.jobs[key]
 	switch {
 	case workload.HasQuotaReservation(wl) && !workload.HasQuotaReservation(old):
-		r.figures.Admissions++
+		r.result.Admissions++
 		job.starts++
 		r.plan(r.now+job.Run, job, job.starts)
 	case isEvicted(wl) && !isEvicted(old):
-		r.figures.Evictions++
+		r.result.Evictions++
 		job.starts++
 		r.evicted = append(r.evicted, key)
 	}
@@ -260,7 +260,7 @@ func isEvicted(wl *kueue.Workload) bool {
 }
 
 // release gives the quota of evicted workloads back.
-func (r *race) release() {
+func (r *benchmarkRun) release() {
 	evicted := r.evicted
 	r.evicted = nil
 	for _, key := range evicted {
@@ -269,10 +269,10 @@ func (r *race) release() {
 	r.show()
 }
 
-func (r *race) handle(event func()) { r.spend(&r.handling, event) }
+func (r *benchmarkRun) handle(event func()) { r.spend(&r.handling, event) }
 
 // spend adds the CPU time that something takes, of all threads: what the garbage collector does meanwhile is part of it.
-func (r *race) spend(account *time.Duration, do func()) {
+func (r *benchmarkRun) spend(account *time.Duration, do func()) {
 	begin := cpuTime(unix.CLOCK_PROCESS_CPUTIME_ID)
 	do()
 	*account += cpuTime(unix.CLOCK_PROCESS_CPUTIME_ID) - begin

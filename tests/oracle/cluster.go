@@ -35,11 +35,11 @@ import (
 	"sigs.k8s.io/kueue/pkg/util/expectations"
 )
 
-// dawn is when every scenario begins, as in kohort.engine.scenario.
-var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+// startTime is the time at which every scenario begins, as in tests/engine/scenario.py.
+var startTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// world is one Kueue with everything round it.
-type world struct {
+// cluster is one Kueue with the API server and the controllers that it needs.
+type cluster struct {
 	ctx       context.Context
 	client    client.Client
 	tracker   testing.ObjectTracker
@@ -69,21 +69,21 @@ type world struct {
 	spent  time.Duration
 	cycles int
 
-	// ordersByUsage tells whether past usage of LocalQueues counts.
+	// ordersByUsage reports whether past usage of LocalQueues counts.
 	ordersByUsage bool
 }
 
-func newWorld(configuration config.Configuration) *world {
-	w := emptyWorld()
-	w.client = w.newClient()
-	w.equip(configuration)
-	return w
+func newCluster(configuration config.Configuration) *cluster {
+	c := emptyCluster()
+	c.client = c.newClient()
+	c.equip(configuration)
+	return c
 }
 
-func emptyWorld() *world {
-	return &world{
+func emptyCluster() *cluster {
+	return &cluster{
 		ctx:       context.Background(),
-		clock:     testingclock.NewFakeClock(dawn),
+		clock:     testingclock.NewFakeClock(startTime),
 		seen:      map[types.NamespacedName]*kueue.Workload{},
 		conflicts: sets.New[types.NamespacedName](),
 		unread:    sets.New[string](),
@@ -92,44 +92,44 @@ func emptyWorld() *world {
 	}
 }
 
-// equip makes the parts of Kueue that read and write by the world's client.
-func (w *world) equip(configuration config.Configuration) {
+// equip creates the parts of Kueue that use the cluster's client.
+func (c *cluster) equip(configuration config.Configuration) {
 	sharing, history := configuration.FairSharing, configuration.AdmissionFairSharing
-	w.ordersByUsage = history != nil
+	c.ordersByUsage = history != nil
 	counted := ptr.Deref(configuration.Resources, config.Resources{})
 	preemptions := expectations.NewStore("preemptions")
 	recorder := &events.FakeRecorder{}
-	w.cache = schdcache.New(w.client,
+	c.cache = schdcache.New(c.client,
 		schdcache.WithFairSharing(sharing != nil),
 		schdcache.WithAdmissionFairSharing(history),
 		schdcache.WithExcludedResourcePrefixes(counted.ExcludeResourcePrefixes),
 		schdcache.WithResourceTransformations(counted.Transformations),
 	)
-	w.queues, w.requeuer = qcache.NewManagerForUnitTestsWithRequeuer(
-		w.client, w.cache, qcache.WithClock(w.clock), qcache.WithPreemptionExpectations(preemptions),
+	c.queues, c.requeuer = qcache.NewManagerForUnitTestsWithRequeuer(
+		c.client, c.cache, qcache.WithClock(c.clock), qcache.WithPreemptionExpectations(preemptions),
 		qcache.WithAdmissionFairSharing(history),
 		qcache.WithExcludedResourcePrefixes(counted.ExcludeResourcePrefixes),
 		qcache.WithResourceTransformations(counted.Transformations),
 	)
-	w.scheduler = scheduler.New(w.queues, w.cache, w.client, recorder,
-		scheduler.WithClock(nil, w.clock),
+	c.scheduler = scheduler.New(c.queues, c.cache, c.client, recorder,
+		scheduler.WithClock(nil, c.clock),
 		scheduler.WithFairSharing(sharing),
 		scheduler.WithAdmissionFairSharing(history),
 		scheduler.WithQuotaCheckStrategy(ptr.Deref(counted.QuotaCheckStrategy, config.QuotaCheckBlockUndeclared)),
 		scheduler.WithPreemptionExpectations(preemptions),
 	)
-	wrapAdmissions(w.scheduler, atOnce{})
-	w.workloads = core.NewWorkloadReconciler(w.client, w.queues, w.cache, recorder,
+	wrapAdmissions(c.scheduler, atOnce{})
+	c.workloads = core.NewWorkloadReconciler(c.client, c.queues, c.cache, recorder,
 		core.WithPreemptionExpectations(preemptions), core.WithAdmissionFairSharing(history),
 	)
-	setClock(w.workloads, w.clock)
-	w.clusterQueues = core.NewClusterQueueReconciler(w.client, w.queues, w.cache)
-	w.localQueues = core.NewLocalQueueReconciler(w.client, w.queues, w.cache,
-		core.WithAdmissionFairSharingConfig(history), core.WithClock(w.clock),
+	setClock(c.workloads, c.clock)
+	c.clusterQueues = core.NewClusterQueueReconciler(c.client, c.queues, c.cache)
+	c.localQueues = core.NewLocalQueueReconciler(c.client, c.queues, c.cache,
+		core.WithAdmissionFairSharingConfig(history), core.WithClock(c.clock),
 	)
-	w.checks = core.NewAdmissionCheckReconciler(w.client, w.queues, w.cache, nil)
-	w.cohorts = core.NewCohortReconciler(w.client, w.cache, w.queues)
-	w.flavors = core.NewResourceFlavorReconciler(w.client, w.queues, w.cache, nil)
+	c.checks = core.NewAdmissionCheckReconciler(c.client, c.queues, c.cache, nil)
+	c.cohorts = core.NewCohortReconciler(c.client, c.cache, c.queues)
+	c.flavors = core.NewResourceFlavorReconciler(c.client, c.queues, c.cache, nil)
 }
 
 // These know the kinds of scenarios; the same for all, since making them is slow.
@@ -148,15 +148,15 @@ func newScheme() *runtime.Scheme {
 	return made
 }
 
-func (w *world) newClient() client.Client {
-	w.tracker = testing.NewObjectTracker(scheme, codecs.UniversalDecoder())
+func (c *cluster) newClient() client.Client {
+	c.tracker = testing.NewObjectTracker(scheme, codecs.UniversalDecoder())
 	builder := fake.NewClientBuilder().
 		WithScheme(scheme).
 		WithRESTMapper(mapper).
-		WithObjectTracker(w.tracker).
+		WithObjectTracker(c.tracker).
 		WithStatusSubresource(&kueue.Workload{}, &kueue.Cohort{}, &kueue.LocalQueue{}).
-		WithInterceptorFuncs(interceptor.Funcs{Get: w.get, SubResourcePatch: w.patchStatus})
-	must(indexer.Setup(w.ctx, builderIndexer{builder}))
+		WithInterceptorFuncs(interceptor.Funcs{Get: c.get, SubResourcePatch: c.patchStatus})
+	must(indexer.Setup(c.ctx, builderIndexer{builder}))
 	return builder.Build()
 }
 
@@ -169,7 +169,7 @@ func (b builderIndexer) IndexField(_ context.Context, object client.Object, fiel
 }
 
 // get reads a copy of what is stored. The fake client would go by way of JSON, which costs more than all decisions together.
-func (w *world) get(
+func (c *cluster) get(
 	_ context.Context, _ client.WithWatch, key client.ObjectKey, into client.Object, _ ...client.GetOption,
 ) error {
 	kind, err := apiutil.GVKForObject(into, scheme)
@@ -177,7 +177,7 @@ func (w *world) get(
 		return err
 	}
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
-	found, err := w.tracker.Get(resource, key.Namespace, key.Name)
+	found, err := c.tracker.Get(resource, key.Namespace, key.Name)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func asStored[T any](value T) (stored T) {
 
 // patchStatus applies a workload's status on the server's behalf: one manager owns it all, so what is sent replaces what is
 // stored, but for the pods that the job reclaims.
-func (w *world) patchStatus(
+func (c *cluster) patchStatus(
 	ctx context.Context, cl client.Client, subresource string, object client.Object, patch client.Patch,
 	options ...client.SubResourcePatchOption,
 ) error {
@@ -209,7 +209,7 @@ func (w *world) patchStatus(
 	if err := cl.Get(ctx, client.ObjectKeyFromObject(sent), &stored); err != nil {
 		return err
 	}
-	if w.meetsConflict(sent, &stored) {
+	if c.meetsConflict(sent, &stored) {
 		resource := schema.GroupResource{Group: kueue.SchemeGroupVersion.Group, Resource: "workloads"}
 		return apierrors.NewConflict(resource, sent.Name, nil)
 	}
