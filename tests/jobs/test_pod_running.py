@@ -1,6 +1,6 @@
 """A whole manager leads pods, groups and StatefulSets through their lives on an API server in memory."""
 
-from jobs.job_manager_harness import conditions_of
+from jobs.job_manager_harness import JobManagerHarness, conditions_of
 from jobs.webhook_caller import (
     delete_object,
     make_sent_member,
@@ -12,6 +12,7 @@ from jobs.webhook_caller import (
     stateful_set,
     ungated_pods,
 )
+from kohort.api.merge import merge
 
 
 async def test_a_pod_waits_at_its_gate_until_there_is_quota() -> None:
@@ -201,3 +202,37 @@ async def test_whatever_write_a_manager_dies_after_a_stateful_set_goes_to_zero_a
         (workload,) = await harness.workloads()
         assert workload["spec"]["podSets"][0]["count"] == 3
         assert conditions_of(workload)["Admitted"] == ("True", "Admitted")
+
+
+REQUIRED = "kueue.x-k8s.io/podset-required-topology"
+
+
+async def disagreements(harness: JobManagerHarness) -> set[str]:
+    events = await harness.events()
+    return {note for reason, note in events if reason == "ErrWorkloadCompose" and "different" in note}
+
+
+async def test_pods_of_one_role_with_different_topology_requests_are_reported_until_they_agree() -> None:
+    """TAS-11: they are one pod set."""
+    async with running_pod_harness() as (harness, door):
+        for name, level in (("a", "rack"), ("b", "block")):
+            await door.send(merge(make_sent_member(name, 2), {"metadata": {"annotations": {REQUIRED: level}}}))
+        await harness.settle()
+        assert await harness.workloads() == []
+        (note,) = await disagreements(harness)
+        assert note.endswith(f"different values of annotation {REQUIRED}: rack and block: write the same in both")
+        assert await door.change("Pod", "b", {"metadata": {"annotations": {REQUIRED: "rack"}}}) == []
+        await harness.settle()
+        (workload,) = await harness.workloads()
+        assert [each["topologyRequest"]["required"] for each in workload["spec"]["podSets"]] == ["rack"]
+
+
+async def test_a_group_of_pods_of_several_queues_is_reported() -> None:
+    async with running_pod_harness() as (harness, door):
+        for name, queue in (("a", "q"), ("b", "other")):
+            labels = {"kueue.x-k8s.io/queue-name": queue}
+            await door.send(merge(make_sent_member(name, 2), {"metadata": {"labels": labels}}))
+        await harness.settle()
+        assert await harness.workloads() == []
+        (note,) = await disagreements(harness)
+        assert note == "pods 'a' and 'b' has different queue names: q!=other"

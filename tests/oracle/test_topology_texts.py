@@ -57,5 +57,15 @@ def test_texts_of_blocked_workloads_may_differ_where_entries_compete() -> None:
     assert not is_excused(ours, theirs)
 
 
+def test_ours_may_name_the_levels() -> None:
+    """TAS-36, TAS-43."""
+    for theirs, levels in (
+        ('Flavor "tas" does not contain the requested level', "(requested: zone; levels of Topology t: block, rack)"),
+        ("podset slice topology b is above the podset topology r", "(flavor tas; levels of Topology t: b, r)"),
+    ):
+        assert is_excused(told(failing("main", f"{theirs} {levels}")), told(failing("main", theirs)))
+        assert not is_excused(told(failing("main", f"{theirs} (unknown)")), told(failing("main", theirs)))
+
+
 def test_another_state_is_never_excused() -> None:
     assert not is_excused(told(SMALL), told(SMALL, place="active"))

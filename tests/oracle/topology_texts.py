@@ -25,6 +25,8 @@ GROUP_FIGURES = re.compile(
     r'(pod set of the group: topology "[^"]*") (?:doesn\'t allow to fit any of|allows to fit only \d+ out of)'
 )
 """Kueue reports the capacity without the leader (Q-4)."""
+LEVELS = re.compile(r" \((?:requested: |flavor )[^();]*; levels of Topology [^()]*\)")
+"""Ours names the levels where a request does not suit them (TAS-36, TAS-43)."""
 FAILED = "TopologyPlacementFailed"
 
 
@@ -49,7 +51,7 @@ def _without_text(state: Json) -> Json:
 
 def _agree(ours: Json, theirs: Json, *, competes: bool) -> bool:
     our_reason, their_reason = ours.get("reason", ""), theirs.get("reason", "")
-    mine, other = _of_group(ours.get("message", "")), _of_group(theirs.get("message", ""))
+    mine, other = _of_group(LEVELS.sub("", ours.get("message", ""))), _of_group(theirs.get("message", ""))
     if our_reason == their_reason and mine == other:
         return True
     if our_reason == FAILED and their_reason in ("", FAILED):

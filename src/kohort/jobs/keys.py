@@ -58,6 +58,15 @@ LOCAL_QUEUE_LABEL = f"{_GROUP}/local-queue-name"
 CLUSTER_QUEUE_LABEL = f"{_GROUP}/cluster-queue-name"
 SLICE_SIZE_ANNOTATION = f"{_GROUP}/podset-slice-size"
 PODSET_GROUP_ANNOTATION = f"{_GROUP}/podset-group-name"
+TOPOLOGY_LEVEL_ANNOTATIONS = (
+    REQUIRED_TOPOLOGY_ANNOTATION,
+    PREFERRED_TOPOLOGY_ANNOTATION,
+    SLICE_REQUIRED_TOPOLOGY_ANNOTATION,
+    SLICE_SIZE_ANNOTATION,
+    SLICE_CONSTRAINTS_ANNOTATION,
+    PODSET_GROUP_ANNOTATION,
+)
+"""Annotations by which a topology request names levels; a start adds none of them."""
 WORKER_POD_LABEL = f"{_GROUP}/multikueue-worker-workload-pod"
 ELASTIC_GATE = f"{_GROUP}/elastic-job"
 ADMISSION_GATE = f"{_GROUP}/admission"

@@ -1,13 +1,15 @@
 """Accessors for the metadata of jobs of all frameworks: labels, annotations, owners, requested options."""
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kohort.api.codec import JsonObject
 from kohort.api.gates import FeatureGates, Gate
 from kohort.jobs.keys import ELASTIC_JOB_ANNOTATION, MAX_EXEC_TIME_LABEL, PREBUILT_WORKLOAD, QUEUE_NAME_LABEL
 
 LARGEST_INT32 = 2**31 - 1
+_WHOLE_NUMBER: Final = re.compile(r"([+-]?)0*([0-9]{1,10})", re.ASCII)
 
 
 def metadata(obj: JsonObject) -> Mapping[str, Any]:
@@ -53,9 +55,10 @@ def controller_owner(obj: JsonObject) -> Mapping[str, Any] | None:
 
 def whole_number(text: str | None) -> int | None:
     """The int32 value of a label or annotation, or None."""
-    if text is None or not text.removeprefix("-").removeprefix("+").isdecimal() or not text.isascii():
+    found = _WHOLE_NUMBER.fullmatch(text or "")
+    if found is None:
         return None
-    number = int(text)
+    number = int(found[1] + found[2])
     return number if -LARGEST_INT32 - 1 <= number <= LARGEST_INT32 else None
 
 

@@ -6,7 +6,9 @@ Webhooks validate annotations; invalid ones of older objects are ignored.
 from collections.abc import Mapping
 from typing import Any
 
-from kohort.api.codec import decode_json
+import msgspec
+
+from kohort.api.codec import decode
 from kohort.api.errors import DecodeError
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2.workload import TopologyConstraint, TopologyRequest
@@ -19,7 +21,7 @@ from kohort.jobs.keys import (
     SLICE_SIZE_ANNOTATION,
     UNCONSTRAINED_TOPOLOGY_ANNOTATION,
 )
-from kohort.jobs.objects import whole_number
+from kohort.jobs.objects import LARGEST_INT32, whole_number
 
 TRUE_VALUES = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
@@ -71,14 +73,22 @@ def _layers(annotations: Mapping[str, str], gates: FeatureGates) -> dict[str, An
 
 
 def _constraints(text: str) -> tuple[TopologyConstraint, ...]:
+    layers = slice_layers(text) or ()
+    if not all(1 <= layer.size <= LARGEST_INT32 for layer in layers):
+        return ()
+    return tuple(TopologyConstraint(topology=layer.topology, size=layer.size) for layer in layers)
+
+
+class AnnotatedLayer(msgspec.Struct, frozen=True):
+    """A layer of slices as written; absent members have their zero values."""
+
+    topology: str = ""
+    size: int = 0
+
+
+def slice_layers(text: str) -> tuple[AnnotatedLayer, ...] | None:
+    """The layers in the annotation; None unless it is a JSON list of such objects."""
     try:
-        layers = decode_json(text.encode())
+        return decode(text.encode(), tuple[AnnotatedLayer, ...])
     except DecodeError:
-        return ()
-    if not isinstance(layers, list):
-        return ()
-    return tuple(
-        TopologyConstraint(topology=str(layer.get("topology", "")), size=layer.get("size", 0))
-        for layer in layers
-        if isinstance(layer, dict) and isinstance(layer.get("size"), int)
-    )
+        return None

@@ -6,10 +6,12 @@ from typing import Any
 from kohort.api.codec import Json, decode, decode_json
 from kohort.api.errors import DecodeError
 from kohort.api.fields import FieldError
-from kohort.api.gates import FeatureGates
+from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kinds import CustomObject, kind_of
 from kohort.api.kueue.admission import is_undecodable
 from kohort.api.kueue.conversion import V1BETA2
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.validation.topology_requests import topology_warnings
 from kohort.api.kueue.webhooks import VALIDATING, mutate_on_create
 from kohort.api.schema import schema_of
 from kohort.api.structural import validate
@@ -80,8 +82,11 @@ def _validating(registration: WebhookRegistration, gates: FeatureGates) -> Admis
     def handler(request: AdmissionRequest) -> AdmissionResponse:
         old = request.old
         former: Any = None if old is None else decode(old, struct)
-        errors = check(decode(request.object, struct), former, gates)
-        return validation_response(errors, new_warnings(request) if old is None or not is_fixed else ())
+        found: Any = decode(request.object, struct)
+        warnings = new_warnings(request) if old is None or not is_fixed else []
+        if old is None and isinstance(found, Workload) and gates.enabled(Gate.TopologyAwareScheduling):
+            warnings += topology_warnings(found)
+        return validation_response(check(found, former, gates), warnings)
 
     return handler
 

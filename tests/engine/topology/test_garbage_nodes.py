@@ -52,12 +52,16 @@ def test_a_node_whose_quantities_become_garbage_has_no_capacity_left(what: str) 
     assert play.turn().reserved == ["w"]
 
 
-def test_hundreds_of_nodes_with_garbage() -> None:
+def test_thousands_of_nodes_with_garbage() -> None:
     play = TopologyPlay({})
     kinds = list(GARBAGE.values())
     play.node("good", 3, rack="r0")
-    for number in range(300):
+    for number in range(3000):
         play.put(garbage(f"n{number}", **kinds[number % len(kinds)]))
     play.tas_queue("q")
-    play.gang("w", 3, request=required(RACK))
-    assert play.turn().reserved == ["w"]
+    play.tas_queue("other")
+    play.gang("unsuitable", 3, request=required("row"))
+    play.gang("w", 2, request=required(RACK))
+    play.gang("v", 1, "other", request=required(RACK))
+    assert sorted(play.turn().reserved) == ["v", "w"]
+    assert play.used() == {"good": 3}

@@ -47,12 +47,13 @@ TREE = {"b1": {"r1": {"h1": 4, "h2": 4}}, "b2": {"r2": {"h3": 4}}}
             {"layers": (SliceLayer("rack", 4), SliceLayer(HOST, 3))},
             "additional slice layer size 3 must evenly divide parent layer size 4",
         ),
-        ({"layers": (SliceLayer("rack", 3),)}, "pod count 4 is not a multiple of the slice size 3"),
+        ({"layers": (SliceLayer("rack", 3),)}, "pod count 4 is not a multiple of the slice size 3 on level rack"),
     ],
 )
 def test_a_request_that_does_not_suit_the_topology_fails_with_the_reason(options: dict[str, Any], problem: str) -> None:
     """TAS-43, TAS-57; whole slices are our choice for Q-1."""
-    assert failed(domains(TREE).place(request(4, **options))) == problem
+    described = f"{problem} (flavor default; levels of Topology default: block, rack, {HOST})"
+    assert failed(domains(TREE).place(request(4, **options))) == described
 
 
 def test_an_implicit_request_is_unconstrained() -> None:

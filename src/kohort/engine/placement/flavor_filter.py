@@ -60,8 +60,10 @@ class TopologyFilter:
         topology = self._topologies.flavor(flavor.name)
         if topology is None:
             return f'Flavor "{flavor.name}" information missing in TAS cache'
-        if not levels_of(request) <= set(topology.levels):
-            return f'Flavor "{flavor.name}" does not contain the requested level'
+        missing = [level for level in levels_of(request) if level not in topology.levels]
+        if missing:
+            requested = f"(requested: {', '.join(missing)}; {topology.levels_text})"
+            return f'Flavor "{flavor.name}" does not contain the requested level {requested}'
         return ""
 
     def only_flavor(self, names: Iterable[str]) -> tuple[str, str]:
@@ -72,7 +74,8 @@ class TopologyFilter:
         return "", f"more than one TAS flavor assigned: {', '.join(found)}" if found else NO_FLAVOR
 
 
-def levels_of(request: TopologyRequest) -> set[str]:
-    """All levels that a request names."""
+def levels_of(request: TopologyRequest) -> list[str]:
+    """All levels that a request names, each once."""
     named = (request.required, request.preferred, request.pod_set_slice_required_topology)
-    return {name for name in named if name} | {each.topology for each in request.slice_constraints}
+    layers = [each.topology for each in request.slice_constraints]
+    return list(dict.fromkeys([*(name for name in named if name), *layers]))

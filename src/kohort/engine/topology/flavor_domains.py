@@ -58,6 +58,11 @@ class FlavorDomains:
         self._matches: dict[NodeMatcher, NodeMatches] = {}
 
     @property
+    def levels_text(self) -> str:
+        """The levels in messages about requests that do not suit them."""
+        return f"levels of Topology {self.topology}: {', '.join(self.levels)}"
+
+    @property
     def tree(self) -> DomainTree:
         """The current tree."""
         if self._tree is None:
@@ -164,7 +169,8 @@ class FlavorDomains:
         try:
             parameters = parameters_of(request, self.levels, self._settings)
         except PlacementProblem as problem:
-            return PlacementFailure(topology=self.topology, problem=str(problem))
+            described = f"{problem} (flavor {self.name}; {self.levels_text})"
+            return PlacementFailure(topology=self.topology, problem=described)
         if not self.tree.leaf_count:
             return no_domains(self.topology, self.levels[parameters.level])
         with self._usage.assuming(assumed):

@@ -59,7 +59,9 @@ def parameters_of(request: PlacementRequest, levels: Sequence[str], settings: Pl
     )
     mixes = is_unconstrained and settings.mixes_profiles
     if request.count % slice_size:
-        raise PlacementProblem(f"pod count {request.count} is not a multiple of the slice size {slice_size}")
+        raise PlacementProblem(
+            f"pod count {request.count} is not a multiple of the slice size {slice_size} on level {slice_key}"
+        )
     return PlacementParameters(
         count=request.count,
         leaders=1 if request.leader else 0,

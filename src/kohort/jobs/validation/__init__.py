@@ -66,7 +66,7 @@ def _common_errors(
         yield from changes.job_change_errors(framework, new, old, context)
     # Pods are validated regardless of the gate, as in Kueue.
     if framework.is_top_level or context.gates.enabled(Gate.TopologyAwareScheduling):
-        yield from template_errors(framework, new, context.reads)
+        yield from _new_template_errors(framework, new, old, context)
 
 
 def _serving_errors(
@@ -76,7 +76,14 @@ def _serving_errors(
     yield from labels.label_errors(new, old, labels.OF_SERVING, context.gates)
     yield from labels.elastic_errors(framework, new, context.gates)
     if isinstance(framework, PodParent) and should_manage(new, context):
-        present = list(template_errors(framework, old, context.reads)) if old is not None else []
-        yield from (error for error in template_errors(framework, new, context.reads) if error not in present)
+        yield from _new_template_errors(framework, new, old, context)
     if old is not None and isinstance(framework, PodParent):
         yield from changes.serving_change_errors(framework, new, old, context)
+
+
+def _new_template_errors(
+    framework: Framework, new: JsonObject, old: JsonObject | None, context: JobContext
+) -> Iterator[FieldError]:
+    """Errors of templates; those that were there before do not block other changes."""
+    present = list(template_errors(framework, old, context.reads)) if old is not None else []
+    yield from (error for error in template_errors(framework, new, context.reads) if error not in present)

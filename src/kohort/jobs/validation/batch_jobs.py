@@ -30,8 +30,8 @@ def batch_job_errors(new: JsonObject, old: JsonObject | None, gates: FeatureGate
     if before != annotations(new).get(MIN_PARALLELISM_ANNOTATION):
         yield from _min_parallelism_errors(new, gates)
     yield from _in_step_errors(new)
-    if gates.enabled(Gate.TopologyAwareScheduling) and requests_slices(new, gates):
-        yield from _elastic_topology_errors(new)
+    present = [] if old is None else list(_elastic_topology_errors(old, gates))
+    yield from (error for error in _elastic_topology_errors(new, gates) if error not in present)
     if old is not None:
         yield from _change_errors(new, old)
 
@@ -65,8 +65,10 @@ def _in_step_errors(new: JsonObject) -> Iterator[FieldError]:
         yield invalid(SPEC / "completions", completions, why, RULE)
 
 
-def _elastic_topology_errors(new: JsonObject) -> Iterator[FieldError]:
-    found = annotations(new["spec"].get("template") or {})
+def _elastic_topology_errors(job: JsonObject, gates: FeatureGates) -> Iterator[FieldError]:
+    if not gates.enabled(Gate.TopologyAwareScheduling) or not requests_slices(job, gates):
+        return
+    found = annotations(job["spec"].get("template") or {})
     for name in (REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION):
         if name in found:
             yield forbidden(TEMPLATE_ANNOTATIONS[name], "an elastic job can be unconstrained only", "JOB-86")

@@ -6,9 +6,7 @@ A template is looked at by its annotations and its place in the object, so that 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
-from kohort.api.fields import FieldError, Path, duplicate, forbidden, invalid, required
+from kohort.api.fields import FieldError, Path, duplicate, forbidden, invalid, required, too_long
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.names import check_qualified_name
 from kohort.jobs.keys import (
@@ -20,10 +18,14 @@ from kohort.jobs.keys import (
     SLICE_SIZE_ANNOTATION,
     UNCONSTRAINED_TOPOLOGY_ANNOTATION,
 )
-from kohort.jobs.objects import whole_number
+from kohort.jobs.objects import LARGEST_INT32, whole_number
+from kohort.jobs.topology import AnnotatedLayer, slice_layers
 
 RULE = "JOB-78"
 MAX_LAYERS = 3
+MAX_LEVEL = 63
+"""Characters of a level in the topology request of a Workload (TAS-8)."""
+MAX_GROUP_NAME = 256
 TRUTH_VALUES = frozenset(["1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"])
 MODES = (REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION, UNCONSTRAINED_TOPOLOGY_ANNOTATION)
 _LEVELS = (REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION, SLICE_REQUIRED_TOPOLOGY_ANNOTATION)
@@ -38,11 +40,6 @@ class LocatedTemplate:
     """The path of its annotations."""
     count: int | None = None
     """The number of its pods, if known."""
-
-
-class _Layer(msgspec.Struct):
-    topology: str = ""
-    size: int = 0
 
 
 def topology_errors(template: LocatedTemplate, gates: FeatureGates) -> Iterator[FieldError]:
@@ -66,9 +63,16 @@ def _mode_errors(template: LocatedTemplate) -> Iterator[FieldError]:
 def _level_errors(template: LocatedTemplate) -> Iterator[FieldError]:
     for name in _LEVELS:
         level = template.annotations.get(name)
-        problem = None if level is None else check_qualified_name(level)
-        if problem:
-            yield invalid(template.path[name], level, problem, RULE)
+        if level is not None:
+            yield from _level_name_errors(level, template.path[name])
+
+
+def _level_name_errors(level: str, path: Path) -> Iterator[FieldError]:
+    problem = check_qualified_name(level)
+    if problem:
+        yield invalid(path, level, problem, RULE)
+    elif len(level) > MAX_LEVEL:
+        yield too_long(path, MAX_LEVEL, RULE)
 
 
 def _group_name_errors(template: LocatedTemplate) -> Iterator[FieldError]:
@@ -77,10 +81,12 @@ def _group_name_errors(template: LocatedTemplate) -> Iterator[FieldError]:
         return
     path = template.path[PODSET_GROUP_ANNOTATION]
     if name.isascii() and name.isdecimal():
-        yield invalid(path, name, "must not be a number", RULE)
+        yield invalid(path, name, "must not be a number: use a name", RULE)
+    if len(name) > MAX_GROUP_NAME:
+        yield too_long(path, MAX_GROUP_NAME, RULE)
     for other in (SLICE_SIZE_ANNOTATION, SLICE_REQUIRED_TOPOLOGY_ANNOTATION):
         if other in template.annotations:
-            yield forbidden(path, f"does not go together with {other}", RULE)
+            yield forbidden(path, f"does not go together with {other}: remove one of them", RULE)
     if not {REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION} & template.annotations.keys():
         detail = f"needs {REQUIRED_TOPOLOGY_ANNOTATION} or {PREFERRED_TOPOLOGY_ANNOTATION} beside it"
         yield forbidden(path, detail, RULE)
@@ -98,7 +104,7 @@ def _slice_errors(template: LocatedTemplate) -> Iterator[FieldError]:
             yield required(path, f"must be given with {SLICE_REQUIRED_TOPOLOGY_ANNOTATION}", RULE)
         return
     if not has_level:
-        yield forbidden(path, f"goes only with {SLICE_REQUIRED_TOPOLOGY_ANNOTATION}", RULE)
+        yield forbidden(path, f"goes only with {SLICE_REQUIRED_TOPOLOGY_ANNOTATION}: add it, or remove the size", RULE)
     yield from _size_errors(size, template.count, path)
 
 
@@ -130,17 +136,16 @@ def _constraint_errors(template: LocatedTemplate, gates: FeatureGates) -> Iterat
         return
     for other in (SLICE_REQUIRED_TOPOLOGY_ANNOTATION, SLICE_SIZE_ANNOTATION):
         if other in template.annotations:
-            yield forbidden(path, f"does not go together with {other}", RULE)
+            yield forbidden(path, f"does not go together with {other}: remove one of them", RULE)
     if PODSET_GROUP_ANNOTATION in template.annotations:
-        detail = f"does not go together with {SLICE_CONSTRAINTS_ANNOTATION}"
+        detail = f"does not go together with {SLICE_CONSTRAINTS_ANNOTATION}: remove one of them"
         yield forbidden(template.path[PODSET_GROUP_ANNOTATION], detail, RULE)
     yield from _layer_errors(text, template.count, path)
 
 
 def _layer_errors(text: str, count: int | None, path: Path) -> Iterator[FieldError]:
-    try:
-        layers = msgspec.json.decode(text, type=list[_Layer])
-    except (msgspec.DecodeError, ValueError):
+    layers = slice_layers(text)
+    if layers is None:
         yield invalid(path, text, "must be a JSON list of objects with topology and size", RULE)
         return
     if not 1 <= len(layers) <= MAX_LAYERS:
@@ -152,20 +157,20 @@ def _layer_errors(text: str, count: int | None, path: Path) -> Iterator[FieldErr
         yield from _division_errors(layers[0].size, count, path)
 
 
-def _single_layer_errors(layers: Sequence[_Layer], path: Path) -> Iterator[FieldError]:
+def _single_layer_errors(layers: Sequence[AnnotatedLayer], path: Path) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, layer in enumerate(layers):
-        problem = check_qualified_name(layer.topology)
-        if problem:
-            yield invalid(path[index] / "topology", layer.topology, problem, RULE)
-        elif layer.topology in seen:
+        yield from _level_name_errors(layer.topology, path[index] / "topology")
+        if layer.topology in seen:
             yield duplicate(path[index] / "topology", layer.topology, rule=RULE)
         seen.add(layer.topology)
         if layer.size < 1:
             yield invalid(path[index] / "size", layer.size, "must be at least 1", RULE)
+        elif layer.size > LARGEST_INT32:
+            yield invalid(path[index] / "size", layer.size, f"must be at most {LARGEST_INT32}", RULE)
 
 
-def _nesting_errors(layers: Sequence[_Layer], path: Path) -> Iterator[FieldError]:
+def _nesting_errors(layers: Sequence[AnnotatedLayer], path: Path) -> Iterator[FieldError]:
     for index in range(1, len(layers)):
         outer, inner = layers[index - 1].size, layers[index].size
         if inner > 0 and outer % inner:

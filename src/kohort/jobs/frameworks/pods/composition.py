@@ -6,6 +6,7 @@ from copy import deepcopy
 from msgspec.structs import replace
 
 from kohort.api.codec import JsonObject
+from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadSpec
@@ -24,6 +25,7 @@ from kohort.jobs.frameworks.pods.groups import (
     lacks_members,
     role_counts,
     sort_members,
+    topology_problem,
 )
 from kohort.jobs.frameworks.pods.members import is_fast, is_runnable, is_serving, role_of
 from kohort.jobs.frameworks.pods.writes import drop_excess, remove_finalizer
@@ -132,7 +134,7 @@ def owner_reference(pod: JsonObject) -> OwnerReference:
 def compose_group(group: PodGroup, reads: ClusterReader) -> Composed:
     """A new Workload of a group; raises UnretryableError while it cannot be composed (JOB-157)."""
     released = tuple(effect for pod in group.inactive for effect in remove_finalizer(pod))
-    _check(group, released)
+    _check(group, reads.gates, released)
     excess = keep_first(group.runnable)[group.total :]
     effects = (*released, *(effect for pod in excess for effect in drop_excess(pod)))
     dropped = set(map(id, excess))
@@ -143,13 +145,15 @@ def compose_group(group: PodGroup, reads: ClusterReader) -> Composed:
     return Composed(_new_workload(left, pod_sets, reads), effects)
 
 
-def _check(group: PodGroup, effects: tuple[Effect, ...]) -> None:
-    if lacks_members(group) and group.total is not None:
-        why = f"'{group.name}' group has fewer runnable pods than expected"
-        raise UnretryableError(why, (*effects, record_event(group.first, "ErrWorkloadCompose", why, "Warning")))
+def _check(group: PodGroup, gates: FeatureGates, effects: tuple[Effect, ...]) -> None:
     problem = composition_problem(group)
+    if lacks_members(group) and group.total is not None:
+        problem = f"'{group.name}' group has fewer runnable pods than expected"
+    elif problem is None and gates.enabled(Gate.TopologyAwareScheduling):
+        problem = topology_problem(group)
     if problem is not None:
-        raise UnretryableError(problem, effects)
+        event = record_event(group.first, "ErrWorkloadCompose", problem, "Warning")
+        raise UnretryableError(problem, (*effects, event))
 
 
 def _new_workload(group: PodGroup, pod_sets: Sequence[JobPodSet], reads: ClusterReader) -> Workload:

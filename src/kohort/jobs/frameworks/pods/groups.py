@@ -25,7 +25,7 @@ from kohort.jobs.frameworks.pods.members import (
     role_of,
     total_count,
 )
-from kohort.jobs.keys import POD_GROUP_TOTAL_COUNT_ANNOTATION, POD_INDEX_LABEL
+from kohort.jobs.keys import POD_GROUP_TOTAL_COUNT_ANNOTATION, POD_INDEX_LABEL, TOPOLOGY_LEVEL_ANNOTATIONS
 from kohort.jobs.objects import annotations, labels, metadata, queue_name
 
 
@@ -184,6 +184,23 @@ def _disagreement(group: PodGroup, total: int) -> str | None:
         text = annotations(pod).get(POD_GROUP_TOTAL_COUNT_ANNOTATION)
         if total_count(pod) != total:
             return f"{names} has different '{POD_GROUP_TOTAL_COUNT_ANNOTATION}' values: {total}!={text}"
+    return None
+
+
+def topology_problem(group: PodGroup) -> str | None:
+    """The annotation on which pods of one role differ: they are one pod set, with one topology request (TAS-11)."""
+    if is_serving(group.first):
+        return None
+    firsts: dict[str, JsonObject] = {}
+    for pod in group.runnable:
+        first = firsts.setdefault(role_of(pod), pod)
+        mine, theirs = annotations(first), annotations(pod)
+        for key in TOPOLOGY_LEVEL_ANNOTATIONS:
+            if mine.get(key) != theirs.get(key):
+                return (
+                    f"pods '{_name(first)}' and '{_name(pod)}' have the same role and different values of annotation"
+                    f" {key}: {mine.get(key)} and {theirs.get(key)}: write the same in both"
+                )
     return None
 
 

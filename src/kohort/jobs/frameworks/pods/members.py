@@ -20,7 +20,7 @@ from kohort.jobs.keys import (
     RETRIABLE_IN_GROUP_ANNOTATION,
     ROLE_HASH_ANNOTATION,
 )
-from kohort.jobs.objects import annotations, gates, is_terminating, labels, metadata
+from kohort.jobs.objects import annotations, gates, is_terminating, labels, metadata, whole_number
 
 
 def phase(pod: JsonObject) -> str:
@@ -36,9 +36,8 @@ def group_name(pod: JsonObject) -> str:
 
 def total_count(pod: JsonObject) -> int | None:
     """The desired number of pods of the group; None if the annotation is absent or invalid (JOB-147)."""
-    text = annotations(pod).get(POD_GROUP_TOTAL_COUNT_ANNOTATION, "")
-    count = int(text) if text.isascii() and text.isdecimal() else 0
-    return count or None
+    count = whole_number(annotations(pod).get(POD_GROUP_TOTAL_COUNT_ANNOTATION))
+    return count if count and count > 0 else None
 
 
 def role_of(pod: JsonObject) -> str:

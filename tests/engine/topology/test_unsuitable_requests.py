@@ -1,0 +1,109 @@
+"""Requests that suit no flavor of their queue stay pending with the reason, and block no other (TAS-36, TAS-43).
+
+Jobs with most of them are rejected by webhooks, and Workloads by hand are not.
+"""
+
+from typing import Any
+
+import pytest
+
+from engine.topology.topology_play import BLOCK, HOST, RACK, TopologyPlay, required
+from kohort.engine.invariants import check
+
+Json = Any
+LEVELS = f"levels of Topology default: {BLOCK}, {RACK}, {HOST}"
+NOT_A_LEVEL = 'Flavor "tas" does not contain the requested level (requested: {}; ' + LEVELS + ")"
+NOT_SUITABLE = "{} (flavor tas; " + LEVELS + ")"
+
+
+def slices(level: str, size: int) -> Json:
+    return {"podSetSliceRequiredTopology": level, "podSetSliceSize": size}
+
+
+def layers(*found: tuple[str, int]) -> Json:
+    return {"podsetSliceRequiredTopologyConstraints": [{"topology": level, "size": size} for level, size in found]}
+
+
+UNSUITABLE: dict[str, tuple[Json, str]] = {
+    "required level": (required("row"), NOT_A_LEVEL.format("row")),
+    "preferred level": ({"preferred": "row"}, NOT_A_LEVEL.format("row")),
+    "slice level": ({"required": "zone", **slices("row", 1)}, NOT_A_LEVEL.format("zone, row")),
+    "layer": (layers((RACK, 2), ("row", 1)), NOT_A_LEVEL.format("row")),
+    "slices above": (
+        {"required": RACK, **slices(BLOCK, 2)},
+        NOT_SUITABLE.format("podset slice topology block is above the podset topology rack"),
+    ),
+    "undivided": (
+        {"required": RACK, **slices(RACK, 3)},
+        NOT_SUITABLE.format("pod count 4 is not a multiple of the slice size 3 on level rack"),
+    ),
+    "layers upside down": (
+        layers((RACK, 4), (BLOCK, 2)),
+        NOT_SUITABLE.format("additional slice layer topology block must be at a lower level than rack"),
+    ),
+    "layers that do not divide": (
+        layers((RACK, 4), (HOST, 3)),
+        NOT_SUITABLE.format("additional slice layer size 3 must evenly divide parent layer size 4"),
+    ),
+    "everything": (
+        {"required": RACK, "preferred": "row", "unconstrained": True, "podSetGroupName": "g"},
+        NOT_A_LEVEL.format("row"),
+    ),
+}
+
+
+def play_with(request: Json) -> TopologyPlay:
+    """A queue whose oldest workload has the request, with a younger one, and another queue."""
+    play = TopologyPlay()
+    play.tas_queue("q")
+    play.tas_queue("other")
+    play.gang("w", 4, request=request, priority=9)
+    play.gang("next", 4, request=required(RACK))
+    play.gang("elsewhere", 3, "other", request=required(RACK))
+    return play
+
+
+@pytest.mark.parametrize("what", UNSUITABLE)
+def test_an_unsuitable_request_waits_with_the_reason_and_no_other_waits_for_it(what: str) -> None:
+    request, reason = UNSUITABLE[what]
+    play = play_with(request)
+    play.turn()
+    assert play.waiting["w"].message == f"couldn't assign flavors to pod set main: {reason}"
+    assert sorted(play.reserved) == ["elsewhere", "next"]
+    assert check(play.engine) == []
+
+
+@pytest.mark.parametrize("what", UNSUITABLE)
+def test_it_is_inadmissible_until_its_flavor_or_topology_changes(what: str) -> None:
+    play = play_with(UNSUITABLE[what][0])
+    play.turn()
+    assert play.turn().decisions == []
+    play.topology("default", "zone", "row", BLOCK, RACK, HOST)
+    for host in ("h3", "h4", "h5"):
+        play.node(host, 4, block="b1", rack="r2", zone="z", row="w")
+    assert play.turn().decisions != []
+    assert check(play.engine) == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "requests"),
+    [
+        ((1, 2, 2), [{"required": RACK}] * 3),
+        ((2, 2), [{"required": RACK}] * 2),
+    ],
+)
+def test_a_pod_set_group_of_a_wrong_size_keeps_no_other_waiting(counts: tuple[int, ...], requests: list[Json]) -> None:
+    """TAS-14."""
+    play = play_with(required("row"))
+    made = play.gang_of("group", 1)
+    (pod_set,) = made["spec"]["podSets"]
+    made["spec"]["podSets"] = [
+        {**pod_set, "name": f"p{index}", "count": count, "topologyRequest": {**request, "podSetGroupName": "g"}}
+        for index, (count, request) in enumerate(zip(counts, requests, strict=True))
+    ]
+    play.put(made)
+    play.turn()
+    assert play.waiting["group"].message.endswith(
+        'pod set group "g" must have two pod sets, one of them with a single pod'
+    )
+    assert sorted(play.reserved) == ["elsewhere", "next"]
