@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.topology.topology_play import BLOCK, HOST, RACK, TopologyPlay, required
-from kohort.engine.invariants import check
+from engine.invariants import check
 
 Json = Any
 LEVELS = f"levels of Topology default: {BLOCK}, {RACK}, {HOST}"
