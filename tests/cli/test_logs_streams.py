@@ -9,9 +9,9 @@ import pytest
 
 from kit.fake_apiserver import FakeApiServer
 from kit.responses import CannedResponse
+from kit.virtual_time import VirtualClock
 from kohort.cli.log_streams import LogChoice, LogStreams, Prefixes
 from kohort.kube.client import Client
-from kohort.kube.clock import VirtualClock
 from kohort.kube.errors import LostResponseError, StatusError
 from kohort.kube.options import ListScope
 from kohort.kube.transport import Request, Response

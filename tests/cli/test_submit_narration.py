@@ -8,6 +8,7 @@ import pytest
 
 from kit.fake_apiserver import FakeApiServer
 from kit.responses import CannedResponse
+from kit.virtual_time import VirtualClock
 from kohort.api.codec import from_json, to_json
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
@@ -16,7 +17,6 @@ from kohort.cli.job_progress import JobPhase, JobProgress, progress_of
 from kohort.cli.job_watcher import exit_code, watching_job
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.kube.client import Client
-from kohort.kube.clock import VirtualClock
 from kohort.kube.errors import StatusError
 from kohort.kube.patches import MergePatch
 

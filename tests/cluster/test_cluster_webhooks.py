@@ -17,14 +17,13 @@ from cryptography import x509
 from cluster.client import JsonClient
 from cluster.control_plane import ControlPlane, ControlPlaneWithoutScheduler
 from cluster.kubectl import Kubectl
-from kit.virtual_time import eventually
+from kit.virtual_time import VirtualClock, eventually
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kinds import kind_of
 from kohort.api.kueue.admission import ObjectWrite
 from kohort.kube import client as kube
 from kohort.kube.certificates import AUTHORITY_LIFE
-from kohort.kube.clock import VirtualClock
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.webhooks.certificates import TRUST_DELAY, new_certificates, to_secret

@@ -11,6 +11,7 @@ from kit.apiserver import ADMIN, InMemoryApiServer, Object
 from kit.builders.kueue import make_workload
 from kit.faults import InterceptingTransport
 from kit.kueue_apiserver import running_kueue_apiserver
+from kit.virtual_time import settle
 from kohort.api.codec import from_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey, OwnerReference
@@ -18,7 +19,6 @@ from kohort.controllers.workloads.assume_cache import WorkloadAssumeCache, key_o
 from kohort.engine.lifecycle.finishing import finish
 from kohort.kube.assume_cache import MAX_ASSUMED_SECONDS
 from kohort.kube.client import Client
-from kohort.kube.clock import settle
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.transport import Request, Response

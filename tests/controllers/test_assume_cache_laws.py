@@ -6,10 +6,10 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.virtual_time import VirtualClock
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.controllers.workloads.assume_cache import WorkloadAssumeCache
-from kohort.kube.clock import VirtualClock
 from kohort.kube.informer import Informer
 from kohort.kube.metrics import NO_METRICS
 from kohort.kube.notifying_store import NotifyingStore

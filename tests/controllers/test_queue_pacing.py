@@ -5,6 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.virtual_time import VirtualClock
 from kohort.controllers.queues.throttle import (
     BATCH_SECONDS,
     INTERVAL,
@@ -13,7 +14,6 @@ from kohort.controllers.queues.throttle import (
     UpdateThrottle,
 )
 from kohort.controllers.server_load import IDLE_SECONDS, MAX_FACTOR, ServerLoad
-from kohort.kube.clock import VirtualClock
 from kohort.kube.workqueue import WorkQueue
 
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from kit.apiserver import InMemoryApiServer
 from kit.ports import free_port
+from kit.virtual_time import VirtualClock
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES
 from kohort.cli.main import cli
@@ -24,7 +25,6 @@ from kohort.install.manifests import manager_endpoint, manifests, registrations
 from kohort.install.options import Issuer, OptionalManifest, Options, OptionsError, default_document, parse_issuer
 from kohort.jobs.registry import registry_of
 from kohort.kube.certificates import CertificateAuthority
-from kohort.kube.clock import VirtualClock
 from kohort.manager.frameworks import all_frameworks, resources_of
 from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
 from kohort.webhooks.ca_injector import WebhookWiring

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
+from kit.virtual_time import VirtualClock
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.server.core import ServerCore, ServerCoreParts
 from kohort.embedded.server.serving.inprocess import InProcessResponse
 from kohort.embedded.storage import Store
 from kohort.kube.certificates import new_key
-from kohort.kube.clock import VirtualClock
 from kohort.kube.transport import Request
 
 Object = dict[str, Any]

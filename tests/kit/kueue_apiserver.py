@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from kit.apiserver import InMemoryApiServer, Object
+from kit.virtual_time import VirtualClock
 from kohort.api.codec import Json
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.errors import DecodeError
@@ -22,7 +23,6 @@ from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.server.core import ServerCore, ServerCoreParts
 from kohort.embedded.storage import Store
 from kohort.kube.certificates import new_key
-from kohort.kube.clock import VirtualClock
 from kohort.kube.errors import StatusError, forbidden
 
 

@@ -1,16 +1,71 @@
-"""Waiting in tests: virtual time that runs by itself, and conditions that are met after a while of real time."""
+"""Waiting in tests: a clock that tests advance, and conditions that are met after a while of real time."""
 
 import asyncio
+import heapq
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import TypeVar
-
-from kohort.kube.clock import VirtualClock
 
 TIMEOUT = 60.0
 INTERVAL = 0.01
 
 T = TypeVar("T")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SETTLE_ROUNDS = 25
+"""Event loop iterations before time advances: more than any chain of wake-ups in `kohort.kube` needs."""
+
+
+class VirtualClock:
+    """A clock that only `advance` moves; sleepers wake in order of time, then of arrival."""
+
+    def __init__(self, start: datetime = START) -> None:
+        self._start = start
+        self._now = 0.0
+        self._order = count()
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+
+    def now(self) -> float:
+        """Seconds advanced so far."""
+        return self._now
+
+    def wall(self) -> datetime:
+        """The start time plus the seconds advanced."""
+        return self._start + timedelta(seconds=self._now)
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep until the clock has advanced far enough."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        awake = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), awake))
+        await awake
+
+    async def advance(self, seconds: float) -> None:
+        """Advance time; each sleeper that is due runs at its own time."""
+        end = self._now + seconds
+        await settle()
+        while self._sleepers and self._sleepers[0][0] <= end:
+            moment, _, sleeper = heapq.heappop(self._sleepers)
+            if sleeper.done():
+                continue
+            self._now = max(self._now, moment)
+            sleeper.set_result(None)
+            await settle()
+        self._now = max(self._now, end)
+
+    @property
+    def sleepers(self) -> int:
+        """The number of sleepers."""
+        return sum(not sleeper.done() for _, _, sleeper in self._sleepers)
+
+
+async def settle() -> None:
+    """Run all tasks that are ready."""
+    for _ in range(SETTLE_ROUNDS):
+        await asyncio.sleep(0)
 
 
 @asynccontextmanager

@@ -10,13 +10,13 @@ import pytest
 from kit.fake_apiserver import FakeApiServer
 from kit.faults import FaultInjectingTransport, Rejection, RequestFault, StreamFault
 from kit.responses import CannedResponse
+from kit.virtual_time import VirtualClock, settle
 from kohort.api.core.config_objects import ConfigMap
 from kohort.api.core.pods import Pod
 from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.api.resource import Resource
 from kohort.kube.client import USER_AGENT, Client
-from kohort.kube.clock import VirtualClock, settle
 from kohort.kube.errors import KubeError, LostResponseError, StatusError, UnreachableError
 from kohort.kube.options import DeletionOptions, ListScope, LogOptions, WriteOptions
 from kohort.kube.patches import ApplyPatch, JsonPatch, MergePatch, Patch, StrategicPatch

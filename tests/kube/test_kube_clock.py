@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.virtual_time import VirtualClock, settle
 from kohort.kube.backoff import Backoff
-from kohort.kube.clock import VirtualClock, settle, within
+from kohort.kube.clock import within
 from kohort.kube.rate_limiter import TokenBucket
 
 RANDOM = Random(1)  # noqa: S311

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from kit.fake_apiserver import FakeApiServer
 from kit.loopback import LoopbackServer
-from kohort.kube.clock import VirtualClock
+from kit.virtual_time import VirtualClock
 from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config
 from kohort.kube.config.client_config import Impersonation
 from kohort.kube.config.credentials import StaticCredentials

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from kit.fake_apiserver import FakeApiServer
 from kit.faults import FaultInjectingTransport, Rejection, RequestFault
+from kit.virtual_time import VirtualClock
 from kohort.api.core.objects import ObjectReference
 from kohort.kube.client import Client
-from kohort.kube.clock import VirtualClock
 from kohort.kube.events import EventLimits, EventRecorder, EventToRecord
 from kohort.kube.transport import Request, Response
 

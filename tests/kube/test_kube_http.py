@@ -13,11 +13,10 @@ from kit.fake_apiserver import FakeApiServer
 from kit.faults import FaultInjectingTransport, Rejection, RequestFault, StreamFault
 from kit.loopback import LoopbackServer
 from kit.pki import KeyPair, ThrowawayCa
-from kit.virtual_time import eventually_true
+from kit.virtual_time import VirtualClock, eventually_true
 from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
-from kohort.kube.clock import VirtualClock
 from kohort.kube.config.client_config import ClientConfig, Impersonation, ServerTrust
 from kohort.kube.config.credential_files import InlineContent, RotatingFile
 from kohort.kube.config.credentials import StaticCredentials

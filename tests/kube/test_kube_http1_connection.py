@@ -10,7 +10,7 @@ import pytest
 
 from kit.pki import ThrowawayCa
 from kit.ports import free_port
-from kohort.kube.clock import settle
+from kit.virtual_time import settle
 from kohort.kube.config.client_config import ClientConfig, ServerTrust
 from kohort.kube.config.credential_files import InlineContent
 from kohort.kube.config.credentials import StaticCredentials

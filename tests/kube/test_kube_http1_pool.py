@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kohort.kube.clock import settle
+from kit.virtual_time import settle
 from kohort.kube.http1.connection import Connection
 from kohort.kube.http1.errors import ConnectionClosedError, NoConnectionError
 from kohort.kube.http1.pool import Pool

@@ -8,10 +8,10 @@ import pytest
 
 from kit.fake_apiserver import FakeApiServer
 from kit.faults import FaultInjectingTransport, StreamFault
+from kit.virtual_time import START, VirtualClock, settle
 from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.kube.client import Client
-from kohort.kube.clock import START, VirtualClock, settle
 from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.metrics import NO_METRICS
 from kohort.kube.notifying_store import NotifyingStore

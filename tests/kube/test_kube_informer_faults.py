@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from kit.fake_apiserver import FakeApiServer
 from kit.faults import FaultInjectingTransport, Rejection, RequestFault, StreamFault
+from kit.virtual_time import VirtualClock, settle
 from kohort.api.core.config_objects import ConfigMap
 from kohort.kube.client import Client
-from kohort.kube.clock import VirtualClock, settle
 from kohort.kube.informer import Informer
 from kohort.kube.reflector import WatchSettings
 from kohort.kube.resource_types import typed_resource

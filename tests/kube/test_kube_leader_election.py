@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from kit.fake_apiserver import FakeApiServer
 from kit.faults import FaultInjectingTransport, Rejection, RequestFault
+from kit.virtual_time import VirtualClock
 from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
-from kohort.kube.clock import VirtualClock
 from kohort.kube.errors import StatusError
 from kohort.kube.leader_election import LeaderCallbacks, LeaderElector, LeaseTimes
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.virtual_time import VirtualClock, settle
 from kohort.kube.backoff import Backoff
-from kohort.kube.clock import VirtualClock, settle
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import MODIFIED, ErrorSubject, StatusError, conflict
 from kohort.kube.workqueue import RetryLimits, ShutDownError, WorkQueue

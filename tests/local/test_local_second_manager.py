@@ -7,12 +7,12 @@ import pytest
 
 from embedded.server.objects import deployment
 from kit.apiserver import InMemoryApiServer
+from kit.virtual_time import VirtualClock
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.server.core import ServerCore, ServerCoreParts
 from kohort.embedded.storage import Store
 from kohort.kube.certificates import new_key
-from kohort.kube.clock import VirtualClock
 from kohort.local.second_manager import BuiltInManager
 
 URL = "https://127.0.0.1:9443/convert"

@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from embedded.server.objects import version, widget_definition
 from kit.apiserver import InMemoryApiServer
-from kit.virtual_time import eventually
+from kit.virtual_time import VirtualClock, eventually
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.resource import Resource
 from kohort.kube.certificates import AUTHORITY_LIFE
-from kohort.kube.clock import VirtualClock
 from kohort.kube.errors import ConfigError, KubeError
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.certificates import TRUST_DELAY, new_certificates, to_secret

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from embedded.server.objects import config_map, pod, quota
 from kit.apiserver import InMemoryApiServer, Object
+from kit.virtual_time import settle
 from kohort.embedded.admission.usage import ObjectUsage, added, subtracted, usage_of
-from kohort.kube.clock import settle
 
 PODS = "/api/v1/namespaces/default/pods"
 QUOTA = "/api/v1/namespaces/default/resourcequotas/q"

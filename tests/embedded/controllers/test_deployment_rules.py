@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.virtual_time import START
 from kohort.api.core.apps import ReplicaSetStatus, RollingUpdate, UpdateStrategy
 from kohort.api.meta import LabelSelector, ObjectMeta
 from kohort.embedded.controllers.deployments.progress import (
@@ -45,7 +46,6 @@ from kohort.embedded.controllers.serving import (
     SeenReplicaSet,
     SeenReplicaSetSpec,
 )
-from kohort.kube.clock import START
 
 
 def deployment(replicas: int, more: int | str = 0, fewer: int | str = 0, **spec: Any) -> SeenDeployment:

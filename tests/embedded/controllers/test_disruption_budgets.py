@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from embedded.controllers.harness import ControllerHarness, running_controller_harness, with_controller, with_labels
 from embedded.server.objects import deployment, pod
 from kit.apiserver import Object
+from kit.virtual_time import START
 from kohort.api.errors import ApiError
 from kohort.embedded.controllers.disruption.controller import DisruptionController
 from kohort.embedded.controllers.disruption.plan import HealthyPodDemand, demand, plan
 from kohort.embedded.controllers.disruption.views import DisruptionBudget, DisruptionBudgetSpec
 from kohort.embedded.controllers.shares import rounded_down, rounded_up
 from kohort.embedded.controllers.views import ControllerPod
-from kohort.kube.clock import START
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from embedded.controllers.harness import ControllerHarness, node, running_controller_harness
 from embedded.server.objects import pod
 from kit.apiserver import Object
+from kit.virtual_time import START
 from kohort.api.core.nodes import Node, NodeSpec, NodeStatus
 from kohort.api.core.objects import StatusCondition
 from kohort.api.meta import Taint
 from kohort.api.times import format_micro_time
 from kohort.embedded.controllers.node_health import no_execute_taint, no_schedule_taints, with_taints
 from kohort.embedded.controllers.node_lifecycle import NodeLifecycle
-from kohort.kube.clock import START
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 UNREACHABLE = "node.kubernetes.io/unreachable"

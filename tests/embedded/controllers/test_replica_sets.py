@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from embedded.controllers.harness import ControllerHarness, running_controller_harness, with_controller, with_labels
 from embedded.server.objects import config_map, deployment, pod, quota
 from kit.apiserver import Object
+from kit.virtual_time import START
 from kohort.api.core.objects import StatusCondition
 from kohort.api.core.pods import ContainerStatus, PodStatus
 from kohort.api.meta import ObjectMeta
@@ -19,7 +20,6 @@ from kohort.embedded.controllers.replicasets.plan import BURST, ReplicaSetPlan, 
 from kohort.embedded.controllers.replicasets.ranking import DELETION_COST, deletion_order
 from kohort.embedded.controllers.serving import SeenReplicaSet, SeenReplicaSetSpec
 from kohort.embedded.controllers.views import ControllerPod, ControllerPodSpec
-from kohort.kube.clock import START
 
 
 @pytest.fixture

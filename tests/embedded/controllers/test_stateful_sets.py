@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from embedded.controllers.harness import ControllerHarness, running_controller_harness, with_labels
 from embedded.server.objects import deployment, pod
 from kit.apiserver import Object
+from kit.virtual_time import START
 from kohort.api.core.apps import Ordinals, RollingUpdate, UpdateStrategy
 from kohort.api.core.objects import StatusCondition
 from kohort.api.core.pods import PodStatus
@@ -19,7 +20,6 @@ from kohort.embedded.controllers.statefulsets.controller import StatefulSetContr
 from kohort.embedded.controllers.statefulsets.identity import NAME_LABEL, REVISION_LABEL
 from kohort.embedded.controllers.statefulsets.plan import RevisionNames, plan, status_of
 from kohort.embedded.controllers.views import ControllerPod, ControllerPodSpec
-from kohort.kube.clock import START
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"

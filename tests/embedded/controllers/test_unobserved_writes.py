@@ -2,10 +2,10 @@
 
 import msgspec
 
+from kit.virtual_time import VirtualClock
 from kohort.api.meta import ObjectMeta, OwnerReference
 from kohort.embedded.controllers.unobserved_writes import STALE_CACHE_TIMEOUT, UnobservedWrites
 from kohort.embedded.controllers.views import ControllerPod
-from kohort.kube.clock import VirtualClock
 
 
 def state(revision: str, uid: str = "u") -> ControllerPod:

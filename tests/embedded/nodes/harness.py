@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
+from kit.virtual_time import settle
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.nodes.manifests import AgentDefaults
@@ -12,7 +13,6 @@ from kohort.embedded.nodes.registration import NodeRegistration, NodeShutdownPol
 from kohort.embedded.nodes.runtime import Runtime
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.kube.client import Client
-from kohort.kube.clock import settle
 from kohort.kube.transport import Transport
 
 Object = dict[str, Any]

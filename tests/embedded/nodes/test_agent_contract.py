@@ -8,6 +8,7 @@ import pytest
 from embedded.nodes.harness import PODS, NodeAgentHarness, container, pod, running_agent
 from embedded.nodes.scripted import ScriptedRuntime
 from kit.apiserver import running_apiserver
+from kit.virtual_time import START
 from kohort.embedded.nodes.runtime import (
     ContainerWaiting,
     PodEvent,
@@ -17,7 +18,6 @@ from kohort.embedded.nodes.runtime import (
     RuntimeContainerStatus,
     Terminated,
 )
-from kohort.kube.clock import START
 
 
 @pytest.fixture

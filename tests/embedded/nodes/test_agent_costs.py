@@ -9,6 +9,7 @@ import msgspec
 from embedded.nodes.harness import NodeAgentHarness, node, pod
 from kit.apiserver import ADMIN, running_apiserver
 from kit.faults import CountingTransport
+from kit.virtual_time import VirtualClock
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.bound_pods import BoundPodResource
 from kohort.embedded.nodes.manifests import AgentDefaults
@@ -16,7 +17,6 @@ from kohort.embedded.nodes.pod_worker import PodWorker, WorkerCallbacks
 from kohort.embedded.nodes.registration import NodeRegistration, NodeShutdownPolicy
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.kube.client import Client
-from kohort.kube.clock import VirtualClock
 
 PODS = 60
 

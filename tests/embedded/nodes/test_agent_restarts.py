@@ -3,9 +3,9 @@
 from embedded.nodes.harness import PODS, container, pod, running_agent
 from embedded.nodes.scripted import ScriptedRuntime
 from kit.apiserver import InMemoryApiServer, running_apiserver
+from kit.virtual_time import START
 from kohort.embedded.nodes.runtime import PodState, Running, RuntimeContainerStatus
 from kohort.embedded.server.subresources.logs import PodLogOptions
-from kohort.kube.clock import START
 
 
 async def state(cluster: InMemoryApiServer, name: str = "a") -> dict[str, object]:

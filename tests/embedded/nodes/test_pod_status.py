@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from kit.virtual_time import START
 from kohort.embedded.nodes.phases import completed, finalized_state, has_stopped, phase_of
 from kohort.embedded.nodes.runtime import (
     ContainerWaiting,
@@ -20,7 +21,6 @@ from kohort.embedded.nodes.runtime import (
 )
 from kohort.embedded.nodes.shapes import ContainerShape, PodStatusShape
 from kohort.embedded.nodes.status import PodStatusContext, patch_between, rejected, status_of
-from kohort.kube.clock import START
 
 LATER = START + timedelta(seconds=9)
 ABOUT = PodStatusContext("u", START, "127.0.0.1", "10.128.0.1", 1)

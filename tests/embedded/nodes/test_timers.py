@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.virtual_time import VirtualClock
 from kohort.embedded.nodes.timers import Timer, Timers
-from kohort.kube.clock import VirtualClock
 
 
 @pytest.fixture

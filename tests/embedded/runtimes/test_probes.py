@@ -11,13 +11,14 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.virtual_time import VirtualClock
 from kohort.api.codec import from_json
 from kohort.embedded.nodes.runtime import PodEvent
 from kohort.embedded.runtimes.container_messages import Checked, ProbedContainer, ProbeEvent, StartedUp, Unhealthy
 from kohort.embedded.runtimes.probes.manager import Listeners, ProbeManager
 from kohort.embedded.runtimes.probes.prober import ExecResult, execute_probe
 from kohort.embedded.runtimes.probes.spec import Probe, ProbeOutcome, ProbeResult, Probes, ProbeState
-from kohort.kube.clock import SystemClock, VirtualClock
+from kohort.kube.clock import SystemClock
 
 FINE, BAD = ExecResult(0), ExecResult(1, "not yet")
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.virtual_time import VirtualClock
 from kohort.embedded.runtimes.logs import LogQuery, LogReader, read_log, tail_for_message
 from kohort.embedded.runtimes.process.shim.output import Log, Pipe
 from kohort.embedded.server.subresources.logs import PodLogOptions
-from kohort.kube.clock import VirtualClock
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

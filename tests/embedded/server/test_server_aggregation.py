@@ -14,11 +14,11 @@ from multidict import CIMultiDictProxy
 
 from embedded.server.objects import binding
 from kit.apiserver import InMemoryApiServer, Object
+from kit.virtual_time import VirtualClock
 from kohort.embedded.auth.certificates import FileCertificateAuthority
 from kohort.embedded.auth.users import MASTERS, User
 from kohort.embedded.server.server import running_api_server
 from kohort.embedded.server.settings import ServerSettings
-from kohort.kube.clock import VirtualClock
 
 GROUP = "/apis/visibility.example.com/v1"
 

@@ -4,9 +4,9 @@ import ssl
 from datetime import timedelta
 from pathlib import Path
 
+from kit.virtual_time import VirtualClock
 from kohort.embedded.auth.keyring import Keyring
 from kohort.embedded.server.serving.certificate_rotation import AdminKubeconfig, CertificateRotation, CertificateUsers
-from kohort.kube.clock import VirtualClock
 
 HOSTS = ("127.0.0.1",)
 

@@ -4,7 +4,7 @@ import asyncio
 
 from embedded.server.objects import version, widget, widget_definition
 from kit.apiserver import InMemoryApiServer, Object, WatchRecorder
-from kohort.kube.clock import settle
+from kit.virtual_time import settle
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

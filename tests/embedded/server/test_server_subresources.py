@@ -7,13 +7,13 @@ import pytest
 
 from embedded.server.objects import deployment, pod
 from kit.apiserver import InMemoryApiServer
+from kit.virtual_time import VirtualClock
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import ANONYMOUS
 from kohort.embedded.server.core import ServerCore, ServerCoreParts
 from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.embedded.storage import Store
 from kohort.kube.certificates import new_key
-from kohort.kube.clock import VirtualClock
 
 PODS = "/api/v1/namespaces/default/pods"
 SCALE = "/apis/apps/v1/namespaces/default/deployments/d/scale"

@@ -4,7 +4,7 @@ import asyncio
 
 from embedded.server.objects import config_map
 from kit.apiserver import InMemoryApiServer, WatchRecorder
-from kohort.kube.clock import settle
+from kit.virtual_time import settle
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

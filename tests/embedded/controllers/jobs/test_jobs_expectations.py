@@ -2,11 +2,11 @@
 
 import asyncio
 
+from kit.virtual_time import VirtualClock
 from kohort.api.core.pods import PodStatus
 from kohort.api.meta import ObjectMeta
 from kohort.embedded.controllers.expectations import EXPECTATION_TIMEOUT, PodExpectations
 from kohort.embedded.controllers.views import ControllerPod, ControllerPodSpec
-from kohort.kube.clock import VirtualClock
 
 FINALIZER = "example.com/held"
 
