@@ -7,8 +7,9 @@ import pytest
 
 from engine.lifecycle.sample_workloads import admitted, at, with_status
 from engine.scenario_builders import ScenarioBuilder, configured
+from kohort.api.kueue.v1beta2.workload import AdmissionCheckState
 from kohort.api.meta import Condition, ObjectKey
-from kohort.engine.lifecycle.checks import CheckReport, act_on_checks, report_check
+from kohort.engine.lifecycle.checks import act_on_checks
 from kohort.engine.lifecycle.eviction import release
 from kohort.engine.record_builders import conditions_of, queue_timestamp
 from kohort.engine.settings import EngineSettings
@@ -46,7 +47,8 @@ def test_g33_whoever_was_created_before_a_retry_precedes_it() -> None:
     play.queue("q", 4)
     play.running("retried", 4, at=1)
     play.wait(100)
-    held = report_check(play.workloads[ObjectKey("ns", "retried")], CheckReport("C", "Retry"), play.now)
+    answer = AdmissionCheckState(name="C", state="Retry", last_transition_time=play.now, message="")
+    held = with_status(play.workloads[ObjectKey("ns", "retried")], admission_checks=(answer,))
     evicted = act_on_checks(held, play.now).workload
     released = release(evicted, play.settings.gates, play.now)
     conditions = tuple(each for each in released.status.conditions if each.type != "Requeued")

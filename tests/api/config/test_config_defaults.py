@@ -151,15 +151,6 @@ def test_a_custom_label_reads_the_key_that_it_names_or_its_own_name() -> None:
     assert [label.source_key for label in config.metrics.custom_labels] == ["a", "x/b", "x/c"]
 
 
-def test_access_providers_are_found_under_their_former_name() -> None:
-    execution = {"command": "auth", "apiVersion": "v1", "interactiveMode": "Never"}
-    profile = {"credentialsProviders": [{"name": "gke", "execConfig": execution}]}
-    found = accepted(v1beta2(multiKueue={"clusterProfile": profile})).multi_kueue.cluster_profile
-
-    assert found
-    assert [provider.name for provider in found.providers] == ["gke"]
-
-
 def test_a_program_with_more_frameworks_accepts_their_names() -> None:
     """API-139"""
     more = ParsingContext(frameworks={**BUILT_IN_FRAMEWORKS, "batch/cronjob": KnownFramework("CronJob.v1.batch")})

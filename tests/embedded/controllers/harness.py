@@ -6,9 +6,10 @@ from typing import Any
 
 from kit.apiserver import ADMIN, ApiResponse, InMemoryApiServer, Object, running_apiserver
 from kit.faults import InterceptingTransport
-from kit.virtual_time import running_virtual_time
+from kit.virtual_time import running_virtual_time, settle
 from kohort.api.times import format_time
 from kohort.embedded.controllers.builtin import BuiltinController
+from kohort.embedded.controllers.startup import BuiltinControllers
 from kohort.kube.client import Client
 from kohort.kube.informer import SharedInformerFactory
 
@@ -18,6 +19,12 @@ IDLE_STEPS = 5
 """Steps without a write after which the controllers are idle."""
 
 ControllerFactory = Callable[[Client, SharedInformerFactory], BuiltinController[Any]]
+
+
+async def wait_until_started(controllers: BuiltinControllers) -> None:
+    """Return once the informers have synced and the controllers have started."""
+    await controllers.informers.wait_for_sync()
+    await settle()
 
 
 class ControllerHarness:

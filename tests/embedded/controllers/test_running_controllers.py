@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from embedded.controllers.harness import ControllerHarness, node
+from embedded.controllers.harness import ControllerHarness, node, wait_until_started
 from embedded.server.objects import deployment
 from kit.apiserver import ADMIN, running_apiserver
 from kit.faults import InterceptingTransport
@@ -18,7 +18,7 @@ async def world() -> AsyncIterator[ControllerHarness]:
     async with running_apiserver() as cluster:
         interceptor = InterceptingTransport(cluster.core.transport(ADMIN))
         async with running_controllers(Client(interceptor, cluster.clock)) as controllers:
-            await controllers.wait_started()
+            await wait_until_started(controllers)
             yield ControllerHarness(cluster, interceptor)
 
 
@@ -47,7 +47,7 @@ async def test_nothing_is_left_behind_at_the_end() -> None:
         client = Client(cluster.core.transport(ADMIN), cluster.clock)
         before = asyncio.all_tasks()
         async with running_controllers(client) as controllers:
-            await controllers.wait_started()
+            await wait_until_started(controllers)
             assert len(asyncio.all_tasks() - before) > len(ALL)
         await asyncio.sleep(0)
         assert asyncio.all_tasks() - before == set()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embedded.controllers.harness import ControllerHarness
+from embedded.controllers.harness import ControllerHarness, wait_until_started
 from embedded.server.objects import deployment
 from kit.apiserver import ADMIN, InMemoryApiServer, Object, running_apiserver
 from kit.faults import InterceptingTransport
@@ -36,7 +36,7 @@ async def at_work(cluster: InMemoryApiServer) -> AsyncIterator[ControllerHarness
     controllers = BuiltinControllers(Client(interceptor, cluster.clock), SERVING)
     controllers.start()
     try:
-        await controllers.wait_started()
+        await wait_until_started(controllers)
         yield ControllerHarness(cluster, interceptor)
     finally:
         async with running_virtual_time(cluster.clock):

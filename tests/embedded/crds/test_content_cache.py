@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from embedded.crds.definitions import crd, version
-from kohort.embedded.crds import default_crd, objects, prepare, prune_and_default, resources_of, structure, validate_crd
+from kohort.embedded.crds import default_crd, objects, prune_and_default, resources_of, shape, structure, validate_crd
 from kohort.embedded.crds.content_cache import ContentCache
 
 Json = Any
@@ -77,7 +77,7 @@ def test_a_schema_is_validated_and_compiled_once_for_all_definitions_that_have_i
 ) -> None:
     schema = colored("once")
     assert problem_paths(crd(version(spec=schema))) == []
-    prepare(resources_of(crd(version(spec=schema)))[0], shirt(), None)
+    shape(resources_of(crd(version(spec=schema)))[0], shirt())
 
     def again(*_: Json) -> Json:
         raise AssertionError("made again")
@@ -85,8 +85,8 @@ def test_a_schema_is_validated_and_compiled_once_for_all_definitions_that_have_i
     monkeypatch.setattr(structure, "_all_problems", again)
     monkeypatch.setattr(objects, "compile_kind", again)
     assert problem_paths(crd(version(spec=colored("once")), plural="hats")) == []
-    prepared = prepare(resources_of(crd(version(spec=colored("once")), plural="hats"))[0], shirt(), None)
-    assert prepared.object["spec"] == {"color": "once"}
+    shaped = shape(resources_of(crd(version(spec=colored("once")), plural="hats"))[0], shirt())
+    assert shaped.object["spec"] == {"color": "once"}
 
 
 def test_a_change_of_the_definition_or_of_an_object_does_not_reach_others_with_the_same_schema() -> None:
@@ -104,9 +104,9 @@ def test_a_change_of_the_definition_or_of_an_object_does_not_reach_others_with_t
 
     first, second = definition(), definition()
     resource, other = resources_of(first)[0], resources_of(second)[0]
-    prepare(resource, shirt(), None).object["spec"]["sizes"]["s"] = 2
+    shape(resource, shirt()).object["spec"]["sizes"]["s"] = 2
     prune_and_default(first, shirt())["spec"]["sizes"]["s"] = 2
     spec = first["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     spec["properties"]["sizes"]["default"]["s"] = 3
-    assert prepare(other, shirt(), None).object["spec"] == {"sizes": {"s": 1}}
+    assert shape(other, shirt()).object["spec"] == {"sizes": {"s": 1}}
     assert prune_and_default(second, shirt())["spec"] == {"sizes": {"s": 1}}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from embedded.crds.definitions import crd, version
 from kohort.api.fields import ROOT
-from kohort.embedded.crds import default_crd, prepare, resources_of, validate_crd
+from kohort.embedded.crds import default_crd, resources_of, shape, validate, validate_crd
 from kohort.embedded.crds.keywords import keyword_problems
 from kohort.embedded.crds.structure import structure_problems
 
@@ -41,8 +41,9 @@ def test_any_object_of_an_accepted_definition_is_accepted_or_refused(schema: Jso
     if not validate_crd(definition):
         resource = resources_of(definition)[0]
         head = {"apiVersion": "stable.example.com/v1", "kind": "Shirt", "metadata": value}
-        prepare(resource, {**head, "spec": value}, None)
-        prepare(resource, {**head, "spec": value}, {**head, "spec": old})
+        shaped = shape(resource, {**head, "spec": value}).object
+        validate(resource, shaped, None)
+        validate(resource, shaped, {**head, "spec": old})
 
 
 def test_keywords_have_values_of_their_kind() -> None:

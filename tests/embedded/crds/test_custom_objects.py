@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from embedded.crds.definitions import crd, version
-from kohort.embedded.crds import ValidationResult, prepare, resources_of, shape, validate, validate_status
+from kohort.embedded.crds import ValidationResult, resources_of, shape, validate, validate_status
 from kohort.embedded.resources import ServedResource
 
 Json = Any
@@ -325,9 +325,3 @@ def test_a_write_to_the_status_is_judged_by_the_status_alone() -> None:
     assert [(str(error.path), error.detail) for error in verdict.errors] == [
         ("status.n", 'n in body must be of type integer: "string"')
     ]
-
-
-def test_shape_and_verdict_come_together() -> None:
-    made = prepare(kind(obj(a={**NUMBER, "default": 1, "maximum": 5})), shirt({"b": 1}), None)
-    assert made.object == shirt({"a": 1})
-    assert ([str(path) for path in made.unknown], made.verdict) == (["spec.b"], ValidationResult(()))

@@ -1,6 +1,4 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.lifecycle.sample_workloads import (
     admission,
@@ -16,15 +14,10 @@ from engine.lifecycle.sample_workloads import (
     workload,
 )
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.kueue.v1beta2.checks import ProvisioningRetryStrategy
-from kohort.api.kueue.v1beta2.workload import PodSetUpdate, RequeueState
+from kohort.api.kueue.v1beta2.workload import RequeueState
 from kohort.engine.lifecycle.checks import (
-    CheckReport,
-    FailedTry,
     act_on_checks,
-    answer_failure,
     postpone_by_checks,
-    report_check,
     required_checks,
     sync_checks,
 )
@@ -63,30 +56,6 @@ class TestListing:
         """SCH-905"""
         listed = with_status(workload(), admission_checks=(check("a", "Ready"), check("b")))
         assert sync_checks(listed, frozenset({"a", "b"}), NOW) is listed
-
-
-class TestReporting:
-    UPDATES = (PodSetUpdate(name="main", labels={"x": "y"}),)
-
-    def test_a_new_state_moves_the_time(self) -> None:
-        """SCH-908, API-90"""
-        after = report_check(holding(check("c")), CheckReport("c", "Ready", "fine", None, self.UPDATES), NOW)
-        assert after.status.admission_checks == (check("c", "Ready", 100, "fine", pod_set_updates=self.UPDATES),)
-
-    def test_the_same_state_keeps_the_time_and_replaces_the_rest(self) -> None:
-        """SCH-908, API-90"""
-        former = check("c", "Pending", 5, "old", requeue_after_seconds=9, retry_count=2, pod_set_updates=self.UPDATES)
-        after = report_check(holding(former), CheckReport("c", "Pending", "new"), NOW)
-        assert after.status.admission_checks == (check("c", "Pending", 5, "new", retry_count=2),)
-
-    def test_the_same_answer_changes_nothing(self) -> None:
-        before = holding(check("c", "Ready", 5, "fine"))
-        assert report_check(before, CheckReport("c", "Ready", "fine"), NOW) is before
-
-    def test_an_unlisted_check_takes_its_place_by_name(self) -> None:
-        """SCH-905, SCH-908"""
-        after = report_check(holding(check("b")), CheckReport("a", "Ready"), NOW)
-        assert after.status.admission_checks == (check("a", "Ready", 100), check("b"))
 
 
 class TestPostponing:
@@ -175,57 +144,3 @@ class TestActing:
     def test_other_answers_do_nothing(self, state: str) -> None:
         before = holding(check("c", state))
         assert act_on_checks(before, NOW).workload is before
-
-
-class TestFailedTries:
-    """A check that provisions machines tries a few times, ever more slowly (SCH-913)."""
-
-    STRATEGY = ProvisioningRetryStrategy()
-    FAILED = FailedTry("no machines")
-
-    @pytest.mark.parametrize(("retries", "pause"), [(None, 60), (0, 60), (1, 120), (2, 240)])
-    def test_it_tries_again_after_a_pause_that_doubles(self, retries: int | None, pause: int) -> None:
-        """SCH-913, MK-25"""
-        report = answer_failure(check("c", retry_count=retries), self.FAILED, self.STRATEGY, 0)
-        assert report == CheckReport("c", "Retry", "Retrying after failure: no machines", pause)
-
-    def test_after_the_last_retry_it_rejects_in_its_own_words(self) -> None:
-        """SCH-913, MK-25"""
-        report = answer_failure(check("c", retry_count=3), self.FAILED, self.STRATEGY, 0)
-        assert report == CheckReport("c", "Rejected", "no machines")
-
-    def test_a_limit_of_none_rejects_at_once(self) -> None:
-        """SCH-913"""
-        never = ProvisioningRetryStrategy(backoff_limit_count=0)
-        assert answer_failure(check("c"), self.FAILED, never, 0).state == "Rejected"
-
-    def test_the_pause_is_bounded(self) -> None:
-        """SCH-913, MK-26"""
-        patient = ProvisioningRetryStrategy(backoff_limit_count=100)
-        pauses = [
-            answer_failure(check("c", retry_count=count), self.FAILED, patient, 0).requeue_after_seconds
-            for count in range(8)
-        ]
-        assert pauses == [60, 120, 240, 480, 960, 1800, 1800, 1800]
-
-    @given(st.floats(0, 1, exclude_max=True))
-    def test_the_spread_is_below_a_second_and_cut_off(self, jitter: float) -> None:
-        """SCH-913: whole seconds, rounded down"""
-        assert answer_failure(check("c"), self.FAILED, self.STRATEGY, jitter).requeue_after_seconds == 60
-
-    def test_a_lost_booking_is_told_as_such(self) -> None:
-        """MK-25"""
-        lost = FailedTry("too late", "booking expired")
-        assert answer_failure(check("c"), lost, self.STRATEGY, 0).message == "Retrying after booking expired: too late"
-
-    def test_rounds_of_failure_eviction_and_return_end_in_a_rejection(self) -> None:
-        """SCH-912, SCH-913: the count of retries survives evictions, and three of them are the limit"""
-        states = []
-        trying = holding(check("c"))
-        for _ in range(4):
-            (state,) = trying.status.admission_checks
-            trying = report_check(trying, answer_failure(state, self.FAILED, self.STRATEGY, 0), NOW)
-            states.append(trying.status.admission_checks[0].state)
-            evicted = act_on_checks(trying, NOW).workload
-            trying = holding(*evicted.status.admission_checks)
-        assert states == ["Retry", "Retry", "Retry", "Rejected"]

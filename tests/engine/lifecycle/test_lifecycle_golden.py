@@ -22,8 +22,8 @@ from engine.lifecycle.sample_workloads import (
 )
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.kueue.v1beta2.workload import RequeueState
-from kohort.engine.lifecycle.checks import CheckReport, report_check, required_checks
+from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, RequeueState
+from kohort.engine.lifecycle.checks import required_checks
 from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
 from kohort.engine.lifecycle.reconcile_context import ClusterQueueContext, ReadinessPolicy, ReconcileContext
 from kohort.engine.lifecycle.reconciliation import reconcile
@@ -64,7 +64,7 @@ class TestG32PerFlavorChecks:
         wl = after(wl, self.AROUND, 11)
         assert wl.status.admission_checks == (check("C", second=11),)
         assert judged(wl, "Admitted") == ("False", "UnsatisfiedAdmissionChecks")
-        outcome = reconcile(report_check(wl, CheckReport("C", "Ready"), at(30)), self.AROUND, at(30))
+        outcome = reconcile(with_status(wl, admission_checks=(check("C", "Ready", 30),)), self.AROUND, at(30))
         assert judged(outcome.workload, "Admitted") == ("True", "Admitted")
         assert [event.note for event in outcome.events] == [
             "Admitted by ClusterQueue q, wait time since reservation was 20s"
@@ -76,12 +76,12 @@ class TestG33RetryOfACheck:
 
     AROUND = checked(rule("C"))
 
-    def answered(self, report: CheckReport, second: float) -> Workload:
+    def answered(self, answer: AdmissionCheckState) -> Workload:
         waiting = after(reserved(workload(), checks=("C",)), self.AROUND, 1)
-        return report_check(waiting, report, at(second))
+        return with_status(waiting, admission_checks=(answer,))
 
     def test_without_a_delay_it_returns_at_once(self) -> None:
-        wl = after(self.answered(CheckReport("C", "Retry"), 100), self.AROUND, 100)
+        wl = after(self.answered(check("C", "Retry", 100)), self.AROUND, 100)
         assert judged(wl, "Evicted") == ("True", "AdmissionCheck")
         assert judged(wl, "Admitted") == ("False", "UnsatisfiedAdmissionChecks")
         (state,) = wl.status.admission_checks
@@ -91,7 +91,7 @@ class TestG33RetryOfACheck:
         assert judged(after(wl, self.AROUND, 105), "Requeued") == ("True", "BackoffFinished")
 
     def test_with_a_delay_the_quota_is_free_at_once_and_the_return_comes_later(self) -> None:
-        retry = self.answered(CheckReport("C", "Retry", requeue_after_seconds=120), 100)
+        retry = self.answered(check("C", "Retry", 100, requeue_after_seconds=120))
         outcome = reconcile(retry, self.AROUND, at(100))
         wl = outcome.workload
         assert judged(wl, "Evicted") == ("True", "AdmissionCheck")
@@ -107,7 +107,7 @@ class TestG33RetryOfACheck:
         assert judged(wl, "Requeued") == ("True", "BackoffFinished")
 
     def test_a_rejection_deactivates(self) -> None:
-        wl = after(self.answered(CheckReport("C", "Rejected", "no"), 100), self.AROUND, 100)
+        wl = after(self.answered(check("C", "Rejected", 100, "no")), self.AROUND, 100)
         message = 'The workload is deactivated due to AdmissionCheck in Rejected state: "C" (no)'
         assert said(wl, "Evicted") == ("True", "DeactivatedDueToAdmissionCheck", message)
         assert not wl.spec.active

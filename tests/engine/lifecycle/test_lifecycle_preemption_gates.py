@@ -1,9 +1,7 @@
-import pytest
-
 from engine.lifecycle.sample_workloads import at, having, said, with_status, workload
-from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.api.gates import DEFAULT_GATES, Gate
 from kohort.api.kueue.v1beta2.workload import PreemptionGate, PreemptionGateState
-from kohort.engine.lifecycle.preemption_gates import block_on_gates, may_preempt, mirror_gates
+from kohort.engine.lifecycle.preemption_gates import block_on_gates, mirror_gates
 
 NOW = at(100)
 MIRRORED = having(Gate.MultiKueueOrchestratedPreemption)
@@ -32,26 +30,6 @@ class TestMirroring:
     def test_is_off_without_its_feature_gate(self) -> None:
         """API-121"""
         assert mirror_gates(GATED, DEFAULT_GATES, NOW) is GATED
-
-
-@pytest.mark.parametrize(
-    ("states", "gates", "expected"),
-    [
-        ((), MIRRORED, False),
-        ((state("a", "Open"),), MIRRORED, False),
-        ((state("a", "Open"), state("b")), CONCURRENT, False),
-        ((state("a", "Open"), state("b", "Open")), CONCURRENT, True),
-        ((), DEFAULT_GATES, True),
-    ],
-)
-def test_every_gate_must_be_open(states: tuple[PreemptionGateState, ...], gates: FeatureGates, expected: bool) -> None:
-    """SCH-1120, SCH-335"""
-    assert may_preempt(with_status(GATED, preemption_gates=states), gates) is expected
-
-
-def test_a_workload_without_gates_may_preempt() -> None:
-    """SCH-1120"""
-    assert may_preempt(workload(), MIRRORED)
 
 
 def test_blocking_says_so() -> None:

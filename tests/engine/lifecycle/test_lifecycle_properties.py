@@ -18,14 +18,14 @@ from engine.lifecycle.sample_workloads import (
     having,
     rule,
     with_spec,
+    with_status,
     workload,
 )
 from kohort.api.conditions import find
 from kohort.api.gates import DEFAULT_GATES, Gate
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.kueue.v1beta2.workload import PreemptionGate
+from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, PreemptionGate
 from kohort.engine.lifecycle.admission import NotAdmitted, Reservation, drop_reservation, refuse, reserve
-from kohort.engine.lifecycle.checks import CheckReport, report_check
 from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
 from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.pods_ready import report_readiness
@@ -90,7 +90,24 @@ def _reserve(flavor: str, checks: frozenset[str], gates: Any) -> Operation:
 
 
 def _report(name: str, state: Any, delay: int | None) -> Operation:
-    return lambda wl, now: report_check(wl, CheckReport(name, state, "m", delay), now)
+    """A check's controller writes its answer; the transition time changes only with the state."""
+
+    def write(wl: Workload, now: datetime) -> Workload:
+        known = {check.name: check for check in wl.status.admission_checks}
+        former = known.get(name)
+        changed_at = former.last_transition_time if former and former.state == state else now
+        retries = former.retry_count if former else None
+        known[name] = AdmissionCheckState(
+            name=name,
+            state=state,
+            last_transition_time=changed_at,
+            message="m",
+            requeue_after_seconds=delay,
+            retry_count=retries,
+        )
+        return with_status(wl, admission_checks=tuple(known[each] for each in sorted(known)))
+
+    return write
 
 
 def _reconcile(facts: ReconcileContext) -> Operation:

@@ -128,11 +128,6 @@ class ClusterProfile(Struct):
     credentials_providers: Annotated[tuple[AccessProvider, ...], ATOMIC] = ()
     """The old name of accessProviders; set one or the other."""
 
-    @property
-    def providers(self) -> tuple[AccessProvider, ...]:
-        """The providers, under either name."""
-        return self.access_providers or self.credentials_providers
-
 
 class MultiKueue(CommonMultiKueue):
     """Dispatch of workloads to worker clusters."""

@@ -57,11 +57,6 @@ class BuiltinControllers:
             controller.start()
             self._working.append(controller)
 
-    async def wait_started(self) -> None:
-        """Waits until all controllers have started."""
-        if self._starting is not None:
-            await asyncio.shield(self._starting)
-
     async def stop(self) -> None:
         """Finishes reconciles in progress and stops the informers."""
         if self._starting is not None:

@@ -58,15 +58,6 @@ class ValidationResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """Shaped object and validation result, for a write without admission."""
-
-    object: dict[str, Json]
-    unknown: tuple[Path, ...]
-    verdict: ValidationResult
-
-
-@dataclass(frozen=True, slots=True)
 class CustomKind:
     """Compiled schema of one version."""
 
@@ -138,12 +129,6 @@ def _judged(kind: CustomKind, errors: list[FieldError], obj: Json, old: Json) ->
     check = RuleCheck(kind.schema, obj, old)
     check.run(kind.rules)
     return ValidationResult((*errors, *check.errors), tuple(check.warnings))
-
-
-def prepare(resource: ServedResource, obj: Mapping[str, Json], old: Mapping[str, Json] | None) -> Prepared:
-    """Shapes and validates an object."""
-    shaped = shape(resource, obj)
-    return Prepared(shaped.object, shaped.unknown, validate(resource, shaped.object, old))
 
 
 def _schema_errors(kind: CustomKind, found: Findings, obj: Json, old: Json) -> list[FieldError]:

@@ -4,7 +4,7 @@ from kohort.embedded.managed_fields.applying import apply
 from kohort.embedded.managed_fields.field_sets import EMPTY, FieldSet
 from kohort.embedded.managed_fields.reset_fields import reset_fields
 from kohort.embedded.managed_fields.tracking import track_update
-from kohort.embedded.managed_fields.validation import manager_of, validate_managed_fields, validate_manager
+from kohort.embedded.managed_fields.validation import manager_of, validate_manager
 
 __all__ = [
     "EMPTY",
@@ -13,6 +13,5 @@ __all__ = [
     "manager_of",
     "reset_fields",
     "track_update",
-    "validate_managed_fields",
     "validate_manager",
 ]

@@ -4,19 +4,15 @@ A Retry evicts at once and delays the return (SCH-910): the quota does not wait 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from msgspec.structs import replace
 
-from kohort.api.conditions import truncate_message
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.kueue.v1beta2.checks import ProvisioningRetryStrategy
 from kohort.api.kueue.v1beta2.queues import AdmissionCheckRule
-from kohort.api.kueue.v1beta2.workload import Admission, AdmissionCheckState, PodSetUpdate
+from kohort.api.kueue.v1beta2.workload import Admission, AdmissionCheckState
 from kohort.engine.lifecycle import reasons
-from kohort.engine.lifecycle.backoff import pause_seconds
 from kohort.engine.lifecycle.conditions import is_leaving, is_reserved, whole_second, with_status
 from kohort.engine.lifecycle.deactivation import target_deactivation
 from kohort.engine.lifecycle.events import WorkloadChange, warning
@@ -24,25 +20,6 @@ from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.requeueing import delay_return
 
 CheckAnswer = Literal["Pending", "Ready", "Retry", "Rejected"]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """State of a check as reported by its controller."""
-
-    name: str
-    state: CheckAnswer
-    message: str = ""
-    requeue_after_seconds: int | None = None
-    pod_set_updates: tuple[PodSetUpdate, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FailedTry:
-    """What a check tried for a Workload in vain."""
-
-    message: str
-    what: Literal["failure", "booking expired"] = "failure"
 
 
 def required_checks(
@@ -66,33 +43,6 @@ def sync_checks(workload: Workload, required: frozenset[str], now: datetime) -> 
 
 def _pending(name: str, now: datetime) -> AdmissionCheckState:
     return AdmissionCheckState(name=name, state="Pending", message="", last_transition_time=whole_second(now))
-
-
-def report_check(workload: Workload, report: CheckReport, now: datetime) -> Workload:
-    """Set the reported state of a check; its transition time changes only with its state (API-90, SCH-908)."""
-    known = {check.name: check for check in workload.status.admission_checks}
-    former = known.get(report.name) or _pending(report.name, now)
-    known[report.name] = replace(
-        former,
-        state=report.state,
-        message=truncate_message(report.message),
-        requeue_after_seconds=report.requeue_after_seconds,
-        pod_set_updates=report.pod_set_updates,
-        last_transition_time=former.last_transition_time if former.state == report.state else whole_second(now),
-    )
-    checks = tuple(known[name] for name in sorted(known))
-    return with_status(workload, replace(workload.status, admission_checks=checks))
-
-
-def answer_failure(
-    check: AdmissionCheckState, failed: FailedTry, strategy: ProvisioningRetryStrategy, jitter: float
-) -> CheckReport:
-    """The state to report after a failed attempt: retry after a delay, or reject (SCH-913, MK-25, MK-26)."""
-    count = (check.retry_count or 0) + 1
-    if count > strategy.backoff_limit_count:
-        return CheckReport(check.name, "Rejected", failed.message)
-    pause = pause_seconds(count, strategy.backoff_base_seconds, strategy.backoff_max_seconds, jitter)
-    return CheckReport(check.name, "Retry", f"Retrying after {failed.what}: {failed.message}", int(pause))
 
 
 def postpone_by_checks(workload: Workload, now: datetime) -> Workload:

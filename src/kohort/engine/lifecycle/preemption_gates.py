@@ -57,13 +57,6 @@ def open_gate(workload: Workload, name: str, now: datetime) -> Workload:
     return with_status(workload, replace(workload.status, preemption_gates=(*others, opened)))
 
 
-def may_preempt(workload: Workload, gates: FeatureGates) -> bool:
-    """Whether no closed gate keeps the Workload from issuing preemptions (SCH-335, SCH-1120)."""
-    honoured = gates.enabled(Gate.ConcurrentAdmission) or gates.enabled(Gate.MultiKueueOrchestratedPreemption)
-    is_open = {state.name for state in workload.status.preemption_gates if state.position == "Open"}
-    return not honoured or all(gate.name in is_open for gate in workload.spec.preemption_gates)
-
-
 def block_on_gates(workload: Workload, now: datetime) -> Workload:
     """Record that the Workload would preempt if its gates were open (SCH-335)."""
     return with_condition_set(

@@ -87,7 +87,3 @@ class DoctorReport:
     def count(self, severity: CheckSeverity) -> int:
         """The number of findings of this severity."""
         return sum(each.check.severity is severity for each in self.findings)
-
-    def worst(self) -> CheckSeverity | None:
-        """The severity of the worst finding."""
-        return min((each.check.severity for each in self.findings), key=lambda each: each.rank, default=None)
