@@ -34,7 +34,7 @@ async def test_a_deletion_is_expected_until_the_watch_shows_it() -> None:
         await harness.settle()
         context = harness.manager.context
         reads = CacheReader(context, expectations)
-        reads.add_framework(BatchJobFramework())
+        reads.add_kind(BatchJobFramework())
         triggers = JobEventMapper(BatchJobFramework(), reads, expectations, lambda _key, _seconds: None)
         reads.caches[BatchJobFramework.resource].informer.subscribe(triggers.object_changed)
         carrier = EffectExecutor(context, reads, context.recorder("test"), "test", expectations)
@@ -49,7 +49,7 @@ async def test_a_deletion_of_what_is_gone_is_not_waited_for() -> None:
     async with running_job_harness() as harness:
         context = harness.manager.context
         reads = CacheReader(context, expectations)
-        reads.add_framework(BatchJobFramework())
+        reads.add_kind(BatchJobFramework())
         carrier = EffectExecutor(context, reads, context.recorder("test"), "test", expectations)
         gone = {**make_job(), "metadata": {**make_job()["metadata"], "uid": "u"}}
         await carrier.execute(DeleteObject(gone, expected_by="key"))

@@ -160,7 +160,7 @@ async def test_a_cache_that_lags_behind_holds_no_pod_of_an_admitted_job(monkeypa
 async def test_an_owner_with_another_uid_in_the_cache_is_read_from_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     async with running_pod_webhook() as door:
         job = await job_in(door.house)
-        door.reads.add_framework(BatchJobFramework())
+        door.reads.add_kind(BatchJobFramework())
         former = {**job, "metadata": {**job["metadata"], "uid": "before"}}
         monkeypatch.setattr(door.reads.caches[BatchJobFramework.resource], "get", lambda _key: former)
         assert not await door.is_gated(make_pod_of_job(job), JOB_CONTROLLER)

@@ -12,7 +12,8 @@ from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle import conditions
 from kohort.engine.lifecycle.finishing import DEACTIVATED_BY_KOHORT
-from kohort.jobs.frameworks.job import BatchJobFramework, pod_count
+from kohort.jobs.frameworks.job import BatchJobFramework
+from kohort.jobs.frameworks.job.spec import pod_count
 from kohort.terminal.style import Role
 
 

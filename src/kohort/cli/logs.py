@@ -15,7 +15,8 @@ from kohort.cli.messages import note, write_raw
 from kohort.cli.name_completion import complete_pods
 from kohort.cli.options import ClusterOptions, cluster_options, running, running_client, screen
 from kohort.cli.targets import CommandTarget, Finder, references
-from kohort.jobs.frameworks.job import BatchJobFramework, pod_count
+from kohort.jobs.frameworks.job import BatchJobFramework
+from kohort.jobs.frameworks.job.spec import pod_count
 from kohort.jobs.keys import POD_GROUP_NAME
 from kohort.jobs.objects import labels
 from kohort.kube.client import Client

@@ -38,7 +38,7 @@ from kohort.cli.options import (
     screen,
 )
 from kohort.cli.targets import LOCAL_QUEUE, Finder, shown
-from kohort.jobs.frameworks.job import pod_count
+from kohort.jobs.frameworks.job.spec import pod_count
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.options import ListScope, WriteOptions

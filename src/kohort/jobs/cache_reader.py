@@ -13,7 +13,7 @@ from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.controllers.context import ControllerContext
 from kohort.jobs.assume_cache import CachedResource, ObjectAssumeCache
-from kohort.jobs.contract import Framework
+from kohort.jobs.contract import ReconciledKind
 from kohort.jobs.expectations import UidExpectations
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer
@@ -38,12 +38,12 @@ class CacheReader:
         self._pod_classes.index(DEFAULT_CLASS, _default)
         self.caches: dict[Resource, ObjectAssumeCache] = {}
 
-    def add_framework(self, framework: Framework) -> None:
-        """Create caches of a framework's kind and of the kinds that it watches."""
-        own = self._cache_of(framework.resource)
-        for name, values in framework.indexes.items():
+    def add_kind(self, kind: ReconciledKind) -> None:
+        """Create caches of a kind and of the kinds that it watches."""
+        own = self._cache_of(kind.resource)
+        for name, values in kind.indexes.items():
             own.index(name, values)
-        for watch in framework.watches:
+        for watch in kind.watches:
             self._cache_of(watch.resource)
 
     def _cache_of(self, resource: Resource) -> ObjectAssumeCache:
@@ -51,9 +51,9 @@ class CacheReader:
             self.caches[resource] = ObjectAssumeCache(self._context.informers, CachedResource(resource))
         return self.caches[resource]
 
-    def is_synced(self, framework: Framework) -> bool:
-        """Whether all caches that a framework reads are synced."""
-        resources = (framework.resource, *(watch.resource for watch in framework.watches))
+    def is_synced(self, kind: ReconciledKind) -> bool:
+        """Whether all caches that are read for a kind are synced."""
+        resources = (kind.resource, *(watch.resource for watch in kind.watches))
         caches = (self.caches[resource].informer.synced for resource in resources)
         return self._context.feed.is_synced and self._pod_classes.synced and all(caches)
 

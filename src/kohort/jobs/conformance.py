@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kohort.api.codec import JsonObject
 from kohort.api.names import check_label
-from kohort.jobs.contract import ClusterReader, Composable, Framework
+from kohort.jobs.contract import ClusterReader, Framework
 from kohort.jobs.errors import PermanentError
 from kohort.jobs.normalising import containers_of, tolerations_of
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, info_of, merge_info
@@ -90,7 +90,7 @@ def _reads_change_nothing(framework: Framework, samples: Samples, reads: Cluster
         framework.pods_ready(sample, reads)
         framework.key(sample)
         framework.priority_class(sample)
-        framework.skips(sample)
+        framework.skips(sample, reads)
         framework.on_hold(sample)
         framework.claims(sample)
         framework.pod_selector(sample)
@@ -105,7 +105,7 @@ def _a_stop_undoes_a_start(framework: Framework, samples: Samples, reads: Cluste
     _holds("is_suspended is True after start", framework, holds=not framework.is_suspended(obj))
     originals = [info_of(each.name, each.count, each.template) for each in before]
     if not framework.restore(obj, originals):
-        _holds("restore refuses its own originals", framework, holds=isinstance(framework, Composable))
+        _holds("restore refuses its own originals", framework, holds=framework.gates_pods)
         return
     framework.suspend(obj)
     after = framework.pod_sets(obj, reads)

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from kohort.api.codec import JsonObject
 from kohort.api.conditions import truncate_note
@@ -22,7 +22,11 @@ from kohort.api.meta import Condition, ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.deprecation import deprecated_names
 from kohort.jobs.effects import Effect, PatchObject, key_of, record_event
+from kohort.jobs.errors import JobError
 from kohort.jobs.podsets import JobPodSet, PodSetInfo
+
+if TYPE_CHECKING:
+    from kohort.jobs.planners import Planner
 
 
 class JobKey(NamedTuple):
@@ -127,18 +131,84 @@ class WatchedKind:
 IndexValues = Callable[[JsonObject], Iterable[str]]
 
 
-class Framework(ABC):
-    """The adapter of one job kind (JOB-221 to JOB-230)."""
+@dataclass(frozen=True, slots=True)
+class GroupMatch:
+    """The match of a grouped job among its Workloads (JOB-160)."""
+
+    workload: Workload | None = None
+    extra: tuple[Workload, ...] = ()
+    """Workloads of the job that do not match it."""
+    effects: tuple[Effect, ...] = ()
+    """Effects to execute first."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWorkload:
+    """A Workload to be created for a grouped job, without the fields that all Workloads get."""
+
+    workload: Workload
+    effects: tuple[Effect, ...] = field(default=())
+    """Effects to execute before its creation."""
+
+
+class GroupedJob(dict[str, Any]):
+    """A job that consists of several objects, such as a pod group: an object that represents it, and its members."""
+
+    def __init__(self, representative: JsonObject, members: Sequence[JsonObject]) -> None:
+        super().__init__(representative)
+        self.members = members
+
+
+class GroupSupport(ABC):
+    """How a framework finds and builds the Workloads of its grouped jobs; `load` returns these as `GroupedJob`."""
+
+    @abstractmethod
+    def match(self, job: JsonObject, workloads: Sequence[Workload], reads: ClusterReader) -> GroupMatch:
+        """The Workload of the members; raises UnretryableError if it cannot be determined (JOB-160)."""
+
+    @abstractmethod
+    def build(self, job: JsonObject, reads: ClusterReader) -> GroupWorkload:
+        """A new Workload of the members; raises UnretryableError if there are not enough (JOB-157)."""
+
+
+class ReconciledKind:
+    """A kind of which objects are reconciled: by a framework as jobs, or by a planner (JOB-92)."""
 
     name: ClassVar[str]
     """Unique name, as in `integrations.frameworks`."""
     resource: ClassVar[Resource]
+    is_top_level: ClassVar[bool] = False
+    """Whether the reconciler never searches a managed owner of its objects (JOB-4)."""
+    follows_owner: ClassVar[bool] = False
+    """Whether a job is reconciled when a Workload of its controller owner changes (JOB-7)."""
+    groups: ClassVar[GroupSupport | None] = None
+    """Support for jobs that consist of several objects; None if each object is a job of its own."""
+    indexes: ClassVar[Mapping[str, IndexValues]] = {}
+    """Indexes of objects of the kind, for `ClusterReader.find`."""
+    watches: ClassVar[tuple[WatchedKind, ...]] = ()
+
+    def key(self, obj: JsonObject) -> JobKey | None:
+        """The job that an object belongs to; None if it is not to be reconciled."""
+        return JobKey(*key_of(obj))
+
+    def load(self, key: JobKey, reads: ClusterReader) -> JsonObject | None:
+        """The job; one of several objects is a `GroupedJob`."""
+        return reads.get(self.resource, ObjectKey(key.namespace, key.name))
+
+
+class Framework(ReconciledKind, ABC):
+    """The adapter of one job kind (JOB-221 to JOB-230)."""
+
     is_reconciled: ClassVar[bool] = True
     """False for kinds without Workloads of their own, which have webhooks only."""
     is_propagator: ClassVar[bool] = False
     """Whether it only propagates labels: such a kind never is a managed owner (JOB-190)."""
-    is_top_level: ClassVar[bool] = False
-    """Whether the reconciler never searches a managed owner of its objects (JOB-4)."""
+    is_transit: ClassVar[bool] = False
+    """Whether its objects never are managed owners, but the search of ancestors continues at their owners (JOB-188)."""
+    queues_pods: ClassVar[bool] = False
+    """Whether the pods of its objects are queued instead of the objects (JOB-173)."""
+    gates_pods: ClassVar[bool] = False
+    """Whether its jobs are suspended by gates, which stay if the job runs in another cluster (JOB-48)."""
     is_elastic: ClassVar[bool] = False
     """Whether its jobs may change in size while they run (JOB-80)."""
     supports_prebuilt: ClassVar[bool] = False
@@ -148,12 +218,7 @@ class Framework(ABC):
     managed_by: ClassVar[ManagedBy | None] = None
     implies: ClassVar[tuple[str, ...]] = ()
     """Frameworks that are enabled with this one (JOB-94)."""
-    follows_owner: ClassVar[bool] = False
-    """Whether a job is reconciled when a Workload of its controller owner changes (JOB-7)."""
-    indexes: ClassVar[Mapping[str, IndexValues]] = {}
-    """Indexes of objects of the kind, for `ClusterReader.find`."""
-    watches: ClassVar[tuple[WatchedKind, ...]] = ()
-    planners: ClassVar[tuple["Framework", ...]] = ()
+    planners: ClassVar[tuple["Planner", ...]] = ()
     """Further controllers of the framework (JOB-92); see `kohort.jobs.planners`."""
 
     @property
@@ -163,13 +228,9 @@ class Framework(ABC):
 
     # Which object
 
-    def key(self, obj: JsonObject) -> JobKey | None:
-        """The job that an object belongs to; None if it is not to be reconciled."""
-        return JobKey(*key_of(obj))
-
-    def load(self, key: JobKey, reads: ClusterReader) -> JsonObject | None:
-        """The job; for jobs of several objects see `Composable`."""
-        return reads.get(self.resource, ObjectKey(key.namespace, key.name))
+    def is_foreign(self, obj: JsonObject) -> bool:
+        """Whether another framework manages the object, so that the webhooks of this one ignore it (JOB-175)."""
+        return False
 
     def workloads(self, key: JobKey, reads: ClusterReader) -> Sequence[Workload]:
         """The Workloads of the job, oldest first (JOB-28)."""
@@ -211,6 +272,14 @@ class Framework(ABC):
 
     # Optional
 
+    def run(
+        self, obj: JsonObject, infos: Sequence[PodSetInfo], started: str, reads: ClusterReader
+    ) -> tuple[Effect, ...]:
+        """Start the job, and record the event `Started` with this message; raises PermanentError (JOB-48)."""
+        running = deepcopy(obj)
+        self.start(running, infos)
+        return PatchObject(obj, running), record_event(obj, "Started", started)
+
     def stop(
         self, obj: JsonObject, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: ClusterReader
     ) -> tuple[Effect, ...]:
@@ -239,7 +308,7 @@ class Framework(ABC):
         """Name of the PriorityClass, final even if empty; None to take that of the first template (JOB-43)."""
         return None
 
-    def skips(self, obj: JsonObject) -> bool:
+    def skips(self, obj: JsonObject, reads: ClusterReader) -> bool:
         """Whether the object is to be ignored now (JOB-10)."""
         return False
 
@@ -251,15 +320,22 @@ class Framework(ABC):
         """Whether dependents of the object are queued with it (JOB-189)."""
         return True
 
-    def gate_templates(self, obj: JsonObject) -> None:  # noqa: B027
+    def gate_templates(self, obj: JsonObject) -> None:
         """Gate the pods of an elastic job, in place (JOB-83)."""
 
     def name_extra(self, obj: JsonObject) -> str:
         """A suffix that makes the names of an elastic job's slices unique (JOB-40)."""
         return str(obj["metadata"].get("generation", 0))
 
-    def default(self, obj: JsonObject, reads: ClusterReader) -> None:  # noqa: B027
+    def default(self, obj: JsonObject, reads: ClusterReader) -> None:
         """Kind-specific defaults after the common ones, in place (JOB-66)."""
+
+    def template_counts(self, obj: JsonObject, reads: ClusterReader) -> list[int | None]:
+        """Pods of each template that are placed together, in order; None where unknown, and empty for all (JOB-78)."""
+        try:
+            return [pod_set.count for pod_set in self.pod_sets(obj, reads)]
+        except JobError:  # it depends on an object that does not exist yet
+            return []
 
     def validate_create(self, obj: JsonObject, reads: ClusterReader) -> list[FieldError]:
         """Kind-specific problems of a new object."""
@@ -285,62 +361,6 @@ class Framework(ABC):
 def stopped_event(obj: JsonObject, stop: Stop) -> Effect:
     """The event of a stop (JOB-49)."""
     return record_event(obj, "Stopped", truncate_note(stop.message))
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """The match of a composable job among its Workloads (JOB-160)."""
-
-    workload: Workload | None = None
-    extra: tuple[Workload, ...] = ()
-    """Workloads of the job that do not match it."""
-    effects: tuple[Effect, ...] = ()
-    """Effects to execute first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Composed:
-    """A Workload to be created for a composable job, without the fields that all Workloads get."""
-
-    workload: Workload
-    effects: tuple[Effect, ...] = field(default=())
-    """Effects to execute before its creation."""
-
-
-class Composable(ABC):
-    """Additional methods of a framework whose jobs consist of several objects, such as pod groups.
-
-    `load` returns such a job as one object: kind and metadata of its first member, and all members under `items`.
-    A framework may be composable for some of its jobs only: see `is_composed`.
-    """
-
-    @abstractmethod
-    def is_composed(self, obj: JsonObject) -> bool:
-        """Whether the job consists of several objects."""
-
-    @abstractmethod
-    def match(self, obj: JsonObject, workloads: Sequence[Workload], reads: ClusterReader) -> Match:
-        """The Workload of the members; raises UnretryableError if it cannot be determined (JOB-160)."""
-
-    @abstractmethod
-    def compose(self, obj: JsonObject, reads: ClusterReader) -> Composed:
-        """A new Workload of the members; raises UnretryableError if there are not enough (JOB-157)."""
-
-    @abstractmethod
-    def run(
-        self, obj: JsonObject, infos: Sequence[PodSetInfo], started: str, reads: ClusterReader
-    ) -> tuple[Effect, ...]:
-        """Start suspended members, each with the event `Started` and this message (JOB-163)."""
-
-    @abstractmethod
-    def owners(self, obj: JsonObject) -> Sequence[JsonObject]:
-        """The members that own the Workload (JOB-29)."""
-
-
-def members(obj: JsonObject) -> list[JsonObject]:
-    """The objects of a job, which may be one."""
-    items = obj.get("items")
-    return list(items) if items is not None else [obj]
 
 
 if not TYPE_CHECKING:

@@ -4,23 +4,22 @@ A planner returns a plan for each object of one kind, as a pass over a job does;
 execution are the reconciler's.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.controllers.context import ControllerContext
 from kohort.jobs.cache_reader import CacheReader
-from kohort.jobs.contract import JobKey
-from kohort.jobs.defaulting.webhook_only import WebhookOnly
+from kohort.jobs.contract import JobKey, ReconciledKind
 from kohort.jobs.errors import JobError
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.reconcile_pass import PassPlan, PassReader
-from kohort.jobs.reconciler import JobReconciler
+from kohort.jobs.reconciler import KindReconciler
 from kohort.jobs.registry import FrameworkRegistry, group_kind
 
 
-class Planner(WebhookOnly):
+class Planner(ReconciledKind, ABC):
     """An additional controller: `key` selects its objects, `watches` further triggers."""
 
     follows_workloads: ClassVar[bool] = False
@@ -31,7 +30,7 @@ class Planner(WebhookOnly):
         """The plan for an object; `ancestor` is its managed ancestor, which is queued instead."""
 
 
-class PlannerReconciler(JobReconciler):
+class PlannerReconciler(KindReconciler):
     """Executes the plans of a planner."""
 
     def __init__(

@@ -26,7 +26,7 @@ def plan_pass(
 
 
 def _run(this: ReconcilePass, obj: JsonObject | None, ancestor: JsonObject | None) -> EndPass:
-    if obj is not None and this.framework.skips(obj):
+    if obj is not None and this.framework.skips(obj, this.reads):
         return DONE
     if obj is None or is_terminating(obj):
         return _finalize(this, obj)

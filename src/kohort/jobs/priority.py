@@ -10,7 +10,6 @@ from kohort.api.core.nodes import PriorityClass
 from kohort.api.kueue.v1beta2 import Workload, WorkloadPriorityClass
 from kohort.api.kueue.v1beta2.workload import PriorityClassRef
 from kohort.engine.lifecycle.conditions import is_reserved
-from kohort.jobs.contract import Framework
 from kohort.jobs.effects import record_event
 from kohort.jobs.errors import RetryError
 from kohort.jobs.keys import PRIORITY_CLASS_LABEL
@@ -41,14 +40,16 @@ class Classes(Protocol):
 
 
 def resolve_priority(
-    framework: Framework, obj: JsonObject, pod_sets: Sequence[JobPodSet], classes: Classes
+    obj: JsonObject, pod_sets: Sequence[JobPodSet], classes: Classes, own_class: str | None = None
 ) -> JobPriority:
-    """The priority of a job; raises RetryError for a missing class (JOB-43)."""
+    """The priority of a job; raises RetryError for a missing class (JOB-43).
+
+    `own_class` is the PriorityClass that the job itself names, final even if empty; None for that of the pod sets.
+    """
     named = labels(obj).get(PRIORITY_CLASS_LABEL)
     if named:
         return _of_workload_class(obj, named, classes)
-    own = framework.priority_class(obj)
-    name = _first_class(pod_sets) if own is None else own
+    name = _first_class(pod_sets) if own_class is None else own_class
     return _of_class(name, classes) if name else _default(classes)
 
 

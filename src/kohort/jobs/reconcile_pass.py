@@ -11,7 +11,7 @@ from typing import Protocol
 from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload
 from kohort.engine.lifecycle.writes import WriteTarget
-from kohort.jobs.contract import ClusterReader, Framework, JobKey, Stop
+from kohort.jobs.contract import ClusterReader, Framework, GroupedJob, GroupSupport, JobKey, Stop
 from kohort.jobs.effects import Effect, PatchWorkload, record_event
 from kohort.jobs.errors import JobError
 from kohort.jobs.podset_infos import originals
@@ -61,7 +61,6 @@ class ReconcilePass:
     framework: Framework
     key: JobKey
     obj: JsonObject
-    """The job; a composed one has all members under `items`."""
     reads: PassReader
     effects: list[Effect] = field(default_factory=list)
     workload: Workload | None = None
@@ -73,6 +72,11 @@ class ReconcilePass:
     def manager(self) -> str:
         """Field manager of the framework's writes of Workloads."""
         return f"kueue-{self.framework.resource.kind.lower()}-controller"
+
+    @property
+    def group(self) -> GroupSupport | None:
+        """Support for the job if it consists of several objects, else None."""
+        return self.framework.groups if isinstance(self.obj, GroupedJob) else None
 
     def record_event(self, reason: str, message: str) -> None:
         """Record an event about the job."""

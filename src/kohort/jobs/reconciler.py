@@ -1,17 +1,18 @@
-"""Reconciles the jobs of one framework: read, plan, execute (§4).
+"""Reconciles the objects of one kind, such as the jobs of a framework: read, plan, execute (§4).
 
 `planning` makes all decisions; this module has the asynchronous parts: work queue, search of ancestors, requests.
 """
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from typing import Final
 
 from kohort.api.codec import JsonObject
 from kohort.controllers.context import ControllerContext
 from kohort.jobs.ancestors import managed_ancestor
 from kohort.jobs.cache_reader import CacheReader
-from kohort.jobs.contract import Framework, JobKey
+from kohort.jobs.contract import Framework, JobKey, ReconciledKind
 from kohort.jobs.effect_executor import EffectExecutor, WorkloadNameConflictError
 from kohort.jobs.errors import JobError, RetryError, UnretryableError
 from kohort.jobs.expectations import UidExpectations
@@ -25,42 +26,40 @@ from kohort.kube.workqueue import WorkQueue
 log = logging.getLogger(__name__)
 
 WORKERS: Final = 16
-"""Concurrent reconciles of one framework; most of the time each waits for a response."""
+"""Concurrent reconciles of one kind; most of the time each waits for a response."""
 NOT_SYNCED_DELAY: Final = 1.0
 """Seconds before a retry while caches are not synced."""
 NAME_TAKEN_DELAY: Final = 5.0
 """Seconds before a retry while another Workload has the name; its deletion also triggers a reconcile."""
 
 
-class JobReconciler:
-    """Reconciles the jobs of one framework."""
+class KindReconciler(ABC):
+    """Reconciles the objects of one kind."""
 
     def __init__(
         self,
         context: ControllerContext,
         registry: FrameworkRegistry,
-        framework: Framework,
+        kind: ReconciledKind,
         reads: CacheReader,
         expectations: UidExpectations,
     ) -> None:
         self._context = context
         self._registry = registry
-        self._framework = framework
+        self._kind = kind
         self._reads = reads
         self._expectations = expectations
-        reads.add_framework(framework)
-        self._recorder = context.recorder(f"{framework.name}-kueue-controller")
-        self._queue: WorkQueue[JobKey] = WorkQueue(context.clock, framework.name, metrics=context.client.metrics)
-        self._controller = Controller(
-            framework.name, self._queue, self._reconcile, context.clock, context.client.metrics
-        )
-        triggers = JobEventMapper(framework, reads, expectations, self._queue.add_after)
-        reads.caches[framework.resource].informer.subscribe(triggers.object_changed)
+        reads.add_kind(kind)
+        self._recorder = context.recorder(f"{kind.name}-kueue-controller")
+        self._queue: WorkQueue[JobKey] = WorkQueue(context.clock, kind.name, metrics=context.client.metrics)
+        self._controller = Controller(kind.name, self._queue, self._reconcile, context.clock, context.client.metrics)
+        triggers = JobEventMapper(kind, reads, expectations, self._queue.add_after)
+        reads.caches[kind.resource].informer.subscribe(triggers.object_changed)
         context.workload_cache.subscribe(triggers.workload_changed)
 
     def start(self) -> None:
         """Start reconciling."""
-        resource = self._framework.resource
+        resource = self._kind.resource
         concurrency = self._context.settings.configuration.controller.group_kind_concurrency
         self._controller.start(concurrency.get(f"{resource.kind}.{resource.group}", WORKERS))
 
@@ -73,7 +72,7 @@ class JobReconciler:
         await asyncio.sleep(0)
         if not self._context.leads():
             return None
-        if not self._reads.is_synced(self._framework):
+        if not self._reads.is_synced(self._kind):
             return RequeueAfter(NOT_SYNCED_DELAY)
         plan = await self._plan(key)
         try:
@@ -81,6 +80,46 @@ class JobReconciler:
         except WorkloadNameConflictError:
             return RequeueAfter(NAME_TAKEN_DELAY)
         return self._end(key, plan)
+
+    @abstractmethod
+    async def _plan(self, key: JobKey) -> PassPlan:
+        """The plan for an object."""
+
+    async def _ancestor(self, obj: JsonObject | None) -> JsonObject | None:
+        if obj is None or self._kind.is_top_level:
+            return None
+        manages_all = self._reads.configuration.manage_jobs_without_queue_name
+        return await managed_ancestor(obj, self._registry, self._reads.fetch, without_queue_name=manages_all)
+
+    async def _execute(self, plan: PassPlan) -> None:
+        manager = f"kueue-{self._kind.resource.kind.lower()}-controller"
+        carrier = EffectExecutor(self._context, self._reads, self._recorder, manager, self._expectations)
+        for effect in plan.effects:
+            await carrier.execute(effect)
+
+    def _end(self, key: JobKey, plan: PassPlan) -> RequeueAfter | None:
+        if isinstance(plan.error, RetryError):
+            raise plan.error
+        if isinstance(plan.error, UnretryableError):
+            log.debug("%s %s: %s; waiting for a change", self._kind.name, key, plan.error)
+        elif plan.error is not None:
+            raise RetryError(str(plan.error))
+        return RequeueAfter(plan.requeue_after) if plan.requeue_after is not None else None
+
+
+class JobReconciler(KindReconciler):
+    """Reconciles the jobs of one framework."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        registry: FrameworkRegistry,
+        framework: Framework,
+        reads: CacheReader,
+        expectations: UidExpectations,
+    ) -> None:
+        super().__init__(context, registry, framework, reads, expectations)
+        self._framework = framework
 
     async def _plan(self, key: JobKey) -> PassPlan:
         obj = self._framework.load(key, self._reads)
@@ -91,24 +130,3 @@ class JobReconciler:
         # Finding ancestors may have taken a while; use the current state of the job.
         obj = self._framework.load(key, self._reads) if ancestor is not None else obj
         return plan_pass(self._framework, key, obj, ancestor, self._reads)
-
-    async def _ancestor(self, obj: JsonObject | None) -> JsonObject | None:
-        if obj is None or self._framework.is_top_level:
-            return None
-        manages_all = self._reads.configuration.manage_jobs_without_queue_name
-        return await managed_ancestor(obj, self._registry, self._reads.fetch, without_queue_name=manages_all)
-
-    async def _execute(self, plan: PassPlan) -> None:
-        manager = f"kueue-{self._framework.resource.kind.lower()}-controller"
-        carrier = EffectExecutor(self._context, self._reads, self._recorder, manager, self._expectations)
-        for effect in plan.effects:
-            await carrier.execute(effect)
-
-    def _end(self, key: JobKey, plan: PassPlan) -> RequeueAfter | None:
-        if isinstance(plan.error, RetryError):
-            raise plan.error
-        if isinstance(plan.error, UnretryableError):
-            log.debug("%s %s: %s; waiting for a change", self._framework.name, key, plan.error)
-        elif plan.error is not None:
-            raise RetryError(str(plan.error))
-        return RequeueAfter(plan.requeue_after) if plan.requeue_after is not None else None

@@ -65,9 +65,11 @@ class FrameworkRegistry:
         return framework is not None and framework.name in self.enabled
 
     def _claims(self, group: GroupKind) -> Framework | None:
-        """The framework of a kind, unless it only propagates labels (JOB-190)."""
+        """The framework of a kind whose objects may be managed owners (JOB-188, JOB-190)."""
         framework = self.framework(group)
-        return framework if framework is not None and not framework.is_propagator else None
+        if framework is None or framework.is_propagator or framework.is_transit:
+            return None
+        return framework
 
 
 def registry_of(configuration: Configuration, frameworks: Iterable[Framework]) -> FrameworkRegistry:

@@ -2,18 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 from kohort.api.resource import Resource
 from kohort.controllers.context import ControllerContext
 from kohort.jobs.cache_reader import CacheReader
-from kohort.jobs.contract import Framework
+from kohort.jobs.contract import ReconciledKind
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.failure_recovery import running_failure_recovery
-from kohort.jobs.planners import Planner, PlannerReconciler
-from kohort.jobs.reconciler import JobReconciler
+from kohort.jobs.planners import PlannerReconciler
+from kohort.jobs.reconciler import JobReconciler, KindReconciler
 from kohort.jobs.registry import FrameworkRegistry
 from kohort.jobs.ungating.controller import PodUngater
 from kohort.jobs.ungating.elastic_pods import ElasticGatePolicy
@@ -52,10 +53,17 @@ class _JobReconcilers:
         self._ungaters = [PodUngater(context, pods, policy) for policy in (ElasticGatePolicy(), TopologyGatePolicy())]
         for ungater in self._ungaters:
             ungater.start()
-        self._working: list[JobReconciler] = []
-        found = [each for framework in registry.active() for each in (framework, *framework.planners)]
-        wanted = (each for each in found if each.is_reconciled or isinstance(each, Planner))
-        self._waiting = [asyncio.create_task(self._start_when_served(each)) for each in wanted]
+        self._working: list[KindReconciler] = []
+        self._waiting = [asyncio.create_task(self._start_when_served(*each)) for each in self._kinds()]
+
+    def _kinds(self) -> Iterator[tuple[ReconciledKind, Callable[[], KindReconciler]]]:
+        """The kinds to reconcile, and how their reconcilers are created."""
+        shared = self._context, self._registry
+        for framework in self._registry.active():
+            if framework.is_reconciled:
+                yield framework, partial(JobReconciler, *shared, framework, self._reads, self._expectations)
+            for planner in framework.planners:
+                yield planner, partial(PlannerReconciler, *shared, planner, self._reads, self._expectations)
 
     async def stop(self) -> None:
         """Stop after reconciles in flight."""
@@ -64,26 +72,21 @@ class _JobReconcilers:
         await asyncio.gather(*self._waiting, return_exceptions=True)
         await asyncio.gather(*(each.stop() for each in self._ungaters), *(each.stop() for each in self._working))
 
-    async def _start_when_served(self, framework: Framework) -> None:
+    async def _start_when_served(self, kind: ReconciledKind, reconciler_of: Callable[[], KindReconciler]) -> None:
         failures = 0
-        while not await is_kind_served(self._context.client, framework.resource):
+        while not await is_kind_served(self._context.client, kind.resource):
             failures += 1
             wait = DISCOVERY_BACKOFF.steady(failures)
             log.info(
                 "integration %s: resource %s not served, retrying in %g s",
-                framework.name,
-                framework.resource.kind,
+                kind.name,
+                kind.resource.kind,
                 wait,
             )
             await self._context.clock.sleep(wait)
-        reconciler = self._reconciler(framework)
+        reconciler = reconciler_of()
         self._working.append(reconciler)
         reconciler.start()
-
-    def _reconciler(self, framework: Framework) -> JobReconciler:
-        if isinstance(framework, Planner):
-            return PlannerReconciler(self._context, self._registry, framework, self._reads, self._expectations)
-        return JobReconciler(self._context, self._registry, framework, self._reads, self._expectations)
 
 
 async def is_kind_served(client: Client, resource: Resource) -> bool:

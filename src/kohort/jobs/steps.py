@@ -4,7 +4,6 @@ Each either continues (None) or ends the pass. They run in the order of `PASS_ST
 """
 
 from collections.abc import Callable
-from copy import deepcopy
 
 from msgspec.structs import replace
 
@@ -26,8 +25,8 @@ from kohort.engine.lifecycle.conditions import (
 from kohort.engine.lifecycle.eviction import release
 from kohort.engine.lifecycle.finishing import finish, job_expiry, without_finalizer
 from kohort.engine.lifecycle.pods_ready import report_readiness
-from kohort.jobs.contract import Composable, Stop, StopReason
-from kohort.jobs.effects import CreateWorkload, DeleteObject, PatchObject, record_event
+from kohort.jobs.contract import Stop, StopReason
+from kohort.jobs.effects import CreateWorkload, DeleteObject, record_event
 from kohort.jobs.errors import PermanentError, RetryError
 from kohort.jobs.keys import MULTIKUEUE_CONTROLLER, QUEUE_NAME_LABEL
 from kohort.jobs.objects import annotations, prebuilt_name, queue_name
@@ -157,11 +156,11 @@ def create_workload(this: ReconcilePass) -> EndPass | None:
 
 
 def _new_workload(this: ReconcilePass) -> Workload:
-    if isinstance(this.framework, Composable) and this.framework.is_composed(this.obj):
-        composed = this.framework.compose(this.obj, this.reads)
-        this.effects.extend(composed.effects)
-        pod_sets = this.framework.pod_sets(this.obj, this.reads)
-        return with_priority(composed.workload, resolve_priority(this.framework, this.obj, pod_sets, this.reads))
+    if this.group is not None:
+        built = this.group.build(this.obj, this.reads)
+        this.effects.extend(built.effects)
+        pod_sets, own_class = this.framework.pod_sets(this.obj, this.reads), this.framework.priority_class(this.obj)
+        return with_priority(built.workload, resolve_priority(this.obj, pod_sets, this.reads, own_class))
     return new_slice(this) if is_elastic(this) else fresh_workload(this)
 
 
@@ -226,18 +225,11 @@ def _start(this: ReconcilePass, workload: Workload) -> None:
     started = f"Admitted by clusterQueue {admission.cluster_queue if admission else ''}"
     try:
         infos = admitted_infos(workload, this.reads.flavor, this.reads.gates)
-        if isinstance(this.framework, Composable):
-            if not _is_dispatched(this, workload):
-                opened = this.framework.run(this.obj, infos, started, this.reads)
-                this.effects.extend(with_gate_removals(opened, workload))
-            return
-        running = deepcopy(this.obj)
-        this.framework.start(running, infos)
+        if not (this.framework.gates_pods and _is_dispatched(this, workload)):
+            effects = this.framework.run(this.obj, infos, started, this.reads)
+            this.effects.extend(with_gate_removals(effects, workload))
     except PermanentError as error:
         this.write_status(workload, finish(workload, FAILED_TO_START, str(error), this.reads.now))
-        return
-    this.effects.append(PatchObject(this.obj, running))
-    this.record_event("Started", started)
 
 
 def _is_dispatched(this: ReconcilePass, workload: Workload) -> bool:

@@ -6,7 +6,7 @@ from kohort.api.codec import JsonObject
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.jobs.assume_cache import CachedObject, ObjectAssumeCache
 from kohort.jobs.cache_reader import CacheReader
-from kohort.jobs.contract import Composable, Framework, JobKey, WatchedKind
+from kohort.jobs.contract import JobKey, ReconciledKind, WatchedKind
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION
 from kohort.jobs.objects import controller_owner, is_terminating
@@ -28,7 +28,7 @@ class JobEventMapper:
     """Maps events to keys of one framework's jobs."""
 
     def __init__(
-        self, framework: Framework, reads: CacheReader, expectations: UidExpectations, enqueue: Enqueue
+        self, framework: ReconciledKind, reads: CacheReader, expectations: UidExpectations, enqueue: Enqueue
     ) -> None:
         self._framework = framework
         self._reads = reads
@@ -56,7 +56,7 @@ class JobEventMapper:
     def workload_changed(self, old: Workload | None, new: Workload | None) -> None:
         """Handle an event of a Workload: enqueue its jobs, and those that its job controls (JOB-7)."""
         keys = {key for state in (old, new) if state is not None for key in self._keys_of(state)}
-        if new is None and old is not None and isinstance(self._framework, Composable):
+        if new is None and old is not None and self._framework.groups is not None:
             # Another job's Workload may have had the group's name (JOB-159).
             keys.add(JobKey(old.metadata.namespace, old.metadata.name, is_group=True))
         for key in keys:
@@ -70,7 +70,7 @@ class JobEventMapper:
             if self._framework.follows_owner:
                 yield from (JobKey(*key) for key in self._known.keys(OWNER_UID, owner.uid))
         is_group = workload.metadata.annotations.get(GROUP_WORKLOAD_ANNOTATION) == "true"
-        if is_group and isinstance(self._framework, Composable):
+        if is_group and self._framework.groups is not None:
             yield JobKey(namespace, workload.metadata.name, is_group=True)
 
     def _watch(self, watch: WatchedKind) -> None:

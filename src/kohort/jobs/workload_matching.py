@@ -5,14 +5,13 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from kohort.api.codec import JsonObject
 from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey, OwnerReference
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.conditions import is_reserved
 from kohort.engine.lifecycle.finishing import finish, without_finalizer
-from kohort.jobs.contract import Composable, Stop, StopReason
+from kohort.jobs.contract import Stop, StopReason
 from kohort.jobs.effects import DeleteWorkload
 from kohort.jobs.equivalence import JobComparison, is_controlled_by, is_equivalent
 from kohort.jobs.errors import RetryError, UnretryableError
@@ -65,30 +64,25 @@ def _is_foreign(workload: Workload, this: ReconcilePass) -> bool:
 
 
 def _owned(workload: Workload, this: ReconcilePass) -> Workload:
-    """The Workload with an owner reference to the job; unchanged if it already has one."""
+    """The Workload with an owner reference to the job; the members of a group get theirs when it is matched."""
     head = workload.metadata
-    missing = [each for each in _references(this) if each.uid not in {owner.uid for owner in head.owner_references}]
-    if not missing:
+    if this.group is not None or uid(this.obj) in {owner.uid for owner in head.owner_references}:
         return workload
-    labels = head.labels if _is_composed(this) else {**head.labels, JOB_UID_LABEL: uid(this.obj)}
-    return replace(workload, metadata=replace(head, owner_references=(*head.owner_references, *missing), labels=labels))
+    labels = {**head.labels, JOB_UID_LABEL: uid(this.obj)}
+    owners = (*head.owner_references, _reference(this))
+    return replace(workload, metadata=replace(head, owner_references=owners, labels=labels))
 
 
-def _references(this: ReconcilePass) -> list[OwnerReference]:
-    if isinstance(this.framework, Composable) and this.framework.is_composed(this.obj):
-        return [_reference(this, member) for member in this.framework.owners(this.obj)]
-    reference = _reference(this, this.obj)
-    return [replace(reference, controller=True, block_owner_deletion=True)]
-
-
-def _reference(this: ReconcilePass, obj: JsonObject) -> OwnerReference:
-    resource = this.framework.resource
-    name = metadata(obj).get("name", "")
-    return OwnerReference(api_version=resource.api_version, kind=resource.kind, name=name, uid=uid(obj))
-
-
-def _is_composed(this: ReconcilePass) -> bool:
-    return isinstance(this.framework, Composable) and this.framework.is_composed(this.obj)
+def _reference(this: ReconcilePass) -> OwnerReference:
+    resource, name = this.framework.resource, metadata(this.obj).get("name", "")
+    return OwnerReference(
+        api_version=resource.api_version,
+        kind=resource.kind,
+        name=name,
+        uid=uid(this.obj),
+        controller=True,
+        block_owner_deletion=True,
+    )
 
 
 def _is_replacement(this: ReconcilePass, workload: Workload) -> bool:
@@ -98,8 +92,8 @@ def _is_replacement(this: ReconcilePass, workload: Workload) -> bool:
 
 
 def _stands_for(this: ReconcilePass, workload: Workload) -> bool:
-    if isinstance(this.framework, Composable) and this.framework.is_composed(this.obj):
-        match = this.framework.match(this.obj, [workload], this.reads)
+    if this.group is not None:
+        match = this.group.match(this.obj, [workload], this.reads)
         this.effects.extend(match.effects)
         return match.workload is not None
     return is_equivalent(workload, side_of(this), this.reads.flavor, this.reads.gates)
@@ -128,8 +122,8 @@ def find_match(this: ReconcilePass) -> None:
 
 def _divided(this: ReconcilePass, workloads: Sequence[Workload]) -> tuple[Workload | None, list[Workload]]:
     """The first Workload that is equivalent to the job, and all others."""
-    if isinstance(this.framework, Composable) and this.framework.is_composed(this.obj):
-        found = this.framework.match(this.obj, workloads, this.reads)
+    if this.group is not None:
+        found = this.group.match(this.obj, workloads, this.reads)
         this.effects.extend(found.effects)
         return found.workload, list(found.extra)
     if not workloads:
@@ -141,7 +135,7 @@ def _divided(this: ReconcilePass, workloads: Sequence[Workload]) -> tuple[Worklo
 
 def _reusable(this: ReconcilePass, extra: Sequence[Workload]) -> Workload | None:
     """The Workload to update in place: without quota, of this job, while the job is suspended (DEV-8)."""
-    if not extra or _is_composed(this) or not this.framework.is_suspended(this.obj):
+    if not extra or this.group is not None or not this.framework.is_suspended(this.obj):
         return None
     first = extra[0]
     return first if not is_reserved(first) and is_controlled_by(first, this.obj) else None
@@ -180,7 +174,7 @@ def fresh_workload(this: ReconcilePass, extra: str = "") -> Workload:
     framework, reads = this.framework, this.reads
     pod_sets = framework.pod_sets(this.obj, reads)
     built = build_workload(framework, this.obj, pod_sets, reads.configuration, reads.gates, extra)
-    return with_priority(built, resolve_priority(framework, this.obj, pod_sets, reads))
+    return with_priority(built, resolve_priority(this.obj, pod_sets, reads, framework.priority_class(this.obj)))
 
 
 def _follow_gates(this: ReconcilePass, workload: Workload) -> None:
@@ -203,7 +197,7 @@ def follow_priority(this: ReconcilePass, workloads: Sequence[Workload]) -> None:
     if not behind:
         return
     pod_sets = this.framework.pod_sets(this.obj, this.reads)
-    priority = resolve_priority(this.framework, this.obj, pod_sets, this.reads)
+    priority = resolve_priority(this.obj, pod_sets, this.reads, this.framework.priority_class(this.obj))
     for each in behind:
         if with_priority(each, priority) is not each:
             this.write_object(each, with_priority(each, priority))

@@ -27,8 +27,8 @@ def framework_names(frameworks: Iterable[Framework]) -> frozenset[str]:
 
 def resources_of(registry: FrameworkRegistry) -> list[Resource]:
     """The distinct resources that active frameworks read."""
-    active = [each for framework in registry.active() for each in (framework, *framework.planners)]
-    found = [resource for each in active for resource in (each.resource, *(watch.resource for watch in each.watches))]
+    kinds = [kind for framework in registry.active() for kind in (framework, *framework.planners)]
+    found = [resource for each in kinds for resource in (each.resource, *(watch.resource for watch in each.watches))]
     return list(dict.fromkeys(found))
 
 

@@ -20,7 +20,7 @@ from kohort.api.meta import ObjectKey
 from kohort.insight.fit_check.reads import SnapshotReader
 from kohort.insight.snapshot import Snapshot
 from kohort.jobs.builtin import built_in_frameworks
-from kohort.jobs.contract import Composable, Framework, JobKey
+from kohort.jobs.contract import Framework, JobKey
 from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, default_job
 from kohort.jobs.defaulting.job_context import JobContext, set_label
 from kohort.jobs.defaulting.local_queue import DEFAULT_QUEUE
@@ -126,21 +126,21 @@ class CandidateReader:
         return structs.replace(found, spec=spec)
 
     def _of(self, framework: Framework, job: JsonObject, reads: SnapshotReader) -> Workload:
-        if isinstance(framework, Composable) and group_name(job):
+        if framework.groups is not None and group_name(job):
             key = JobKey(metadata(job).get("namespace", ""), group_name(job), is_group=True)
             group = framework.load(key, reads)
             if group is None:
                 raise ApiError(f"group {group_name(job)} has no pods")
-            workload = framework.compose(group, reads).workload
+            workload = framework.groups.build(group, reads).workload
             pod_sets = framework.pod_sets(group, reads)
-            return with_priority(workload, resolve_priority(framework, job, pod_sets, reads))
+            return with_priority(workload, resolve_priority(job, pod_sets, reads, framework.priority_class(job)))
         return self._built(framework, job, framework.pod_sets(job, reads), reads)
 
     def _built(
         self, framework: Framework, job: JsonObject, pod_sets: Sequence[JobPodSet], reads: SnapshotReader
     ) -> Workload:
         built = build_workload(framework, job, pod_sets, reads.configuration, reads.gates)
-        return with_priority(built, resolve_priority(framework, job, pod_sets, reads))
+        return with_priority(built, resolve_priority(job, pod_sets, reads, framework.priority_class(job)))
 
     def _pods_of(self, obj: JsonObject, reads: SnapshotReader) -> Iterator[Workload]:
         parent = self._defaulted(obj, reads)

@@ -11,7 +11,6 @@ from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL
 from kohort.jobs.contract import Framework, ManagedBy
 from kohort.jobs.defaulting.job_context import JobContext, set_label, should_manage
 from kohort.jobs.defaulting.local_queue import default_queue, queue_from_annotation
-from kohort.jobs.defaulting.webhook_only import Propagator, WebhookOnly
 from kohort.jobs.keys import MANAGED_LABEL, MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, controller_owner, labels, queue_name, requests_slices
 from kohort.jobs.ownership import FORGED_CONTROLLER, without_controller
@@ -39,14 +38,14 @@ def _without_forged_controller(job: JsonObject, context: JobContext) -> tuple[Js
 
 
 def _defaulted(framework: Framework, job: JsonObject, context: JobContext) -> tuple[JsonObject, list[str]]:
-    if not (context.is_new or framework.defaults_on_update) or _is_foreign(framework, job):
+    if not (context.is_new or framework.defaults_on_update) or framework.is_foreign(job):
         return job, []
     if _is_gated_by_parent(framework, job):
         return _gated_by_parent(framework, job, context), []
     if framework.is_top_level and (context.has_managed_owner or not context.in_scope):
         return job, []
     warnings = queue_from_annotation(job, framework, context)
-    if isinstance(framework, Propagator):
+    if framework.is_propagator:
         framework.default(job, context.reads)
         return job, warnings
     default_queue(job, framework, context)
@@ -57,10 +56,6 @@ def _defaulted(framework: Framework, job: JsonObject, context: JobContext) -> tu
     _default_managed_by(job, framework.managed_by, context)
     framework.default(job, context.reads)
     return job, warnings
-
-
-def _is_foreign(framework: Framework, job: JsonObject) -> bool:
-    return isinstance(framework, WebhookOnly) and framework.is_foreign(job)
 
 
 def _is_gated_by_parent(framework: Framework, job: JsonObject) -> bool:

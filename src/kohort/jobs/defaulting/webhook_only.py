@@ -22,10 +22,6 @@ class WebhookOnly(Framework):
 
     is_reconciled: ClassVar[bool] = False
 
-    def is_foreign(self, obj: JsonObject) -> bool:
-        """Whether another framework manages the object, so that this one ignores it."""
-        return False
-
     def is_suspended(self, obj: JsonObject) -> bool:
         """Never: its pods or jobs are suspended instead."""
         return False

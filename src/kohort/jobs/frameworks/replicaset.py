@@ -15,7 +15,7 @@ class ReplicaSetFramework(PodParent):
 
     name: ClassVar[str] = "replicaset"
     resource: ClassVar[Resource] = Resource("apps", "v1", "ReplicaSet", "replicasets", namespaced=True)
-    is_propagator: ClassVar[bool] = True
+    is_transit: ClassVar[bool] = True
 
     def is_foreign(self, obj: JsonObject) -> bool:
         """Whether the ReplicaSet has a controller, or another framework gates its pods (JOB-197)."""

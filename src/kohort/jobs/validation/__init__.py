@@ -11,13 +11,9 @@ from kohort.api.gates import Gate
 from kohort.api.objects import METADATA
 from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting.job_context import JobContext, should_manage
-from kohort.jobs.defaulting.webhook_only import Propagator, WebhookOnly
-from kohort.jobs.frameworks.job import BatchJobFramework
-from kohort.jobs.frameworks.pods.parents import PodParent
 from kohort.jobs.objects import requests_slices
 from kohort.jobs.ownership import FORGED_CONTROLLER
 from kohort.jobs.validation import changes, labels
-from kohort.jobs.validation.batch_jobs import batch_job_errors
 from kohort.jobs.validation.templates import template_errors
 from kohort.jobs.validation.warnings import managed_pod_warnings, suspension_warnings, unsupported_warnings
 
@@ -26,12 +22,11 @@ def validate_job(
     framework: Framework, new: JsonObject, old: JsonObject | None, context: JobContext
 ) -> tuple[list[FieldError], list[str]]:
     """Errors of a new job, or of an update if there is an old one, and warnings for the client."""
-    if isinstance(framework, WebhookOnly) and framework.is_foreign(new):
+    if framework.is_foreign(new):
         return [], []
     errors = [
         *_controller_errors(context),
         *_common_errors(framework, new, old, context),
-        *(batch_job_errors(new, old, context.gates) if isinstance(framework, BatchJobFramework) else ()),
         *_own_errors(framework, new, old, context),
     ]
     warnings = (managed_pod_warnings, suspension_warnings, unsupported_warnings)
@@ -45,7 +40,7 @@ def _controller_errors(context: JobContext) -> Iterator[FieldError]:
 
 
 def _own_errors(framework: Framework, new: JsonObject, old: JsonObject | None, context: JobContext) -> list[FieldError]:
-    if isinstance(framework, PodParent) and not should_manage(new, context):
+    if framework.queues_pods and not should_manage(new, context):
         return []
     if old is None:
         return framework.validate_create(new, context.reads)
@@ -55,7 +50,7 @@ def _own_errors(framework: Framework, new: JsonObject, old: JsonObject | None, c
 def _common_errors(
     framework: Framework, new: JsonObject, old: JsonObject | None, context: JobContext
 ) -> Iterator[FieldError]:
-    if isinstance(framework, PodParent | Propagator):
+    if not framework.is_reconciled:
         yield from _serving_errors(framework, new, old, context)
         return
     yield from labels.label_errors(new, old, labels.OF_JOBS, context.gates)
@@ -75,9 +70,9 @@ def _serving_errors(
     """Errors of kinds without Workloads of their own: of the labels that their pods get (JOB-73)."""
     yield from labels.label_errors(new, old, labels.OF_SERVING, context.gates)
     yield from labels.elastic_errors(framework, new, context.gates)
-    if isinstance(framework, PodParent) and should_manage(new, context):
+    if framework.queues_pods and should_manage(new, context):
         yield from _new_template_errors(framework, new, old, context)
-    if old is not None and isinstance(framework, PodParent):
+    if old is not None and framework.queues_pods:
         yield from changes.serving_change_errors(framework, new, old, context)
 
 

@@ -9,11 +9,6 @@ from kohort.api.codec import JsonObject
 from kohort.api.core.templates import pod_templates
 from kohort.api.fields import FieldError
 from kohort.jobs.contract import ClusterReader, Framework
-from kohort.jobs.errors import JobError
-from kohort.jobs.frameworks.pods.members import group_name
-from kohort.jobs.frameworks.pods.parents import PodParent
-from kohort.jobs.keys import SUSPENDING_PARENT_ANNOTATION
-from kohort.jobs.objects import annotations
 from kohort.jobs.validation.topology import LocatedTemplate, grouping_errors, topology_errors
 
 
@@ -28,7 +23,7 @@ def template_errors(framework: Framework, obj: JsonObject, reads: ClusterReader)
 
 def _located_templates(framework: Framework, obj: JsonObject, reads: ClusterReader) -> list[LocatedTemplate]:
     found = list(pod_templates(obj))
-    counts = _counts(framework, obj, reads)
+    counts = framework.template_counts(obj, reads)
     sizes = counts if len(counts) == len(found) else [None] * len(found)
     return [
         LocatedTemplate(
@@ -36,15 +31,3 @@ def _located_templates(framework: Framework, obj: JsonObject, reads: ClusterRead
         )
         for (template, path), size in zip(found, sizes, strict=True)
     ]
-
-
-def _counts(framework: Framework, obj: JsonObject, reads: ClusterReader) -> list[int | None]:
-    """Counts of the pod sets; none for a part of a job, or if it depends on something that does not exist yet."""
-    if isinstance(framework, PodParent):
-        return [framework.pods_per_workload(obj)]
-    if framework.is_top_level and (group_name(obj) or SUSPENDING_PARENT_ANNOTATION in annotations(obj)):
-        return []
-    try:
-        return [pod_set.count for pod_set in framework.pod_sets(obj, reads)]
-    except JobError:
-        return []

@@ -4,7 +4,6 @@ from kohort.api.codec import JsonObject
 from kohort.api.unsupported import notices
 from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting.job_context import JobContext
-from kohort.jobs.defaulting.webhook_only import WebhookOnly
 from kohort.jobs.keys import MANAGED_LABEL, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, labels, queue_name
 from kohort.jobs.scope import may_run, workloads_of
@@ -26,7 +25,7 @@ def suspension_warnings(
     framework: Framework, new: JsonObject, old: JsonObject | None, context: JobContext
 ) -> list[str]:
     """Warns of suspending an admitted job: its pods stop, and the reconciler starts it again (JOB-24)."""
-    if old is None or isinstance(framework, WebhookOnly) or framework.is_top_level:
+    if old is None or not framework.is_reconciled or framework.is_top_level:
         return []
     if framework.is_suspended(old) or not framework.is_suspended(new):
         return []

@@ -13,7 +13,7 @@ from kohort.api.kueue.v1beta2.workload import WorkloadSpec
 from kohort.api.meta import ObjectMeta, OwnerReference
 from kohort.engine.lifecycle.conditions import is_finished
 from kohort.engine.lifecycle.writes import WriteTarget
-from kohort.jobs.contract import ClusterReader, Composed, Match
+from kohort.jobs.contract import ClusterReader, GroupMatch, GroupWorkload
 from kohort.jobs.effects import Effect, PatchWorkload, RecordEvent, record_event, workload_reference
 from kohort.jobs.errors import RetryError, UnretryableError
 from kohort.jobs.frameworks.pods.groups import (
@@ -54,14 +54,14 @@ def wanted_roles(workload: Workload) -> list[tuple[str, int]]:
 # Matching
 
 
-def match_group(group: PodGroup, workload: Workload | None, reads: ClusterReader) -> Match:
+def match_group(group: PodGroup, workload: Workload | None, reads: ClusterReader) -> GroupMatch:
     """Whether the Workload of that name matches the group, and the effects on each member (JOB-159, JOB-160)."""
     if workload is None:
-        return Match()
+        return GroupMatch()
     if not is_group_workload(workload):
         raise UnretryableError(*_name_conflict(group))
     if workload.spec.maximum_execution_time_seconds != maximum_execution_time(group.first):
-        return Match(extra=(workload,))
+        return GroupMatch(extra=(workload,))
     if prebuilt_name(group.first, reads.gates):
         return _match_prebuilt(group, workload)
     return _match_own(group, workload, reads)
@@ -76,23 +76,23 @@ def _name_conflict(group: PodGroup) -> tuple[str, tuple[Effect, ...]]:
     return why, (record_event(group.first, "WorkloadNameConflict", why, "Warning"), *released)
 
 
-def _match_prebuilt(group: PodGroup, workload: Workload) -> Match:
+def _match_prebuilt(group: PodGroup, workload: Workload) -> GroupMatch:
     """A prebuilt Workload must only have capacity for all pods (JOB-29)."""
     counts = {role_of(group.first): group.total or 0} if is_fast(group.first) else role_counts(group.members)
     if not fits_workload(counts, _role_capacity(workload)):
-        return Match(extra=(workload,))
+        return GroupMatch(extra=(workload,))
     owned, effects = _owned(workload, group.members)
-    return Match(owned, effects=effects)
+    return GroupMatch(owned, effects=effects)
 
 
-def _match_own(group: PodGroup, workload: Workload, reads: ClusterReader) -> Match:
+def _match_own(group: PodGroup, workload: Workload, reads: ClusterReader) -> GroupMatch:
     sorting = sort_members(group, wanted_roles(workload), reads.now)
     if not sorting.kept or not fits_workload(role_counts(sorting.kept), _role_capacity(workload)):
-        return Match(extra=(workload,))
+        return GroupMatch(extra=(workload,))
     owned, effects = _owned(workload, sorting.kept)
     excess = [effect for pod in sorting.excess for effect in drop_excess(pod)]
     replaced = [effect for pod in sorting.replaced for effect in remove_finalizer(pod)]
-    return Match(owned, effects=(*effects, *excess, *replaced))
+    return GroupMatch(owned, effects=(*effects, *excess, *replaced))
 
 
 def _role_capacity(workload: Workload) -> list[tuple[str, int]]:
@@ -131,7 +131,7 @@ def owner_reference(pod: JsonObject) -> OwnerReference:
 # Composing
 
 
-def compose_group(group: PodGroup, reads: ClusterReader) -> Composed:
+def build_group_workload(group: PodGroup, reads: ClusterReader) -> GroupWorkload:
     """A new Workload of a group; raises UnretryableError while it cannot be composed (JOB-157)."""
     released = tuple(effect for pod in group.inactive for effect in remove_finalizer(pod))
     _check(group, reads.gates, released)
@@ -142,7 +142,7 @@ def compose_group(group: PodGroup, reads: ClusterReader) -> Composed:
     pod_sets = group_pod_sets(left, reads)
     if len(pod_sets) > MAX_ROLES:
         raise UnretryableError(f"pod group can't include more than {MAX_ROLES} roles", effects)
-    return Composed(_new_workload(left, pod_sets, reads), effects)
+    return GroupWorkload(_new_workload(left, pod_sets, reads), effects)
 
 
 def _check(group: PodGroup, gates: FeatureGates, effects: tuple[Effect, ...]) -> None:

@@ -12,13 +12,11 @@ from kohort.api.meta import Condition, ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.contract import (
     ClusterReader,
-    Composable,
-    Composed,
     Finish,
     Framework,
+    GroupSupport,
     IndexValues,
     JobKey,
-    Match,
     Stop,
     StopReason,
 )
@@ -26,13 +24,12 @@ from kohort.jobs.defaulting.job_context import set_annotation, set_label
 from kohort.jobs.effects import Effect, PatchObject, key_of, record_event
 from kohort.jobs.errors import PermanentError
 from kohort.jobs.frameworks.pods.composition import (
-    compose_group,
     group_pod_sets,
     is_group_workload,
-    match_group,
     single_pod_set,
     wanted_roles,
 )
+from kohort.jobs.frameworks.pods.group_support import PodGroupSupport
 from kohort.jobs.frameworks.pods.groups import (
     is_group_finished,
     is_group_ready,
@@ -42,14 +39,10 @@ from kohort.jobs.frameworks.pods.groups import (
 )
 from kohort.jobs.frameworks.pods.loading import (
     BY_GROUP,
-    HOLDS_RESOURCES,
-    NOT_QUEUED,
     PODS,
-    counting,
     group_values,
     is_group,
     load_job,
-    whole,
 )
 from kohort.jobs.frameworks.pods.members import (
     group_name,
@@ -76,13 +69,15 @@ from kohort.jobs.objects import annotations, is_terminating, labels, metadata, p
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, expect_count
 
 
-class PodFramework(Framework, Composable):
+class PodFramework(Framework):
     """The framework of plain pods and pod groups."""
 
     name: ClassVar[str] = "pod"
     resource: ClassVar[Resource] = PODS
     is_top_level: ClassVar[bool] = True
+    gates_pods: ClassVar[bool] = True
     supports_prebuilt: ClassVar[bool] = True
+    groups: ClassVar[GroupSupport | None] = PodGroupSupport()
     indexes: ClassVar[Mapping[str, IndexValues]] = {BY_GROUP: group_values}
 
     # Which pods
@@ -108,49 +103,46 @@ class PodFramework(Framework, Composable):
             return []
         return [found]
 
-    def skips(self, obj: JsonObject) -> bool:
-        """Whether the pod is unmanaged (JOB-148)."""
-        return labels(obj).get(MANAGED_LABEL) != "true" or bool(obj.get(NOT_QUEUED))
+    def skips(self, obj: JsonObject, reads: ClusterReader) -> bool:
+        """Whether the pod is unmanaged, also because only those of parents are queued (JOB-148)."""
+        is_queued = self.name in reads.configuration.integrations.frameworks
+        return labels(obj).get(MANAGED_LABEL) != "true" or not (is_queued or _is_gated_by_parent(obj))
 
     # One pod, or several
 
-    def is_composed(self, obj: JsonObject) -> bool:
-        """Whether the object represents a group."""
-        return is_group(obj)
-
     def is_suspended(self, obj: JsonObject) -> bool:
         """Whether a pod is gated or terminated (JOB-149, JOB-163)."""
-        return is_group_suspended(counting(obj)) if is_group(obj) else is_suspended(obj)
+        return is_group_suspended(obj.counting) if is_group(obj) else is_suspended(obj)
 
     def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
         """One pod set per pod, or per role of a group (JOB-149, JOB-157)."""
-        return group_pod_sets(counting(obj), reads) if is_group(obj) else [single_pod_set(obj, reads)]
+        return group_pod_sets(obj.counting, reads) if is_group(obj) else [single_pod_set(obj, reads)]
 
     def finished(self, obj: JsonObject) -> Finish | None:
         """How the pod or the group finished (JOB-152, JOB-166)."""
         if not is_group(obj):
             message = (obj.get("status") or {}).get("message") or ""
             return Finish(phase(obj) == "Succeeded", message) if is_terminated(obj) else None
-        done, message = is_group_finished(counting(obj))
+        done, message = is_group_finished(obj.counting)
         return Finish(success=True, message=message) if done else None
 
     def is_active(self, obj: JsonObject) -> bool:
         """Whether members of a group hold resources; quota of a single pod is free at once (JOB-152, JOB-165)."""
-        return bool(obj.get(HOLDS_RESOURCES))
+        return is_group(obj) and obj.holds_resources
 
     def pods_ready(self, obj: JsonObject, reads: ClusterReader) -> bool:
         """Whether all pods are ready (JOB-152, JOB-169)."""
-        return is_group_ready(counting(obj)) if is_group(obj) else is_ready(obj)
+        return is_group_ready(obj.counting) if is_group(obj) else is_ready(obj)
 
     def reclaimable(self, obj: JsonObject) -> dict[str, int] | None:
         """Pods per role that succeeded; a single pod is finished then (JOB-167)."""
-        return succeeded_by_role(counting(obj)) if is_group(obj) else None
+        return succeeded_by_role(obj.counting) if is_group(obj) else None
 
     def conditions(self, obj: JsonObject, workload: Workload, reads: ClusterReader) -> Sequence[Condition]:
         """Whether the group waits for other pods (JOB-168)."""
         if not is_group(obj) or prebuilt_name(obj, reads.gates):
             return ()
-        absent = sort_members(whole(obj), wanted_roles(workload), reads.now).absent
+        absent = sort_members(obj.whole, wanted_roles(workload), reads.now).absent
         found = replacement_condition(workload, absent, reads.now)
         return () if found is None else (found,)
 
@@ -177,11 +169,11 @@ class PodFramework(Framework, Composable):
             expect_count(infos, 1)
             return _run(obj, infos[0], started) if is_gated(obj) else ()
         by_role = {info.name: info for info in infos}
-        waiting = [pod for pod in obj["items"] if is_gated(pod)]
+        waiting = [pod for pod in obj.members if is_gated(pod)]
         for role in map(role_of, waiting):
             if role not in by_role:
                 raise PermanentError(f"invalid podset infos: podSetInfo with the name '{role}' is not found")
-        workload = reads.workload(ObjectKey(metadata(obj).get("namespace", ""), whole(obj).name))
+        workload = reads.workload(ObjectKey(metadata(obj).get("namespace", ""), obj.whole.name))
         effects: list[Effect] = []
         for pod in waiting:
             excess = resources_beyond_role(pod, workload) if workload is not None else ()
@@ -193,38 +185,21 @@ class PodFramework(Framework, Composable):
     ) -> tuple[Effect, ...]:
         """Delete the pods, with the reason in a condition (JOB-151, JOB-164)."""
         is_end = stop.reason is StopReason.WORKLOAD_DELETED
-        pods = obj["items"] if is_group(obj) else [obj]
+        pods = obj.members if is_group(obj) else [obj]
         stopped = [pod for pod in pods if not is_terminating(pod) and (is_end or not is_suspended(pod))]
         effects = [effect for pod in stopped for effect in stop_pod(pod, stop, reads.now)]
         return (*effects, *(self.finalize(obj) if is_end and is_group(obj) else ()))
 
     def finalize(self, obj: JsonObject) -> tuple[Effect, ...]:
         """Remove the finalizers of all pods."""
-        pods = whole(obj).members if is_group(obj) else (obj,)
+        pods = obj.whole.members if is_group(obj) else (obj,)
         return tuple(effect for pod in pods for effect in remove_finalizer(pod))
-
-    # The Workload of a group
-
-    def match(self, obj: JsonObject, workloads: Sequence[Workload], reads: ClusterReader) -> Match:
-        """Whether the Workload of the group's name matches it (JOB-160)."""
-        group = whole(obj)
-        found = reads.workload(ObjectKey(metadata(group.first).get("namespace", ""), group.name))
-        return match_group(group, found, reads)
-
-    def compose(self, obj: JsonObject, reads: ClusterReader) -> Composed:
-        """The Workload of the group (JOB-157)."""
-        return compose_group(whole(obj), reads)
-
-    def owners(self, obj: JsonObject) -> Sequence[JsonObject]:
-        """None: `match` adds owner references to the relevant members and records an event (JOB-160)."""
-        return ()
 
     # Webhooks
 
     def default(self, obj: JsonObject, reads: ClusterReader) -> None:
         """Further defaults of a gated pod (JOB-145)."""
-        is_parents = SUSPENDING_PARENT_ANNOTATION in annotations(obj)
-        if not is_gated(obj) or not (is_parents or labels(obj).get(MANAGED_LABEL) == "true"):
+        if not is_gated(obj) or not (_is_gated_by_parent(obj) or labels(obj).get(MANAGED_LABEL) == "true"):
             return
         if reads.gates.enabled(Gate.TopologyAwareScheduling):
             source = annotations(obj).get(POD_INDEX_LABEL_ANNOTATION)
@@ -233,6 +208,10 @@ class PodFramework(Framework, Composable):
             add_gate(obj, TOPOLOGY_GATE)
         set_annotation(obj, ROLE_HASH_ANNOTATION, role_of(obj))
 
+    def template_counts(self, obj: JsonObject, reads: ClusterReader) -> list[int | None]:
+        """One pod; unknown for a part of a group, and for the pod of a parent."""
+        return [] if group_name(obj) or _is_gated_by_parent(obj) else [1]
+
     def validate_create(self, obj: JsonObject, reads: ClusterReader) -> list[FieldError]:
         """JOB-147."""
         return pod_errors(obj, reads.gates)
@@ -240,6 +219,10 @@ class PodFramework(Framework, Composable):
     def validate_update(self, old: JsonObject, new: JsonObject, reads: ClusterReader) -> list[FieldError]:
         """JOB-147."""
         return pod_change_errors(old, new, reads.gates)
+
+
+def _is_gated_by_parent(pod: JsonObject) -> bool:
+    return SUSPENDING_PARENT_ANNOTATION in annotations(pod)
 
 
 def _run(pod: JsonObject, info: PodSetInfo, started: str) -> tuple[Effect, ...]:

@@ -1,11 +1,10 @@
 """Loads jobs of the pod framework from the cache: a pod, or a group as one object.
 
-A group has the metadata of its first member, relevant members under `items`, others under `aside`, and further keys for
-values that depend on time or settings.
+A group is represented by its first member.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from kohort.api.codec import JsonObject
 from kohort.api.gates import Gate
@@ -13,19 +12,42 @@ from kohort.api.kueue.keys import QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.jobs.contract import ClusterReader, JobKey
+from kohort.jobs.contract import ClusterReader, GroupedJob, JobKey
 from kohort.jobs.errors import UnretryableError
 from kohort.jobs.frameworks.pods.composition import is_group_workload, wanted_roles
 from kohort.jobs.frameworks.pods.groups import PodGroup, group_of, sort_members
 from kohort.jobs.frameworks.pods.members import group_name, holds_resources, is_serving
-from kohort.jobs.keys import SUSPENDING_PARENT_ANNOTATION
-from kohort.jobs.objects import annotations, is_terminating, labels, metadata, prebuilt_name
+from kohort.jobs.objects import is_terminating, labels, metadata, prebuilt_name
 
 PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 BY_GROUP = "pod group"
 """Index of pods by namespace and group."""
-NOT_QUEUED = "notAskedFor"
-HOLDS_RESOURCES = "holdsResources"
+
+
+class GroupedPods(GroupedJob):
+    """A group as one object; members that exceed its Workload are separated."""
+
+    def __init__(
+        self,
+        representative: JsonObject,
+        members: Sequence[JsonObject],
+        excess: Sequence[JsonObject] = (),
+        *,
+        holds_resources: bool = False,
+    ) -> None:
+        super().__init__(representative, members)
+        self._excess = excess
+        self.holds_resources = holds_resources
+
+    @property
+    def counting(self) -> PodGroup:
+        """The members that count for the Workload."""
+        return group_of(self.members)
+
+    @property
+    def whole(self) -> PodGroup:
+        """All members."""
+        return group_of([*self.members, *self._excess])
 
 
 def group_values(pod: JsonObject) -> Iterable[str]:
@@ -42,47 +64,25 @@ def load_job(key: JobKey, reads: ClusterReader) -> JsonObject | None:
     pod = reads.get(PODS, ObjectKey(key.namespace, key.name))
     if pod is not None and group_name(pod):
         raise UnretryableError(f"pod {key} has joined group {group_name(pod)}, which is reconciled as a whole")
-    return _noted(pod, reads) if pod is not None else None
+    return pod
 
 
-def is_group(obj: JsonObject) -> bool:
+def is_group(obj: JsonObject) -> TypeGuard[GroupedPods]:
     """Whether a loaded object represents a group."""
-    return "items" in obj
+    return isinstance(obj, GroupedPods)
 
 
-def counting(obj: JsonObject) -> PodGroup:
-    """The relevant members of a loaded group."""
-    return group_of(obj["items"])
-
-
-def whole(obj: JsonObject) -> PodGroup:
-    """All members of a loaded group."""
-    return group_of([*obj["items"], *obj["aside"]])
-
-
-def _noted(job: JsonObject, reads: ClusterReader) -> JsonObject:
-    """The job, marked as unmanaged if pods are reconciled only for their parents and it has none (JOB-148)."""
-    is_asked_for = "pod" in reads.configuration.integrations.frameworks
-    if is_asked_for or annotations(job).get(SUSPENDING_PARENT_ANNOTATION):
-        return job
-    return {**job, NOT_QUEUED: True}
-
-
-def _loaded(group: PodGroup, reads: ClusterReader) -> JsonObject:
-    """A group as one object; members that exceed its Workload are separated."""
+def _loaded(group: PodGroup, reads: ClusterReader) -> GroupedPods:
     namespace = metadata(group.first).get("namespace", "")
     workload = reads.workload(ObjectKey(namespace, group.name))
     members = _counting(group, workload, reads)
     counted = set(map(id, members))
-    aside = [pod for pod in group.members if id(pod) not in counted]
-    job = {
-        **group.first,
-        "metadata": _head(group, workload),
-        "items": list(members),
-        "aside": aside,
-        HOLDS_RESOURCES: any(_holds(pod, reads) for pod in members),
-    }
-    return _noted(job, reads)
+    return GroupedPods(
+        {**group.first, "metadata": _head(group, workload)},
+        list(members),
+        [pod for pod in group.members if id(pod) not in counted],
+        holds_resources=any(_holds(pod, reads) for pod in members),
+    )
 
 
 def _head(group: PodGroup, workload: Workload | None) -> dict[str, Any]:

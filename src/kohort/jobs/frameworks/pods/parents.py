@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from kohort.api.codec import JsonObject
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
+from kohort.jobs.contract import ClusterReader
 from kohort.jobs.defaulting.job_context import set_annotation, set_label
 from kohort.jobs.defaulting.webhook_only import WebhookOnly
 from kohort.jobs.keys import MANAGED_LABEL, SUSPENDING_PARENT_ANNOTATION
@@ -16,6 +17,7 @@ from kohort.jobs.objects import annotations, labels
 class PodParent(WebhookOnly):
     """A kind that is suspended by gating its pods (JOB-173)."""
 
+    queues_pods: ClassVar[bool] = True
     implies: ClassVar[tuple[str, ...]] = ("pod",)
     defaults_on_update: ClassVar[bool] = True
 
@@ -30,6 +32,10 @@ class PodParent(WebhookOnly):
     def pods_per_workload(self, obj: JsonObject) -> int | None:
         """The number of pods that are placed together; None if it is not known."""
         return 1
+
+    def template_counts(self, obj: JsonObject, reads: ClusterReader) -> list[int | None]:
+        """The pods of each Workload."""
+        return [self.pods_per_workload(obj)]
 
     def suspend(self, obj: JsonObject) -> None:
         """Mark the template, so that its pods are gated and queued individually (JOB-173)."""

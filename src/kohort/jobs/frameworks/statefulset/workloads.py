@@ -18,7 +18,7 @@ from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.admission import drop_reservation
 from kohort.engine.lifecycle.conditions import is_finished, is_on_hold, is_reserved
 from kohort.engine.lifecycle.writes import WriteTarget
-from kohort.jobs.contract import Framework, JobKey, WatchedKind
+from kohort.jobs.contract import JobKey, WatchedKind
 from kohort.jobs.defaulting.job_context import set_label
 from kohort.jobs.effects import CreateWorkload, Effect, PatchObject, PatchWorkload, record_event
 from kohort.jobs.frameworks.pods.loading import BY_GROUP, PODS
@@ -75,7 +75,7 @@ class SetPlanner(Planner):
         key = ObjectKey(metadata(obj).get("namespace", ""), set_workload_name(obj, reads.gates))
         pods = reads.find(PODS, BY_GROUP, f"{key.namespace}/{key.name}")
         workload = reads.workload(key)
-        settled = _new(self, obj, reads) if workload is None else _in_line(obj, workload, reads)
+        settled = _new(obj, reads) if workload is None else _in_line(obj, workload, reads)
         return PassPlan((*_pods_in_line(obj, pods), *settled))
 
 
@@ -108,7 +108,7 @@ def _pods_in_line(obj: JsonObject, pods: Sequence[JsonObject]) -> list[Effect]:
 # The Workload
 
 
-def _new(framework: Framework, obj: JsonObject, reads: PassReader) -> tuple[Effect, ...]:
+def _new(obj: JsonObject, reads: PassReader) -> tuple[Effect, ...]:
     """Create a Workload for a set with replicas; on a worker cluster it comes from the manager cluster (JOB-176)."""
     if not replicas_of(obj) or MULTIKUEUE_ORIGIN_LABEL in labels(obj):
         return ()
@@ -122,7 +122,7 @@ def _new(framework: Framework, obj: JsonObject, reads: PassReader) -> tuple[Effe
         finalizers=(RESOURCE_IN_USE_FINALIZER,),
     )
     built = Workload(metadata=head, spec=WorkloadSpec(pod_sets=stored(pod_sets, reads.gates)))
-    priority = resolve_priority(framework, obj, pod_sets, reads)
+    priority = resolve_priority(obj, pod_sets, reads)
     recorded = record_event(obj, "CreatedWorkload", f"Created Workload: {head.namespace}/{head.name}")
     return CreateWorkload(with_priority(with_demand(built, obj), priority), obj), recorded
 

@@ -9,21 +9,26 @@ from copy import deepcopy
 from typing import Any, ClassVar
 
 from kohort.api.codec import JsonObject
+from kohort.api.fields import FieldError
 from kohort.api.gates import Gate
 from kohort.api.resource import Resource
 from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.contract import ClusterReader, Finish, Framework, ManagedBy, Stop, stopped_event
 from kohort.jobs.effects import Effect, PatchObject
 from kohort.jobs.frameworks.indexes import indexes_below
-from kohort.jobs.keys import (
-    COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION,
-    ELASTIC_GATE,
-    MIN_PARALLELISM_ANNOTATION,
-    STOPPING_ANNOTATION,
+from kohort.jobs.frameworks.job.spec import (
+    completions,
+    completions_equal_parallelism,
+    is_suspended,
+    min_parallelism,
+    parallelism,
+    pod_count,
 )
-from kohort.jobs.objects import annotations, whole_number
+from kohort.jobs.frameworks.job.validation import batch_job_errors
+from kohort.jobs.keys import ELASTIC_GATE, STOPPING_ANNOTATION
+from kohort.jobs.objects import annotations
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, expect_count, merge_info, restore_info
-from kohort.jobs.topology import TRUE_VALUES, topology_request
+from kohort.jobs.topology import topology_request
 
 MAIN = "main"
 INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
@@ -44,7 +49,7 @@ class BatchJobFramework(Framework):
 
     def is_suspended(self, obj: JsonObject) -> bool:
         """Suspended, and not half-way through a stop (JOB-98)."""
-        return obj["spec"].get("suspend") is True and annotations(obj).get(STOPPING_ANNOTATION) != "true"
+        return is_suspended(obj)
 
     def suspend(self, obj: JsonObject) -> None:
         """Set spec.suspend."""
@@ -126,11 +131,11 @@ class BatchJobFramework(Framework):
 
     def reclaimable(self, obj: JsonObject) -> dict[str, int]:
         """Pods that no further completion needs (JOB-104)."""
-        parallelism, done = _parallelism(obj), _terminal(obj)
-        if parallelism <= 1 or done == 0:
+        limit, done = parallelism(obj), _terminal(obj)
+        if limit <= 1 or done == 0:
             return {}
-        remaining = max(_completions(obj) - done, 0)
-        return {MAIN: parallelism - remaining} if remaining < parallelism else {}
+        remaining = max(completions(obj) - done, 0)
+        return {MAIN: limit - remaining} if remaining < limit else {}
 
     def gate_templates(self, obj: JsonObject) -> None:
         """Gate new pods until they fit into an admitted slice (JOB-106)."""
@@ -139,39 +144,26 @@ class BatchJobFramework(Framework):
         if not any(gate.get("name") == ELASTIC_GATE for gate in gates):
             spec["schedulingGates"] = [*gates, {"name": ELASTIC_GATE}]
 
+    def validate_create(self, obj: JsonObject, reads: ClusterReader) -> list[FieldError]:
+        """JOB-86, JOB-105."""
+        return list(batch_job_errors(obj, None, reads.gates))
+
+    def validate_update(self, old: JsonObject, new: JsonObject, reads: ClusterReader) -> list[FieldError]:
+        """JOB-86, JOB-105."""
+        return list(batch_job_errors(new, old, reads.gates))
+
     def pod_selector(self, obj: JsonObject) -> str:
         """All pods of the Job."""
         return f"batch.kubernetes.io/job-name={obj['metadata']['name']}"
-
-
-def pod_count(obj: JsonObject) -> int:
-    """The number of pods that run in parallel (JOB-99)."""
-    completions = obj["spec"].get("completions")
-    return _parallelism(obj) if completions is None else min(_parallelism(obj), completions)
-
-
-def min_parallelism(obj: JsonObject) -> int | None:
-    """The minimum parallelism of the Job, or None (JOB-99)."""
-    return whole_number(annotations(obj).get(MIN_PARALLELISM_ANNOTATION))
 
 
 def _min_count(obj: JsonObject, reads: ClusterReader) -> int | None:
     return min_parallelism(obj) if reads.gates.enabled(Gate.PartialAdmission) else None
 
 
-def _parallelism(obj: JsonObject) -> int:
-    parallelism = obj["spec"].get("parallelism")
-    return 1 if parallelism is None else int(parallelism)
-
-
-def _completions(obj: JsonObject) -> int:
-    completions = obj["spec"].get("completions")
-    return _parallelism(obj) if completions is None else int(completions)
-
-
 def _set_parallelism(obj: JsonObject, count: int) -> None:
     obj["spec"]["parallelism"] = count
-    if annotations(obj).get(COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION) in TRUE_VALUES:
+    if completions_equal_parallelism(obj):
         obj["spec"]["completions"] = count
 
 
@@ -180,9 +172,9 @@ def _terminal(obj: JsonObject) -> int:
     status = _status(obj)
     if obj["spec"].get("completionMode") != "Indexed":
         return int(status.get("succeeded") or 0)
-    completions = _completions(obj)
+    wanted = completions(obj)
     texts = (status.get("completedIndexes") or "", status.get("failedIndexes") or "")
-    return len(set().union(*(indexes_below(text, completions) for text in texts)))
+    return len(set().union(*(indexes_below(text, wanted) for text in texts)))
 
 
 def _template(obj: JsonObject) -> JsonObject:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kohort.api.codec import JsonObject
 from kohort.api.fields import ROOT, FieldError, forbidden, invalid
 from kohort.api.gates import FeatureGates, Gate
-from kohort.jobs.frameworks.job import BatchJobFramework, pod_count
+from kohort.jobs.frameworks.job.spec import completions_equal_parallelism, is_suspended, parallelism, pod_count
 from kohort.jobs.keys import (
     COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION,
     MIN_PARALLELISM_ANNOTATION,
@@ -60,7 +60,7 @@ def _in_step_errors(new: JsonObject) -> Iterator[FieldError]:
     if new["spec"].get("completionMode", "NonIndexed") == "NonIndexed":
         yield invalid(IN_STEP, text, "should not be enabled for NonIndexed jobs", RULE)
     completions = new["spec"].get("completions")
-    if (1 if completions is None else completions) != _parallelism(new):
+    if (1 if completions is None else completions) != parallelism(new):
         why = f"should be equal to parallelism when {COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION} annotation is true"
         yield invalid(SPEC / "completions", completions, why, RULE)
 
@@ -76,18 +76,9 @@ def _elastic_topology_errors(job: JsonObject, gates: FeatureGates) -> Iterator[F
 
 def _change_errors(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     runs = not old["spec"].get("suspend")
-    if MIN_PARALLELISM_ANNOTATION in annotations(old) and runs and _parallelism(old) != _parallelism(new):
+    if MIN_PARALLELISM_ANNOTATION in annotations(old) and runs and parallelism(old) != parallelism(new):
         why = "cannot change when partial admission is enabled and the job is not suspended"
         yield forbidden(SPEC / "parallelism", why, RULE)
-    waits, waited = BatchJobFramework().is_suspended(new), BatchJobFramework().is_suspended(old)
-    if not waits and not waited and _is_in_step(new) != _is_in_step(old):
+    waits, waited = is_suspended(new), is_suspended(old)
+    if not waits and not waited and completions_equal_parallelism(new) != completions_equal_parallelism(old):
         yield forbidden(IN_STEP, "field is immutable while the job is not suspended", RULE)
-
-
-def _is_in_step(job: JsonObject) -> bool:
-    return annotations(job).get(COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION) in TRUE_VALUES
-
-
-def _parallelism(job: JsonObject) -> int:
-    count = job["spec"].get("parallelism")
-    return 1 if count is None else int(count)
