@@ -66,10 +66,6 @@ def local_queue(name: str = "lq", namespace: str = "ns", cluster_queue: str = "c
     return kueue("LocalQueue", name, namespace, clusterQueue=cluster_queue)
 
 
-def namespace(name: str = "ns", **labels: str) -> Json:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-
-
 def pod_spec(restart: str = "Never", **requests: Json) -> Json:
     return {"restartPolicy": restart, "containers": [{"name": "c", "resources": {"requests": requests}}]}
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from insight.cluster_access import grant_read, in_namespace, namespace, unprivileged_user, wait_for_admission
+from insight.cluster_access import grant_read, in_namespace, unprivileged_user, wait_for_admission
 from kit.apiserver import running_apiserver
+from kit.builders.core import make_namespace
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.commands import CommandRunner, running_command_runner
 from kit.kueue_apiserver import running_kueue_apiserver
@@ -121,7 +122,7 @@ async def test_everybody_in_the_namespace_is_shown(tmp_path: Path) -> None:
 
 async def test_other_namespaces_are_shown_when_asked_for(tmp_path: Path) -> None:
     async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
-        await cluster.create(namespace("other"))
+        await cluster.create(make_namespace("other"))
         for each in (
             make_resource_flavor(),
             make_cluster_queue("cq"),

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.clusters import JOB, Cluster
+from kit.builders.core import make_namespace
 from kit.builders.kueue import make_local_queue
 from kit.commands import CommandResult, run_command
 from kohort.api.names import check_label
@@ -356,7 +357,7 @@ def test_a_job_that_runs_too_long_is_given_up(queues: Cluster, fresh: str) -> No
 
 def test_without_a_queue_a_job_goes_to_the_default_one_of_its_namespace(queues: Cluster, fresh: str) -> None:
     queues.create(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": fresh}},
+        make_namespace(fresh),
         make_local_queue("default", "two-cpus", fresh),
     )
     answer = queues.kohort("submit", "-n", fresh, "--cpu", "500m", "--name", "train", "--wait", "--", "true")

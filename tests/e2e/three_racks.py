@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from e2e.environment import GPU, QUEUE_NAME, Environment, UserClient, condition, message, running
+from kit.builders.core import make_namespace
 from kit.virtual_time import eventually
 from kohort.api.codec import from_json
 from kohort.api.core.pods import Pod
@@ -40,7 +41,7 @@ def manifests() -> list[Object]:
     quota = {"name": GPU, "nominalQuota": len(BLOCKS) * NODES_PER_RACK * GPUS_PER_NODE}
     group = {"coveredResources": [GPU], "flavors": [{"name": "gpu", "resources": [quota]}]}
     return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TEAM}},
+        make_namespace(TEAM),
         _kueue("Topology", "fabric", {"levels": levels}),
         _kueue("ResourceFlavor", "gpu", {"nodeLabels": {"pool": "gpu"}, "topologyName": "fabric"}),
         _kueue("ClusterQueue", TEAM, {"namespaceSelector": {}, "resourceGroups": [group]}),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from e2e.environment import QUEUE_NAME, Environment, UserClient, condition, message
+from kit.builders.core import make_namespace
 from kit.virtual_time import eventually
 from kohort.install.roles import user_roles
 from kohort.kube.errors import StatusError
@@ -67,7 +68,7 @@ async def run_three_roles(environment: Environment) -> None:
 async def _the_administrator_installs(admin: UserClient) -> None:
     await admin.create(
         *user_roles(),
-        *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in (LAB, ELSEWHERE)),
+        *(make_namespace(name) for name in (LAB, ELSEWHERE)),
         {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "nodes"}, "spec": {}},
         binding("ClusterRoleBinding", "kueue-batch-admin-role", "bea"),
         binding("RoleBinding", "kueue-batch-user-role", "mia", LAB),

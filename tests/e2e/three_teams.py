@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from e2e.environment import GPU, QUEUE_NAME, Environment, UserClient, condition, message, running
+from kit.builders.core import make_namespace
 from kit.virtual_time import eventually
 
 COHORT, FLAVOR = "shared-gpu", "gpu-a100"
@@ -29,7 +30,7 @@ def _team(team: str) -> list[Object]:
     quota = {"name": GPU, "nominalQuota": 16, "borrowingLimit": 8}
     group = {"coveredResources": [GPU], "flavors": [{"name": FLAVOR, "resources": [quota]}]}
     return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"team-{team}"}},
+        make_namespace(f"team-{team}"),
         {
             "apiVersion": V1BETA1,
             "kind": "ClusterQueue",

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from engine.scenario import DAWN, ScenarioRunner
+from kit.builders.core import make_namespace
 from kohort.api.config import ParsingContext, parse_configuration
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.engine.decisions import Evict, KeepPending, Reserve
@@ -40,7 +41,7 @@ class ScenarioBuilder(ScenarioRunner):
 
     def __init__(self, settings: EngineSettings | None = None) -> None:
         super().__init__(settings or EngineSettings())
-        self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
+        self.put(make_namespace("ns"))
         self.born = 0
 
     def flavor(self, name: str, **spec: Json) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from hypothesis import strategies as st
 
 from engine.scenario import DAWN
+from kit.builders.core import make_namespace
 from kohort.api.kueue.conversion import V1BETA2
 
 Json = Any
@@ -101,10 +102,7 @@ def manifest(kind: str, name: str, spec: Json, namespace: str = "") -> Json:
 
 def common_objects() -> list[Json]:
     """What every scenario has: namespaces and flavors."""
-    namespaces = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-        for name, labels in NAMESPACES.items()
-    ]
+    namespaces = [make_namespace(name, **labels) for name, labels in NAMESPACES.items()]
     return [*namespaces, *(manifest("ResourceFlavor", name, spec) for name, spec in FLAVORS.items())]
 
 

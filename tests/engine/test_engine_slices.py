@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from engine.invariants import CheckedEngine
 from engine.scenario_builders import CPU, FAIR_SHARING, ScenarioBuilder, configured
+from kit.builders.core import make_namespace
 from kohort.api.conditions import find
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Reserve
@@ -21,7 +22,7 @@ def play(settings: Json = None, **spec: Json) -> ScenarioBuilder:
     """A queue of ten cores in which a slice of three runs beside another workload of four."""
     play = ScenarioBuilder(settings)
     play.engine = CheckedEngine(play.settings)
-    play.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
+    play.put(make_namespace("ns"))
     play.queue("q", 10, **spec)
     play.running("s1", 1, count=3)
     play.running("other", 4)

@@ -6,6 +6,7 @@ import pytest
 
 from engine.invariants import CheckedEngine, check
 from engine.scenario_builders import CPU, ScenarioBuilder, group, quota
+from kit.builders.core import make_namespace
 from kohort.api.meta import ObjectKey
 from kohort.engine.events import ObjectDeleted, ReservationFailed
 from kohort.engine.quota import FlavorResource
@@ -19,7 +20,7 @@ LOWER: Json = {"preemption": {"withinClusterQueue": "LowerPriority"}}
 def play() -> ScenarioBuilder:
     play = ScenarioBuilder()
     play.engine = CheckedEngine(play.settings)
-    play.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
+    play.put(make_namespace("ns"))
     return play
 
 

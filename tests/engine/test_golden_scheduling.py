@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from engine.scenario_builders import CPU, ScenarioBuilder, configured, group, quota
+from kit.builders.core import make_namespace
 from kohort.engine.assignment import FitMode
 from kohort.engine.decisions import RequeueReason, Reserve
 
@@ -53,7 +54,7 @@ def test_g02_a_foreign_namespace_steps_aside_even_in_strict_fifo() -> None:
     """SCH-236, SCH-261."""
     play = ScenarioBuilder()
     play.queue("q", 10, queueingStrategy="StrictFIFO", namespaceSelector={"matchLabels": {"team": "x"}})
-    other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other", "labels": {"team": "x"}}}
+    other = make_namespace("other", team="x")
     play.put(other)
     play.put(
         {
@@ -68,7 +69,7 @@ def test_g02_a_foreign_namespace_steps_aside_even_in_strict_fifo() -> None:
     assert play.once().waiting["A"].requeue is RequeueReason.NAMESPACE_MISMATCH
     assert play.pending_reason("A")[0] == "Misconfigured"
     assert play.once().reserved == ["B"]
-    play.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns", "labels": {"team": "x"}}})
+    play.put(make_namespace("ns", team="x"))
     assert play.turn().reserved == ["A"]
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from engine.invariants import CheckedEngine
 from engine.scenario_builders import CPU, ScenarioBuilder, configured
+from kit.builders.core import make_namespace
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, ReclaimablePod, RequeueState
 from kohort.api.meta import ObjectKey
 from kohort.engine.events import ObjectDeleted, ObjectUpserted
@@ -25,7 +26,7 @@ def play() -> ScenarioBuilder:
     """A queue of four cores."""
     play = ScenarioBuilder()
     play.engine = CheckedEngine(play.settings)
-    play.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
+    play.put(make_namespace("ns"))
     play.queue("q", 4)
     return play
 

@@ -12,8 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from embedded.server.objects import config_map, pod, widget, widget_definition
+from embedded.server.objects import widget, widget_definition
 from kit.apiserver import InMemoryApiServer, running_apiserver
+from kit.builders.core import make_config_map, make_pod
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.server.requests.request_info import ServerRequest
 
@@ -158,7 +159,9 @@ BODIES = st.one_of(
     st.sampled_from(
         [b"{not json", b'{"a":1,"a":', b"[" * 20000, b'{"metadata":' * 3000, b"k8s\x00\xff", b"a: &a [*a]"]
     ),
-    st.sampled_from([config_map("seed", a="b"), pod("seed"), widget("seed")]).map(lambda each: _encoded(each)),
+    st.sampled_from([make_config_map("seed", a="b"), make_pod("seed"), widget("seed")]).map(
+        lambda each: _encoded(each)
+    ),
     ANY_JSON.map(lambda each: _encoded(each)),
 )
 
@@ -203,7 +206,7 @@ SENT = st.one_of(
 
 async def answer_all(requests: list[FuzzedRequest]) -> None:
     async with running_apiserver() as cluster:
-        for seed in (widget_definition(), config_map("seed"), pod("seed"), widget("seed")):
+        for seed in (widget_definition(), make_config_map("seed"), make_pod("seed"), widget("seed")):
             await cluster.create(seed)
         for each in requests:
             await check_answer(cluster, each)

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from embedded.server.objects import config_map, deployment, pod, widget, widget_definition
+from embedded.server.objects import deployment, widget, widget_definition
 from fuzz.mutations import JUNK, SEED, damaged, rounds
 from kit.apiserver import InMemoryApiServer, Object, running_apiserver
+from kit.builders.core import make_config_map, make_pod
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.server.requests.request_info import ServerRequest
 
@@ -83,7 +84,7 @@ SCALE = {
 }
 EVICTION = {"kind": "Eviction", "apiVersion": "policy/v1", "metadata": {"name": "seed"}, "deleteOptions": REMOVAL}
 BINDING = {"metadata": {"name": "seed"}, "target": {"kind": "Node", "name": "n"}}
-MAP = {**config_map("seed", a="b"), "metadata": {"name": "seed", "labels": {"a": "b"}, "annotations": {"a": "b"}}}
+MAP = {**make_config_map("seed", a="b"), "metadata": {"name": "seed", "labels": {"a": "b"}, "annotations": {"a": "b"}}}
 STEPS = [{"op": "add", "path": "/data", "value": {"a": "b"}}, {"op": "test", "path": "/metadata/name", "value": "seed"}]
 
 
@@ -91,7 +92,7 @@ def valid() -> Iterator[DamagedRequest]:
     """One request of each sort."""
     for kind, place in (
         ({**MAP, "metadata": {"generateName": "m-"}}, f"{CORE}/configmaps"),
-        (pod("x"), f"{CORE}/pods"),
+        (make_pod("x"), f"{CORE}/pods"),
     ):
         yield DamagedRequest("POST", place, kind, query=STRICT)
         yield DamagedRequest("GET", place, query=PAGE)
@@ -216,7 +217,7 @@ def damaged_request(dice: random.Random) -> DamagedRequest:
 VALID = list(valid())
 SEEDS: list[Object] = [
     widget_definition(),
-    *(dict(each) for each in (config_map("seed"), pod("seed"), widget("seed"), deployment("seed"))),
+    *(dict(each) for each in (make_config_map("seed"), make_pod("seed"), widget("seed"), deployment("seed"))),
 ]
 
 

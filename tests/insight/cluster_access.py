@@ -39,10 +39,6 @@ async def grant_read(cluster: InMemoryApiServer, user: User, *resources: str, na
     )
 
 
-def namespace(name: str, **labels: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-
-
 def in_namespace(found: Object, name: str) -> Object:
     """The same object in another namespace."""
     return {**found, "metadata": {**found["metadata"], "namespace": name}}

@@ -2,8 +2,9 @@
 
 import pytest
 
-from insight.cluster_access import client_of, grant_read, in_namespace, namespace, unprivileged_user, wait_for_admission
+from insight.cluster_access import client_of, grant_read, in_namespace, unprivileged_user, wait_for_admission
 from kit.apiserver import running_apiserver
+from kit.builders.core import make_namespace
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.kueue_apiserver import running_kueue_apiserver
 from kit.manager import running_manager_harness
@@ -63,7 +64,7 @@ async def test_where_rights_end_the_own_namespace_is_seen_and_the_rest_is_told()
     ann = unprivileged_user()
     async with running_kueue_apiserver() as cluster:
         await grant_read(cluster, ann, "workloads", "localqueues", namespace="default")
-        await cluster.create(namespace("other"))
+        await cluster.create(make_namespace("other"))
         for each in (
             make_resource_flavor(),
             make_cluster_queue("cq"),
@@ -85,7 +86,7 @@ async def test_where_rights_end_the_own_namespace_is_seen_and_the_rest_is_told()
 async def test_the_managers_configuration_counts() -> None:
     text = f"{CONFIGURATION}fairSharing: {{preemptionStrategies: [LessThanOrEqualToFinalShare]}}"
     async with running_kueue_apiserver() as cluster:
-        await cluster.create(namespace("kueue-system"))
+        await cluster.create(make_namespace("kueue-system"))
         await cluster.create(
             {
                 "apiVersion": "v1",
@@ -101,7 +102,7 @@ async def test_the_managers_configuration_counts() -> None:
 
 async def test_a_configuration_that_cannot_be_read_is_told_and_the_defaults_hold() -> None:
     async with running_kueue_apiserver() as cluster:
-        await cluster.create(namespace("kueue-system"))
+        await cluster.create(make_namespace("kueue-system"))
         await cluster.create(
             {
                 "apiVersion": "v1",

@@ -9,6 +9,7 @@ from jobs.job_manager_harness import JobManagerHarness, running_job_harness
 from jobs.pod_flows import FRAMEWORKS
 from jobs.webhook_caller import K, make_pod_of_job, make_sent_pod
 from kit.builders.batch import make_job
+from kit.builders.core import make_namespace
 from kit.builders.kueue import (
     admission_checks,
     make_admission_check,
@@ -65,7 +66,7 @@ async def test_default_queue_and_class_and_the_way_to_other_clusters_are_seen() 
 
 async def test_a_namespace_that_was_made_just_now_is_known() -> None:
     async with gathering() as (harness, gatherer):
-        await harness.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "young"}})
+        await harness.create(make_namespace("young"))
         young = make_job()
         young["metadata"]["namespace"] = "young"
         assert (await gatherer.build(young, is_new=True, author=None)).in_scope

@@ -4,6 +4,7 @@ from jobs.actions import ELASTIC
 from jobs.job_manager_harness import conditions_of, queue_objects
 from jobs.scenario_replay import NAMESPACE, PODS, JobCluster, running_job_cluster
 from kit.builders.batch import make_job
+from kit.builders.core import make_namespace
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
 from kohort.jobs.frameworks.job import BatchJobFramework
@@ -25,7 +26,7 @@ async def resize(harness: JobCluster, pods: int) -> None:
 
 async def test_a_job_grows_as_far_as_quota_goes_and_shrinks_at_once() -> None:
     async with running_job_cluster(ManagerSettings(Configuration(wait_for_pods_ready=None))) as harness:
-        await harness.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        await harness.create(make_namespace(NAMESPACE))
         flavor, queue, local = queue_objects("4")
         local["metadata"]["namespace"] = NAMESPACE
         job = make_job(parallelism=2, completions=None)

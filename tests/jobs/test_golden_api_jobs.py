@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.scenario_replay import NAMESPACE, ScenarioReplay, running_job_cluster
+from kit.builders.core import make_namespace
 from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
 from kohort.controllers.context import ManagerSettings
 
@@ -42,7 +43,7 @@ async def _play() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     async with running_job_cluster(SETTINGS) as harness:
         play = ScenarioReplay(harness, DEVIATING)
-        await harness.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        await harness.create(make_namespace(NAMESPACE))
         for case in CASES:
             found[case["id"]] = [f"{number}: {line}" async for number, line in play.case(case)]
     return found

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embedded.server.objects import namespace
 from kit.apiserver import ApiResponse, Object, WatchRecorder
+from kit.builders.core import make_namespace
 from kit.manager import ManagerHarness
 from kit.masks import masked_differences
 from kohort.api.times import format_time
@@ -69,7 +69,7 @@ class TranscriptReplay:
     @asynccontextmanager
     async def prepared(self) -> AsyncIterator[None]:
         """Creates what the cases need and records the states of Workloads until the context exits."""
-        await self._home.create(namespace(NAMESPACE))
+        await self._home.create(make_namespace(NAMESPACE))
         watch = await self._home.server.stream("GET", f"/apis/{GROUP}/v1beta2/workloads", watch="1")
         task = asyncio.create_task(self._remember(WatchRecorder(watch)))
         try:

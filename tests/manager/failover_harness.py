@@ -7,6 +7,7 @@ from e2e.faults import FaultSetup
 from e2e.numbered_faults import NumberedFaultTransport
 from e2e.replicated_harness import STEP, Replica, ReplicatedHarness, condition_status, running_replicated_harness
 from engine.invariants.sums import wrong_cells
+from kit.builders.core import make_namespace
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kohort.api.config.common import LeaderElection
 from kohort.controllers.leader_transport import LeaderOnlyTransport
@@ -104,9 +105,7 @@ class FailoverHarness:
 @asynccontextmanager
 async def running_failover_harness() -> AsyncIterator[FailoverHarness]:
     async with running_replicated_harness(QUOTAS, LeaderElection()) as harness:
-        await harness.create(
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}}, make_resource_flavor()
-        )
+        await harness.create(make_namespace("kueue-system"), make_resource_flavor())
         for name, cpu in QUOTAS.items():
             await harness.create(make_cluster_queue(name, str(cpu), cohortName="all"), make_local_queue(name, name))
         await harness.create(

@@ -15,6 +15,7 @@ from jobs.actions import ELASTIC
 from jobs.scenario_replay import NAMESPACE, JobCluster, running_job_cluster
 from jobs.webhook_caller import make_sent_member, make_sent_pod, running_pod_harness
 from kit.builders.batch import make_job
+from kit.builders.core import make_namespace
 from kit.builders.kueue import (
     make_cluster_queue,
     make_cohort,
@@ -61,7 +62,7 @@ def there(made: Any) -> Any:
 
 
 async def opened(harness: JobCluster, **queue: Any) -> None:
-    await harness.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    await harness.create(make_namespace(NAMESPACE))
     await harness.create(
         make_workload_priority_class("high", 100), make_resource_flavor(), make_cohort("top"), make_cohort("c", "top")
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from embedded.server.objects import namespace
 from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
+from kit.builders.core import make_namespace
 from kit.ports import free_port
 from kit.virtual_time import eventually
 from kohort.api.config.loading import default_configuration
@@ -52,7 +52,7 @@ def webhook_wiring(configuration: Configuration, user: str = "") -> WebhookWirin
 async def running_cluster_without_kueue() -> AsyncIterator[InMemoryApiServer]:
     """Runs a server with the manager's namespace."""
     async with running_apiserver() as cluster:
-        await cluster.create(namespace(NAMESPACE))
+        await cluster.create(make_namespace(NAMESPACE))
         yield cluster
 
 

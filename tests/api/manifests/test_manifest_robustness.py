@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.manifest_sets import COMPLETE, QUEUE, job, kueue, namespace, pod_spec, report, report_of_text
+from api.manifest_sets import COMPLETE, QUEUE, job, kueue, pod_spec, report, report_of_text
+from kit.builders.core import make_namespace
 from kohort.api.core import views
 from kohort.api.documents import MAX_DEPTH, Document
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
@@ -44,7 +45,7 @@ KINDS = [
     ("kueue.x-k8s.io/v1", "Nothing"),
 ]
 WORKLOAD = kueue("Workload", "wl", "ns", queueName="lq", podSets=[{"name": "a", "template": {"spec": pod_spec(cpu=1)}}])
-VALID = [*COMPLETE, job("lq", annotations={QUEUE: "x"}), namespace(), WORKLOAD]
+VALID = [*COMPLETE, job("lq", annotations={QUEUE: "x"}), make_namespace("ns"), WORKLOAD]
 ALL_ON, ALL_OFF = FeatureGates(frozenset(Gate)), FeatureGates(frozenset())
 
 

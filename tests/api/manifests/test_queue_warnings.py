@@ -11,12 +11,12 @@ from api.manifest_sets import (
     kueue,
     local_queue,
     message,
-    namespace,
     queue,
     report,
     report_of_text,
     warnings,
 )
+from kit.builders.core import make_namespace
 
 FLAVOR_NAME = "spec.resourceGroups[0].flavors[0].name"
 LIMIT = "spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit"
@@ -44,14 +44,14 @@ def test_a_queue_without_selector_takes_nothing_from_anybody() -> None:
 def test_a_namespace_that_the_queue_does_not_select_is_reported_at_the_local_queue() -> None:
     """SCH-124."""
     given = (flavor(), queue(namespaceSelector={"matchLabels": {"team": "a"}}), local_queue())
-    assert warnings(*given, namespace(team="a")) == []
-    assert warnings(*given, namespace(team="b")) == ["W202 LocalQueue ns/lq spec.clusterQueue"]
+    assert warnings(*given, make_namespace("ns", team="a")) == []
+    assert warnings(*given, make_namespace("ns", team="b")) == ["W202 LocalQueue ns/lq spec.clusterQueue"]
     assert warnings(*given) == []
 
 
 def test_every_namespace_carries_its_name_as_a_label() -> None:
     by_name = {"matchLabels": {"kubernetes.io/metadata.name": "ns"}}
-    assert warnings(flavor(), queue(namespaceSelector=by_name), local_queue(), namespace()) == []
+    assert warnings(flavor(), queue(namespaceSelector=by_name), local_queue(), make_namespace("ns")) == []
 
 
 # W203 to W206: names of what is not there

@@ -12,8 +12,9 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from embedded.server.objects import config_map, namespace, pod, version, widget, widget_definition
+from embedded.server.objects import version, widget, widget_definition
 from kit.apiserver import InMemoryApiServer, Object
+from kit.builders.core import make_config_map, make_namespace, make_pod
 from kohort.embedded.auth.certificates import FileCertificateAuthority
 from kohort.embedded.resources import ServedResource
 
@@ -89,7 +90,7 @@ def patch(*operations: Object) -> Object:
 async def test_a_webhook_can_change_a_write(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     hook.answer = lambda _: patch({"op": "add", "path": "/data/by", "value": "hook"})
     await cluster.create(hook.configuration("MutatingWebhookConfiguration"))
-    assert (await cluster.create(config_map("a", x="1")))["data"] == {"x": "1", "by": "hook"}
+    assert (await cluster.create(make_config_map("a", x="1")))["data"] == {"x": "1", "by": "hook"}
     asked = hook.asked[0]
     assert (asked["operation"], asked["namespace"], asked["userInfo"]["username"]) == ("CREATE", "default", "admin")
     assert asked["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
@@ -105,7 +106,7 @@ async def test_what_a_webhook_adds_gets_its_defaults_before_the_next_one_looks(
     found = hook.configuration("MutatingWebhookConfiguration", rules=[rule])
     found["webhooks"].append({**found["webhooks"][0], "name": "second.example.com"})
     await cluster.create(found)
-    reply = await cluster.try_create(pod("p"))
+    reply = await cluster.try_create(make_pod("p"))
     assert 'Duplicate value: "side"' in reply.message
     seen = hook.asked[1]["object"]["spec"]["containers"][1]
     assert (seen["imagePullPolicy"], seen["terminationMessagePath"]) == ("IfNotPresent", "/dev/termination-log")
@@ -118,21 +119,21 @@ async def test_a_pod_with_a_node_that_a_webhook_gates_is_refused(
     hook.answer = lambda _: patch({"op": "add", "path": "/spec/schedulingGates", "value": gates})
     rule = {**RULE, "resources": ["pods"]}
     await cluster.create(hook.configuration("MutatingWebhookConfiguration", rules=[rule]))
-    reply = await cluster.try_create(pod("p", nodeName="node"))
+    reply = await cluster.try_create(make_pod("p", nodeName="node"))
     assert (reply.status, reply.message) == (422, f'Pod "p" is invalid: {GATED_NODE}')
-    assert (await cluster.try_create(pod("p"))).status == 201
+    assert (await cluster.try_create(make_pod("p"))).status == 201
 
 
 async def test_a_webhook_can_refuse_and_warn(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     hook.answer = lambda _: {"allowed": False, "status": {"message": "not today", "code": 422, "reason": "Invalid"}}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
-    reply = await cluster.try_create(config_map("a"))
+    reply = await cluster.try_create(make_config_map("a"))
     assert (reply.status, reply.reason) == (422, "Invalid")
     assert reply.message == 'admission webhook "hook.example.com" denied the request: not today'
     hook.answer = lambda _: {"allowed": True, "warnings": ["mind the gap"]}
-    assert (await cluster.try_create(config_map("a"))).headers["Warning"] == '299 - "mind the gap"'
+    assert (await cluster.try_create(make_config_map("a"))).headers["Warning"] == '299 - "mind the gap"'
     hook.answer = lambda _: {"allowed": False}
-    assert (await cluster.try_create(config_map("b"))).message.endswith("denied the request without explanation")
+    assert (await cluster.try_create(make_config_map("b"))).message.endswith("denied the request without explanation")
 
 
 async def test_only_what_a_webhook_asked_for_reaches_it(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
@@ -140,9 +141,9 @@ async def test_only_what_a_webhook_asked_for_reaches_it(cluster: InMemoryApiServ
     condition = {"name": "named", "expression": "object.metadata.name != 'skipped'"}
     more: Object = {"objectSelector": selector, "matchConditions": [condition]}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", **more))
-    await cluster.create(config_map("plain"))
-    await cluster.create(config_map("skipped", labels={"watched": "yes"}))
-    await cluster.create(config_map("seen", labels={"watched": "yes"}))
+    await cluster.create(make_config_map("plain"))
+    await cluster.create(make_config_map("skipped", labels={"watched": "yes"}))
+    await cluster.create(make_config_map("seen", labels={"watched": "yes"}))
     assert [each["name"] for each in hook.asked] == ["seen"]
 
 
@@ -153,12 +154,12 @@ META = {"apiVersion": "meta.k8s.io/v1"}
 async def test_a_webhook_sees_the_options_of_a_write(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[EVERYTHING]))
     path = "/api/v1/namespaces/default/configmaps/a"
-    await cluster.create(config_map("a"))
-    await cluster.create(config_map("b"), dryRun="All", fieldManager="me", fieldValidation="Strict")
-    await cluster.update(config_map("a", x="1"), fieldManager="me")
+    await cluster.create(make_config_map("a"))
+    await cluster.create(make_config_map("b"), dryRun="All", fieldManager="me", fieldValidation="Strict")
+    await cluster.update(make_config_map("a", x="1"), fieldManager="me")
     await cluster.merge(path, {"data": {"x": "2"}}, fieldManager="me")
-    await cluster.apply(config_map("a", y="1"), "you", force="true")
-    await cluster.apply(config_map("c"), "you")
+    await cluster.apply(make_config_map("a", y="1"), "you", force="true")
+    await cluster.apply(make_config_map("c"), "you")
     assert [each["options"] for each in hook.asked] == [
         {"kind": "CreateOptions", **META},
         {"kind": "CreateOptions", **META, "dryRun": ["All"], "fieldManager": "me", "fieldValidation": "Strict"},
@@ -171,7 +172,7 @@ async def test_a_webhook_sees_the_options_of_a_write(cluster: InMemoryApiServer,
 
 async def test_a_webhook_sees_the_options_of_a_delete(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[EVERYTHING]))
-    for found in (config_map("a"), config_map("b"), pod("p")):
+    for found in (make_config_map("a"), make_config_map("b"), make_pod("p")):
         await cluster.create(found)
     maps, hook.asked = "/api/v1/namespaces/default/configmaps", []
     body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground", "gracePeriodSeconds": 7}
@@ -191,8 +192,8 @@ async def test_a_condition_can_report_which_manager_owns_the_fields(
     condition = {"name": "others", "expression": "request.options.fieldManager != 'me'"}
     more: Object = {"matchConditions": [condition], "failurePolicy": "Fail"}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", **more))
-    await cluster.create(config_map("a"), fieldManager="me")
-    await cluster.create(config_map("b"), fieldManager="you")
+    await cluster.create(make_config_map("a"), fieldManager="me")
+    await cluster.create(make_config_map("b"), fieldManager="you")
     assert [each["name"] for each in hook.asked] == ["b"]
 
 
@@ -222,7 +223,7 @@ async def test_a_webhook_that_is_not_there(
 ) -> None:
     hook.client = {"url": "https://127.0.0.1:1/", "caBundle": hook.client["caBundle"]}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", failurePolicy=policy))
-    reply = await cluster.try_create(config_map("a"))
+    reply = await cluster.try_create(make_config_map("a"))
     assert reply.status == status
     if status == 500:
         assert 'failed calling webhook "hook.example.com": failed to call webhook: Post' in reply.message
@@ -231,10 +232,10 @@ async def test_a_webhook_that_is_not_there(
 async def test_a_write_does_not_outlive_the_namespace_that_goes_while_a_webhook_thinks(
     cluster: InMemoryApiServer, hook: AdmissionWebhook
 ) -> None:
-    await cluster.create(namespace("team"))
+    await cluster.create(make_namespace("team"))
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
     hook.meanwhile = lambda: cluster.request("DELETE", "/api/v1/namespaces/team")
-    reply = await cluster.try_create(config_map("late", namespace="team"))
+    reply = await cluster.try_create(make_config_map("late", namespace="team"))
     assert reply.status == 403
     assert "because it is being terminated" in reply.message
     assert (await cluster.request("GET", "/api/v1/namespaces/team/configmaps/late")).status == 404
@@ -267,7 +268,7 @@ async def test_a_webhook_that_thinks_for_too_long(
     patience: Object = {"timeoutSeconds": 1, "failurePolicy": policy}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", **patience))
     async with asyncio.timeout(60):
-        reply = await cluster.try_create(config_map("a"))
+        reply = await cluster.try_create(make_config_map("a"))
     done_thinking.set()
     assert reply.status == status
     if status == 500:
@@ -278,13 +279,13 @@ async def test_an_unknown_client_is_not_trusted(cluster: InMemoryApiServer, hook
     other = FileCertificateAuthority.create(datetime.now(UTC))
     hook.client["caBundle"] = b64encode(other.pem).decode()
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
-    assert (await cluster.try_create(config_map("a"))).status == 500
+    assert (await cluster.try_create(make_config_map("a"))).status == 500
     assert hook.asked == []
 
 
 async def test_a_dry_run_is_reported_as_such(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
-    await cluster.create(config_map("a"), dryRun="All")
+    await cluster.create(make_config_map("a"), dryRun="All")
     assert [each["dryRun"] for each in hook.asked] == [True]
 
 
@@ -299,7 +300,7 @@ async def test_a_webhook_that_wants_to_sees_what_others_changed(
     found = hook.configuration("MutatingWebhookConfiguration", reinvocationPolicy="IfNeeded")
     found["webhooks"].append({**found["webhooks"][0], "name": "second.example.com", "reinvocationPolicy": "Never"})
     await cluster.create(found)
-    await cluster.create(config_map("a", x="1"))
+    await cluster.create(make_config_map("a", x="1"))
     assert len(hook.asked) == 3
     assert set(hook.asked[2]["object"]["data"]) == {"x", "n1", "n2"}
 
@@ -310,7 +311,7 @@ async def test_the_configuration_of_webhooks_is_never_held_up(
     hook.answer = lambda _: {"allowed": False}
     await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[EVERYTHING]))
     path = f"/apis/{GROUP}/validatingwebhookconfigurations/hooks"
-    assert (await cluster.try_create(config_map("a"))).status == 403
+    assert (await cluster.try_create(make_config_map("a"))).status == 403
     assert (await cluster.request("DELETE", path)).status == 200
 
 
@@ -322,14 +323,14 @@ async def test_a_policy_refuses_what_it_does_not_like(cluster: InMemoryApiServer
     bound = {"policyName": "talk", "validationActions": ["Deny"]}
     head = {"apiVersion": GROUP, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "talk"}}
     await cluster.create(policy)
-    silent = config_map("a")
+    silent = make_config_map("a")
     silent.pop("data")
     assert (await cluster.try_create(silent, dryRun="All")).status == 201
     await cluster.create({**head, "spec": bound})
     reply = await cluster.try_create(silent)
     assert reply.status == 422
     assert "ValidatingAdmissionPolicy 'talk' with binding 'talk' denied request: say something" in reply.message
-    assert (await cluster.try_create(config_map("a", x="1"))).status == 201
+    assert (await cluster.try_create(make_config_map("a", x="1"))).status == 201
 
 
 async def test_versions_are_converted_by_the_definitions_webhook(

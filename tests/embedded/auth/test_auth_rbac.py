@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.server.objects import binding, config_map, namespace, role, rule
+from embedded.server.objects import binding, role, rule
 from kit.apiserver import InMemoryApiServer, Object
+from kit.builders.core import make_config_map, make_namespace
 from kohort.embedded.auth.attributes import AuthorizationAttributes
 from kohort.embedded.auth.escalation import uncovered
 from kohort.embedded.auth.rules import PolicyRule
@@ -46,7 +47,7 @@ async def test_a_role_counts_from_the_moment_it_is_bound(cluster: InMemoryApiSer
     assert (await jane.request("GET", MAPS)).status == 403
     await cluster.create(binding("jane-reads", "reader", "jane"))
     assert (await jane.request("GET", MAPS)).status == 200
-    assert (await jane.try_create(config_map("a"))).status == 403
+    assert (await jane.try_create(make_config_map("a"))).status == 403
     assert (await jane.request("GET", "/api/v1/namespaces/kube-system/configmaps")).status == 403
     await cluster.request("DELETE", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings/jane-reads")
     assert (await jane.request("GET", MAPS)).status == 403
@@ -63,17 +64,17 @@ async def test_a_cluster_role_reaches_as_far_as_its_binding(cluster: InMemoryApi
 
 
 async def test_a_team_works_in_its_namespace_only(cluster: InMemoryApiServer) -> None:
-    await cluster.create(namespace("team-a"))
-    await cluster.create(namespace("team-b"))
+    await cluster.create(make_namespace("team-a"))
+    await cluster.create(make_namespace("team-b"))
     await cluster.create(binding("edit", "edit", "jane", namespace="team-a", kind="ClusterRole"))
     jane = cluster.as_user("jane")
-    assert (await jane.try_create(config_map("a", namespace="team-a"))).status == 201
-    assert (await jane.try_create(config_map("a", namespace="team-b"))).status == 403
-    assert (await jane.try_create(namespace("team-c"))).status == 403
+    assert (await jane.try_create(make_config_map("a", namespace="team-a"))).status == 201
+    assert (await jane.try_create(make_config_map("a", namespace="team-b"))).status == 403
+    assert (await jane.try_create(make_namespace("team-c"))).status == 403
 
 
 async def test_a_name_in_a_rule_is_about_that_object_alone(cluster: InMemoryApiServer) -> None:
-    await cluster.create(config_map("mine"))
+    await cluster.create(make_config_map("mine"))
     await cluster.create(role("one", {**rule("configmaps", "get", "watch"), "resourceNames": ["mine"]}))
     await cluster.create(binding("b", "one", "jane"))
     jane = cluster.as_user("jane")

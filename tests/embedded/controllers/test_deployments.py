@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from embedded.controllers.harness import ControllerHarness, running_controller_harness
-from embedded.server.objects import deployment, quota
+from embedded.server.objects import deployment
 from kit.apiserver import Object
+from kit.builders.core import make_resource_quota
 from kohort.embedded.controllers.deployments.controller import DeploymentController
 from kohort.embedded.controllers.replicasets.controller import ReplicaSetController
 
@@ -173,7 +174,7 @@ async def test_a_new_size_in_the_middle_of_a_rollout_is_shared_out(world: Contro
 
 
 async def test_a_refusal_reaches_the_deployment(world: ControllerHarness) -> None:
-    await world.create(quota("few", pods="1"))
+    await world.create(make_resource_quota("few", pods="1"))
     found = await world.create(web(3))
     await world.settle()
     assert await output(world, found, "ReplicaFailure") == ("True", "FailedCreate")

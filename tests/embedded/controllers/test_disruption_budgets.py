@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.controllers.harness import ControllerHarness, running_controller_harness, with_controller, with_labels
-from embedded.server.objects import deployment, pod
+from embedded.server.objects import deployment
 from kit.apiserver import Object
+from kit.builders.core import make_pod
 from kit.virtual_time import START
 from kohort.api.errors import ApiError
 from kohort.embedded.controllers.disruption.controller import DisruptionController
@@ -44,7 +45,7 @@ async def figures(world: ControllerHarness, found: Object) -> tuple[int, ...]:
 async def ready_pods(world: ControllerHarness, count: int, owner: Object | None = None) -> list[Object]:
     made = []
     for index in range(count):
-        one = with_labels(pod(f"web-{index}"), app="web")
+        one = with_labels(make_pod(f"web-{index}"), app="web")
         made.append(await world.create(with_controller(one, owner) if owner else one))
     await world.mark_running(*made)
     return made
@@ -79,7 +80,7 @@ async def test_a_share_counts_what_the_owners_want(world: ControllerHarness) -> 
 
 
 async def test_nothing_may_go_where_an_owner_has_no_scale(world: ControllerHarness) -> None:
-    template = {"spec": {"restartPolicy": "Never", **pod("x")["spec"]}}
+    template = {"spec": {"restartPolicy": "Never", **make_pod("x")["spec"]}}
     head = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}}
     owner = await world.create({**head, "spec": {"template": template}})
     found = await world.create(budget(maxUnavailable=1))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.controllers.harness import ControllerHarness, node, running_controller_harness
-from embedded.server.objects import pod
 from kit.apiserver import Object
+from kit.builders.core import make_pod
 from kit.virtual_time import START
 from kohort.api.core.nodes import Node, NodeSpec, NodeStatus
 from kohort.api.core.objects import StatusCondition
@@ -66,7 +66,7 @@ async def test_a_silent_node_becomes_unknown_with_its_pods_not_ready_and_pods_ke
     world: ControllerHarness,
 ) -> None:
     lost, _ = await world.create(node("lost")), await world.create(node("alive"))
-    serving = await world.create(pod("serving", nodeName="lost"))
+    serving = await world.create(make_pod("serving", nodeName="lost"))
     await world.mark_running(serving)
     await renew(world, "lost")
     await pass_time(world, 40, "alive")

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from embedded.controllers.harness import ControllerHarness, node, running_controller_harness
-from embedded.server.objects import pod
+from kit.builders.core import make_pod
 from kohort.embedded.controllers.pod_cleanup import PodCleanup
 
 
@@ -19,8 +19,10 @@ async def world() -> AsyncIterator[ControllerHarness]:
 
 async def test_pods_of_a_node_that_is_gone_fail_and_go(world: ControllerHarness) -> None:
     host = await world.create(node("host"))
-    lost = await world.create({**pod("lost", nodeName="host")})
-    held = await world.create({**pod("held", nodeName="host"), "metadata": {"name": "held", "finalizers": ["a.b/c"]}})
+    lost = await world.create({**make_pod("lost", nodeName="host")})
+    held = await world.create(
+        {**make_pod("held", nodeName="host"), "metadata": {"name": "held", "finalizers": ["a.b/c"]}}
+    )
     await world.settle()
     await world.delete(host)
     await world.advance(30)
@@ -36,7 +38,7 @@ async def test_pods_of_a_node_that_is_gone_fail_and_go(world: ControllerHarness)
 
 async def test_pods_of_a_node_that_comes_back_stay(world: ControllerHarness) -> None:
     host = await world.create(node("host"))
-    kept = await world.create(pod("kept", nodeName="host"))
+    kept = await world.create(make_pod("kept", nodeName="host"))
     await world.delete(host)
     await world.advance(30)
     await world.create(node("host"))
@@ -45,13 +47,13 @@ async def test_pods_of_a_node_that_comes_back_stay(world: ControllerHarness) -> 
 
 
 async def test_a_pod_bound_to_a_node_that_never_was_goes(world: ControllerHarness) -> None:
-    lost = await world.create(pod("lost", nodeName="nowhere"))
+    lost = await world.create(make_pod("lost", nodeName="nowhere"))
     await world.advance(45)
     assert not await world.exists(lost)
 
 
 async def test_a_leaving_pod_without_a_node_is_failed_once_and_left_to_its_finalizers(world: ControllerHarness) -> None:
-    held = await world.create({**pod("held"), "metadata": {"name": "held", "finalizers": ["a.b/c"]}})
+    held = await world.create({**make_pod("held"), "metadata": {"name": "held", "finalizers": ["a.b/c"]}})
     await world.delete(held)
     await world.settle()
     assert (await world.get(held))["status"]["phase"] == "Failed"
@@ -63,8 +65,8 @@ async def test_a_leaving_pod_without_a_node_is_failed_once_and_left_to_its_final
 async def test_leaving_pods_of_a_node_out_of_service_go(world: ControllerHarness) -> None:
     taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
     await world.create(node("off", taint, ready="Unknown"))
-    terminating = await world.create(pod("leaving", nodeName="off"))
-    staying = await world.create(pod("staying", nodeName="off"))
+    terminating = await world.create(make_pod("leaving", nodeName="off"))
+    staying = await world.create(make_pod("staying", nodeName="off"))
     await world.delete(terminating)
     await world.settle()
     assert not await world.exists(terminating)
@@ -74,7 +76,7 @@ async def test_leaving_pods_of_a_node_out_of_service_go(world: ControllerHarness
 async def test_too_many_ended_pods_go_oldest_first_but_evicted_ones_before(world: ControllerHarness) -> None:
     await world.create(node("host"))
     for name, reason in (("a", ""), ("b", "Evicted"), ("c", ""), ("d", "")):
-        made = await world.create(pod(name, nodeName="host"))
+        made = await world.create(make_pod(name, nodeName="host"))
         await world.set_status(made, phase="Failed", reason=reason)
         await world.advance(2)
     assert await world.names() == ["a", "b", "c", "d"]

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.controllers.harness import ControllerHarness, running_controller_harness, with_controller, with_labels
-from embedded.server.objects import config_map, deployment, pod, quota
+from embedded.server.objects import deployment
 from kit.apiserver import Object
+from kit.builders.core import make_config_map, make_pod, make_resource_quota
 from kit.virtual_time import START
 from kohort.api.core.objects import StatusCondition
 from kohort.api.core.pods import ContainerStatus, PodStatus
@@ -93,7 +94,7 @@ async def test_scaling_down_spares_what_serves(world: ControllerHarness) -> None
 
 
 async def test_a_matching_stray_is_adopted_and_one_that_no_longer_matches_is_released(world: ControllerHarness) -> None:
-    stray = await world.create(with_labels(pod("stray"), app="web"))
+    stray = await world.create(with_labels(make_pod("stray"), app="web"))
     await world.settle()
     found = await world.create(replica_set(2))
     await world.settle()
@@ -106,8 +107,8 @@ async def test_a_matching_stray_is_adopted_and_one_that_no_longer_matches_is_rel
 
 
 async def test_pods_of_others_are_left_alone(world: ControllerHarness) -> None:
-    other = await world.create(config_map("other"))
-    theirs = await world.create(with_controller(with_labels(pod("theirs"), app="web"), other))
+    other = await world.create(make_config_map("other"))
+    theirs = await world.create(with_controller(with_labels(make_pod("theirs"), app="web"), other))
     await world.create(replica_set(1))
     await world.settle()
     assert len(await world.pods()) == 2
@@ -115,7 +116,7 @@ async def test_pods_of_others_are_left_alone(world: ControllerHarness) -> None:
 
 
 async def test_a_refusal_is_reported_and_taken_back(world: ControllerHarness) -> None:
-    limit = await world.create(quota("few", pods="1"))
+    limit = await world.create(make_resource_quota("few", pods="1"))
     found = await world.create(replica_set(3))
     await world.settle()
     (condition,) = (await world.get(found))["status"]["conditions"]

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from embedded.controllers.harness import ControllerHarness, running_controller_harness
-from embedded.server.objects import pod
 from kit.apiserver import Object
+from kit.builders.core import make_pod
 from kohort.embedded.controllers.stale_disruptions import StaleDisruptions
 
 
@@ -23,7 +23,7 @@ async def reported(world: ControllerHarness, found: Object) -> tuple[str, str]:
 
 
 async def doomed(world: ControllerHarness, name: str, reason: str) -> Object:
-    made = await world.create(pod(name, nodeName="node"))
+    made = await world.create(make_pod(name, nodeName="node"))
     condition = world.condition("DisruptionTarget", "True", reason=reason, message="soon")
     await world.set_status(made, phase="Running", conditions=[condition])
     return made

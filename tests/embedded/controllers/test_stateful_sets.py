@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.controllers.harness import ControllerHarness, running_controller_harness, with_labels
-from embedded.server.objects import deployment, pod
+from embedded.server.objects import deployment
 from kit.apiserver import Object
+from kit.builders.core import make_pod
 from kit.virtual_time import START
 from kohort.api.core.apps import Ordinals, RollingUpdate, UpdateStrategy
 from kohort.api.core.objects import StatusCondition
@@ -244,8 +245,8 @@ async def test_the_history_is_bounded(world: ControllerHarness) -> None:
 
 
 async def test_only_pods_that_bear_its_name_are_adopted(world: ControllerHarness) -> None:
-    stray = await world.create(with_labels(pod("stray"), app="db"))
-    mine = await world.create(with_labels(pod("db-0"), app="db"))
+    stray = await world.create(with_labels(make_pod("stray"), app="db"))
+    mine = await world.create(with_labels(make_pod("db-0"), app="db"))
     await world.create(db(1))
     await world.run_all_pods()
     assert not (await world.get(stray))["metadata"].get("ownerReferences")

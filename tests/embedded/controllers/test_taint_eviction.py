@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from embedded.controllers.harness import ControllerHarness, node, running_controller_harness
-from embedded.server.objects import pod
 from kit.apiserver import Object
+from kit.builders.core import make_pod
 from kohort.api.meta import Taint, Toleration
 from kohort.embedded.controllers.taint_eviction import FOREVER, TaintEviction, tolerated_seconds
 
@@ -22,7 +22,7 @@ async def world() -> AsyncIterator[ControllerHarness]:
 
 def patient(name: str, seconds: int) -> Object:
     toleration = {"key": "broken", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
-    return pod(name, nodeName="host", tolerations=[toleration])
+    return make_pod(name, nodeName="host", tolerations=[toleration])
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_the_shortest_toleration_counts(tolerations: list[Toleration], seconds: 
 
 async def test_a_pod_without_toleration_goes_at_once_and_reports_why(world: ControllerHarness) -> None:
     host = await world.create(node("host"))
-    expelled = await world.create(pod("expelled", nodeName="host"))
+    expelled = await world.create(make_pod("expelled", nodeName="host"))
     await world.settle()
     await world.merge(host, {"spec": {"taints": [BROKEN]}})
     await world.settle()
@@ -64,7 +64,7 @@ async def test_a_pod_without_toleration_goes_at_once_and_reports_why(world: Cont
 async def test_a_pod_that_comes_later_goes_too(world: ControllerHarness) -> None:
     await world.create(node("host", BROKEN))
     await world.settle()
-    expelled = await world.create(pod("expelled", nodeName="host"))
+    expelled = await world.create(make_pod("expelled", nodeName="host"))
     await world.settle()
     assert (await world.get(expelled))["metadata"]["deletionTimestamp"]
 

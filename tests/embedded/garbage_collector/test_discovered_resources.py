@@ -3,7 +3,8 @@
 from typing import Any
 
 from embedded.garbage_collector.harness import GarbageCollectorHarness
-from embedded.server.objects import config_map, widget_definition
+from embedded.server.objects import widget_definition
+from kit.builders.core import make_config_map
 from kohort.api.resource import Resource
 from kohort.embedded.garbage_collector.discovered_resources import build_resources
 
@@ -70,7 +71,7 @@ async def test_a_group_that_does_not_answer_is_followed_still(world: GarbageColl
 
 
 async def test_lists_and_watches_ask_for_metadata_alone(world: GarbageCollectorHarness) -> None:
-    await world.create(config_map("one"))
+    await world.create(make_config_map("one"))
     await world.settle()
     lists = [each for each in world.interceptor.sent if each.path.endswith("/configmaps")]
     assert lists

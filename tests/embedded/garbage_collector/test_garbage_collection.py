@@ -7,7 +7,8 @@ from embedded.garbage_collector.harness import (
     with_finalizers,
     with_owners,
 )
-from embedded.server.objects import config_map, deployment, namespace, pod, widget, widget_definition
+from embedded.server.objects import deployment, widget, widget_definition
+from kit.builders.core import make_config_map, make_namespace, make_pod
 from kohort.embedded.garbage_collector.startup import running_cleanup
 from kohort.kube.client import Client
 
@@ -16,18 +17,18 @@ EVENTS = "/api/v1/events"
 
 
 async def test_a_child_goes_after_its_owner_and_a_grandchild_after_it(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(config_map("owner"))
-    child = await world.create(with_owners(config_map("child"), owner))
-    grandchild = await world.create(with_owners(pod("grandchild"), child))
-    other = await world.create(config_map("other"))
+    owner = await world.create(make_config_map("owner"))
+    child = await world.create(with_owners(make_config_map("child"), owner))
+    grandchild = await world.create(with_owners(make_pod("grandchild"), child))
+    other = await world.create(make_config_map("other"))
     await world.delete(owner)
     await world.settle()
     assert await world.survivors(owner, child, grandchild, other) == {"other"}
 
 
 async def test_an_owner_that_is_held_keeps_its_children_in_the_background(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(with_finalizers(config_map("owner"), HOLD))
-    child = await world.create(with_owners(config_map("child"), owner))
+    owner = await world.create(with_finalizers(make_config_map("owner"), HOLD))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.delete(owner)
     await world.settle()
     assert await world.survivors(owner, child) == {"owner", "child"}
@@ -37,27 +38,27 @@ async def test_an_owner_that_is_held_keeps_its_children_in_the_background(world:
 
 
 async def test_a_child_that_comes_after_its_owner_went_goes_too(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(config_map("owner"))
+    owner = await world.create(make_config_map("owner"))
     await world.delete(owner)
     await world.settle()
-    child = await world.create(with_owners(config_map("late"), owner))
+    child = await world.create(with_owners(make_config_map("late"), owner))
     await world.settle()
     assert await world.survivors(child) == set()
 
 
 async def test_an_object_of_the_same_name_is_not_the_owner(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(config_map("owner"))
-    child = await world.create(with_owners(config_map("child"), owner))
+    owner = await world.create(make_config_map("owner"))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.delete(owner)
-    impostor = await world.create(config_map("owner"))
+    impostor = await world.create(make_config_map("owner"))
     await world.settle()
     assert await world.survivors(child, impostor) == {"owner"}
 
 
 async def test_what_was_garbage_before_the_collector_came_is_found(world: GarbageCollectorHarness) -> None:
     await world.collector.stop()
-    owner = await world.create(config_map("owner"))
-    child = await world.create(with_owners(config_map("child"), owner))
+    owner = await world.create(make_config_map("owner"))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.delete(owner)
     async with running_cleanup(Client(world.network, world.cluster.clock)):
         await world.settle()
@@ -68,8 +69,8 @@ async def test_what_was_garbage_before_the_collector_came_is_found(world: Garbag
 
 
 async def test_a_child_stays_for_its_other_owner_and_forgets_the_one_that_went(world: GarbageCollectorHarness) -> None:
-    one, two = await world.create(config_map("one")), await world.create(config_map("two"))
-    child = await world.create(with_owners(config_map("child"), one, two))
+    one, two = await world.create(make_config_map("one")), await world.create(make_config_map("two"))
+    child = await world.create(with_owners(make_config_map("child"), one, two))
     await world.delete(one)
     await world.settle()
     assert await world.owners(child) == ["two"]
@@ -79,8 +80,8 @@ async def test_a_child_stays_for_its_other_owner_and_forgets_the_one_that_went(w
 
 
 async def test_references_that_stay_are_left_word_for_word(world: GarbageCollectorHarness) -> None:
-    one, two = await world.create(config_map("one")), await world.create(config_map("two"))
-    child = with_owners(config_map("child"), one)
+    one, two = await world.create(make_config_map("one")), await world.create(make_config_map("two"))
+    child = with_owners(make_config_map("child"), one)
     kept = {**owner_reference(two), "controller": True, "blockOwnerDeletion": False}
     child["metadata"]["ownerReferences"].append(kept)
     child = await world.create(child)
@@ -92,8 +93,8 @@ async def test_references_that_stay_are_left_word_for_word(world: GarbageCollect
 
 
 async def test_a_child_of_an_owner_that_waits_stays_for_its_other_owner(world: GarbageCollectorHarness) -> None:
-    one, two = await world.create(config_map("one")), await world.create(config_map("two"))
-    child = await world.create(with_owners(config_map("child"), one, two, block=True))
+    one, two = await world.create(make_config_map("one")), await world.create(make_config_map("two"))
+    child = await world.create(with_owners(make_config_map("child"), one, two, block=True))
     await world.delete(one, "Foreground")
     await world.settle()
     assert await world.survivors(one, two) == {"two"}
@@ -105,7 +106,7 @@ async def test_a_child_of_an_owner_that_waits_stays_for_its_other_owner(world: G
 
 async def test_in_the_foreground_an_owner_waits_for_a_child_that_blocks(world: GarbageCollectorHarness) -> None:
     owner = await world.create(deployment("owner"))
-    child = await world.create(with_owners(with_finalizers(config_map("child"), HOLD), owner, block=True))
+    child = await world.create(with_owners(with_finalizers(make_config_map("child"), HOLD), owner, block=True))
     await world.delete(owner, "Foreground")
     await world.settle()
     waiting = await world.get(owner)
@@ -122,8 +123,8 @@ async def test_in_the_foreground_an_owner_waits_for_a_child_that_blocks(world: G
 async def test_in_the_foreground_an_owner_does_not_wait_for_a_child_that_does_not_block(
     world: GarbageCollectorHarness,
 ) -> None:
-    owner = await world.create(config_map("owner"))
-    child = await world.create(with_owners(with_finalizers(config_map("child"), HOLD), owner))
+    owner = await world.create(make_config_map("owner"))
+    child = await world.create(with_owners(with_finalizers(make_config_map("child"), HOLD), owner))
     await world.delete(owner, "Foreground")
     await world.settle()
     assert await world.survivors(owner, child) == {"child"}
@@ -133,9 +134,11 @@ async def test_in_the_foreground_an_owner_does_not_wait_for_a_child_that_does_no
 
 
 async def test_in_the_foreground_the_innermost_goes_first(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(config_map("owner"))
-    child = await world.create(with_owners(config_map("child"), owner, block=True))
-    grandchild = await world.create(with_owners(with_finalizers(config_map("grandchild"), HOLD), child, block=True))
+    owner = await world.create(make_config_map("owner"))
+    child = await world.create(with_owners(make_config_map("child"), owner, block=True))
+    grandchild = await world.create(
+        with_owners(with_finalizers(make_config_map("grandchild"), HOLD), child, block=True)
+    )
     await world.delete(owner, "Foreground")
     await world.settle()
     assert await world.survivors(owner, child, grandchild) == {"owner", "child", "grandchild"}
@@ -145,8 +148,8 @@ async def test_in_the_foreground_the_innermost_goes_first(world: GarbageCollecto
 
 
 async def test_a_child_that_stops_blocking_frees_its_owner(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(config_map("owner"))
-    child = await world.create(with_owners(with_finalizers(config_map("child"), HOLD), owner, block=True))
+    owner = await world.create(make_config_map("owner"))
+    child = await world.create(with_owners(with_finalizers(make_config_map("child"), HOLD), owner, block=True))
     await world.delete(owner, "Foreground")
     await world.settle()
     await world.cluster.merge(world.path(child), {"metadata": {"ownerReferences": None}})
@@ -155,7 +158,7 @@ async def test_a_child_that_stops_blocking_frees_its_owner(world: GarbageCollect
 
 
 async def test_an_owner_that_holds_other_finalizers_keeps_them(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(with_finalizers(config_map("owner"), HOLD))
+    owner = await world.create(with_finalizers(make_config_map("owner"), HOLD))
     await world.delete(owner, "Foreground")
     await world.settle()
     present = await world.get(owner)
@@ -168,8 +171,8 @@ async def test_an_owner_that_holds_other_finalizers_keeps_them(world: GarbageCol
 
 async def test_orphans_forget_their_owner_and_stay(world: GarbageCollectorHarness) -> None:
     owner = await world.create(deployment("owner"))
-    child = await world.create(with_owners(pod("child"), owner, block=True))
-    grandchild = await world.create(with_owners(config_map("grandchild"), child))
+    child = await world.create(with_owners(make_pod("child"), owner, block=True))
+    grandchild = await world.create(with_owners(make_config_map("grandchild"), child))
     await world.delete(owner, "Orphan")
     await world.settle()
     assert await world.survivors(owner, child, grandchild) == {"child", "grandchild"}
@@ -178,17 +181,17 @@ async def test_orphans_forget_their_owner_and_stay(world: GarbageCollectorHarnes
 
 
 async def test_orphans_keep_their_other_owner(world: GarbageCollectorHarness) -> None:
-    one, two = await world.create(config_map("one")), await world.create(config_map("two"))
-    child = await world.create(with_owners(config_map("child"), one, two))
+    one, two = await world.create(make_config_map("one")), await world.create(make_config_map("two"))
+    child = await world.create(with_owners(make_config_map("child"), one, two))
     await world.delete(one, "Orphan")
     await world.settle()
     assert await world.owners(child) == ["two"]
 
 
 async def test_a_child_with_the_orphan_finalizer_leaves_its_own_children_behind(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(config_map("owner"))
-    child = await world.create(with_owners(with_finalizers(config_map("child"), "orphan"), owner))
-    grandchild = await world.create(with_owners(config_map("grandchild"), child))
+    owner = await world.create(make_config_map("owner"))
+    child = await world.create(with_owners(with_finalizers(make_config_map("child"), "orphan"), owner))
+    grandchild = await world.create(with_owners(make_config_map("grandchild"), child))
     await world.delete(owner)
     await world.settle()
     assert await world.survivors(owner, child, grandchild) == {"grandchild"}
@@ -200,9 +203,9 @@ async def test_a_child_with_the_orphan_finalizer_leaves_its_own_children_behind(
 
 async def test_a_circle_goes_as_a_whole_however_it_is_deleted(world: GarbageCollectorHarness) -> None:
     for policy in ("Background", "Foreground"):
-        one = await world.create(config_map("one"))
-        two = await world.create(with_owners(config_map("two"), one, block=True))
-        three = await world.create(with_owners(config_map("three"), two, block=True))
+        one = await world.create(make_config_map("one"))
+        two = await world.create(with_owners(make_config_map("two"), one, block=True))
+        three = await world.create(with_owners(make_config_map("three"), two, block=True))
         await world.cluster.merge(
             world.path(one), {"metadata": {"ownerReferences": [owner_reference(three, block=True)]}}
         )
@@ -216,8 +219,8 @@ async def test_a_circle_goes_as_a_whole_however_it_is_deleted(world: GarbageColl
 async def test_two_that_own_each_other_and_both_wait_are_deleted(
     world: GarbageCollectorHarness,
 ) -> None:
-    one = await world.create(config_map("one"))
-    two = await world.create(with_owners(config_map("two"), one, block=True))
+    one = await world.create(make_config_map("one"))
+    two = await world.create(with_owners(make_config_map("two"), one, block=True))
     await world.cluster.merge(world.path(one), {"metadata": {"ownerReferences": [owner_reference(two, block=True)]}})
     await world.delete(one, "Foreground")
     await world.delete(two, "Foreground")
@@ -226,7 +229,7 @@ async def test_two_that_own_each_other_and_both_wait_are_deleted(
 
 
 async def test_an_object_that_owns_itself_does_not_wait_for_itself(world: GarbageCollectorHarness) -> None:
-    one = await world.create(config_map("one"))
+    one = await world.create(make_config_map("one"))
     await world.cluster.merge(world.path(one), {"metadata": {"ownerReferences": [owner_reference(one, block=True)]}})
     await world.delete(one, "Foreground")
     await world.settle()
@@ -234,8 +237,8 @@ async def test_an_object_that_owns_itself_does_not_wait_for_itself(world: Garbag
 
 
 async def test_a_circle_that_one_side_does_not_block_is_no_excuse_not_to_wait(world: GarbageCollectorHarness) -> None:
-    one = await world.create(config_map("one"))
-    two = await world.create(with_owners(with_finalizers(config_map("two"), HOLD), one, block=True))
+    one = await world.create(make_config_map("one"))
+    two = await world.create(with_owners(with_finalizers(make_config_map("two"), HOLD), one, block=True))
     await world.cluster.merge(world.path(one), {"metadata": {"ownerReferences": [owner_reference(two)]}})
     await world.delete(one, "Foreground")
     await world.settle()
@@ -252,16 +255,16 @@ async def test_a_cluster_scoped_owner_takes_along_what_it_owns_in_namespaces(wor
     owner = await world.create(
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 7}
     )
-    child = await world.create(with_owners(config_map("child"), owner))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.delete(owner)
     await world.settle()
     assert await world.survivors(child) == set()
 
 
 async def test_an_owner_in_another_namespace_does_not_count(world: GarbageCollectorHarness) -> None:
-    await world.create(namespace("far"))
-    owner = await world.create(config_map("owner", "far"))
-    child = await world.create(with_owners(config_map("child"), owner))
+    await world.create(make_namespace("far"))
+    owner = await world.create(make_config_map("owner", "far"))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.settle()
     assert await world.survivors(owner, child) == {"owner"}
     (event,) = await ownership_events(world)
@@ -272,7 +275,7 @@ async def test_an_owner_in_another_namespace_does_not_count(world: GarbageCollec
 
 
 async def test_a_cluster_scoped_child_of_a_namespaced_owner_stays(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(config_map("owner"))
+    owner = await world.create(make_config_map("owner"))
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "child"}}
     await world.delete(owner)
     await world.settle()
@@ -284,7 +287,7 @@ async def test_a_cluster_scoped_child_of_a_namespaced_owner_stays(world: Garbage
 
 async def test_a_child_stays_while_the_kind_is_not_served_of_its_owner(world: GarbageCollectorHarness) -> None:
     gone = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "owner", "uid": "1-2-3"}}
-    child = await world.create(with_owners(config_map("child"), gone))
+    child = await world.create(with_owners(make_config_map("child"), gone))
     await world.settle()
     assert await world.survivors(child) == {"child"}
     await world.create(widget_definition())
@@ -296,7 +299,7 @@ async def test_custom_kinds_own_and_are_owned_as_soon_as_they_are_defined(world:
     await world.create(widget_definition())
     owner = await world.create(widget("owner"))
     child = await world.create(with_owners(widget("child"), owner, block=True))
-    leaf = await world.create(with_owners(pod("leaf"), child, block=True))
+    leaf = await world.create(with_owners(make_pod("leaf"), child, block=True))
     await world.settle()
     await world.delete(owner, "Foreground")
     await world.settle()
@@ -306,7 +309,7 @@ async def test_custom_kinds_own_and_are_owned_as_soon_as_they_are_defined(world:
 async def test_what_a_definition_took_along_leaves_no_children(world: GarbageCollectorHarness) -> None:
     definition = await world.create(widget_definition())
     owner = await world.create(widget("owner"))
-    child = await world.create(with_owners(config_map("child"), owner))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.settle()
     await world.delete(definition)
     await world.settle()

@@ -10,7 +10,8 @@ from embedded.garbage_collector.harness import (
     running_garbage_collector,
     with_owners,
 )
-from embedded.server.objects import config_map, deployment, widget, widget_definition
+from embedded.server.objects import deployment, widget, widget_definition
+from kit.builders.core import make_config_map
 from kit.faults import RequestFault
 
 
@@ -18,7 +19,7 @@ async def test_a_child_that_no_cache_shows_yet_is_orphaned_all_the_same(world: G
     owner = await world.create(deployment("owner"))
     await world.settle()
     world.interceptor.hold_watches("configmaps")
-    child = await world.create(with_owners(config_map("child"), owner))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.delete(owner, "Orphan")
     await world.settle()
     world.interceptor.release_watches("configmaps")
@@ -31,7 +32,7 @@ async def test_an_owner_waits_for_a_child_that_no_cache_shows_yet(world: Garbage
     owner = await world.create(deployment("owner"))
     await world.settle()
     world.interceptor.hold_watches("configmaps")
-    child = await world.create(with_owners(config_map("child"), owner, block=True))
+    child = await world.create(with_owners(make_config_map("child"), owner, block=True))
     await world.delete(owner, "Foreground")
     await world.settle()
     assert await world.survivors(owner, child) == {"owner", "child"}
@@ -43,7 +44,7 @@ async def test_an_owner_waits_for_a_child_that_no_cache_shows_yet(world: Garbage
 async def test_a_cache_that_missed_the_end_of_an_owner_does_not_keep_its_child(world: GarbageCollectorHarness) -> None:
     world.interceptor.hold_watches("deployments")
     owner = await world.create(deployment("owner"))
-    child = await world.create(with_owners(config_map("child"), owner))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.settle()
     assert await world.survivors(child) == {"child"}
     await world.delete(owner)
@@ -53,7 +54,7 @@ async def test_a_cache_that_missed_the_end_of_an_owner_does_not_keep_its_child(w
 
 async def test_a_cache_that_still_shows_a_gone_owner_costs_nothing(world: GarbageCollectorHarness) -> None:
     owner = await world.create(deployment("owner"))
-    child = await world.create(with_owners(config_map("child"), owner))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.settle()
     world.interceptor.hold_watches("deployments")
     await world.delete(owner)
@@ -65,8 +66,8 @@ async def test_a_cache_that_still_shows_a_gone_owner_costs_nothing(world: Garbag
 
 
 async def test_a_child_that_gets_a_new_owner_in_the_last_moment_stays(world: GarbageCollectorHarness) -> None:
-    old, new = await world.create(config_map("old")), await world.create(config_map("new"))
-    child = await world.create(with_owners(config_map("child"), old))
+    old, new = await world.create(make_config_map("old")), await world.create(make_config_map("new"))
+    child = await world.create(with_owners(make_config_map("child"), old))
     await world.settle()
 
     async def adopt() -> None:
@@ -80,13 +81,13 @@ async def test_a_child_that_gets_a_new_owner_in_the_last_moment_stays(world: Gar
 
 
 async def test_another_object_that_takes_the_name_in_the_last_moment_stays(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(config_map("owner"))
-    child = await world.create(with_owners(config_map("child"), owner))
+    owner = await world.create(make_config_map("owner"))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.settle()
 
     async def replace() -> None:
         await world.delete(child)
-        await world.create(config_map("child"))
+        await world.create(make_config_map("child"))
 
     world.interceptor.before("DELETE", "/child", replace)
     await world.delete(owner)
@@ -95,8 +96,8 @@ async def test_another_object_that_takes_the_name_in_the_last_moment_stays(world
 
 
 async def test_an_orphan_that_is_adopted_in_the_last_moment_keeps_its_new_owner(world: GarbageCollectorHarness) -> None:
-    old, new = await world.create(config_map("old")), await world.create(config_map("new"))
-    child = await world.create(with_owners(config_map("child"), old))
+    old, new = await world.create(make_config_map("old")), await world.create(make_config_map("new"))
+    child = await world.create(with_owners(make_config_map("child"), old))
 
     async def adopt() -> None:
         both = [owner_reference(old), owner_reference(new)]
@@ -111,8 +112,8 @@ async def test_an_orphan_that_is_adopted_in_the_last_moment_keeps_its_new_owner(
 
 @pytest.mark.parametrize("code", [404, 409, 429, 500, 503])
 async def test_refusals_are_not_the_end(world: GarbageCollectorHarness, code: int) -> None:
-    owner = await world.create(config_map("owner"))
-    child = await world.create(with_owners(config_map("child"), owner))
+    owner = await world.create(make_config_map("owner"))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     for method in ("GET", "DELETE"):
         world.interceptor.reject(method, "/child", code, code)
     await world.delete(owner)
@@ -126,14 +127,14 @@ async def test_a_server_that_does_not_serve_a_kind_for_a_moment_proves_no_owner_
     world.interceptor.hold_watches("deployments")
     owner = await world.create(deployment("owner"))
     world.interceptor.reject("GET", "/owner", 404, 404, 404)
-    child = await world.create(with_owners(config_map("child"), owner))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.settle()
     assert await world.survivors(owner, child) == {"owner", "child"}
 
 
 async def test_each_child_is_deleted_once(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(config_map("owner"))
-    children = [await world.create(with_owners(config_map(f"child-{number}"), owner)) for number in range(30)]
+    owner = await world.create(make_config_map("owner"))
+    children = [await world.create(with_owners(make_config_map(f"child-{number}"), owner)) for number in range(30)]
     await world.delete(owner)
     await world.settle()
     assert await world.survivors(*children) == set()
@@ -142,8 +143,8 @@ async def test_each_child_is_deleted_once(world: GarbageCollectorHarness) -> Non
 
 
 async def test_a_delete_whose_answer_got_lost_does_not_affect_a_new_object(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(config_map("owner"))
-    child = await world.create(with_owners(config_map("child"), owner))
+    owner = await world.create(make_config_map("owner"))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.settle()
 
     async def lose() -> None:
@@ -156,9 +157,9 @@ async def test_a_delete_whose_answer_got_lost_does_not_affect_a_new_object(world
 
 
 async def test_broken_watches_lose_nothing(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(config_map("owner"))
+    owner = await world.create(make_config_map("owner"))
     children = [
-        await world.create(with_owners(config_map(f"child-{number}"), owner, block=True)) for number in range(5)
+        await world.create(with_owners(make_config_map(f"child-{number}"), owner, block=True)) for number in range(5)
     ]
     world.reset_watches()
     await world.delete(owner, "Foreground")
@@ -168,8 +169,8 @@ async def test_broken_watches_lose_nothing(world: GarbageCollectorHarness) -> No
 
 
 async def test_a_server_that_was_away_is_tidied_up_when_it_is_back(world: GarbageCollectorHarness) -> None:
-    owner = await world.create(config_map("owner"))
-    child = await world.create(with_owners(config_map("child"), owner))
+    owner = await world.create(make_config_map("owner"))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.settle()
     world.network.disconnect()
     await world.delete(owner)
@@ -183,7 +184,7 @@ async def test_a_server_that_was_away_is_tidied_up_when_it_is_back(world: Garbag
 async def test_discovery_that_fails_takes_no_kind_out_of_sight(world: GarbageCollectorHarness) -> None:
     await world.create(widget_definition())
     owner = await world.create(widget("owner"))
-    child = await world.create(with_owners(config_map("child"), owner))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.settle()
     world.interceptor.reject("GET", "/apis", *(500 for _ in range(50)))
     await world.cluster.clock.advance(40)
@@ -196,7 +197,7 @@ async def test_kinds_that_are_not_served_for_a_while_are_forgotten_and_their_chi
     world: GarbageCollectorHarness,
 ) -> None:
     owner = await world.create(deployment("owner"))
-    child = await world.create(with_owners(config_map("child"), owner))
+    child = await world.create(with_owners(make_config_map("child"), owner))
     await world.settle()
     for _ in range(4):
         world.interceptor.respond("GET", "/apis", b'{"items":[]}')
@@ -212,8 +213,8 @@ async def test_kinds_that_are_not_served_for_a_while_are_forgotten_and_their_chi
 async def test_a_stopped_collector_does_nothing_and_leaves_nothing_running() -> None:
     before = asyncio.all_tasks()
     async with running_garbage_collector() as world:
-        owner = await world.create(config_map("owner"))
-        child = await world.create(with_owners(config_map("child"), owner))
+        owner = await world.create(make_config_map("owner"))
+        child = await world.create(with_owners(make_config_map("child"), owner))
         await world.settle()
         await world.collector.stop()
         await world.delete(owner)

@@ -12,9 +12,10 @@ from embedded.garbage_collector.harness import (
     owner_reference,
     running_garbage_collector,
 )
-from embedded.server.objects import config_map, deployment, pod
+from embedded.server.objects import deployment
+from kit.builders.core import make_config_map, make_pod
 
-KINDS = (config_map, pod, deployment)
+KINDS = (make_config_map, make_pod, deployment)
 MOST = 7
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from embedded.garbage_collector.harness import GarbageCollectorHarness
-from embedded.server.objects import namespace
+from kit.builders.core import make_namespace
 
 ACCOUNT = "/api/v1/namespaces/team/serviceaccounts/default"
 TRUST = "/api/v1/namespaces/team/configmaps/kube-root-ca.crt"
@@ -11,7 +11,7 @@ TRUST = "/api/v1/namespaces/team/configmaps/kube-root-ca.crt"
 
 @pytest.mark.parametrize("path", [ACCOUNT, TRUST])
 async def test_bootstrap_objects_are_restored(world: GarbageCollectorHarness, path: str) -> None:
-    await world.create(namespace("team"))
+    await world.create(make_namespace("team"))
     before = await world.cluster.get(path)
     await world.cluster.request("DELETE", path)
     await world.settle()
@@ -21,7 +21,7 @@ async def test_bootstrap_objects_are_restored(world: GarbageCollectorHarness, pa
 
 
 async def test_defaults_of_a_terminating_namespace_are_not_recreated(world: GarbageCollectorHarness) -> None:
-    space = await world.create(namespace("team"))
+    space = await world.create(make_namespace("team"))
     await world.delete(space)
     await world.settle()
     assert await world.survivors(space) == set()
@@ -29,7 +29,7 @@ async def test_defaults_of_a_terminating_namespace_are_not_recreated(world: Garb
 
 
 async def test_a_faster_writer_is_not_overwritten(world: GarbageCollectorHarness) -> None:
-    await world.create(namespace("team"))
+    await world.create(make_namespace("team"))
 
     async def come_first() -> None:
         mine = {"metadata": {"name": "default", "namespace": "team", "labels": {"by": "me"}}}

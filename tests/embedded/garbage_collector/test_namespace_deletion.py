@@ -3,7 +3,8 @@
 from typing import Any
 
 from embedded.garbage_collector.harness import GarbageCollectorHarness, Object, with_finalizers
-from embedded.server.objects import config_map, namespace, pod, widget, widget_definition
+from embedded.server.objects import widget, widget_definition
+from kit.builders.core import make_config_map, make_namespace, make_pod
 from kohort.embedded.garbage_collector.conditions import RemainingContent, conditions
 
 HOLD = "example.com/hold"
@@ -22,14 +23,14 @@ def in_team(found: Object) -> Object:
 
 
 async def team(world: GarbageCollectorHarness) -> Object:
-    return await world.create(namespace("team"))
+    return await world.create(make_namespace("team"))
 
 
 async def test_a_namespace_goes_with_all_that_is_in_it(world: GarbageCollectorHarness) -> None:
     await world.create(widget_definition())
     space = await team(world)
-    inside = [await world.create(in_team(each)) for each in (config_map("a"), pod("b"), widget("c"))]
-    outside = await world.create(config_map("a"))
+    inside = [await world.create(in_team(each)) for each in (make_config_map("a"), make_pod("b"), widget("c"))]
+    outside = await world.create(make_config_map("a"))
     await world.delete(space)
     await world.settle()
     assert await world.survivors(space, *inside) == set()
@@ -48,8 +49,8 @@ async def test_a_namespace_of_that_name_can_come_again_with_its_defaults(world: 
 
 async def test_what_a_finalizer_holds_holds_the_namespace_which_reports_it(world: GarbageCollectorHarness) -> None:
     space = await team(world)
-    stuck = await world.create(in_team(with_finalizers(config_map("stuck"), HOLD)))
-    await world.create(in_team(config_map("free")))
+    stuck = await world.create(in_team(with_finalizers(make_config_map("stuck"), HOLD)))
+    await world.create(in_team(make_config_map("free")))
     await world.delete(space)
     await world.settle()
     assert await world.survivors(space, stuck) == {"team", "stuck"}
@@ -73,7 +74,7 @@ async def test_what_a_finalizer_holds_holds_the_namespace_which_reports_it(world
 
 async def test_the_last_object_to_go_takes_the_namespace_along_at_once(world: GarbageCollectorHarness) -> None:
     space = await team(world)
-    stuck = await world.create(in_team(with_finalizers(config_map("stuck"), HOLD)))
+    stuck = await world.create(in_team(with_finalizers(make_config_map("stuck"), HOLD)))
     await world.delete(space)
     await world.settle()
     await world.remove_finalizers(stuck)
@@ -83,8 +84,8 @@ async def test_the_last_object_to_go_takes_the_namespace_along_at_once(world: Ga
 
 async def test_pods_go_before_everything_else(world: GarbageCollectorHarness) -> None:
     space = await team(world)
-    first = await world.create(in_team(with_finalizers(pod("first"), HOLD)))
-    second = await world.create(in_team(config_map("second")))
+    first = await world.create(in_team(with_finalizers(make_pod("first"), HOLD)))
+    second = await world.create(in_team(make_config_map("second")))
     await world.delete(space)
     await world.settle()
     waiting = await world.get(second)
@@ -97,7 +98,7 @@ async def test_pods_go_before_everything_else(world: GarbageCollectorHarness) ->
 
 async def test_a_pod_that_runs_has_its_time_to_end(world: GarbageCollectorHarness) -> None:
     space = await team(world)
-    running = await world.create(in_team(pod("running", nodeName="node", terminationGracePeriodSeconds=30)))
+    running = await world.create(in_team(make_pod("running", nodeName="node", terminationGracePeriodSeconds=30)))
     await world.delete(space)
     await world.settle()
     assert await world.survivors(space, running) == {"team", "running"}
@@ -107,8 +108,8 @@ async def test_a_pod_that_runs_has_its_time_to_end(world: GarbageCollectorHarnes
 
 
 async def test_a_finalizer_on_the_namespace_itself_holds_it_when_it_is_empty(world: GarbageCollectorHarness) -> None:
-    space = await world.create(with_finalizers(namespace("team"), HOLD))
-    inside = await world.create(in_team(config_map("a")))
+    space = await world.create(with_finalizers(make_namespace("team"), HOLD))
+    inside = await world.create(in_team(make_config_map("a")))
     await world.delete(space)
     await world.settle()
     assert await world.survivors(space, inside) == {"team"}
@@ -119,7 +120,7 @@ async def test_a_finalizer_on_the_namespace_itself_holds_it_when_it_is_empty(wor
 
 async def test_what_can_not_be_deleted_is_reported_and_tried_again(world: GarbageCollectorHarness) -> None:
     space = await team(world)
-    await world.create(in_team(config_map("a")))
+    await world.create(in_team(make_config_map("a")))
     world.interceptor.reject("DELETE", "/configmaps", *(500 for _ in range(4)))
     await world.delete(space)
     await world.cluster.clock.advance(0.001)

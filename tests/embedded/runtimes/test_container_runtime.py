@@ -14,8 +14,8 @@ import pytest
 
 from embedded.runtimes import fake_podman
 from embedded.runtimes.harness import Object, RuntimeHarness, container, pod, running_runtime
-from embedded.server.objects import config_map
 from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
+from kit.builders.core import make_config_map
 from kohort.embedded.nodes.runtime import ContainerWaiting
 from kohort.embedded.runtimes.containers.arguments import ContainerSpec
 from kohort.embedded.runtimes.containers.runtime import ContainersRuntime
@@ -131,7 +131,7 @@ async def test_volumes_and_variables_reach_the_container_and_no_argument(world: 
     data = {"token": b64encode(b"hush").decode(), "many": b64encode(b"hush\nhush").decode()}
     metadata = {"name": "keys", "namespace": "default"}
     await world.cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
-    await world.cluster.create(config_map("settings", color="red"))
+    await world.cluster.create(make_config_map("settings", color="red"))
     found = container(
         script='echo "$token"; echo "$many"; echo "$W"',
         envFrom=[{"secretRef": {"name": "keys"}}],

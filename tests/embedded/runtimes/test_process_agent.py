@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from embedded.runtimes.harness import Object, container, process_runtime
-from embedded.server.objects import config_map
 from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
+from kit.builders.core import make_config_map
 from kit.virtual_time import eventually
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.declared import DeclaredNode
@@ -82,7 +82,7 @@ async def test_the_life_of_pods_in_the_api(tmp_path: Path) -> None:
             assert waits["containerStatuses"][0]["state"]["waiting"]["message"] == 'configmap "late" not found'
             await status_when(cluster, "stays", is_phase("Running"))
             assert await log_of(agent, "fine") == b"hello\n"
-            await cluster.create(config_map("late", color="red"))
+            await cluster.create(make_config_map("late", color="red"))
             await status_when(cluster, "waits", is_phase("Succeeded"))
         assert (await cluster.get(f"{PODS}/stays"))["status"]["phase"] == "Running"
         async with running_agent(cluster, tmp_path):

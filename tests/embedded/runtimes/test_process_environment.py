@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from embedded.runtimes.harness import Object, PodRun, RuntimeHarness, container, pod, running_process_runtime
-from embedded.server.objects import config_map
+from kit.builders.core import make_config_map
 from kohort.embedded.nodes.runtime import ContainerWaiting, PodFailure
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run containers as another user")
@@ -33,7 +33,7 @@ async def output(world: RuntimeHarness, found: Object) -> str:
 
 
 async def test_variables_come_from_everywhere(world: RuntimeHarness) -> None:
-    await world.cluster.create(config_map("settings", color="red", size="10"))
+    await world.cluster.create(make_config_map("settings", color="red", size="10"))
     await world.cluster.create(secret("keys", {"token": "hush"}))
     variables = [
         {"name": "PLAIN", "value": "plain"},
@@ -72,7 +72,7 @@ async def test_nothing_of_the_agent_s_environment_leaks(world: RuntimeHarness, m
 
 async def test_volumes_are_at_their_mount_paths(world: RuntimeHarness) -> None:
     world.needs_mount_paths()
-    await world.cluster.create(config_map("settings", color="red", size="10"))
+    await world.cluster.create(make_config_map("settings", color="red", size="10"))
     await world.cluster.create(secret("keys", {"token": "hush"}))
     about = [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]
     volumes = [
@@ -143,7 +143,7 @@ async def test_mount_paths_move_below_a_directory_where_they_can_t_be_had(tmp_pa
             volumeMounts=[mount],
             workingDir="/kohort-test/made",
         )
-        await world.cluster.create(config_map("settings", color="red"))
+        await world.cluster.create(make_config_map("settings", color="red"))
         run = world.run(pod(found, volumes=[{"name": "settings", "configMap": {"name": "settings"}}]))
         end = await run.termination()
         assert (await run.log()).startswith("red/")
@@ -174,7 +174,7 @@ async def wait_for(run: PodRun, reason: str, text: str) -> None:
     ],
 )
 async def test_what_a_variable_needs_is_waited_for(world: RuntimeHarness, variable: Object, message: str) -> None:
-    await world.cluster.create(config_map("some", other="value"))
+    await world.cluster.create(make_config_map("some", other="value"))
     run = world.run(pod(container(script="true", env=[variable])))
     await wait_for(run, "CreateContainerConfigError", message)
     assert f"Error: {message}" in run.events.messages("Failed")
@@ -186,7 +186,7 @@ async def test_a_config_map_that_comes_late_lets_the_container_start(world: Runt
     found = container(script="echo $color", envFrom=[{"configMapRef": {"name": "late"}}])
     run = world.run(pod(found))
     await wait_for(run, "CreateContainerConfigError", 'configmap "late" not found')
-    await world.cluster.create(config_map("late", color="red"))
+    await world.cluster.create(make_config_map("late", color="red"))
     await run.termination()
     assert await run.log() == "red\n"
 
@@ -199,7 +199,7 @@ async def test_a_volume_that_is_missing_is_waited_for_too(world: RuntimeHarness)
         'MountVolume.SetUp failed for volume "late" : configmap "late" not found'
     ]
     assert run.status().state == ContainerWaiting("ContainerCreating")
-    await world.cluster.create(config_map("late", color="red"))
+    await world.cluster.create(make_config_map("late", color="red"))
     await run.termination()
     assert await run.log() == "red"
 

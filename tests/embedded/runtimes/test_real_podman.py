@@ -14,8 +14,8 @@ from embedded.runtimes import real_podman
 from embedded.runtimes.harness import Object, RuntimeHarness, pod, running_runtime
 from embedded.runtimes.harness import container as any_container
 from embedded.runtimes.real_podman import IMAGE, podman
-from embedded.server.objects import config_map
 from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
+from kit.builders.core import make_config_map
 from kohort.embedded.nodes.runtime import ContainerWaiting
 from kohort.embedded.runtimes.containers.runtime import ContainersRuntime
 from kohort.embedded.runtimes.settings import AtStop, ProcessSettings
@@ -123,7 +123,7 @@ async def test_variables_volumes_and_secrets_reach_the_container(world: RuntimeH
     metadata = {"name": "keys", "namespace": "default"}
     data = {"token": b64encode(b"hush").decode(), "many": b64encode(b"one\ntwo").decode()}
     await world.cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
-    await world.cluster.create(config_map("settings", color="red"))
+    await world.cluster.create(make_config_map("settings", color="red"))
     found = container(
         script=CURIOUS,
         envFrom=[{"secretRef": {"name": "keys"}}],

@@ -2,29 +2,16 @@
 
 from typing import Any
 
+from kit.builders.core import make_container
+
 Object = dict[str, Any]
-
-
-def config_map(name: str, namespace: str = "default", labels: Object | None = None, **data: str) -> Object:
-    metadata = {"name": name, "namespace": namespace, **({"labels": labels} if labels else {})}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-
-
-def pod(name: str, namespace: str = "default", requests: Object | None = None, **spec: Any) -> Object:
-    container = {"name": "main", "image": "busybox:1", "resources": {"requests": requests} if requests else {}}
-    head = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}}
-    return {**head, "spec": {"containers": [container], **spec}}
 
 
 def deployment(name: str, replicas: int = 1) -> Object:
     labels = {"app": name}
-    template = {"metadata": {"labels": labels}, "spec": pod(name)["spec"]}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [make_container()]}}
     spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
-
-
-def namespace(name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 def role(name: str, *rules: Object, namespace: str = "default") -> Object:
@@ -45,11 +32,6 @@ def binding(name: str, role_name: str, user: str, namespace: str = "default", ki
 
 def rule(resources: str, *verbs: str, group: str = "") -> Object:
     return {"apiGroups": [group], "resources": resources.split(), "verbs": list(verbs)}
-
-
-def quota(name: str, **hard: str) -> Object:
-    head = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": name, "namespace": "default"}}
-    return {**head, "spec": {"hard": {key.replace("_", "."): value for key, value in hard.items()}}}
 
 
 def widget_definition(*versions: Object) -> Object:

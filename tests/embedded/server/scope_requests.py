@@ -6,8 +6,9 @@ Writes are dry runs with empty bodies: what counts is which requests are let thr
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from embedded.server.objects import binding, namespace, role, rule
+from embedded.server.objects import binding, role, rule
 from kit.apiserver import Object
+from kit.builders.core import make_namespace
 from kohort.embedded.resources import ServedResource
 
 TENANT, OWN, FOREIGN = "tenant", "team-a", "victim"
@@ -52,8 +53,8 @@ def tenancy() -> list[Object]:
     """Two namespaces, and a tenant with every right in one of them."""
     everything = rule("*", "*", group="*")
     return [
-        namespace(OWN),
-        namespace(FOREIGN),
+        make_namespace(OWN),
+        make_namespace(FOREIGN),
         role("everything", everything, namespace=OWN),
         binding("everything", "everything", TENANT, namespace=OWN),
     ]

@@ -1,14 +1,14 @@
 """Delete: at once, held by finalizers, with grace, under conditions, many together."""
 
-from embedded.server.objects import config_map, namespace, pod
 from kit.apiserver import InMemoryApiServer
+from kit.builders.core import make_config_map, make_namespace, make_pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 
 
 async def test_what_nothing_holds_is_gone(cluster: InMemoryApiServer) -> None:
-    created = await cluster.create(config_map("a"))
+    created = await cluster.create(make_config_map("a"))
     reply = await cluster.request("DELETE", f"{MAPS}/a")
     details = {"name": "a", "kind": "configmaps", "uid": created["metadata"]["uid"]}
     assert (reply.status, reply.body["status"], reply.body["details"]) == (200, "Success", details)
@@ -16,7 +16,7 @@ async def test_what_nothing_holds_is_gone(cluster: InMemoryApiServer) -> None:
 
 
 async def test_finalizers_hold_an_object_until_the_last_is_gone(cluster: InMemoryApiServer) -> None:
-    held = config_map("a")
+    held = make_config_map("a")
     held["metadata"]["finalizers"] = ["x.example/one", "x.example/two"]
     await cluster.create(held)
     leaving = (await cluster.request("DELETE", f"{MAPS}/a")).body
@@ -28,7 +28,7 @@ async def test_finalizers_hold_an_object_until_the_last_is_gone(cluster: InMemor
 
 
 async def test_conditions_keep_the_wrong_one_from_going(cluster: InMemoryApiServer) -> None:
-    created = await cluster.create(config_map("a"))
+    created = await cluster.create(make_config_map("a"))
     other = {"preconditions": {"uid": "another"}}
     reply = await cluster.request("DELETE", f"{MAPS}/a", other)
     assert reply.reason == "Conflict"
@@ -39,14 +39,14 @@ async def test_conditions_keep_the_wrong_one_from_going(cluster: InMemoryApiServ
 
 async def test_the_way_of_propagation_becomes_a_finalizer(cluster: InMemoryApiServer) -> None:
     for policy, finalizers in (("Foreground", ["foregroundDeletion"]), ("Orphan", ["orphan"])):
-        await cluster.create(config_map(policy.lower()))
+        await cluster.create(make_config_map(policy.lower()))
         reply = await cluster.request("DELETE", f"{MAPS}/{policy.lower()}", {"propagationPolicy": policy})
         assert reply.body["metadata"]["finalizers"] == finalizers
     assert (await cluster.request("DELETE", f"{MAPS}/orphan", {"propagationPolicy": "Sideways"})).status == 422
 
 
 async def test_a_pod_on_a_node_gets_its_time(cluster: InMemoryApiServer) -> None:
-    await cluster.create(pod("p", nodeName="n1", terminationGracePeriodSeconds=20))
+    await cluster.create(make_pod("p", nodeName="n1", terminationGracePeriodSeconds=20))
     leaving = (await cluster.request("DELETE", f"{PODS}/p")).body["metadata"]
     assert (leaving["deletionTimestamp"], leaving["deletionGracePeriodSeconds"]) == ("2026-01-01T00:00:20Z", 20)
     longer = (await cluster.request("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 60})).body["metadata"]
@@ -56,13 +56,13 @@ async def test_a_pod_on_a_node_gets_its_time(cluster: InMemoryApiServer) -> None
 
 
 async def test_a_pod_without_a_node_goes_at_once(cluster: InMemoryApiServer) -> None:
-    await cluster.create(pod("p"))
+    await cluster.create(make_pod("p"))
     await cluster.request("DELETE", f"{PODS}/p")
     assert (await cluster.request("GET", f"{PODS}/p")).status == 404
 
 
 async def test_a_job_warns_that_its_pods_stay(cluster: InMemoryApiServer) -> None:
-    spec = {"template": {"spec": {**pod("p")["spec"], "restartPolicy": "Never"}}}
+    spec = {"template": {"spec": {**make_pod("p")["spec"], "restartPolicy": "Never"}}}
     await cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec})
     reply = await cluster.request("DELETE", "/apis/batch/v1/namespaces/default/jobs/j")
     assert "child pods are preserved by default" in reply.headers["Warning"]
@@ -71,17 +71,17 @@ async def test_a_job_warns_that_its_pods_stay(cluster: InMemoryApiServer) -> Non
 
 async def test_a_collection_goes_by_selector(cluster: InMemoryApiServer) -> None:
     for name, team in (("a", "x"), ("b", "x"), ("c", "y")):
-        await cluster.create(config_map(name, labels={"team": team}))
+        await cluster.create(make_config_map(name, labels={"team": team}))
     assert (await cluster.request("DELETE", MAPS, labelSelector="team=x")).status == 200
     left = await cluster.get(MAPS, labelSelector="team")
     assert [each["metadata"]["name"] for each in left["items"]] == ["c"]
 
 
 async def test_a_namespace_goes_when_it_is_finalized(cluster: InMemoryApiServer) -> None:
-    await cluster.create(namespace("team"))
+    await cluster.create(make_namespace("team"))
     leaving = (await cluster.request("DELETE", "/api/v1/namespaces/team")).body
     assert leaving["status"]["phase"] == "Terminating"
-    refused = await cluster.try_create(config_map("late", namespace="team"))
+    refused = await cluster.try_create(make_config_map("late", namespace="team"))
     assert refused.status == 403
     assert "because it is being terminated" in refused.message
     leaving["spec"]["finalizers"] = []
@@ -100,7 +100,7 @@ async def test_events_go_after_an_hour(cluster: InMemoryApiServer) -> None:
 
 
 async def test_no_new_dependent_blocks_a_deletion(cluster: InMemoryApiServer) -> None:
-    held = config_map("a")
+    held = make_config_map("a")
     held["metadata"]["finalizers"] = ["x.example/one"]
     await cluster.create(held)
     await cluster.request("DELETE", f"{MAPS}/a")
@@ -113,7 +113,7 @@ async def test_no_new_dependent_blocks_a_deletion(cluster: InMemoryApiServer) ->
 
 
 async def test_one_way_of_propagation_is_enough(cluster: InMemoryApiServer) -> None:
-    await cluster.create(config_map("a"))
+    await cluster.create(make_config_map("a"))
     output = "orphanDependents and deletionPropagation cannot be both set"
     asked = await cluster.request("DELETE", f"{MAPS}/a", orphanDependents="true", propagationPolicy="Orphan")
     assert (asked.status, output in asked.message) == (422, True)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from embedded.server.objects import binding, config_map, role, rule
+from embedded.server.objects import binding, role, rule
 from embedded.server.test_server_listener import MAPS, contexts
 from kit.apiserver import InMemoryApiServer
+from kit.builders.core import make_config_map
 from kohort.embedded.server.server import ApiServer, running_api_server
 from kohort.embedded.server.serving.listener import MAX_BODY, ListenerTimeouts
 from kohort.embedded.server.settings import ServerSettings
@@ -182,7 +183,7 @@ async def test_strict_validation_refuses_what_can_not_be_read(cluster: InMemoryA
 
 @pytest.mark.parametrize("metadata", ["x", 5, [], [1], True])
 async def test_metadata_must_be_an_object(cluster: InMemoryApiServer, metadata: object) -> None:
-    found = {**config_map("a"), "metadata": metadata}
+    found = {**make_config_map("a"), "metadata": metadata}
     assert (await cluster.request("POST", MAPS, found)).status == 400
     assert (await cluster.request("PUT", f"{MAPS}/a", found)).status == 400
     apply = {"Content-Type": "application/apply-patch+yaml"}
@@ -195,10 +196,10 @@ async def test_creating_by_apply_or_put_needs_the_right_to_create(cluster: InMem
     )
     await cluster.create(binding("writer", "writer", "jane"))
     jane = cluster.as_user("jane")
-    reply = await jane.apply(config_map("new"))
+    reply = await jane.apply(make_config_map("new"))
     assert reply.status == 403
     assert 'User "jane" cannot create resource "configmaps" in API group "" in the namespace "default"' in reply.message
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "new"}}
     assert (await jane.update(lease)).status == 403
-    await cluster.create(config_map("new"))
-    assert (await jane.apply(config_map("new", a="b"))).status == 200
+    await cluster.create(make_config_map("new"))
+    assert (await jane.apply(make_config_map("new", a="b"))).status == 200

@@ -6,17 +6,18 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedded.server.objects import binding, config_map, deployment, pod, quota, role, rule, widget, widget_definition
+from embedded.server.objects import binding, deployment, role, rule, widget, widget_definition
 from kit.apiserver import InMemoryApiServer, Object, running_apiserver
+from kit.builders.core import make_config_map, make_pod, make_resource_quota
 
 VALUES: list[Any] = [None, True, -1, 3.3, 2**70, "", "a/b", "\x00", "é" * 90, [], [None], {}, {"a": {"b": [{}]}}]
 SEEDS = [
-    config_map("seed", x="1"),
-    pod("seed"),
+    make_config_map("seed", x="1"),
+    make_pod("seed"),
     deployment("seed"),
     role("seed", rule("pods", "get")),
     binding("seed", "seed", "jane"),
-    quota("seed", pods="3"),
+    make_resource_quota("seed", pods="3"),
     widget("seed"),
     widget_definition(),
 ]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from embedded.server.objects import config_map, pod
 from kit.apiserver import InMemoryApiServer
+from kit.builders.core import make_config_map, make_pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
@@ -17,7 +17,7 @@ def names(found: dict[str, Any]) -> list[str]:
 
 
 async def test_what_was_created_can_be_got(cluster: InMemoryApiServer) -> None:
-    created = await cluster.create(config_map("a", x="1"))
+    created = await cluster.create(make_config_map("a", x="1"))
     assert await cluster.get(f"{MAPS}/a") == created
     assert created["data"] == {"x": "1"}
     assert created["metadata"]["uid"]
@@ -57,7 +57,7 @@ async def test_a_trailing_slash_changes_nothing(cluster: InMemoryApiServer) -> N
 
 async def test_lists_select_by_labels_and_fields(cluster: InMemoryApiServer) -> None:
     for name, team in (("a", "x"), ("b", "y"), ("c", "x")):
-        await cluster.create(config_map(name, labels={"team": team}))
+        await cluster.create(make_config_map(name, labels={"team": team}))
     assert names(await cluster.get(MAPS, labelSelector="team=x")) == ["a", "c"]
     assert names(await cluster.get(MAPS, labelSelector="team in (y),team")) == ["b"]
     assert names(await cluster.get(MAPS, fieldSelector="metadata.name=b")) == ["b"]
@@ -65,8 +65,8 @@ async def test_lists_select_by_labels_and_fields(cluster: InMemoryApiServer) -> 
 
 
 async def test_pods_select_by_their_node(cluster: InMemoryApiServer) -> None:
-    await cluster.create(pod("here", nodeName="n1"))
-    await cluster.create(pod("there", nodeName="n2"))
+    await cluster.create(make_pod("here", nodeName="n1"))
+    await cluster.create(make_pod("there", nodeName="n2"))
     found = await cluster.get("/api/v1/pods", fieldSelector="spec.nodeName=n1,status.phase!=Failed")
     assert names(found) == ["here"]
 
@@ -104,9 +104,9 @@ async def test_options_that_make_no_sense_are_reported(
 
 async def test_pages_hold_together_while_others_write(cluster: InMemoryApiServer) -> None:
     for name in "abcde":
-        await cluster.create(config_map(name, labels={"page": "yes"}))
+        await cluster.create(make_config_map(name, labels={"page": "yes"}))
     first = await cluster.get(MAPS, limit="2", labelSelector="page")
-    await cluster.create(config_map("aa", labels={"page": "yes"}))
+    await cluster.create(make_config_map("aa", labels={"page": "yes"}))
     await cluster.request("DELETE", f"{MAPS}/e")
     token = first["metadata"]["continue"]
     second = await cluster.get(MAPS, **{"limit": "2", "continue": token, "labelSelector": "page"})
@@ -121,16 +121,16 @@ async def test_pages_hold_together_while_others_write(cluster: InMemoryApiServer
 
 async def test_a_page_reports_how_many_follow(cluster: InMemoryApiServer) -> None:
     for name in "abc":
-        await cluster.create(config_map(name))
+        await cluster.create(make_config_map(name))
     page = await cluster.get(MAPS, limit="1")
     assert page["metadata"]["remainingItemCount"] == 3
 
 
 async def test_a_page_of_a_past_that_is_forgotten_is_gone(cluster: InMemoryApiServer) -> None:
     for name in "abc":
-        await cluster.create(config_map(name))
+        await cluster.create(make_config_map(name))
     token = (await cluster.get(MAPS, limit="1"))["metadata"]["continue"]
-    await cluster.create(config_map("d"))
+    await cluster.create(make_config_map("d"))
     await cluster.core.store.compact(cluster.core.store.revision)
     reply = await cluster.request("GET", MAPS, **{"limit": "1", "continue": token})
     assert (reply.status, reply.reason) == (410, "Expired")
@@ -145,7 +145,7 @@ async def test_a_version_of_the_future_times_out(cluster: InMemoryApiServer) -> 
 
 
 async def test_an_exact_version_shows_the_past(cluster: InMemoryApiServer) -> None:
-    created = await cluster.create(config_map("a"))
+    created = await cluster.create(make_config_map("a"))
     await cluster.request("DELETE", f"{MAPS}/a")
     version = created["metadata"]["resourceVersion"]
     past = await cluster.get(MAPS, resourceVersion=version, resourceVersionMatch="Exact")
@@ -154,7 +154,7 @@ async def test_an_exact_version_shows_the_past(cluster: InMemoryApiServer) -> No
 
 
 async def test_a_list_can_be_a_table(cluster: InMemoryApiServer) -> None:
-    await cluster.create(config_map("a", x="1", y="2"))
+    await cluster.create(make_config_map("a", x="1", y="2"))
     reply = await cluster.request("GET", MAPS, None, TABLE, fieldSelector="metadata.name=a")
     assert reply.body["kind"] == "Table"
     assert reply.body["rows"][0]["cells"][:2] == ["a", 2]
@@ -166,7 +166,7 @@ async def test_a_refusal_is_no_table(cluster: InMemoryApiServer) -> None:
 
 
 async def test_a_list_can_be_metadata_alone(cluster: InMemoryApiServer) -> None:
-    await cluster.create(config_map("a", x="1"))
+    await cluster.create(make_config_map("a", x="1"))
     found = (await cluster.request("GET", MAPS, None, PARTIAL)).body
     assert found["kind"] == "PartialObjectMetadataList"
     assert "data" not in found["items"][0]
@@ -174,7 +174,7 @@ async def test_a_list_can_be_metadata_alone(cluster: InMemoryApiServer) -> None:
 
 
 async def test_an_object_can_be_yaml(cluster: InMemoryApiServer) -> None:
-    await cluster.create(config_map("a", x="1"))
+    await cluster.create(make_config_map("a", x="1"))
     reply = await cluster.request("GET", f"{MAPS}/a", None, {"Accept": "application/yaml"})
     assert "apiVersion: v1" in reply.body
 
@@ -209,6 +209,6 @@ async def test_of_a_group_that_is_not_served_not_even_a_status_is_decoded(cluste
 
 
 async def test_one_object_is_found_by_name_across_namespaces(cluster: InMemoryApiServer) -> None:
-    await cluster.create(config_map("a"))
+    await cluster.create(make_config_map("a"))
     found = await cluster.get("/api/v1/configmaps", fieldSelector="metadata.name=a")
     assert names(found) == ["a"]

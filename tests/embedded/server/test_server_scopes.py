@@ -2,9 +2,10 @@
 
 import pytest
 
-from embedded.server.objects import config_map, widget_definition
+from embedded.server.objects import widget_definition
 from embedded.server.scope_requests import FOREIGN, OWN, TENANT, ScopeRequest, scope_requests, tenancy
 from kit.apiserver import InMemoryApiServer
+from kit.builders.core import make_config_map
 
 OPEN_TO_ALL = ("selfsubjectreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews")
 MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -54,7 +55,7 @@ async def test_a_path_of_another_scope_is_unknown_even_to_the_administrator(
 
 
 async def test_the_tenant_manages_what_is_in_its_namespace_and_the_namespace_itself(tenant: InMemoryApiServer) -> None:
-    await tenant.create(config_map("mine", OWN))
+    await tenant.create(make_config_map("mine", OWN))
     path = f"/api/v1/namespaces/{OWN}"
     assert (await tenant.get(path))["metadata"]["name"] == OWN
     assert (await tenant.get(f"{path}/status"))["metadata"]["name"] == OWN
@@ -105,7 +106,7 @@ async def test_paths_have_one_reading(tenant: InMemoryApiServer, path: str, stat
 
 
 async def test_a_named_object_is_read_not_watched(tenant: InMemoryApiServer) -> None:
-    await tenant.create(config_map("mine", OWN))
+    await tenant.create(make_config_map("mine", OWN))
     path = f"/api/v1/namespaces/{OWN}/configmaps"
     assert (await tenant.get(f"{path}/mine", watch="true"))["kind"] == "ConfigMap"
 
@@ -122,7 +123,7 @@ async def test_deleting_by_field_selector_needs_the_right_to_delete_the_collecti
                 }
             ]
         await cluster.create(each)
-    await cluster.create(config_map("mine", OWN))
+    await cluster.create(make_config_map("mine", OWN))
     tenant = cluster.as_user(TENANT)
     path = f"/api/v1/namespaces/{OWN}/configmaps"
     assert (await tenant.request("GET", path, fieldSelector="metadata.name=mine")).status == 200

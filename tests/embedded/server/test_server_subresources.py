@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from embedded.server.objects import deployment, pod
+from embedded.server.objects import deployment
 from kit.apiserver import InMemoryApiServer
+from kit.builders.core import make_pod
 from kit.virtual_time import VirtualClock
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import ANONYMOUS
@@ -33,7 +34,7 @@ async def test_scale_shows_and_changes_the_replicas(cluster: InMemoryApiServer) 
 
 @pytest.mark.parametrize("path", [f"{PODS}/p/binding", "/api/v1/namespaces/default/bindings"])
 async def test_a_binding_puts_a_pod_on_a_node(cluster: InMemoryApiServer, path: str) -> None:
-    await cluster.create(pod("p"))
+    await cluster.create(make_pod("p"))
     binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
     assert (await cluster.request("POST", path, binding)).status == 201
     found = await cluster.get(f"{PODS}/p")
@@ -45,7 +46,7 @@ async def test_a_binding_puts_a_pod_on_a_node(cluster: InMemoryApiServer, path: 
 
 
 async def test_a_binding_reaches_only_the_pod_that_it_means(cluster: InMemoryApiServer) -> None:
-    await cluster.create(pod("p"))
+    await cluster.create(make_pod("p"))
     binding = {"metadata": {"name": "p", "uid": "another"}, "target": {"kind": "Node", "name": "n1"}}
     refused = await cluster.request("POST", f"{PODS}/p/binding", binding)
     assert refused.reason == "Conflict"
@@ -54,7 +55,7 @@ async def test_a_binding_reaches_only_the_pod_that_it_means(cluster: InMemoryApi
 
 
 async def test_a_pod_that_has_its_node_waits_for_no_other(cluster: InMemoryApiServer) -> None:
-    await cluster.create(pod("p"))
+    await cluster.create(make_pod("p"))
     await cluster.merge(f"{PODS}/p/status", {"status": {"nominatedNodeName": "n2"}})
     binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
     assert (await cluster.request("POST", f"{PODS}/p/binding", binding)).status == 201
@@ -62,7 +63,7 @@ async def test_a_pod_that_has_its_node_waits_for_no_other(cluster: InMemoryApiSe
 
 
 async def test_a_pod_with_gates_reports_it_from_the_first(cluster: InMemoryApiServer) -> None:
-    created = await cluster.create(pod("p", schedulingGates=[{"name": "kohort.dev/wait"}]))
+    created = await cluster.create(make_pod("p", schedulingGates=[{"name": "kohort.dev/wait"}]))
     (condition,) = created["status"]["conditions"]
     assert condition == {
         "type": "PodScheduled",
@@ -84,7 +85,7 @@ async def budget(cluster: InMemoryApiServer, allowed: int) -> None:
 
 
 async def running_pod(cluster: InMemoryApiServer, name: str) -> None:
-    found = pod(name, nodeName="n1")
+    found = make_pod(name, nodeName="n1")
     found["metadata"]["labels"] = {"app": "x"}
     await cluster.create(found)
     await cluster.merge(f"{PODS}/{name}/status", {"status": {"phase": "Running"}})
@@ -139,7 +140,7 @@ async def test_a_token_stands_for_its_account(cluster: InMemoryApiServer) -> Non
 
 
 async def test_a_token_ends_with_what_it_is_bound_to(cluster: InMemoryApiServer) -> None:
-    await cluster.create(pod("p"))
+    await cluster.create(make_pod("p"))
     path = "/api/v1/namespaces/default/serviceaccounts/default/token"
     bound = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
     token = (await cluster.request("POST", path, {"spec": {"boundObjectRef": bound}})).body["status"]["token"]
@@ -165,7 +166,7 @@ async def test_logs_come_from_the_agent_that_runs_the_pod() -> None:
     core = ServerCore(ServerCoreParts(store, clock, Signer(new_key()), b"authority", logs=FakeLogs()))
     await core.start()
     cluster = InMemoryApiServer(core, clock)
-    await cluster.create(pod("p"))
+    await cluster.create(make_pod("p"))
     reply = await cluster.request("GET", f"{PODS}/p/log", tailLines="5", follow="true")
     assert reply.body == "p main 5\nand on\n"
     wrong = await cluster.request("GET", f"{PODS}/p/log", container="other")
@@ -176,12 +177,12 @@ async def test_logs_come_from_the_agent_that_runs_the_pod() -> None:
 
 
 async def test_without_a_node_there_are_no_logs(cluster: InMemoryApiServer) -> None:
-    await cluster.create(pod("p"))
+    await cluster.create(make_pod("p"))
     assert (await cluster.request("GET", f"{PODS}/p/log")).status == 503
 
 
 async def test_what_a_kind_does_not_have_is_not_found(cluster: InMemoryApiServer) -> None:
-    await cluster.create(pod("p"))
+    await cluster.create(make_pod("p"))
     assert (await cluster.request("GET", f"{PODS}/p/scale")).status == 404
     assert (await cluster.request("DELETE", f"{PODS}/p/status")).status == 405
 
@@ -198,6 +199,6 @@ async def test_services_get_addresses_that_stay(cluster: InMemoryApiServer) -> N
 
 
 async def test_an_eviction_names_its_pod(cluster: InMemoryApiServer) -> None:
-    await cluster.create(pod("p"))
+    await cluster.create(make_pod("p"))
     reply = await cluster.request("POST", f"{PODS}/p/eviction", {"metadata": {"name": "q"}})
     assert (reply.status, reply.message) == (400, "name in URL does not match name in Eviction object")

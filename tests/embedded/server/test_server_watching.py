@@ -2,8 +2,8 @@
 
 import asyncio
 
-from embedded.server.objects import config_map
 from kit.apiserver import InMemoryApiServer, WatchRecorder
+from kit.builders.core import make_config_map, make_namespace
 from kit.virtual_time import settle
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -19,21 +19,21 @@ async def version(cluster: InMemoryApiServer) -> str:
 
 async def test_changes_come_in_their_order(cluster: InMemoryApiServer) -> None:
     watching = await watch(cluster, resourceVersion=await version(cluster))
-    await cluster.create(config_map("a"))
+    await cluster.create(make_config_map("a"))
     await cluster.merge(f"{MAPS}/a", {"data": {"x": "1"}})
     await cluster.request("DELETE", f"{MAPS}/a")
     assert await watching.names(3) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
 async def test_without_a_version_a_watch_begins_with_what_is_there(cluster: InMemoryApiServer) -> None:
-    await cluster.create(config_map("a"))
+    await cluster.create(make_config_map("a"))
     watching = await watch(cluster)
-    await cluster.create(config_map("b"))
+    await cluster.create(make_config_map("b"))
     assert await watching.names(3) == [("ADDED", "a"), ("ADDED", "kube-root-ca.crt"), ("ADDED", "b")]
 
 
 async def test_initial_events_end_with_a_bookmark(cluster: InMemoryApiServer) -> None:
-    await cluster.create(config_map("a"))
+    await cluster.create(make_config_map("a"))
     watching = await watch(
         cluster, sendInitialEvents="true", resourceVersionMatch="NotOlderThan", allowWatchBookmarks="true"
     )
@@ -45,7 +45,7 @@ async def test_initial_events_end_with_a_bookmark(cluster: InMemoryApiServer) ->
 
 
 async def test_what_leaves_the_selection_is_deleted_and_what_enters_is_added(cluster: InMemoryApiServer) -> None:
-    await cluster.create(config_map("a", labels={"team": "x"}))
+    await cluster.create(make_config_map("a", labels={"team": "x"}))
     watching = await watch(cluster, labelSelector="team=x", resourceVersion=await version(cluster))
     for team in ("y", "z", "x"):
         await cluster.merge(f"{MAPS}/a", {"metadata": {"labels": {"team": team}}})
@@ -64,7 +64,7 @@ async def test_a_watch_ends_when_its_time_is_over(cluster: InMemoryApiServer) ->
 
 async def test_bookmarks_show_that_nothing_was_missed(cluster: InMemoryApiServer) -> None:
     watching = await watch(cluster, allowWatchBookmarks="true", resourceVersion=await version(cluster))
-    await cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})
+    await cluster.create(make_namespace("elsewhere"))
     waiting = asyncio.create_task(watching.next())
     await settle()
     await cluster.clock.advance(61)
@@ -75,7 +75,7 @@ async def test_bookmarks_show_that_nothing_was_missed(cluster: InMemoryApiServer
 
 async def test_a_version_that_is_too_old_is_an_error_in_the_stream(cluster: InMemoryApiServer) -> None:
     old = await version(cluster)
-    await cluster.create(config_map("a"))
+    await cluster.create(make_config_map("a"))
     await cluster.core.store.compact(cluster.core.store.revision)
     kind, found = await (await watch(cluster, resourceVersion=old)).next()
     assert (kind, found["code"], found["reason"]) == ("ERROR", 410, "Expired")
@@ -84,7 +84,7 @@ async def test_a_version_that_is_too_old_is_an_error_in_the_stream(cluster: InMe
 
 async def test_a_watch_can_be_a_table(cluster: InMemoryApiServer) -> None:
     accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
-    await cluster.create(config_map("a"))
+    await cluster.create(make_config_map("a"))
     response = await cluster.stream("GET", MAPS, None, accept, watch="1", fieldSelector="metadata.name=a")
     kind, found = await WatchRecorder(response).next()
     assert (kind, found["kind"], found["rows"][0]["cells"][0]) == ("ADDED", "Table", "a")

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from embedded.server.objects import config_map, namespace
 from kit.apiserver import ADMIN, InMemoryApiServer
+from kit.builders.core import make_config_map, make_namespace
 from kit.virtual_time import eventually_true
 from kohort.api.core.config_objects import ConfigMap
 from kohort.kube.client import Client
@@ -28,14 +28,14 @@ async def stored(cluster: InMemoryApiServer) -> set[str]:
 
 
 async def test_an_informer_ends_equal_to_a_list(cluster: InMemoryApiServer) -> None:
-    await cluster.create(namespace("team"))
+    await cluster.create(make_namespace("team"))
     informers = SharedInformerFactory(client_of(cluster))
     informer = informers.of(ConfigMap)
     informers.start()
     await informers.wait_for_sync()
     for index in range(30):
         place = "team" if index % 2 else "default"
-        await cluster.create(config_map(f"m{index}", namespace=place))
+        await cluster.create(make_config_map(f"m{index}", namespace=place))
         if index % 3 == 0:
             await cluster.request("DELETE", f"/api/v1/namespaces/{place}/configmaps/m{index}")
         else:
@@ -50,9 +50,9 @@ async def test_an_informer_finds_its_way_after_compaction(cluster: InMemoryApiSe
     informer = informers.of(ConfigMap)
     informers.start()
     await informers.wait_for_sync()
-    await cluster.create(config_map("a"))
+    await cluster.create(make_config_map("a"))
     await cluster.core.store.compact(cluster.core.store.revision)
-    await cluster.create(config_map("b"))
+    await cluster.create(make_config_map("b"))
     expected = await stored(cluster)
     await eventually_true(lambda: versions(informer) == expected)
     await informers.stop()

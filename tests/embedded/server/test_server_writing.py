@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from embedded.server.objects import config_map, deployment, pod
+from embedded.server.objects import deployment
 from kit.apiserver import InMemoryApiServer
+from kit.builders.core import make_config_map, make_pod
 from kohort.embedded.storage import StorageEvent
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -15,14 +16,14 @@ JSON_PATCH = {"Content-Type": "application/json-patch+json"}
 
 
 async def test_a_taken_name_is_refused(cluster: InMemoryApiServer) -> None:
-    await cluster.create(config_map("a"))
-    reply = await cluster.try_create(config_map("a"))
+    await cluster.create(make_config_map("a"))
+    reply = await cluster.try_create(make_config_map("a"))
     assert (reply.status, reply.reason) == (409, "AlreadyExists")
     assert reply.message == 'configmaps "a" already exists'
 
 
 async def test_names_are_generated(cluster: InMemoryApiServer) -> None:
-    found = config_map("")
+    found = make_config_map("")
     found["metadata"] = {"generateName": "job-"}
     names = {(await cluster.create(found))["metadata"]["name"] for _ in range(3)}
     assert len(names) == 3
@@ -37,15 +38,15 @@ async def test_kind_and_version_may_be_left_out_and_not_be_wrong(cluster: InMemo
 
 
 async def test_path_and_object_must_agree(cluster: InMemoryApiServer) -> None:
-    other = await cluster.request("POST", MAPS, config_map("a", namespace="kube-system"))
+    other = await cluster.request("POST", MAPS, make_config_map("a", namespace="kube-system"))
     assert other.message == "the namespace of the provided object does not match the namespace sent on the request"
-    await cluster.create(config_map("a"))
-    named = await cluster.request("PUT", f"{MAPS}/a", config_map("b"))
+    await cluster.create(make_config_map("a"))
+    named = await cluster.request("PUT", f"{MAPS}/a", make_config_map("b"))
     assert named.message == "the name of the object (b) does not match the name on the URL (a)"
 
 
 async def test_ids_and_times_come_from_the_server_alone(cluster: InMemoryApiServer) -> None:
-    found = config_map("a")
+    found = make_config_map("a")
     found["metadata"] |= {"uid": "mine", "creationTimestamp": "2001-01-01T00:00:00Z", "resourceVersion": "7"}
     created = await cluster.create(found)
     assert created["metadata"]["uid"] != "mine"
@@ -55,7 +56,7 @@ async def test_ids_and_times_come_from_the_server_alone(cluster: InMemoryApiServ
 
 
 async def test_an_update_of_an_old_state_is_a_conflict(cluster: InMemoryApiServer) -> None:
-    first = await cluster.create(config_map("a", x="1"))
+    first = await cluster.create(make_config_map("a", x="1"))
     await cluster.merge(f"{MAPS}/a", {"data": {"x": "2"}})
     reply = await cluster.update({**first, "data": {"x": "3"}})
     assert (reply.status, reply.reason) == (409, "Conflict")
@@ -65,9 +66,9 @@ async def test_an_update_of_an_old_state_is_a_conflict(cluster: InMemoryApiServe
 
 
 async def test_an_update_of_another_incarnation_is_a_conflict(cluster: InMemoryApiServer) -> None:
-    first = await cluster.create(config_map("a"))
+    first = await cluster.create(make_config_map("a"))
     await cluster.request("DELETE", f"{MAPS}/a")
-    await cluster.create(config_map("a"))
+    await cluster.create(make_config_map("a"))
     first["metadata"].pop("resourceVersion")
     reply = await cluster.update(first)
     assert reply.reason == "Conflict"
@@ -75,26 +76,26 @@ async def test_an_update_of_another_incarnation_is_a_conflict(cluster: InMemoryA
 
 
 async def test_what_changes_nothing_writes_nothing(cluster: InMemoryApiServer) -> None:
-    created = await cluster.create(config_map("a", x="1"))
+    created = await cluster.create(make_config_map("a", x="1"))
     again = (await cluster.merge(f"{MAPS}/a", {"data": {"x": "1"}})).body
     assert again["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
 
 
 async def test_an_update_creates_only_where_the_kind_specifies_it(cluster: InMemoryApiServer) -> None:
-    assert (await cluster.update(config_map("a"))).status == 404
+    assert (await cluster.update(make_config_map("a"))).status == 404
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}, "spec": {}}
     assert (await cluster.update(lease)).status == 201
 
 
 async def test_no_patch_is_lost_among_many_writers(cluster: InMemoryApiServer) -> None:
-    await cluster.create(config_map("a"))
+    await cluster.create(make_config_map("a"))
     patches = [cluster.merge(f"{MAPS}/a", {"data": {f"k{each}": "v"}}) for each in range(5)]
     assert [reply.status for reply in await asyncio.gather(*patches)] == [200] * 5
     assert len((await cluster.get(f"{MAPS}/a"))["data"]) == 5
 
 
 async def test_a_patch_that_names_a_version_insists_on_it(cluster: InMemoryApiServer) -> None:
-    old = (await cluster.create(config_map("a")))["metadata"]["resourceVersion"]
+    old = (await cluster.create(make_config_map("a")))["metadata"]["resourceVersion"]
     assert (await cluster.merge(f"{MAPS}/a", {"metadata": {"resourceVersion": old}, "data": {"x": "1"}})).status == 200
     late = await cluster.merge(f"{MAPS}/a", {"metadata": {"resourceVersion": old}, "data": {"x": "2"}})
     assert late.reason == "Conflict"
@@ -145,18 +146,18 @@ async def test_status_and_spec_have_their_own_endpoints(cluster: InMemoryApiServ
 
 
 async def test_a_dry_run_answers_and_leaves_no_trace(cluster: InMemoryApiServer) -> None:
-    assert (await cluster.try_create(config_map("a"), dryRun="All")).status == 201
+    assert (await cluster.try_create(make_config_map("a"), dryRun="All")).status == 201
     assert (await cluster.request("GET", f"{MAPS}/a")).status == 404
-    await cluster.create(config_map("a"))
+    await cluster.create(make_config_map("a"))
     assert (await cluster.merge(f"{MAPS}/a", {"data": {"x": "1"}}, dryRun="All")).body["data"] == {"x": "1"}
     assert "data" not in await cluster.get(f"{MAPS}/a") or not (await cluster.get(f"{MAPS}/a"))["data"]
     assert (await cluster.request("DELETE", f"{MAPS}/a", dryRun="All")).status == 200
     assert (await cluster.request("GET", f"{MAPS}/a")).status == 200
-    assert (await cluster.try_create(config_map("b"), dryRun="Some")).status == 422
+    assert (await cluster.try_create(make_config_map("b"), dryRun="Some")).status == 422
 
 
 async def test_unknown_fields_are_rejected_reported_or_dropped(cluster: InMemoryApiServer) -> None:
-    odd = {**config_map("a"), "dta": {}}
+    odd = {**make_config_map("a"), "dta": {}}
     strict = await cluster.try_create(odd, fieldValidation="Strict")
     assert strict.status == 400
     assert 'strict decoding error: unknown field "dta"' in strict.message
@@ -194,33 +195,33 @@ async def test_bodies_that_are_no_objects(cluster: InMemoryApiServer, body: byte
 
 
 async def test_apply_creates_and_then_owns(cluster: InMemoryApiServer) -> None:
-    first = await cluster.apply(config_map("a", x="1"), "one")
+    first = await cluster.apply(make_config_map("a", x="1"), "one")
     assert first.status == 201
     entry = first.body["metadata"]["managedFields"][0]
     assert (entry["manager"], entry["operation"]) == ("one", "Apply")
-    clash = await cluster.apply(config_map("a", x="2"), "two")
+    clash = await cluster.apply(make_config_map("a", x="2"), "two")
     assert (clash.status, clash.reason) == (409, "Conflict")
     assert 'conflict with "one"' in clash.message
-    forced = await cluster.apply(config_map("a", x="2"), "two", force="true")
+    forced = await cluster.apply(make_config_map("a", x="2"), "two", force="true")
     assert (forced.status, forced.body["data"]) == (200, {"x": "2"})
 
 
 async def test_apply_removes_what_its_manager_no_longer_wants(cluster: InMemoryApiServer) -> None:
-    await cluster.apply(config_map("a", x="1", y="1"), "one")
-    await cluster.apply(config_map("a", z="1"), "two")
-    reply = await cluster.apply(config_map("a", x="1"), "one")
+    await cluster.apply(make_config_map("a", x="1", y="1"), "one")
+    await cluster.apply(make_config_map("a", z="1"), "two")
+    reply = await cluster.apply(make_config_map("a", x="1"), "one")
     assert reply.body["data"] == {"x": "1", "z": "1"}
 
 
 async def test_apply_needs_a_manager(cluster: InMemoryApiServer) -> None:
     kind = {"Content-Type": "application/apply-patch+yaml"}
-    reply = await cluster.request("PATCH", f"{MAPS}/a", config_map("a"), kind)
+    reply = await cluster.request("PATCH", f"{MAPS}/a", make_config_map("a"), kind)
     assert reply.status == 422
     assert "fieldManager: Required value: is required for apply patch" in reply.message
 
 
 async def test_invalid_objects_report_what_is_wrong(cluster: InMemoryApiServer) -> None:
-    broken = pod("p")
+    broken = make_pod("p")
     broken["spec"]["containers"] = []
     reply = await cluster.try_create(broken)
     assert (reply.status, reply.reason) == (422, "Invalid")
@@ -229,8 +230,8 @@ async def test_invalid_objects_report_what_is_wrong(cluster: InMemoryApiServer) 
 
 
 async def test_only_what_can_be_done_is_done(cluster: InMemoryApiServer) -> None:
-    assert (await cluster.request("POST", "/api/v1/configmaps", config_map("a"))).status == 405
-    assert (await cluster.request("PUT", MAPS, config_map("a"))).status == 405
+    assert (await cluster.request("POST", "/api/v1/configmaps", make_config_map("a"))).status == 405
+    assert (await cluster.request("PUT", MAPS, make_config_map("a"))).status == 405
     assert (await cluster.request("DELETE", "/api/v1/namespaces")).status == 405
     assert (await cluster.request("POST", "/version", {})).status == 405
     assert (await cluster.request("BREW", MAPS)).status == 405
@@ -243,12 +244,12 @@ async def test_a_write_that_is_done_is_reported_as_done(
         raise RuntimeError("can't follow")
 
     cluster.core.store_writer.add_hook("configmaps", fail)
-    assert (await cluster.try_create(config_map("a"))).status == 201
+    assert (await cluster.try_create(make_config_map("a"))).status == 201
     assert [record.getMessage() for record in caplog.records] == ["post-commit hook failed"]
 
 
 async def test_a_patch_can_not_change_the_identity(cluster: InMemoryApiServer) -> None:
-    await cluster.create(config_map("a"))
+    await cluster.create(make_config_map("a"))
     reply = await cluster.merge(f"{MAPS}/a", {"metadata": {"uid": "other"}})
     assert reply.message == 'ConfigMap "a" is invalid: metadata.uid: Invalid value: "other": field is immutable'
 
@@ -261,7 +262,7 @@ async def test_the_manager_that_scales_owns_the_count_without_a_time(cluster: In
 
 
 async def test_an_apply_fails_on_unknown_fields_however_lenient_it_is(cluster: InMemoryApiServer) -> None:
-    reply = await cluster.apply({**config_map("a"), "dta": {}}, fieldValidation="Ignore")
+    reply = await cluster.apply({**make_config_map("a"), "dta": {}}, fieldValidation="Ignore")
     assert (reply.status, reply.message) == (
         500,
         "failed to create typed patch object (default/a; /v1, Kind=ConfigMap): .dta: field not declared in schema",

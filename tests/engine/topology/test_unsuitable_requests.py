@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine.topology.topology_play import BLOCK, HOST, RACK, TopologyPlay, required
 from engine.invariants import check
+from engine.topology.topology_play import BLOCK, HOST, RACK, TopologyPlay, required
 
 Json = Any
 LEVELS = f"levels of Topology default: {BLOCK}, {RACK}, {HOST}"

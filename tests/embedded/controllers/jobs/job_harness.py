@@ -11,8 +11,8 @@ from embedded.controllers.harness import (
     ControllerHarness,
     running_controller_harness,
 )
-from embedded.server.objects import pod
 from kit.apiserver import Object
+from kit.builders.core import make_pod
 from kohort.api.times import format_time
 from kohort.embedded.controllers.jobs.controller import EVENT_DELAY, JobController
 
@@ -21,7 +21,7 @@ TRACKING = "batch.kubernetes.io/job-tracking"
 
 def job(name: str = "work", restart: str = "Never", **spec: Any) -> Object:
     """A Job, by default of one pod."""
-    template = {"spec": {**pod(name)["spec"], "restartPolicy": restart}}
+    template = {"spec": {**make_pod(name)["spec"], "restartPolicy": restart}}
     head = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "default"}}
     return {**head, "spec": {"template": template, **spec}}
 

@@ -6,8 +6,8 @@ import pytest_asyncio
 
 from embedded.controllers.harness import with_controller
 from embedded.controllers.jobs.job_harness import TRACKING, JobControllerHarness, job, running_job_controller_harness
-from embedded.server.objects import pod
 from kit.apiserver import Object
+from kit.builders.core import make_pod
 
 
 @pytest_asyncio.fixture
@@ -94,10 +94,10 @@ async def test_pods_of_a_job_that_is_gone_lose_their_finalizer(world: JobControl
 
 async def test_pods_of_another_owner_keep_what_looks_like_our_finalizer(world: JobControllerHarness) -> None:
     managed = await world.create(job("other", managedBy="example.com/other"))
-    theirs = with_controller(pod("theirs"), managed)
+    theirs = with_controller(make_pod("theirs"), managed)
     theirs["metadata"]["finalizers"] = [TRACKING]
     await world.create(theirs)
-    stray = pod("stray")
+    stray = make_pod("stray")
     stray["metadata"]["finalizers"] = [TRACKING]
     await world.create(stray)
     await world.settle()
@@ -118,7 +118,7 @@ async def test_a_job_on_its_way_out_makes_no_more_pods_and_frees_those_it_has(wo
 
 
 def matching(name: str, labels: Object) -> Object:
-    found = pod(name, restartPolicy="Never")
+    found = make_pod(name, restartPolicy="Never")
     return {**found, "metadata": {**found["metadata"], "labels": labels}}
 
 
