@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from engine.invariants import check
 from engine.scenario import DAWN
 from engine.scenario_builders import FAIR_SHARING, configured
 from engine.topology.topology_play import HOST, UNCONSTRAINED, TopologyPlay
@@ -15,6 +16,8 @@ from kohort.api.kueue.v1beta2 import Workload as WorkloadObject
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Evict, EvictForFailedNodes, KeepUnplaced, Reserve
 from kohort.engine.events import EvictionFailed, ReservationFailed
+from kohort.engine.explain import PreemptionOutlook, explanation_lines
+from kohort.engine.explain.model import Evaluation
 
 W = ObjectKey("ns", "w")
 AT = DAWN.isoformat()
@@ -304,6 +307,77 @@ class TestReplacement:
         stage = running("n2", **gates, TASReplaceNodeOnPodTermination=False)
         stage.fail_node("n1")
         assert stage.engine.wake_at() is None
+
+
+class TestExplained:
+    """TAS-116: a workload that has quota and no places is explained like one that is pending."""
+
+    def explained(self, stage: Stage) -> tuple[Evaluation | None, str]:
+        found = stage.engine.explain(W, stage.now)
+        assert check(stage.engine) == []
+        return found.evaluation, explanation_lines(found)[0]
+
+    def test_while_checks_are_pending_nothing_is_evaluated(self) -> None:
+        assert self.explained(delayed()) == (
+            None,
+            "ns/w has 1 cpu of tas in queue q and waits for its admission checks.",
+        )
+
+    def test_pods_without_nodes(self) -> None:
+        stage = delayed()
+        stage.check("Ready")
+        stage.later(1)
+        evaluation, text = self.explained(stage)
+        assert evaluation is not None
+        assert evaluation.reason == "TopologyPlacementFailed"
+        assert text == (
+            "ns/w has 1 cpu of tas in queue q and waits: no topology domains at level: kubernetes.io/hostname."
+        )
+
+    def test_pods_whose_nodes_others_use(self) -> None:
+        stage = delayed()
+        occupy(stage, "n1")
+        stage.check("Ready")
+        stage.later(1)
+        evaluation, text = self.explained(stage)
+        assert evaluation is not None
+        (trial,) = evaluation.pod_sets[0].short[0]
+        assert trial.placement is not None
+        assert [each.workload.name for each in trial.placement.holders] == ["small"]
+        assert text.startswith(
+            "ns/w has 1 cpu of tas in queue q and waits for nodes of flavor tas: "
+            'topology "default" doesn\'t allow to fit any of 1 pod(s)'
+        )
+
+    def test_pods_that_are_placed_next(self) -> None:
+        stage = delayed()
+        stage.node("n1", 1)
+        stage.check("Ready")
+        evaluation, text = self.explained(stage)
+        assert evaluation is not None
+        assert evaluation.is_admitted
+        assert text == "ns/w has 1 cpu of tas in queue q, and its pods are placed in the next scheduling cycle."
+        assert stage.later(1).reserved == ["w"]
+
+    def test_pods_that_preempt_others(self) -> None:
+        stage = delayed(**PREEMPTING)
+        occupy(stage, "n1", priority=-1)
+        stage.check("Ready")
+        _, text = self.explained(stage)
+        assert text == "ns/w has 1 cpu of tas in queue q and waits to preempt ns/small."
+
+    def test_pods_of_a_failed_node(self) -> None:
+        stage = running(TASFailedNodeReplacementFailFast=False)
+        stage.node("n2", 0)
+        stage.fail_node("n1")
+        stage.later(1)
+        evaluation, text = self.explained(stage)
+        assert evaluation is not None
+        assert evaluation.preemption.help is PreemptionOutlook.POINTLESS
+        assert text == (
+            "ns/w is admitted to queue q with 1 cpu of tas and waits for nodes of flavor tas: "
+            'topology "default" doesn\'t allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "cpu": 1.'
+        )
 
 
 @pytest.mark.parametrize("event", [ReservationFailed(W), EvictionFailed(W)])

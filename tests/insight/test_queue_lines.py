@@ -14,6 +14,8 @@ from kohort.insight.order import Positions, computed_positions
 from kohort.insight.queues import QueueListing, WorkloadState, queues_of
 from kohort.insight.reasons import short_reason
 
+MOMENT = "2026-01-01T00:00:00Z"
+
 
 async def listed(cluster: InMemoryApiServer, positions: Positions | None = None) -> QueueListing:
     client = client_of(cluster)
@@ -49,6 +51,31 @@ async def test_finished_workloads_are_left_out() -> None:
         await harness.finish("done")
         found = await listed(harness.server)
     assert found.running == found.waiting == ()
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("UnsatisfiedAdmissionChecks", "waiting for admission checks"),
+        ("PendingDelayedTopologyRequests", "waiting for nodes of its topology"),
+    ],
+)
+async def test_a_workload_with_quota_has_the_reason_for_which_it_does_not_run(reason: str, why: str) -> None:
+    """TAS-116."""
+    async with running_kueue_apiserver() as cluster:
+        await cluster.create(make_local_queue("lq", "cq"))
+        await cluster.create(make_workload("w", "lq"))
+        conditions = [
+            {"type": type_, "status": status, "reason": reason, "message": "text", "lastTransitionTime": MOMENT}
+            for type_, status in (("QuotaReserved", "True"), ("Admitted", "False"))
+        ]
+        assignment = {"name": "main", "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "1"}, "count": 1}
+        admission = {"clusterQueue": "cq", "podSetAssignments": [assignment]}
+        path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/w/status"
+        reply = await cluster.merge(path, {"status": {"conditions": conditions, "admission": admission}})
+        assert reply.status == 200, reply
+        (line,) = (await listed(cluster)).running
+    assert (line.state, line.reason, line.message, line.why) == (WorkloadState.RESERVED, reason, "text", why)
 
 
 @pytest.mark.parametrize(
@@ -114,6 +141,27 @@ async def test_without_a_manager_that_tells_the_order_is_reckoned() -> None:
             "requests 9 cpu, f has 8 at most",
         ),
         ("The workload is  deactivated\n", "The workload is deactivated"),
+        (
+            'couldn\'t assign flavors to pod set main: topology "dc" allows to fit only 7 out of 8 pod(s). '
+            'Total nodes: 3; excluded: resource "cpu": 1, taint "gpu=true:NoSchedule": 1',
+            'only 7 of 8 pods fit in dc; excluded of 3 nodes: resource "cpu": 1, taint "gpu=true:NoSchedule": 1',
+        ),
+        (
+            "couldn't assign flavors to pod set main: topology \"dc\" doesn't allow to fit any of 2 slice(s)",
+            "0 of 2 slices fit in dc",
+        ),
+        (
+            'couldn\'t assign flavors to pod set main: Flavor "gpu" does not contain the requested level '
+            '(requested: row; levels of Topology dc: block, rack), Flavor "cpu" does not contain the requested level '
+            "(requested: row; levels of Topology other: rack)",
+            "Topology dc of gpu has no level row, Topology other of cpu has no level row",
+        ),
+        (
+            "couldn't assign flavors to pod set main: podset slice topology block is above the podset topology rack "
+            "(flavor gpu; levels of Topology dc: block, rack)",
+            "podset slice topology block is above the podset topology rack",
+        ),
+        ("failed to assign flavors to pod set main: no TAS flavor assigned", "no TAS flavor assigned"),
     ],
 )
 def test_messages_are_made_short(message: str, short: str) -> None:

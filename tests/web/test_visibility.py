@@ -106,6 +106,22 @@ async def test_a_page_of_any_length_arrives_whole() -> None:
     ]
 
 
+async def test_an_item_has_the_reason_for_which_it_waits(at_work: EngineFixture) -> None:
+    """TAS-116: in annotations, since the schema is Kueue's."""
+    message = 'couldn\'t assign flavors to pod set main: topology "dc" allows to fit only 7 out of 8 pod(s)'
+    condition = {"type": "QuotaReserved", "status": "False", "reason": "TopologyPlacementFailed", "message": message}
+    waiting = make_workload("w", "lq", namespace="verify")
+    at_work.put(make_cluster_queue("q", "0", "lf", stopPolicy="Hold"))
+    at_work.put(make_local_queue("lq", "q", "verify"))
+    at_work.put({**waiting, "status": {"conditions": [{**condition, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
+    async with client_of(at_work.engine) as client:
+        for path in ("clusterqueues/q", "namespaces/verify/localqueues/lq"):
+            answer = await client.get(f"{ROOT}/v1beta2/{path}/pendingworkloads")
+            (item,) = (await answer.json())["items"]
+            expected = {"kohort.dev/pending-reason": "TopologyPlacementFailed", "kohort.dev/pending-message": message}
+            assert item["metadata"]["annotations"] == expected
+
+
 async def test_nothing_is_said_while_caches_are_not_live(at_work: EngineFixture) -> None:
     async with client_of(at_work.engine, ready=False) as client:
         answer = await client.get(f"{ROOT}/v1beta2/clusterqueues/m10/pendingworkloads")

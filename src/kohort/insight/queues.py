@@ -24,6 +24,8 @@ from kohort.insight.simple_pods import simple_request
 ResourceQuantities = Mapping[str, str]
 CACHE_SIZE: Final = 1024
 """Cached sums."""
+UNPLACED: Final = "PendingDelayedTopologyRequests"
+"""Reason of Admitted=False while pods with quota have no nodes (SCH-902)."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -142,8 +144,7 @@ def workload_row(
     queue = queues.get(ObjectKey(metadata.namespace, spec.queue_name))
     conditions = {each.type: each for each in workload.status.conditions}
     state = _state(workload, conditions, queue)
-    found = conditions.get("QuotaReserved")
-    reason, message = (found.reason, found.message) if found is not None else ("", "")
+    reason, message = _pending_reason(conditions, state)
     admission = workload.status.admission
     holds = state.holds_quota
     return WorkloadRow(
@@ -157,8 +158,8 @@ def workload_row(
         _flavors(workload) if holds else (),
         _since(workload, conditions, state),
         None if holds else positions.get(key),
-        reason if not holds else "",
-        message if not holds else "",
+        reason,
+        message,
         _short_reason(workload, conditions, queue, state),
     )
 
@@ -176,13 +177,24 @@ def _state(workload: LeanWorkload, conditions: _Conditions, queue: LeanLocalQueu
     return WorkloadState.HELD if kept else WorkloadState.WAITING
 
 
+def _pending_reason(conditions: _Conditions, state: WorkloadState) -> tuple[str, str]:
+    """Reason and message of the condition that keeps the Workload from running; empty if it is admitted or leaves."""
+    if state in (WorkloadState.ADMITTED, WorkloadState.LEAVING):
+        return "", ""
+    found = conditions.get("Admitted" if state is WorkloadState.RESERVED else "QuotaReserved")
+    return (found.reason, found.message) if found is not None else ("", "")
+
+
 def _short_reason(
     workload: LeanWorkload, conditions: _Conditions, queue: LeanLocalQueue | None, state: WorkloadState
 ) -> str:
     if state is WorkloadState.LEAVING:
         return short_reason(conditions["Evicted"].message)
-    if state.holds_quota:
-        return "" if state is WorkloadState.ADMITTED else "waiting for admission checks"
+    if state is WorkloadState.RESERVED:
+        is_unplaced = _pending_reason(conditions, state)[0] == UNPLACED
+        return "waiting for nodes of its topology" if is_unplaced else "waiting for admission checks"
+    if state is WorkloadState.ADMITTED:
+        return ""
     if not workload.spec.active:
         return "held: not active"
     if queue is None:

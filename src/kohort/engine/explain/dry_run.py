@@ -34,6 +34,14 @@ def run_alone(
     return cycle.evaluate(cycle.Head(candidate, queue, obstacle=obstacle_of(engine, candidate, queue)), engine.context)
 
 
+def run_second_pass(
+    engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo
+) -> tuple[cycle.CycleEntry, cycle.EntryVerdict]:
+    """The same for the second pass of a workload that holds quota (SCH-270)."""
+    head = cycle.Head(_copy_of(workload, queue), queue, second_pass=workload.second_pass)
+    return cycle.evaluate(head, engine.context)
+
+
 def run_with_heads(
     engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, rivals: Iterable[cycle.Head], now: datetime
 ) -> KeepPending | None:

@@ -9,14 +9,28 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from kohort.engine.assignment import Assignment, FitMode, FlavorAttempt, PodSetResult
+from kohort.engine.assignment import Assignment, FitMode, FlavorAttempt, NoFitReason, PodSetResult
 from kohort.engine.cycle import CycleEntry, EntryAction, EntryVerdict
-from kohort.engine.explain.dry_run import competing_heads, run_alone, run_in_empty_tree, run_with_heads, run_without
-from kohort.engine.explain.model import Evaluation, FlavorTrial, PodSetTrial
+from kohort.engine.cycle.verdict import ADMIT
+from kohort.engine.explain.dry_run import (
+    competing_heads,
+    run_alone,
+    run_in_empty_tree,
+    run_second_pass,
+    run_with_heads,
+    run_without,
+)
+from kohort.engine.explain.model import (
+    Evaluation,
+    FlavorTrial,
+    PodSetTrial,
+    PreemptionExplanation,
+    PreemptionOutlook,
+)
 from kohort.engine.explain.placement import placement_trial
 from kohort.engine.explain.preemption import explain_preemption
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import ClusterQueueInfo, PodSetResources, WorkloadInfo
+from kohort.engine.records import ClusterQueueInfo, PodSetResources, SecondPassReason, WorkloadInfo
 from kohort.engine.shortage import shortages
 
 if TYPE_CHECKING:
@@ -35,6 +49,19 @@ def evaluate(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, 
     if found.pod_sets and found.mode is not FitMode.FIT:
         in_vain = _in_vain(engine, workload, queue, entry.assignment)
         return replace(found, never=_never(engine, workload, queue), in_vain=in_vain)
+    return found
+
+
+def evaluate_second_pass(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> Evaluation:
+    """What a second pass would decide now: places for pods of a workload that holds quota (SCH-272)."""
+    entry, verdict = run_second_pass(engine, workload, queue)
+    if entry.assignment.mode is FitMode.FIT:
+        return _evaluation(engine, entry, ADMIT)
+    found = _evaluation(engine, entry, verdict)
+    if not entry.assignment.targets:
+        found = replace(found, reason=NoFitReason.TopologyPlacementFailed.name)
+    if workload.second_pass is SecondPassReason.REPLACEMENT:
+        return replace(found, preemption=PreemptionExplanation(PreemptionOutlook.POINTLESS))
     return found
 
 

@@ -14,7 +14,7 @@ from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import PodSet, WorkloadSpec
 from kohort.api.meta import ObjectKey
 from kohort.engine import record_builders
-from kohort.engine.explain.evaluation import evaluate
+from kohort.engine.explain.evaluation import evaluate, evaluate_second_pass
 from kohort.engine.explain.model import Evaluation, Explanation, HeldQuota, PositionInQueue, WorkloadPhase
 from kohort.engine.explain.state import NOT_LOOKED_AT, cause_of, queue_on, resolve_queues, settled_state, waiting_state
 from kohort.engine.lifecycle import reasons
@@ -40,7 +40,7 @@ def explain(engine: "Engine", key: ObjectKey, now: datetime) -> Explanation:
         return Explanation(key, WorkloadPhase.UNKNOWN, ObjectKey(key.namespace, ""))
     settled = settled_state(engine, workload, workload.object)
     if settled is not None:
-        return _settled(workload, settled)
+        return _settled(engine, workload, settled)
     return _waiting(engine, workload, workload.object, resolve_queues(engine, workload.local_queue), now)
 
 
@@ -78,7 +78,9 @@ def _as_submitted(
     return structs.replace(thing, metadata=metadata, spec=spec)
 
 
-def _settled(workload: WorkloadInfo, state: WorkloadPhase) -> Explanation:
+def _settled(engine: "Engine", workload: WorkloadInfo, state: WorkloadPhase) -> Explanation:
+    queue = workload.queue
+    looks_for_places = workload.second_pass is not None and state is not WorkloadPhase.LEAVING
     return Explanation(
         workload.key,
         state,
@@ -86,6 +88,7 @@ def _settled(workload: WorkloadInfo, state: WorkloadPhase) -> Explanation:
         workload.queue.name if workload.queue is not None else "",
         workload.priority,
         holds=tuple(HeldQuota(fr, amount) for fr, amount in sorted(workload.usage.items())),
+        evaluation=evaluate_second_pass(engine, workload, queue) if looks_for_places and queue is not None else None,
     )
 
 

@@ -48,9 +48,10 @@ def _answer(explanation: Explanation) -> str:
         case WorkloadPhase.FINISHED:
             return "has finished"
         case WorkloadPhase.ADMITTED:
-            return f"is admitted to queue {explanation.cluster_queue} with {held}"
+            return f"is admitted to queue {explanation.cluster_queue} with {held}{_unplaced_pods(explanation)}"
         case WorkloadPhase.RESERVED:
-            return f"has {held} in queue {explanation.cluster_queue} and waits for its admission checks"
+            missing = _unplaced_pods(explanation) or " and waits for its admission checks"
+            return f"has {held} in queue {explanation.cluster_queue}{missing}"
         case WorkloadPhase.LEAVING:
             return f"was evicted and holds {held} in queue {explanation.cluster_queue} until its job has stopped"
         case WorkloadPhase.BACKING_OFF if explanation.until is None:
@@ -61,6 +62,16 @@ def _answer(explanation: Explanation) -> str:
     if evaluation is None or not evaluation.pod_sets:
         return f"{_waits(explanation)}: {explanation.message}"
     return _fit(explanation, evaluation) if evaluation.mode is FitMode.FIT else _lack(explanation, evaluation)
+
+
+def _unplaced_pods(explanation: Explanation) -> str:
+    """What pods lack that have quota and look for nodes; empty where none do (SCH-270)."""
+    evaluation = explanation.evaluation
+    if evaluation is None:
+        return ""
+    if evaluation.mode is FitMode.FIT:
+        return ", and its pods are placed in the next scheduling cycle"
+    return f" and {_lack(explanation, evaluation)}"
 
 
 def _waits(explanation: Explanation) -> str:

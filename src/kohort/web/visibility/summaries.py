@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey, OwnerReference
 from kohort.api.selectors import int64
@@ -23,6 +24,9 @@ VERSIONS: Final = ("v1beta2", "v1beta1")
 KIND: Final = "PendingWorkloadsSummary"
 DEFAULT_LIMIT: Final = 1000
 MAX_LIMIT: Final = 100_000
+PENDING_REASON: Final = "kohort.dev/pending-reason"
+"""Annotation with the reason of QuotaReserved=False; Kueue's schema has no field for it."""
+PENDING_MESSAGE: Final = "kohort.dev/pending-message"
 WALK_COST: Final = 50
 """A position lookup costs about as much as iterating over this many workloads."""
 
@@ -60,6 +64,9 @@ class PendingPosition(NamedTuple):
         metadata = self.workload.metadata
         shown: dict[str, Any] = {"name": metadata.name, "namespace": metadata.namespace}
         shown["creationTimestamp"] = metadata.creation_timestamp
+        pending = find(self.workload.status.conditions, "QuotaReserved")
+        if pending is not None and pending.status != "True":
+            shown["annotations"] = {PENDING_REASON: pending.reason, PENDING_MESSAGE: pending.message}
         if metadata.owner_references:
             shown["ownerReferences"] = [_owner(each) for each in metadata.owner_references]
         return {
