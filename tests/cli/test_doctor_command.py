@@ -8,7 +8,9 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from insight.doctor_snapshots import GPU, cluster_queue, flavor, job, local_queue, node, quota, snapshot, workload
+from insight.doctor_snapshots import GPU, cluster_queue, job, quota, snapshot, workload
+from kit.builders.core import make_node
+from kit.builders.kueue import make_local_queue, make_resource_flavor
 from kohort.cli import doctor as command
 from kohort.cli.main import cli
 from kohort.insight.doctor.model import AffectedObject, DoctorFinding, Subject
@@ -21,16 +23,16 @@ from kohort.terminal.style import COLOURED
 
 PICTURES = Path(__file__).parent / "pictures"
 ILL = snapshot(
-    flavor("gpu-a100", {"gpu-type": "a100"}),
-    flavor("old"),
+    make_resource_flavor("gpu-a100", {"gpu-type": "a100"}),
+    make_resource_flavor("old"),
     cluster_queue("team-research", quota(16, GPU, "gpu-a100")),
-    local_queue("research", "team-research"),
-    local_queue("vision", "team-vision"),
-    node("one", {"gpu-type": "A100"}, gpu="8"),
+    make_local_queue("research", "team-research"),
+    make_local_queue("vision", "team-vision"),
+    make_node("one", {"gpu-type": "A100"}, gpu="8"),
     *(workload(f"job-{number}", "research", 64, requests={GPU: "1"}) for number in range(12)),
 )
-POORLY = snapshot(flavor(), cluster_queue(), local_queue(), node(), job("past"))
-WELL = snapshot(flavor(), cluster_queue(), local_queue(), node())
+POORLY = snapshot(make_resource_flavor(), cluster_queue(), make_local_queue(), make_node(), job("past"))
+WELL = snapshot(make_resource_flavor(), cluster_queue(), make_local_queue(), make_node())
 
 Doctor = Callable[..., Result]
 

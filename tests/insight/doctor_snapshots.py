@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+from kit.builders.core import Object, make_condition, make_container, make_object
+from kit.builders.kueue import make_cluster_queue, make_cohort, make_pod_set, make_resource_group, make_workload
 from kohort.api.meta import ObjectKey
 from kohort.api.times import format_time, parse_time
 from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
@@ -18,8 +20,6 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 CLASS = "kueue.x-k8s.io/priority-class"
 GPU = "nvidia.com/gpu"
 
-Object = dict[str, Any]
-
 
 def check_by_id(name: str) -> DoctorCheck:
     return next(each for each in CHECKS if each.id == name)
@@ -32,7 +32,7 @@ def snapshot(*objects: Object, unseen: Iterable[IncompleteKind] = ()) -> Snapsho
     kinds: tuple[ListedKind, ...] = (*DECIDING, *EXTRA_KINDS, *UNSUPPORTED_FRAMEWORKS.values())
     for struct in kinds:
         kind, name = kind_of(struct), listed_resource(struct).kind
-        page = kind.page(json.dumps({"items": [each for each in objects if each["kind"] == name]}).encode())
+        page = kind.page(json.dumps({"items": [_stored(each) for each in objects if each["kind"] == name]}).encode())
         found[struct] = KindListing(
             {kind.identity(each).key: each for each in page.items}, hidden.get(name), page.unreadable
         )
@@ -47,80 +47,41 @@ def findings_of(name: str, *objects: Object) -> list[DoctorFinding]:
     return list(run_checks(snapshot(*objects), [check_by_id(name)]).findings)
 
 
+def _stored(found: Object) -> Object:
+    """The object with the metadata that an API server adds."""
+    metadata = {"uid": f"uid-{found['metadata']['name']}", "creationTimestamp": ago(days=3), **found["metadata"]}
+    return {**found, "metadata": metadata}
+
+
 # Objects
-
-
-def _object(version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
-    metadata: Object = {"name": name, "uid": f"uid-{name}", "creationTimestamp": ago(days=3)}
-    if namespace:
-        metadata["namespace"] = namespace
-    metadata |= rest.pop("metadata", {})
-    return {"apiVersion": version, "kind": kind, "metadata": metadata, **rest}
 
 
 def ago(**length: float) -> str:
     return format_time(NOW - timedelta(**length))
 
 
-def _kueue(kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
-    return _object("kueue.x-k8s.io/v1beta2", kind, name, namespace, **rest)
-
-
 def condition(type_: str, status: str = "True", since: str = "", message: str = "") -> Object:
-    moment = since or ago(hours=2)
-    return {"type": type_, "status": status, "reason": "R", "message": message, "lastTransitionTime": moment}
-
-
-def flavor(name: str = "f", labels: Object | None = None, **spec: Any) -> Object:
-    return _kueue("ResourceFlavor", name, spec={"nodeLabels": labels or {}, **spec})
+    """A condition that changed two hours ago."""
+    return make_condition(type_, status, "R", message, since or ago(hours=2))
 
 
 def quota(nominal: int | str = 8, resource: str = "cpu", flavor: str = "f", **limits: Any) -> Object:
     """A resource group of one flavor and one resource."""
-    quotas = [{"name": resource, "nominalQuota": nominal, **limits}]
-    return {"coveredResources": [resource], "flavors": [{"name": flavor, "resources": quotas}]}
+    return make_resource_group({resource: nominal}, flavor, **limits)
 
 
 def cluster_queue(name: str = "cq", *groups: Object, **spec: Any) -> Object:
     """An active ClusterQueue."""
-    metadata = {"creationTimestamp": spec.pop("made", ago(days=3))}
-    spec = {"namespaceSelector": {}, "resourceGroups": list(groups or (quota(),)), **spec}
-    return _kueue("ClusterQueue", name, metadata=metadata, spec=spec, status={"conditions": [condition("Active")]})
-
-
-def local_queue(name: str = "lq", cluster_queue: str = "cq", namespace: str = "default", **spec: Any) -> Object:
-    return _kueue("LocalQueue", name, namespace, spec={"clusterQueue": cluster_queue, **spec})
+    found = make_cluster_queue(name, **{"resourceGroups": list(groups or (quota(),)), **spec})
+    return {**found, "status": {"conditions": [condition("Active")]}}
 
 
 def cohort(name: str, *groups: Object, **spec: Any) -> Object:
-    return _kueue("Cohort", name, spec={"resourceGroups": list(groups), **spec})
-
-
-def admission_check(name: str = "ready", *conditions: Object, controller: str = "example.com/check") -> Object:
-    return _kueue("AdmissionCheck", name, spec={"controllerName": controller}, status={"conditions": list(conditions)})
+    return make_cohort(name, resourceGroups=list(groups), **spec)
 
 
 def admission_checks_spec(*names: str) -> Object:
     return {"admissionChecks": [{"name": name} for name in names]}
-
-
-def topology(name: str, *levels: str) -> Object:
-    return _kueue("Topology", name, spec={"levels": [{"nodeLabel": level} for level in levels or ("rack",)]})
-
-
-def priority_class(name: str = "high") -> Object:
-    return _kueue("WorkloadPriorityClass", name, value=100)
-
-
-def namespace(name: str = "default", **labels: str) -> Object:
-    return _object("v1", "Namespace", name, metadata={"labels": labels})
-
-
-def node(
-    name: str = "n", labels: Object | None = None, taints: Iterable[Object] = (), cpu: str = "8", gpu: str = "0"
-) -> Object:
-    status = {"allocatable": {"pods": "110", "cpu": cpu, GPU: gpu}}
-    return _object("v1", "Node", name, metadata={"labels": labels or {}}, spec={"taints": list(taints)}, status=status)
 
 
 def taint(key: str = "gpu", effect: str = "NoSchedule") -> Object:
@@ -128,28 +89,26 @@ def taint(key: str = "gpu", effect: str = "NoSchedule") -> Object:
 
 
 def resource_quota(resource: str, hard: str, namespace: str = "default", **spec: Any) -> Object:
-    return _object("v1", "ResourceQuota", "rq", namespace, spec={"hard": {resource: hard}, **spec})
+    return make_object("v1", "ResourceQuota", "rq", namespace, spec={"hard": {resource: hard}, **spec})
 
 
 def job(name: str = "j", labels: Object | None = None, status: Object | None = None, **metadata: Any) -> Object:
-    metadata = {"labels": labels or {}, **metadata}
-    pods = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "none"}]}}
-    return _object("batch/v1", "Job", name, "default", metadata=metadata, spec={"template": pods}, status=status or {})
+    pods = {"spec": {"restartPolicy": "Never", "containers": [make_container()]}}
+    found = make_object("batch/v1", "Job", name, "default", labels, spec={"template": pods}, status=status or {})
+    return {**found, "metadata": {**found["metadata"], **metadata}}
 
 
 def workload(
     name: str = "w", queue: str = "lq", count: int = 1, *conditions: Object, requests: Object | None = None, **rest: Any
 ) -> Object:
     """A Workload of pods with these requests, by default one CPU each."""
-    container = {"name": "c", "resources": {"requests": requests or {"cpu": "1"}}}
-    template = {"spec": {"restartPolicy": rest.pop("restart_policy", "Never"), "containers": [container]}}
-    pods: Object = {"name": "main", "count": count, "template": template}
+    pods = make_pod_set(count=count, requests=requests, restart=rest.pop("restart_policy", "Never"))
     if "min_count" in rest:
         pods["minCount"] = rest.pop("min_count")
     status = {"conditions": list(conditions), **rest.pop("status", {})}
     metadata = rest.pop("metadata", {})
-    spec = {"queueName": queue, "podSets": [pods], **rest}
-    return _kueue("Workload", name, "default", metadata=metadata, spec=spec, status=status)
+    found = make_workload(name, queue, podSets=[pods], **rest)
+    return {**found, "metadata": {**found["metadata"], **metadata}, "status": status}
 
 
 def running(name: str = "w", cluster_queue: str = "cq", cpus: int = 1, since: str = "", **rest: Any) -> Object:
@@ -163,8 +122,8 @@ def running(name: str = "w", cluster_queue: str = "cq", cpus: int = 1, since: st
 
 
 def job_set(name: str = "sweep", labels: Object | None = None, **metadata: Any) -> Object:
-    metadata = {"labels": labels or {}, **metadata}
-    return _object("jobset.x-k8s.io/v1alpha2", "JobSet", name, "default", metadata=metadata, spec={})
+    found = make_object("jobset.x-k8s.io/v1alpha2", "JobSet", name, "default", labels, spec={})
+    return {**found, "metadata": {**found["metadata"], **metadata}}
 
 
 def owned_by(kind: str, name: str) -> Object:

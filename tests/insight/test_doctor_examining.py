@@ -4,20 +4,9 @@ import time
 from dataclasses import replace
 
 from insight.cluster_access import client_of, grant_read, unprivileged_user
-from insight.doctor_snapshots import (
-    QUEUE,
-    check_by_id,
-    cluster_queue,
-    flavor,
-    job,
-    local_queue,
-    namespace,
-    node,
-    owned_by,
-    running,
-    snapshot,
-    workload,
-)
+from insight.doctor_snapshots import QUEUE, check_by_id, cluster_queue, job, owned_by, running, snapshot, workload
+from kit.builders.core import make_namespace, make_node
+from kit.builders.kueue import make_local_queue, make_resource_flavor
 from kit.kueue_apiserver import running_kueue_apiserver
 from kohort.api.fields import ROOT
 from kohort.api.unsupported import Notice
@@ -28,11 +17,11 @@ from kohort.insight.manager_settings import ObservedSettings
 from kohort.insight.snapshot import take_snapshot
 
 HEALTHY = (
-    namespace(),
-    node(),
-    flavor(),
+    make_namespace("default"),
+    make_node(),
+    make_resource_flavor(),
     cluster_queue(),
-    local_queue(),
+    make_local_queue(),
     workload(),
     running("r", metadata=owned_by("Job", "j")),
     job("j", {QUEUE: "lq"}, {"active": 1, "ready": 1}),
@@ -50,7 +39,7 @@ def test_an_empty_cluster_is_healthy() -> None:
 
 
 def test_the_worst_comes_first() -> None:
-    report = run_checks(snapshot(flavor("unused"), local_queue("lq", "nowhere"), job()))
+    report = run_checks(snapshot(make_resource_flavor("unused"), make_local_queue("lq", "nowhere"), job()))
     found = [each.check.severity for each in report.findings]
     assert found == sorted(found, key=lambda each: each.rank)
     assert {*found} == {*CheckSeverity}
@@ -97,7 +86,7 @@ async def test_a_user_of_one_namespace_gets_what_can_be_known_there() -> None:
     ann = unprivileged_user()
     async with running_kueue_apiserver() as cluster:
         await grant_read(cluster, ann, "workloads", "localqueues", "jobs", namespace="default")
-        await cluster.create({**local_queue(), "metadata": {"name": "lq", "namespace": "default"}})
+        await cluster.create({**make_local_queue(), "metadata": {"name": "lq", "namespace": "default"}})
         for each in (workload("w", "typo"), job()):
             await cluster.create({key: value for key, value in each.items() if key != "status"})
         found = await take_snapshot(client_of(cluster, ann), EXTRA_KINDS, "default")
@@ -114,7 +103,7 @@ def test_the_cost_grows_with_the_number_of_workloads_and_no_faster() -> None:
             *(workload(f"w{n}", f"lq{n % 50}", 20, requests={"cpu": "1", "memory": "1Gi"}) for n in range(number)),
             *(running(f"r{n}", metadata=owned_by("Job", f"j{n}")) for n in range(number)),
             *(job(f"j{n}", {QUEUE: "lq"}) for n in range(number)),
-            *(local_queue(f"lq{n}") for n in range(50)),
+            *(make_local_queue(f"lq{n}") for n in range(50)),
         )
         begin = time.process_time()
         report = run_checks(many)

@@ -194,7 +194,7 @@ def test_kinds_that_nobody_queues_are_told_apart() -> None:
 
 
 def test_a_check_between_quota_and_start_is_told() -> None:
-    ready = {**make_admission_check("budget"), "status": {"conditions": [ACTIVE_CONDITION]}}
+    ready = make_admission_check("budget", ACTIVE_CONDITION)
     (verdict,) = verdicts(
         a_cluster(ready, make_cluster_queue("cq", "4", **admission_checks("budget"))), make_job("etl", "lq", "4")
     )

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from insight.doctor_snapshots import Object, cluster_queue, condition, flavor, node, quota, running, snapshot, topology
+from insight.doctor_snapshots import cluster_queue, condition, quota, running, snapshot
+from kit.builders.core import Object, make_node
+from kit.builders.kueue import make_resource_flavor, make_topology
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
 from kohort.controllers.topology.pods import PODS
@@ -16,13 +18,17 @@ POOL = {"pool": "gpu"}
 
 def machine(name: str, rack: str = "", *conditions: Object, **spec: Any) -> Object:
     labels = {**POOL, HOSTNAME: name, **({RACK: rack} if rack else {})}
-    made = node(name, labels)
+    made = make_node(name, labels)
     made["spec"].update(spec)
     made["status"]["conditions"] = list(conditions or (condition("Ready"),))
     return made
 
 
-QUEUE = (topology("dc", RACK, HOSTNAME), flavor("f", POOL, topologyName="dc"), cluster_queue("cq", quota(64)))
+QUEUE = (
+    make_topology("dc", RACK, HOSTNAME),
+    make_resource_flavor("f", POOL, topologyName="dc"),
+    cluster_queue("cq", quota(64)),
+)
 
 
 def placed(name: str, *domains: tuple[str, int]) -> Object:
@@ -103,7 +109,7 @@ def test_nodes_without_a_domain_are_listed_with_the_reason() -> None:
         machine("b", "r1", condition("Ready", "False")),
         machine("c", "r1", unschedulable=True),
         machine("d"),
-        node("other"),
+        make_node("other"),
     )
     (report,) = topology_reports(found)
     assert figures(report).keys() == {"r1", "a"}
@@ -115,4 +121,4 @@ def test_nodes_without_a_domain_are_listed_with_the_reason() -> None:
 
 
 def test_flavors_without_a_topology_have_no_report() -> None:
-    assert topology_reports(snapshot(flavor("plain"), cluster_queue("cq", quota(flavor="plain")))) == []
+    assert topology_reports(snapshot(make_resource_flavor("plain"), cluster_queue("cq", quota(flavor="plain")))) == []

@@ -53,7 +53,7 @@ async def test_default_queue_and_class_and_the_way_to_other_clusters_are_seen() 
         before = await gatherer.build(make_job(), is_new=True, author=None)
         assert (before.has_default_queue, before.has_default_priority_class) == (False, False)
         away = (
-            make_admission_check("mk", f"{K}multikueue"),
+            make_admission_check("mk", controller=f"{K}multikueue"),
             make_cluster_queue("cq", flavors="", **admission_checks("mk")),
         )
         await harness.create(*away, make_local_queue("default", "cq"), make_workload_priority_class("default", 7))

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from insight.doctor_snapshots import Object
+from kit.builders.core import Object
 
 
 class Case(NamedTuple):

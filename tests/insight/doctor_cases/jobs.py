@@ -1,35 +1,24 @@
 """What the doctor finds, and does not: jobs and what they ask for."""
 
 from insight.doctor_cases.case import ill, well
-from insight.doctor_snapshots import (
-    CLASS,
-    QUEUE,
-    cluster_queue,
-    condition,
-    job,
-    local_queue,
-    owned_by,
-    priority_class,
-    quota,
-    running,
-    workload,
-)
+from insight.doctor_snapshots import CLASS, QUEUE, cluster_queue, condition, job, owned_by, quota, running, workload
+from kit.builders.kueue import make_local_queue, make_workload_priority_class
 
 JOBS = (
     ill(
         "job-without-queue",
         "two that go past the queue",
-        local_queue(),
+        make_local_queue(),
         job("a"),
         job("b"),
         about="Namespace default",
         problem="2 Jobs have no queue label: a, b",
         fix=f"add the label {QUEUE}: lq to their manifests",
     ),
-    well("job-without-queue", "it is queued", local_queue(), job(labels={QUEUE: "lq"})),
+    well("job-without-queue", "it is queued", make_local_queue(), job(labels={QUEUE: "lq"})),
     well("job-without-queue", "a namespace without queues", job()),
-    well("job-without-queue", "it is over", local_queue(), job(status={"conditions": [condition("Complete")]})),
-    well("job-without-queue", "its owner is queued", local_queue(), job(**owned_by("JobSet", "set"))),
+    well("job-without-queue", "it is over", make_local_queue(), job(status={"conditions": [condition("Complete")]})),
+    well("job-without-queue", "its owner is queued", make_local_queue(), job(**owned_by("JobSet", "set"))),
     ill(
         "queue-in-annotation",
         "as a guide has it",
@@ -42,30 +31,33 @@ JOBS = (
     ill(
         "queue-missing",
         "a queue with another name",
-        local_queue("research"),
+        make_local_queue("research"),
         workload("a", "reserch"),
         workload("b", "reserch"),
         about="LocalQueue default/reserch",
         problem="2 pending workloads reference this queue, which does not exist: did you mean research?",
         fix="create LocalQueue default/reserch",
     ),
-    well("queue-missing", "the queue is there", local_queue(), workload()),
+    well("queue-missing", "the queue is there", make_local_queue(), workload()),
     ill(
         "priority-class-missing",
         "a class that nobody made",
-        priority_class("high"),
+        make_workload_priority_class("high"),
         job(labels={QUEUE: "lq", CLASS: "hihg"}),
         about="WorkloadPriorityClass hihg",
         problem="1 Job references this class, which does not exist: did you mean high? (j)",
         fix="create WorkloadPriorityClass hihg",
     ),
     well(
-        "priority-class-missing", "the class is there", priority_class("high"), job(labels={QUEUE: "lq", CLASS: "high"})
+        "priority-class-missing",
+        "the class is there",
+        make_workload_priority_class("high"),
+        job(labels={QUEUE: "lq", CLASS: "high"}),
     ),
     ill(
         "priority-class-unused",
         "nobody uses it",
-        priority_class("high"),
+        make_workload_priority_class("high"),
         workload(),
         about="WorkloadPriorityClass high",
         problem="not used by any workload",
@@ -74,25 +66,25 @@ JOBS = (
     well(
         "priority-class-unused",
         "somebody does",
-        priority_class("high"),
+        make_workload_priority_class("high"),
         workload(priorityClassRef={"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}),
     ),
     ill(
         "uncovered-resource",
         "memory that the queue knows nothing of",
         cluster_queue(),
-        local_queue(),
+        make_local_queue(),
         workload(requests={"cpu": "1", "memory": "1Gi"}),
         about="ClusterQueue cq",
         problem="1 pending workload requests memory, which it does not cover (default/w)",
         fix="add memory to coveredResources",
     ),
-    well("uncovered-resource", "all is covered", cluster_queue(), local_queue(), workload()),
+    well("uncovered-resource", "all is covered", cluster_queue(), make_local_queue(), workload()),
     well(
         "uncovered-resource",
         "it was admitted before",
         cluster_queue("cq", quota(8, "memory")),
-        local_queue(),
+        make_local_queue(),
         running(),
     ),
     ill(
@@ -100,7 +92,7 @@ JOBS = (
         "more pods than the queue has CPUs",
         cluster_queue("cq", quota(8, borrowingLimit=2), cohortName="c"),
         cluster_queue("other", cohortName="c"),
-        local_queue(),
+        make_local_queue(),
         workload("w", "lq", 11),
         about="Workload default/w",
         problem="11 pods request 11 cpu, but no flavor of ClusterQueue cq can provide more than 10",
@@ -111,14 +103,14 @@ JOBS = (
         "just as much as it can borrow",
         cluster_queue("cq", quota(8, borrowingLimit=2), cohortName="c"),
         cluster_queue("other", cohortName="c"),
-        local_queue(),
+        make_local_queue(),
         workload("w", "lq", 10),
     ),
     well(
         "request-beyond-quota",
         "fewer pods would do",
         cluster_queue(),
-        local_queue(),
+        make_local_queue(),
         workload("w", "lq", 16, min_count=4),
     ),
 )

@@ -1,20 +1,9 @@
 """What the doctor finds, and does not: queues that lead nowhere or let nobody in."""
 
 from insight.doctor_cases.case import ill, well
-from insight.doctor_snapshots import (
-    admission_check,
-    admission_checks_spec,
-    ago,
-    cluster_queue,
-    cohort,
-    condition,
-    flavor,
-    local_queue,
-    namespace,
-    quota,
-    topology,
-    workload,
-)
+from insight.doctor_snapshots import admission_checks_spec, ago, cluster_queue, cohort, condition, quota, workload
+from kit.builders.core import make_namespace
+from kit.builders.kueue import make_admission_check, make_local_queue, make_resource_flavor, make_topology
 
 A100 = {"gpu-type": "a100"}
 
@@ -23,7 +12,7 @@ QUEUES = (
         "local-queue-nowhere",
         "a name with a slip",
         cluster_queue("team-research"),
-        local_queue("lq", "team-reserch"),
+        make_local_queue("lq", "team-reserch"),
         workload(),
         about="LocalQueue default/lq",
         problem="ClusterQueue team-reserch not found (did you mean team-research?); 1 pending workload",
@@ -32,17 +21,17 @@ QUEUES = (
     ill(
         "local-queue-nowhere",
         "no name at all",
-        local_queue("lq", ""),
+        make_local_queue("lq", ""),
         about="LocalQueue default/lq",
         problem="references no ClusterQueue",
         fix="set spec.clusterQueue",
     ),
-    well("local-queue-nowhere", "it leads somewhere", cluster_queue(), local_queue()),
+    well("local-queue-nowhere", "it leads somewhere", cluster_queue(), make_local_queue()),
     ill(
         "no-namespace-selector",
         "as many guides leave it out",
         cluster_queue(namespaceSelector=None),
-        local_queue(),
+        make_local_queue(),
         about="ClusterQueue cq",
         problem="has no spec.namespaceSelector, so it matches no namespace, including default",
         fix="""kubectl patch clusterqueue cq --type merge -p '{"spec":{"namespaceSelector":{}}}'""",
@@ -51,9 +40,9 @@ QUEUES = (
     ill(
         "namespace-not-selected",
         "a namespace without the label",
-        namespace("default", team="vision"),
+        make_namespace("default", team="vision"),
         cluster_queue(namespaceSelector={"matchLabels": {"team": "research"}}),
-        local_queue(),
+        make_local_queue(),
         about="LocalQueue default/lq",
         problem="the namespaceSelector of ClusterQueue cq does not match namespace default",
         fix="label namespace default to match spec.namespaceSelector, or widen the selector",
@@ -61,9 +50,9 @@ QUEUES = (
     well(
         "namespace-not-selected",
         "a namespace with the label",
-        namespace("default", team="research"),
+        make_namespace("default", team="research"),
         cluster_queue(namespaceSelector={"matchLabels": {"team": "research"}}),
-        local_queue(),
+        make_local_queue(),
     ),
     ill(
         "queue-inactive",
@@ -76,18 +65,24 @@ QUEUES = (
     ill(
         "queue-inactive",
         "a topology that nobody made",
-        flavor("f", A100, topologyName="racks"),
+        make_resource_flavor("f", A100, topologyName="racks"),
         cluster_queue(),
         about="ClusterQueue cq",
         problem='there is no Topology "racks" for TAS flavor "f"',
         fix="create the missing object, or remove the reference from the spec",
     ),
-    well("queue-inactive", "all is there", flavor("f", A100, topologyName="racks"), topology("racks"), cluster_queue()),
-    well("queue-inactive", "stopped on purpose", flavor(), cluster_queue(stopPolicy="Hold")),
+    well(
+        "queue-inactive",
+        "all is there",
+        make_resource_flavor("f", A100, topologyName="racks"),
+        make_topology("racks"),
+        cluster_queue(),
+    ),
+    well("queue-inactive", "stopped on purpose", make_resource_flavor(), cluster_queue(stopPolicy="Hold")),
     ill(
         "check-without-controller",
         "nobody took it up",
-        admission_check("ready"),
+        make_admission_check("ready"),
         cluster_queue(admissionChecksStrategy=admission_checks_spec("ready")),
         about="AdmissionCheck ready",
         problem="its controller has not processed it (example.com/check); 1 ClusterQueue is inactive because of it",
@@ -96,12 +91,12 @@ QUEUES = (
     ill(
         "check-without-controller",
         "its controller says no",
-        admission_check("ready", condition("Active", "False", message="no config")),
+        make_admission_check("ready", condition("Active", "False", message="no config")),
         about="AdmissionCheck ready",
         problem="its controller reports: no config",
         fix="start controller example.com/check and check its logs, or remove the check from the queues",
     ),
-    well("check-without-controller", "somebody answers", admission_check("ready", condition("Active"))),
+    well("check-without-controller", "somebody answers", make_admission_check("ready", condition("Active"))),
     ill(
         "no-manager",
         "nobody has looked at the queues",
@@ -112,12 +107,16 @@ QUEUES = (
     ),
     well("no-manager", "somebody has", cluster_queue()),
     well("no-manager", "there are no queues"),
-    well("no-manager", "it is too early to tell", {**cluster_queue(made=ago(seconds=5)), "status": {}}),
+    well(
+        "no-manager",
+        "it is too early to tell",
+        {**cluster_queue(), "status": {}, "metadata": {"name": "cq", "creationTimestamp": ago(seconds=5)}},
+    ),
     ill(
         "stopped-with-work",
         "a LocalQueue on hold",
         cluster_queue(),
-        local_queue(stopPolicy="Hold"),
+        make_local_queue(stopPolicy="Hold"),
         workload("a"),
         workload("b"),
         about="LocalQueue default/lq",
@@ -128,28 +127,34 @@ QUEUES = (
         "stopped-with-work",
         "a ClusterQueue that was drained",
         cluster_queue(stopPolicy="HoldAndDrain"),
-        local_queue(),
+        make_local_queue(),
         workload("a"),
         about="ClusterQueue cq",
         problem="spec.stopPolicy is HoldAndDrain; 1 pending workload (oldest: 3d)",
         fix="""kubectl patch clusterqueue cq --type merge -p '{"spec":{"stopPolicy":"None"}}'""",
     ),
-    well("stopped-with-work", "nobody waits", cluster_queue(stopPolicy="Hold"), local_queue(stopPolicy="Hold")),
-    well("stopped-with-work", "work waits in a queue that is open", cluster_queue(), local_queue(), workload()),
+    well("stopped-with-work", "nobody waits", cluster_queue(stopPolicy="Hold"), make_local_queue(stopPolicy="Hold")),
+    well("stopped-with-work", "work waits in a queue that is open", cluster_queue(), make_local_queue(), workload()),
     ill(
         "strict-fifo-blocked",
         "several wait in strict order",
         cluster_queue(queueingStrategy="StrictFIFO"),
-        local_queue(),
+        make_local_queue(),
         workload("a"),
         workload("b"),
         about="ClusterQueue cq",
         problem="the first of 2 pending workloads blocks the others, whether they would fit or not",
         fix='{"spec":{"queueingStrategy":"BestEffortFIFO"}}',
     ),
-    well("strict-fifo-blocked", "who fits goes ahead", cluster_queue(), local_queue(), workload("a"), workload("b")),
     well(
-        "strict-fifo-blocked", "only one waits", cluster_queue(queueingStrategy="StrictFIFO"), local_queue(), workload()
+        "strict-fifo-blocked", "who fits goes ahead", cluster_queue(), make_local_queue(), workload("a"), workload("b")
+    ),
+    well(
+        "strict-fifo-blocked",
+        "only one waits",
+        cluster_queue(queueingStrategy="StrictFIFO"),
+        make_local_queue(),
+        workload(),
     ),
     ill(
         "queue-unused",
@@ -159,18 +164,18 @@ QUEUES = (
         problem="no LocalQueue references it, and it has no cohort to lend to",
         fix="create a LocalQueue with spec.clusterQueue cq",
     ),
-    well("queue-unused", "somebody points to it", cluster_queue(), local_queue()),
+    well("queue-unused", "somebody points to it", cluster_queue(), make_local_queue()),
     well("queue-unused", "it is there to lend", cluster_queue(cohortName="c")),
     ill(
         "flavor-unused",
         "quota is in another one",
-        flavor("f"),
-        flavor("g"),
+        make_resource_flavor("f"),
+        make_resource_flavor("g"),
         cluster_queue(),
         about="ResourceFlavor g",
         problem="no ClusterQueue or Cohort has quota in it",
         fix="kubectl delete resourceflavor g",
     ),
-    well("flavor-unused", "a queue has quota in it", flavor(), cluster_queue()),
-    well("flavor-unused", "a cohort has quota in it", flavor(), cohort("c", quota())),
+    well("flavor-unused", "a queue has quota in it", make_resource_flavor(), cluster_queue()),
+    well("flavor-unused", "a cohort has quota in it", make_resource_flavor(), cohort("c", quota())),
 )

@@ -1,7 +1,9 @@
 """Findings about topologies and the labels of nodes."""
 
 from insight.doctor_cases.case import ill, well
-from insight.doctor_snapshots import Object, cluster_queue, flavor, node, quota, topology
+from insight.doctor_snapshots import cluster_queue, quota
+from kit.builders.core import Object, make_node
+from kit.builders.kueue import make_resource_flavor, make_topology
 
 BLOCK, RACK, HOSTNAME = "cloud/block", "cloud/rack", "kubernetes.io/hostname"
 POOL = {"pool": "gpu"}
@@ -10,8 +12,8 @@ POOL = {"pool": "gpu"}
 def cluster(*levels: str) -> tuple[Object, ...]:
     """A queue with quota in a flavor that has a topology."""
     return (
-        topology("dc", *levels),
-        flavor("f", POOL, topologyName="dc"),
+        make_topology("dc", *levels),
+        make_resource_flavor("f", POOL, topologyName="dc"),
         cluster_queue("cq", quota(flavor="f")),
     )
 
@@ -19,7 +21,7 @@ def cluster(*levels: str) -> tuple[Object, ...]:
 def machine(name: str, **labels: str) -> Object:
     """A node of the flavor, with the labels of some levels."""
     keys = {"block": BLOCK, "rack": RACK, "hostname": HOSTNAME}
-    return node(name, {**POOL, **{keys[key]: value for key, value in labels.items()}})
+    return make_node(name, {**POOL, **{keys[key]: value for key, value in labels.items()}})
 
 
 TOPOLOGIES = (
@@ -38,7 +40,7 @@ TOPOLOGIES = (
         "a node of another flavor",
         *cluster(BLOCK, RACK),
         machine("a", block="b1", rack="r1"),
-        node("b"),
+        make_node("b"),
     ),
     ill(
         "topology-level-ambiguous",

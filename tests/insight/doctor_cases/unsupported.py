@@ -1,15 +1,8 @@
 """What the doctor finds, and does not: requests for what is not supported."""
 
 from insight.doctor_cases.case import ill, well
-from insight.doctor_snapshots import (
-    QUEUE,
-    admission_check,
-    admission_checks_spec,
-    cluster_queue,
-    job_set,
-    owned_by,
-    workload,
-)
+from insight.doctor_snapshots import QUEUE, admission_checks_spec, cluster_queue, job_set, owned_by, workload
+from kit.builders.kueue import make_admission_check
 
 UNSUPPORTED_REQUESTS = (
     ill(
@@ -36,7 +29,7 @@ UNSUPPORTED_REQUESTS = (
     ill(
         "check-without-controller",
         "a check of MultiKueue",
-        admission_check("far", controller="kueue.x-k8s.io/multikueue"),
+        make_admission_check("far", controller="kueue.x-k8s.io/multikueue"),
         cluster_queue(admissionChecksStrategy=admission_checks_spec("far")),
         about="AdmissionCheck far",
         problem="MultiKueue is not supported by this version of Kohort yet; 1 ClusterQueue is inactive because of it",
