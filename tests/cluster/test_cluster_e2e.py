@@ -9,8 +9,8 @@ import pytest
 
 from cluster.control_plane import ControlPlane
 from cluster.nodes import simulated_nodes
-from e2e import three_racks, three_roles, three_teams
-from e2e.environment import Environment, gpu_nodes
+from e2e import groups_and_checks, three_racks, three_roles, three_teams
+from e2e.environment import ALL_KINDS, Environment, gpu_nodes
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
 from kohort.embedded.nodes.declared import DeclaredNode
@@ -33,7 +33,7 @@ def plane() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def config() -> Configuration:
     """The same for all: an API server takes its time to see that conversions are done somewhere else."""
-    return configuration()
+    return configuration(integrations=ALL_KINDS)
 
 
 @asynccontextmanager
@@ -70,3 +70,10 @@ async def test_three_roles_work_together(plane: ControlPlane, config: Configurat
 async def test_gangs_run_in_three_racks(plane: ControlPlane, config: Configuration, tmp_path: Path) -> None:
     async with running_environment(plane, config, tmp_path, three_racks.nodes()) as environment:
         await three_racks.run_three_racks(environment)
+
+
+async def test_groups_and_gangs_with_checks_run_in_racks(
+    plane: ControlPlane, config: Configuration, tmp_path: Path
+) -> None:
+    async with running_environment(plane, config, tmp_path, groups_and_checks.nodes()) as environment:
+        await groups_and_checks.run_groups_and_checks(environment)

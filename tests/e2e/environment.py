@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from kohort.api.config.common import Integrations
 from kohort.api.resource import Resource
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.kube.client import Client
@@ -15,6 +16,7 @@ from kohort.kube.rest_mapper import RestMapper
 TIMEOUT = 60.0
 GPU = "nvidia.com/gpu"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+ALL_KINDS = Integrations(frameworks=("batch/job", "pod", "deployment", "statefulset"))
 
 Json = Any
 Object = dict[str, Any]
@@ -65,10 +67,12 @@ class UserClient:
         scope = ListScope(namespace=namespace, labels=labels)
         return list((await self.client.of(await self._resource(api_version, kind)).list(scope)).items)
 
-    async def patch(self, api_version: str, kind: str, name: str, namespace: str, change: Json) -> Object:
+    async def patch(
+        self, api_version: str, kind: str, name: str, namespace: str, change: Json, subresource: str = ""
+    ) -> Object:
         """Change a part of an object."""
         return await self.client.of(await self._resource(api_version, kind)).patch(
-            (namespace, name), MergePatch(change)
+            (namespace, name), MergePatch(change), subresource=subresource
         )
 
     async def delete(self, api_version: str, kind: str, name: str, namespace: str = "") -> None:
