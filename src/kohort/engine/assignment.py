@@ -313,7 +313,7 @@ class Assignment(msgspec.Struct):
         return "; ".join(
             f"couldn't assign flavors to pod set {pod_set.name}: {', '.join(sorted(reasons))}"
             for pod_set in self.pod_sets
-            if pod_set.mode is not FitMode.FIT and (reasons := pod_set.reasons)
+            if (reasons := pod_set.reasons)
         )
 
     @property
