@@ -69,6 +69,9 @@ type cluster struct {
 	spent  time.Duration
 	cycles int
 
+	// secondPasses starts the second passes of workloads.
+	secondPasses *secondPassClock
+
 	// ordersByUsage reports whether past usage of LocalQueues counts.
 	ordersByUsage bool
 }
@@ -105,12 +108,14 @@ func (c *cluster) equip(configuration config.Configuration) {
 		schdcache.WithExcludedResourcePrefixes(counted.ExcludeResourcePrefixes),
 		schdcache.WithResourceTransformations(counted.Transformations),
 	)
+	c.secondPasses = newSecondPassClock(c.clock)
 	c.queues, c.requeuer = qcache.NewManagerForUnitTestsWithRequeuer(
-		c.client, c.cache, qcache.WithClock(c.clock), qcache.WithPreemptionExpectations(preemptions),
+		c.client, c.cache, qcache.WithClock(c.secondPasses), qcache.WithPreemptionExpectations(preemptions),
 		qcache.WithAdmissionFairSharing(history),
 		qcache.WithExcludedResourcePrefixes(counted.ExcludeResourcePrefixes),
 		qcache.WithResourceTransformations(counted.Transformations),
 	)
+	c.secondPasses.queues = c.queues
 	c.scheduler = scheduler.New(c.queues, c.cache, c.client, recorder,
 		scheduler.WithClock(nil, c.clock),
 		scheduler.WithFairSharing(sharing),

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -202,20 +201,6 @@ func movesPods(old, now *kueue.Workload) bool {
 		func(a, b kueue.PodSetAssignment) bool {
 			return equality.Semantic.DeepEqual(a.TopologyAssignment, b.TopologyAssignment)
 		})
-}
-
-// forgetSecondPass drops the second pass of an evicted workload. The real one would make it with the workload as it was before
-// the eviction, and so undo the eviction.
-func (c *cluster) forgetSecondPass(wl *kueue.Workload) {
-	if workloadevict.IsEvicted(wl) {
-		c.queues.DeleteSecondPassWithoutLock(workload.Key(wl))
-	}
-}
-
-// hasSecondPasses reports whether a workload is due for its second pass.
-func (c *cluster) hasSecondPasses() bool {
-	queue := reflect.ValueOf(c.queues).Elem().FieldByName("secondPassQueue").Elem()
-	return queue.FieldByName("queued").Len() > 0
 }
 
 // domainsOf lists the domains of a topology assignment with their pods, in order.
