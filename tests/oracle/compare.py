@@ -20,7 +20,7 @@ from oracle.shrinking import shrink
 
 Json = Any
 
-FINE = frozenset({"same", "tied", "overdrawn", "overcommitted", "parked", "unordered"})
+FINE = frozenset({"same", "tied", "overdrawn", "overcommitted", "parked", "recomputed", "unordered"})
 """Outcomes that explain themselves."""
 STOPPED = 130
 """What a shell expects of a program that Ctrl-C ended."""

@@ -1,21 +1,17 @@
-"""Whether the real Kueue overcommitted a domain within a cycle, or parked a workload for a cycle's sake.
+"""Whether the real Kueue overcommitted a domain within a cycle (Q-3, Q-14).
 
 Before it admits an entry, it checks again whether the places are still free: each pod set on its own, and without the
-number of pods (Q-3, Q-14). Two pod sets on one domain may then both pass, and so may pods that exceed the limit of a
-node. An entry that lost its places waits for an event, even if they are only held until the cycle ends (Q-18).
+number of pods. Two pod sets on one domain may then both pass, and so may pods that exceed the limit of a node.
 """
 
 from collections import Counter
 from typing import Any
 from unittest.mock import patch
 
-from kohort.engine.cycle import processing
 from kohort.engine.placement.search import FoundPlaces
 from kohort.engine.topology.flavor_domains import FlavorDomains
 from kohort.engine.topology.usage import PODS, DomainCounter
-from oracle.differences import differences
-from oracle.topology_texts import excuse_of
-from oracle.workload_states import our_answer
+from oracle.lost_places import agrees, is_parked, is_recomputed
 
 Json = Any
 
@@ -54,16 +50,6 @@ def is_overcommitted(scenario: Json, answer: list[Json]) -> bool:
     """Whether ours gives this answer too once it checks places as Kueue does."""
     for check in (_largest_fits, _equal_parts_fit):
         with patch.object(FoundPlaces, "fit", check):
-            if _agrees(scenario, answer) or is_parked(scenario, answer):
+            if any(explains(scenario, answer) for explains in (agrees, is_parked, is_recomputed)):
                 return True
     return False
-
-
-def is_parked(scenario: Json, answer: list[Json]) -> bool:
-    """Whether ours gives this answer too once entries that lost their places wait for an event."""
-    with patch.object(processing._Entries, "_is_progress", lambda *_: True):
-        return _agrees(scenario, answer)
-
-
-def _agrees(scenario: Json, answer: list[Json]) -> bool:
-    return not differences(our_answer(scenario), answer, excuse_of(scenario))

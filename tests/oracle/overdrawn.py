@@ -19,19 +19,21 @@ Json = Any
 
 
 class _NegativeReservation:
-    """An amount below zero, counted in the cell of the queue alone; stands in for the request when it is released."""
+    """An amount below zero, counted in the cell of the queue alone; stands in for a request."""
 
     def __init__(self, cell: QuotaCell, amount: int) -> None:
         self.cell = cell
         self.amount = amount
-        cell.usage += amount
+
+    def use(self, _queue: ClusterQueueInfo) -> None:
+        self.cell.usage += self.amount
 
     def free(self, _queue: ClusterQueueInfo) -> None:
         self.cell.usage -= self.amount
 
 
 _reservable = processing._reservable
-_hold = processing._Cycle._hold
+_hold: Any = processing._Entries.hold
 
 
 def _unbounded_below(cell: QuotaCell, amount: int, borrow: int) -> int:
@@ -40,17 +42,17 @@ def _unbounded_below(cell: QuotaCell, amount: int, borrow: int) -> int:
     return _reservable(cell, amount, borrow)
 
 
-def _hold_negative(cycle: Any, queue: ClusterQueueInfo, request: UsageRequest) -> None:
-    _hold(cycle, queue, UsageRequest({fr: amount for fr, amount in request.quota.items() if amount >= 0}))
+def _hold_negative(entries: Any, queue: ClusterQueueInfo, request: UsageRequest) -> None:
+    _hold(entries, queue, UsageRequest({fr: amount for fr, amount in request.quota.items() if amount >= 0}))
     for fr, amount in request.quota.items():
         if amount < 0:
-            cycle.held.append((queue, _NegativeReservation(queue.node.cells[fr], amount)))
+            _hold(entries, queue, _NegativeReservation(queue.node.cells[fr], amount))
 
 
 def is_overdrawn(scenario: Json, answer: list[Json]) -> bool:
     """Whether ours gives this answer too once it reserves negative amounts."""
     with (
         patch.object(processing, "_reservable", _unbounded_below),
-        patch.object(processing._Cycle, "_hold", _hold_negative),
+        patch.object(processing._Entries, "hold", _hold_negative),
     ):
         return not differences(our_answer(scenario), answer)

@@ -11,7 +11,8 @@ from oracle.differences import Difference, differences
 from oracle.generator import Json
 from oracle.generator import scenario as quota_scenario
 from oracle.kueue import Kueue, NoAnswerError, build
-from oracle.overcommitted import is_overcommitted, is_parked
+from oracle.lost_places import is_parked, is_recomputed
+from oracle.overcommitted import is_overcommitted
 from oracle.overdrawn import is_overdrawn
 from oracle.themes import scenario as topology_scenario
 from oracle.ties import is_tied
@@ -56,6 +57,8 @@ def _topology_explanation(kueue: Kueue, scenario: Json, answer: list[Json]) -> s
             return "unordered"
         if is_parked(scenario, answer):
             return "parked"
+        if is_recomputed(scenario, answer):
+            return "recomputed"
         if is_overcommitted(scenario, answer):
             return "overcommitted"
         answer = _answer(kueue, scenario)

@@ -32,32 +32,25 @@ FAILED = "TopologyPlacementFailed"
 
 def excuse_of(scenario: Json) -> Excuse | None:
     """Whether two states of a workload differ only in what is not compared; None for scenarios without topology."""
-    if "theme" not in scenario:
-        return None
-    queues = [each for each in scenario["objects"] if each["kind"] == "ClusterQueue"]
-    competes = len(queues) > 1 or scenario["theme"] == "Failures"
+    return _is_excused if "theme" in scenario else None
 
-    def is_excused(ours: Json, theirs: Json) -> bool:
-        if not ours or not theirs or _without_text(ours) != _without_text(theirs):
-            return False
-        return any(_agree(ours, text, competes=competes) for text in (theirs, *theirs.get("also", ())))
 
-    return is_excused
+def _is_excused(ours: Json, theirs: Json) -> bool:
+    if not ours or not theirs or _without_text(ours) != _without_text(theirs):
+        return False
+    return any(_agree(ours, text) for text in (theirs, *theirs.get("also", ())))
 
 
 def _without_text(state: Json) -> Json:
     return {name: value for name, value in state.items() if name not in ("reason", "message", "also")}
 
 
-def _agree(ours: Json, theirs: Json, *, competes: bool) -> bool:
+def _agree(ours: Json, theirs: Json) -> bool:
     our_reason, their_reason = ours.get("reason", ""), theirs.get("reason", "")
     mine, other = _of_group(LEVELS.sub("", ours.get("message", ""))), _of_group(theirs.get("message", ""))
     if our_reason == their_reason and mine == other:
         return True
-    if our_reason == FAILED and their_reason in ("", FAILED):
-        return _names_more(mine, other)
-    # Kueue computes the assignment of a blocked workload again when others took places, ours only where that may help.
-    return competes and our_reason == their_reason == "WaitingForQuota"
+    return our_reason == FAILED and their_reason in ("", FAILED) and _names_more(mine, other)
 
 
 def _names_more(mine: str, other: str) -> bool:

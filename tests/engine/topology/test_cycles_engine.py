@@ -51,8 +51,21 @@ class TestCompetition:
         play.gang("low", 3, "a", request=required(RACK))
         play.gang("high", 3, "b", priority=1, request=required(RACK))
         assert play.once().reserved == ["high"]
+        assert play.waiting["low"].message.endswith('topology "default" allows to fit only 1 out of 3 pod(s)')
+        assert play.once().decisions == [], "no event may free places"
+
+    def test_who_loses_what_is_held_for_a_cycle_is_tried_again(self) -> None:
+        """TAS-81, Q-18: high has no victims; it keeps what an empty cluster would give it for one cycle."""
+        play = two_queues({"b1": {"r1": {"h1": 8}}}, cohorts=(None, None))
+        play.tas_queue("c", 4)
+        play.gang("first", 2, "c", request=required(RACK))
+        play.turn()
+        play.tas_queue("a", 100)
+        play.gang("high", 7, "a", priority=1, request=required(RACK))
+        play.gang("low", 2, "b", request=required(RACK))
+        assert play.once().reserved == []
         assert play.waiting["low"].message == NO_LONGER_FITS
-        assert play.turn().waiting["low"].message.endswith('topology "default" allows to fit only 1 out of 3 pod(s)')
+        assert play.once().reserved == ["low"]
 
     def test_trees_with_flavors_of_the_same_hosts_compete_too(self) -> None:
         """TAS-31."""

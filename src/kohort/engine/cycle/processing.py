@@ -59,6 +59,8 @@ class _Entries:
         """Targets of entries accepted so far (P of SCH-331)."""
         self.admitted: list[WorkloadInfo] = []
         """Workloads admitted so far."""
+        self.held: list[tuple[ClusterQueueInfo, UsageRequest]] = []
+        """What is counted until the cycle ends."""
 
     def verdict_on(self, entry: CycleEntry) -> EntryVerdict:
         """The verdict on the next entry."""
@@ -78,12 +80,39 @@ class _Entries:
             self._replace(entry, assignment)
         elif entry.assignment.found is not None and self.rules.places_again and self._lost_places(entry):
             assignment = self._recomputed(entry)
-            if self._is_progress(assignment):
+            if self._is_progress(assignment) or not self._waits_for_held(entry):
                 self._replace(entry, assignment)
+
+    def hold(self, queue: ClusterQueueInfo, request: UsageRequest) -> None:
+        """Keep a request from later entries until the cycle ends."""
+        request.use(queue)
+        self.held.append((queue, request))
+
+    def release_held(self) -> None:
+        """The cycle ends."""
+        for queue, request in reversed(self.held):
+            request.free(queue)
+        self.held.clear()
+
+    def _waits_for_held(self, entry: CycleEntry) -> bool:
+        """Whether the entry may find places in the next cycle, without what is held for the rest of this one (Q-18)."""
+        if not self.held:
+            return False
+        with self._without_held():
+            return self._is_progress(self._recomputed(entry))
+
+    @contextmanager
+    def _without_held(self) -> Iterator[None]:
+        for queue, request in self.held:
+            request.free(queue)
+        try:
+            yield
+        finally:
+            for queue, request in self.held:
+                request.use(queue)
 
     @staticmethod
     def _is_progress(assignment: Assignment) -> bool:
-        """What is only held for the rest of the cycle is no reason to wait longer than that."""
         return assignment.mode is FitMode.FIT or bool(assignment.targets)
 
     def _replace(self, entry: CycleEntry, assignment: Assignment) -> None:
@@ -115,8 +144,8 @@ class _Entries:
 
     def _lost_places(self, entry: CycleEntry) -> bool:
         """Whether the quota of an entry still fits, and its places were taken by other entries (TAS-81)."""
-        outcome, targets = entry.assignment.outcome, entry.assignment.targets
-        if not (targets or entry.assignment.mode is FitMode.FIT) or pods_fit(outcome):
+        outcome = entry.assignment.outcome
+        if not self._is_progress(entry.assignment) or pods_fit(outcome):
             return False
         with released(self._leaving(entry)):
             return quota_fits(entry.queue, outcome) and not pods_fit(outcome)
@@ -157,8 +186,6 @@ class _Cycle:
         self.entries = _Entries(context)
         self.now = now
         self.result = CycleResult()
-        self.held: list[tuple[ClusterQueueInfo, UsageRequest]] = []
-        """What is counted until the cycle ends."""
 
     def run(self, heads: list[Head]) -> CycleResult:
         """The steps of a cycle between popping and requeueing its heads."""
@@ -168,8 +195,7 @@ class _Cycle:
                 self._act(entry, self.entries.verdict_on(entry))
             else:
                 self._process_second_pass(entry, entry.head.second_pass)
-        for queue, request in reversed(self.held):
-            request.free(queue)
+        self.entries.release_held()
         for entry in entries:
             if entry.decision is not None:
                 self.result.waits.append(entry)
@@ -181,7 +207,7 @@ class _Cycle:
             self._admit(entry)
             return
         if verdict.hold is Hold.USAGE:
-            self._hold(entry.queue, entry.assignment.outcome)
+            self.entries.hold(entry.queue, entry.assignment.outcome)
         elif verdict.hold is Hold.RESERVABLE:
             self._reserve_capacity(entry)
         if verdict.action is EntryAction.PREEMPT:
@@ -192,10 +218,6 @@ class _Cycle:
         workload.progress = assignment.progress if verdict.keeps_progress else None
         entry.decision = KeepPending(workload.key, verdict.reason, verdict.message, verdict.requeue, assignment)
 
-    def _hold(self, queue: ClusterQueueInfo, request: UsageRequest) -> None:
-        request.use(queue)
-        self.held.append((queue, request))
-
     def _reserve_capacity(self, entry: CycleEntry) -> None:
         """Keep later entries from taking what this one waits for, for this cycle (SCH-340)."""
         queue, assignment = entry.queue, entry.assignment
@@ -204,7 +226,7 @@ class _Cycle:
             return
         cells = queue.node.cells
         usage = {fr: _reservable(cells[fr], amount, assignment.borrow) for fr, amount in assignment.usage.items()}
-        self._hold(queue, UsageRequest(usage, places=assignment.found))
+        self.entries.hold(queue, UsageRequest(usage, places=assignment.found))
 
     def _migrate(self, entry: CycleEntry, sibling: WorkloadInfo) -> None:
         """Evict the variant that runs in a worse flavor (SCH-1113)."""
@@ -239,7 +261,7 @@ class _Cycle:
             self.result.progressed = True
         else:
             if fits and assignment.targets:
-                self._hold(entry.queue, assignment.outcome)
+                self.entries.hold(entry.queue, assignment.outcome)
                 self._issue(entry)
             self.context.try_again(workload, self.now)
             self.result.decisions.append(KeepUnplaced(workload.key, assignment.message or NO_LONGER_FITS))
@@ -257,7 +279,7 @@ class _Cycle:
         former = workload.placed
         self.context.place(workload, admission)
         left = {counter: max(0, pods - workload.placed.get(counter, 0)) for counter, pods in former.items()}
-        self._hold(entry.queue, UsageRequest({}, places=FoundPlaces({}, left, left, {})))
+        self.entries.hold(entry.queue, UsageRequest({}, places=FoundPlaces({}, left, left, {})))
         self.result.progressed = True
         self.result.decisions.append(Reserve(workload.key, admission, "", 0))
 
