@@ -84,6 +84,16 @@ async def test_stop_signals_and_memory_that_ran_out_is_reported(world: RuntimeHa
     assert [call[:2] for call in calls(podman, "kill")] == [["--signal", "TERM"]]
 
 
+async def test_a_pre_stop_hook_may_sleep_for_a_time(world: RuntimeHarness) -> None:
+    lifecycle = {"preStop": {"sleep": {"seconds": 1}}}
+    found = container(script="trap 'exit 42' TERM; while :; do sleep 0.01; done", lifecycle=lifecycle)
+    run = world.run(pod(found))
+    await run.wait_started()
+    run.running.stop(30)
+    assert (await run.termination()).exit_code == 42
+    assert run.events.messages("FailedPreStopHook") == []
+
+
 async def test_the_log_can_stand_in_for_the_last_words(world: RuntimeHarness) -> None:
     found = container(script="echo one; exit 1", terminationMessagePolicy="FallbackToLogsOnError")
     assert (await world.run(pod(found)).termination()).message == "one\n"

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -20,13 +21,15 @@ from kohort.embedded.runtimes.container_messages import (
     ContainerNotCreated,
     Kill,
     PreStop,
+    PreStopped,
     Start,
     TerminateContainer,
 )
 from kohort.embedded.runtimes.pod_containers import PodContainers, PreviousContainerState
-from kohort.embedded.runtimes.pods import RunPod, pod_containers
+from kohort.embedded.runtimes.pods import RunContainer, RunPod, pod_containers
 from kohort.embedded.runtimes.probes.manager import Listeners, ProbeManager
 from kohort.embedded.runtimes.probes.prober import ExecResult
+from kohort.embedded.runtimes.retries import Retries
 from kohort.embedded.runtimes.supervision import Supervision
 from kohort.kube.clock import Clock, within
 
@@ -215,11 +218,50 @@ class PodSupervisor:
         self._execute(self._machine.tick(self._clock.now()))
 
 
-class SupervisedPod:
-    """The part of a running pod that its supervisor implements."""
+class SupervisedPod(ABC):
+    """The part of a running pod that all runtimes have in common: its supervision, starts and preStop hooks."""
 
     pod: RunPod
+    _clock: Clock
+    _retries: Retries
     _supervisor: PodSupervisor
+
+    @abstractmethod
+    async def execute(self, name: str, command: Sequence[str]) -> ExecResult:
+        """Runs a command in a container."""
+
+    @abstractmethod
+    async def _start(self, container: RunContainer, attempt: int) -> None:
+        """Prepares a container and starts it."""
+
+    def start(self, name: str, attempt: int) -> None:
+        """Starts a container."""
+        self._supervisor.prepare(name, self._start(self.pod.container(name), attempt))
+
+    def pre_stop(self, name: str, seconds: float) -> None:
+        """Runs a preStop hook."""
+        self._supervisor.spawn(self._pre_stop(self.pod.container(name), seconds))
+
+    async def _pre_stop(self, container: RunContainer, seconds: float) -> None:
+        handler = container.lifecycle.pre_stop
+        command = (handler.exec or {}).get("command") if handler else None
+        wait = float((handler.sleep or {}).get("seconds") or 0) if handler else 0.0
+        if wait:
+            await self._clock.sleep(min(wait, seconds))
+        elif not (command and await self._hook(container.name, command, seconds)):
+            self._supervisor.note("Warning", "FailedPreStopHook", "PreStopHook failed")
+        self._supervisor.feed(PreStopped(container.name))
+
+    async def _hook(self, name: str, command: Sequence[str], seconds: float) -> bool:
+        try:
+            return (await within(self._clock, seconds, self.execute(name, command))).code == 0
+        except TimeoutError:
+            return False
+
+    def _refuse(self, name: str, why: ContainerWaiting) -> None:
+        """Reports a failed preparation, which is repeated after a backoff."""
+        self._supervisor.prepared(name)
+        self._supervisor.feed(ContainerNotCreated(name, why, self._retries.next(name)))
 
     def stop(self, grace: float) -> None:
         """Stops all containers."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from kohort.api.times import TimeError, parse_time
 from kohort.embedded.nodes.runtime import ContainerWaiting, PodFailure, PodStatusSink, Running, Terminated
-from kohort.embedded.runtimes.container_messages import ContainerEnded, ContainerNotCreated, PreStopped, Started
+from kohort.embedded.runtimes.container_messages import ContainerEnded, Started
 from kohort.embedded.runtimes.containers.arguments import ContainerSpec
 from kohort.embedded.runtimes.containers.engine import PULL_SECONDS, ContainerEngine, EngineError
 from kohort.embedded.runtimes.devices import Devices, NoDevicesError, Share
@@ -39,7 +39,6 @@ from kohort.embedded.runtimes.sources import MissingReferenceError, Sources
 from kohort.embedded.runtimes.volumes import PodVolumes, mounted
 from kohort.embedded.server.subresources.logs import PodLogOptions
 from kohort.kube.client import Client
-from kohort.kube.clock import within
 
 log = logging.getLogger(__name__)
 
@@ -71,10 +70,9 @@ class ContainerPod(SupervisedPod):
     ):
         self.pod = pod
         self._context = context
+        self._clock = context.client.clock
         self._directories = PodDirectories(context.settings.data.resolve(), pod.directory_name)
-        self._supervisor = PodSupervisor(
-            pod_containers(pod), with_readiness(past, pod), self, reports, context.client.clock
-        )
+        self._supervisor = PodSupervisor(pod_containers(pod), with_readiness(past, pod), self, reports, self._clock)
         self._attempts = {name: each.attempt for name, each in past.items()}
         self._live = {name: names[name] for name, each in past.items() if isinstance(each.state, Running)}
         self._made: dict[tuple[str, int], str] = {(name, past[name].attempt): found for name, found in names.items()}
@@ -133,14 +131,6 @@ class ContainerPod(SupervisedPod):
 
     # Container driver
 
-    def start(self, name: str, attempt: int) -> None:
-        """Starts a container."""
-        self._supervisor.prepare(name, self._start(self.pod.container(name), attempt))
-
-    def pre_stop(self, name: str, seconds: float) -> None:
-        """Runs a preStop hook."""
-        self._supervisor.spawn(self._pre_stop(self.pod.container(name), seconds))
-
     def term(self, name: str) -> None:
         """Sends SIGTERM to a container."""
         self._supervisor.spawn(self._signal(name, signal.SIGTERM))
@@ -162,19 +152,6 @@ class ContainerPod(SupervisedPod):
         except EngineError as error:
             # A container that just terminated cannot be signalled; its watcher reports the termination.
             self._supervisor.note("Warning", "FailedKillPod", f"error killing pod: {error}")
-
-    async def _pre_stop(self, container: RunContainer, seconds: float) -> None:
-        handler = container.lifecycle.pre_stop
-        command = (handler.exec or {}).get("command") if handler else None
-        if not (command and await self._hook(container.name, command, seconds)):
-            self._supervisor.note("Warning", "FailedPreStopHook", "PreStopHook failed")
-        self._supervisor.feed(PreStopped(container.name))
-
-    async def _hook(self, name: str, command: Sequence[str], seconds: float) -> bool:
-        try:
-            return (await within(self._context.client.clock, seconds, self.execute(name, command))).code == 0
-        except TimeoutError:
-            return False
 
     async def execute(self, name: str, command: Sequence[str]) -> ExecResult:
         """Runs a command in a container."""
@@ -219,10 +196,6 @@ class ContainerPod(SupervisedPod):
         finally:
             file.unlink()
 
-    def _refuse(self, name: str, why: ContainerWaiting) -> None:
-        self._supervisor.prepared(name)
-        self._supervisor.feed(ContainerNotCreated(name, why, self._retries.next(name)))
-
     async def _launch(self, name: str, attempt: int, made: str) -> None:
         self._retries.forget(name)
         self._attempts[name] = attempt
@@ -232,11 +205,11 @@ class ContainerPod(SupervisedPod):
             await self._context.engine.call("start", made)
         except EngineError as error:
             self._supervisor.note("Warning", "Failed", f"Error: {error}")
-            self._supervisor.feed(ContainerEnded(name, not_started(str(error), self._context.client.clock.wall())))
+            self._supervisor.feed(ContainerEnded(name, not_started(str(error), self._clock.wall())))
             return
         self._live[name] = made
         self._supervisor.note("Normal", "Started", "Container started")
-        self._supervisor.feed(Started(name, self._context.client.clock.wall()))
+        self._supervisor.feed(Started(name, self._clock.wall()))
         await self._watch(name, made)
 
     async def _forget_before(self, name: str, attempt: int) -> None:
@@ -250,7 +223,7 @@ class ContainerPod(SupervisedPod):
             state = await self._context.engine.state(made)
             end = end_of(state, await self._message(name, made, int(state.get("ExitCode") or 0)))
         except (EngineError, ValueError):
-            end = lost(NEVER, self._context.client.clock.wall())
+            end = lost(NEVER, self._clock.wall())
             self._supervisor.note("Warning", "Failed", LOST)
         self._live.pop(name, None)
         self._supervisor.feed(ContainerEnded(name, end))

@@ -9,7 +9,7 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.embedded.nodes.runtime import ContainerWaiting, PodFailure, PodStatusSink, Running, Terminated
-from kohort.embedded.runtimes.container_messages import ContainerEnded, ContainerNotCreated, PreStopped, Started
+from kohort.embedded.runtimes.container_messages import ContainerEnded, Started
 from kohort.embedded.runtimes.devices import NoDevicesError, Share
 from kohort.embedded.runtimes.endings import LOST, PID_LIMIT_EXCEEDED, lost, not_started, termination_message
 from kohort.embedded.runtimes.environment import NotYetError
@@ -29,7 +29,6 @@ from kohort.embedded.runtimes.process.users import cannot_change
 from kohort.embedded.runtimes.retries import Retries
 from kohort.embedded.runtimes.sources import MissingReferenceError
 from kohort.embedded.server.subresources.logs import PodLogOptions
-from kohort.kube.clock import within
 
 POD_FILE = "pod.json"
 
@@ -49,8 +48,8 @@ class ProcessPod(SupervisedPod):
         self._json = pod
         self._context = context
         self._directories = PodDirectories(context.settings.data.resolve(), view.directory_name)
-        clock = context.client.clock
-        self._supervisor = PodSupervisor(pod_containers(view), with_readiness(past, view), self, reports, clock)
+        self._clock = context.client.clock
+        self._supervisor = PodSupervisor(pod_containers(view), with_readiness(past, view), self, reports, self._clock)
         self._preparation: Preparation | None = None
         self._shim_client: ShimClient | None = None
         self._connecting = asyncio.Lock()
@@ -86,7 +85,7 @@ class ProcessPod(SupervisedPod):
         name = options.container
         attempt = resolve_attempt(self.pod, self._supervisor.status(name), self._attempts.get(name, -1), options)
         path = self._log(name, attempt)
-        return read_log(path, options, self._context.client.clock, lambda: self._runs(name, attempt))
+        return read_log(path, options, self._clock, lambda: self._runs(name, attempt))
 
     async def close(self) -> None:
         """Releases all resources of the pod."""
@@ -104,14 +103,6 @@ class ProcessPod(SupervisedPod):
             await self._shim_client.close()
 
     # Container driver
-
-    def start(self, name: str, attempt: int) -> None:
-        """Starts a container."""
-        self._supervisor.prepare(name, self._start(self.pod.container(name), attempt))
-
-    def pre_stop(self, name: str, seconds: float) -> None:
-        """Runs a preStop hook in the context of the container."""
-        self._supervisor.spawn(self._pre_stop(self.pod.container(name), seconds))
 
     def term(self, name: str) -> None:
         """Sends SIGTERM to a container."""
@@ -168,10 +159,6 @@ class ProcessPod(SupervisedPod):
         self._live.add(container.name)
         shim_client.send(do="start", **order)
 
-    def _refuse(self, name: str, why: ContainerWaiting) -> None:
-        self._supervisor.prepared(name)
-        self._supervisor.feed(ContainerNotCreated(name, why, self._retries.next(name)))
-
     def _volume_of(self, container: RunContainer) -> str:
         made = self._directories.volumes
         names = [mount.name for mount in container.volume_mounts if not (made / mount.name).exists()]
@@ -220,25 +207,7 @@ class ProcessPod(SupervisedPod):
         self._supervisor.prepared(name)
         self._attempts[name] = attempt
         self._supervisor.note("Warning", "Failed", f"Error: {text}")
-        self._supervisor.feed(ContainerEnded(name, not_started(text, self._context.client.clock.wall())))
-
-    # Hooks
-
-    async def _pre_stop(self, container: RunContainer, seconds: float) -> None:
-        handler = container.lifecycle.pre_stop
-        command = (handler.exec or {}).get("command") if handler else None
-        wait = float((handler.sleep or {}).get("seconds") or 0) if handler else 0.0
-        if wait:
-            await self._context.client.clock.sleep(min(wait, seconds))
-        elif not (command and await self._hook(container.name, command, seconds)):
-            self._supervisor.note("Warning", "FailedPreStopHook", "PreStopHook failed")
-        self._supervisor.feed(PreStopped(container.name))
-
-    async def _hook(self, name: str, command: Sequence[str], seconds: float) -> bool:
-        try:
-            return (await within(self._context.client.clock, seconds, self.execute(name, command))).code == 0
-        except TimeoutError:
-            return False
+        self._supervisor.feed(ContainerEnded(name, not_started(text, self._clock.wall())))
 
     async def execute(self, name: str, command: Sequence[str]) -> ExecResult:
         """Runs a command in the context of a container."""
@@ -292,7 +261,7 @@ class ProcessPod(SupervisedPod):
             return
         self._supervisor.note("Warning", "ShimLost", f"The process that looks after this pod is gone. {LOST}")
         reap_leftovers(self._directories.ours)
-        now = self._context.client.clock.wall()
+        now = self._clock.wall()
         for name in sorted(self._live):
             self._live.discard(name)
             state = self._supervisor.status(name).state
