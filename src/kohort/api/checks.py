@@ -12,7 +12,7 @@ from typing import Any
 from kohort.api.codec import Json
 from kohort.api.fields import NO_VALUE, ROOT, ErrorKind, FieldError, Path
 from kohort.api.markers import QUANTITY_REGEX, Bounds
-from kohort.api.quantity import Quantity, QuantityError
+from kohort.api.quantity import is_quantity
 from kohort.api.schema import Schema
 
 Trail = tuple[Any, ...]
@@ -124,19 +124,10 @@ def _string_errors(value: str, schema: Schema, trail: Trail) -> Iterator[FieldEr
         yield error_at(trail, ErrorKind.INVALID, f"must have at least {bounds.min_length} characters", value)
     elif schema.pattern and not matches(schema.pattern, value):
         yield error_at(trail, ErrorKind.INVALID, f"must match {schema.pattern}", value)
-    elif schema.pattern == QUANTITY_REGEX and not _is_quantity(value):
+    elif schema.pattern == QUANTITY_REGEX and not is_quantity(value):
         yield error_at(trail, ErrorKind.TYPE_INVALID, "must be a quantity such as 500m, 4 or 16Gi", value)
     if schema.format == "date-time" and not _is_time(value):
         yield error_at(trail, ErrorKind.TYPE_INVALID, "must be a time such as 2026-01-31T12:00:00Z", value)
-
-
-def _is_quantity(value: int | str) -> bool:
-    """Whether a string that matches the pattern is a quantity: the pattern also matches `1e2.5` and `1e9999`."""
-    try:
-        Quantity.parse(value)
-    except QuantityError:
-        return False
-    return True
 
 
 _TIME = re.compile(

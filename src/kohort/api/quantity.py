@@ -112,6 +112,15 @@ class Quantity:
         return self.notation if self.nanos else other.notation
 
 
+def is_quantity(value: int | str) -> bool:
+    """Whether a value is a quantity; the pattern of schemas also matches `1e2.5` and `1e9999`."""
+    try:
+        Quantity.parse(value)
+    except QuantityError:
+        return False
+    return True
+
+
 def canonical(raw: int | float | str) -> str:
     """The canonical text of a quantity: `5000m` is `5`, `1024Mi` is `1Gi` (API-109)."""
     return str(Quantity.parse(raw))

@@ -21,8 +21,8 @@ from kohort.cli.options import (
 )
 from kohort.insight.doctor.model import CheckSeverity, DoctorCheck, DoctorFinding, DoctorReport
 from kohort.insight.doctor.runner import CHECKS, run_checks, take_doctor_snapshot
-from kohort.insight.doctor.text import counted
 from kohort.insight.snapshot import Snapshot
+from kohort.terminal.counts import counted
 from kohort.terminal.nearest import did_you_mean
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role

@@ -14,6 +14,7 @@ from kohort.engine.lifecycle import conditions
 from kohort.engine.lifecycle.finishing import DEACTIVATED_BY_KOHORT
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.frameworks.job.spec import pod_count
+from kohort.terminal.counts import counted
 from kohort.terminal.style import Role
 
 
@@ -94,7 +95,8 @@ def _queued(job: JsonObject, workload: Workload, position: int | None) -> JobPro
 
 def _finished(job: JsonObject, message: str, phase: JobPhase) -> JobProgress:
     if phase is JobPhase.SUCCEEDED:
-        return JobProgress(phase, f"succeeded: {_pods(int((job.get('status') or {}).get('succeeded') or 0))}")
+        succeeded = int((job.get("status") or {}).get("succeeded") or 0)
+        return JobProgress(phase, f"succeeded: {counted(succeeded, 'pod')}")
     return JobProgress(phase, f"failed: {message}" if message else "failed")
 
 
@@ -117,9 +119,9 @@ def _started(job: JsonObject, workload: Workload) -> JobProgress:
     wanted, status = pod_count(job), job.get("status") or {}
     ready = int(status.get("ready") or 0)
     if ready and ready + int(status.get("succeeded") or 0) >= wanted:
-        return JobProgress(JobPhase.RUNNING, f"running: {_pods(wanted)}")
+        return JobProgress(JobPhase.RUNNING, f"running: {counted(wanted, 'pod')}")
     if ready:
-        return JobProgress(JobPhase.RUNNING, f"running: some of {_pods(wanted)} ready")
+        return JobProgress(JobPhase.RUNNING, f"running: some of {counted(wanted, 'pod')} ready")
     return JobProgress(JobPhase.ADMITTED, f"admitted by ClusterQueue {_cluster_queue(workload)}{_flavors(workload)}")
 
 
@@ -146,7 +148,3 @@ def _flavors(workload: Workload) -> str:
         return ""
     found = {flavor for each in admission.pod_set_assignments for flavor in each.flavors.values()}
     return f" on {', '.join(sorted(found))}" if found else ""
-
-
-def _pods(count: int) -> str:
-    return "1 pod" if count == 1 else f"{count} pods"

@@ -16,7 +16,7 @@ from kohort.api.config.parsing import ParsingContext
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.errors import ApiError
 from kohort.api.gates import COMPAT
-from kohort.cli.options import LONG_RUNNING_ATTEMPTS, running_client
+from kohort.cli.options import LONG_RUNNING_ATTEMPTS, kubeconfig_options, running_client
 from kohort.cli.signals import stop_on_signals
 from kohort.controllers.context import ManagerSettings
 from kohort.embedded.memory import freeze_startup_objects, tune_allocator
@@ -91,13 +91,7 @@ class ManagerArguments:
     metavar="FILE",
     help="Path to the Configuration file (v1beta1 or v1beta2).",
 )
-@click.option(
-    "--kubeconfig",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Path to the kubeconfig file (default: as kubectl).",
-)
-@click.option("--context", default="", metavar="NAME", help="Name of the kubeconfig context to use.")
+@kubeconfig_options
 @click.option(
     "--feature-gates",
     default="",

@@ -10,7 +10,7 @@ import click
 
 from kohort.api.core.nodes import Node
 from kohort.api.errors import ApiError
-from kohort.cli.options import LONG_RUNNING_ATTEMPTS, running_client
+from kohort.cli.options import LONG_RUNNING_ATTEMPTS, kubeconfig_options, running_client, simulated_pod_options
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
 from kohort.cli.signals import stop_on_signals
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME, DeclaredNode, NodePool
@@ -51,13 +51,7 @@ class NodeArguments:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option(
-    "--kubeconfig",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Path to the kubeconfig file (default: as kubectl).",
-)
-@click.option("--context", default="", metavar="NAME", help="Name of the kubeconfig context to use.")
+@kubeconfig_options
 @click.option(
     "--runtime",
     type=click.Choice([each.value for each in RuntimeName]),
@@ -79,20 +73,7 @@ class NodeArguments:
     "--labels", default="", metavar="KEY=PATTERN,…", help="Node labels; {0..15} distributes values over the nodes."
 )
 @click.option("--taints", default="", metavar="KEY=VALUE:EFFECT,…", help="Taints of each node.")
-@click.option(
-    "--start-seconds",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
-    help="Start-up time of simulated pods.",
-)
-@click.option(
-    "--run-seconds",
-    type=click.FloatRange(min=0),
-    default=10.0,
-    show_default=True,
-    help="Run time of simulated pods that finish.",
-)
+@simulated_pod_options
 @click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),

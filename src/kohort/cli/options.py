@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -80,6 +80,47 @@ def _no_color(context: click.Context, _parameter: click.Parameter, value: bool) 
         context.color = False
 
 
+def with_options(
+    command: CommandFunction[R], options: Sequence[Callable[[CommandFunction[R]], CommandFunction[R]]]
+) -> CommandFunction[R]:
+    """The command with these options, in the order of its help."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def kubeconfig_options(command: CommandFunction[R]) -> CommandFunction[R]:
+    """--kubeconfig and --context."""
+    options = (
+        click.option(
+            "--kubeconfig",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Path to the kubeconfig file (default: as kubectl).",
+        ),
+        click.option("--context", default="", metavar="NAME", help="Name of the kubeconfig context to use."),
+    )
+    return with_options(command, options)
+
+
+def simulated_pod_options(command: CommandFunction[R]) -> CommandFunction[R]:
+    """--start-seconds and --run-seconds."""
+    seconds = click.FloatRange(min=0)
+    options = (
+        click.option(
+            "--start-seconds", type=seconds, default=0.0, show_default=True, help="Start-up time of simulated pods."
+        ),
+        click.option(
+            "--run-seconds",
+            type=seconds,
+            default=10.0,
+            show_default=True,
+            help="Run time of simulated pods that finish.",
+        ),
+    )
+    return with_options(command, options)
+
+
 def cluster_options(command: CommandFunction[R]) -> CommandFunction[R]:
     """--kubeconfig, --context, -n and --no-color, as the parameter `where`."""
 
@@ -91,19 +132,10 @@ def cluster_options(command: CommandFunction[R]) -> CommandFunction[R]:
         click.option(
             "-n", "--namespace", default="", metavar="NAME", help="Namespace to use (default: from the context)."
         ),
-        click.option(
-            "--kubeconfig",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="Path to the kubeconfig file (default: as kubectl).",
-        ),
-        click.option("--context", default="", metavar="NAME", help="Name of the kubeconfig context to use."),
+        kubeconfig_options,
         click.option("--no-color", is_flag=True, expose_value=False, callback=_no_color, help="Disable colors."),
     )
-    decorated: CommandFunction[R] = called
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated
+    return with_options(called, options)
 
 
 def all_namespaces_option(command: CommandFunction[R]) -> CommandFunction[R]:

@@ -9,6 +9,7 @@ from kohort.api.codec import Json
 from kohort.insight.reasons import short_resource
 from kohort.insight.topology import Amounts, DomainReport, TopologyReport
 from kohort.terminal.bars import BarPart, Fill, bar
+from kohort.terminal.counts import counted
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, Text
 from kohort.terminal.tables import Column, Drawing, TableCell, numbers, table
@@ -34,7 +35,7 @@ def render_topology(report: TopologyReport, screen: Screen, *, level: str = "", 
     depth = report.levels.index(level) + 1 if level else _depth(report, of_workload=of_workload)
     rows = [row for domain in report.domains for row in _rows(domain, "", "", depth, screen, of_workload=of_workload)]
     nodes = sum(each.nodes for each in report.domains)
-    lines = [f"ResourceFlavor {report.flavor}: Topology {report.topology}, {_counted(nodes, 'node')}"]
+    lines = [f"ResourceFlavor {report.flavor}: Topology {report.topology}, {counted(nodes, 'node')}"]
     lines += _table(rows, report.resources, screen, of_workload=of_workload)
     lines += list(_notes(report, depth))
     return lines
@@ -105,17 +106,13 @@ def _notes(report: TopologyReport, depth: int) -> Iterator[str]:
     if depth < len(report.levels):
         shown = report.levels[depth]
         count = sum(each.level == shown for domain in report.domains for each in domain.walk())
-        yield f"{_counted(count, 'domain')} of level {shown} not shown; show them with --level {shown}"
+        yield f"{counted(count, 'domain')} of level {shown} not shown; show them with --level {shown}"
     for reason in sorted({each.reason for each in report.unused}):
         names = [each.name for each in report.unused if each.reason == reason]
         more = f" and {len(names) - MAX_UNUSED} more" if len(names) > MAX_UNUSED else ""
         yield f"Not used ({reason}): {', '.join(names[:MAX_UNUSED])}{more}"
     for values, pods in report.absent:
-        yield f"{_counted(pods, 'pod')} assigned to {values}, which has no usable node"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        yield f"{counted(pods, 'pod')} assigned to {values}, which has no usable node"
 
 
 # JSON and YAML

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from kohort.api.errors import ApiError
+from kohort.cli.options import simulated_pod_options
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME
 from kohort.local.directories import DEFAULT_NAME as DEFAULT_CLUSTER
 from kohort.local.directories import ClusterDirectory, cluster_directory
@@ -162,20 +163,7 @@ class UpArguments:
     type=click.Choice(RUNTIMES),
     help="Runtime of the pods (default: process, or simulated with --nodes).",
 )
-@click.option(
-    "--start-seconds",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
-    help="Start-up time of simulated pods.",
-)
-@click.option(
-    "--run-seconds",
-    type=click.FloatRange(min=0),
-    default=10.0,
-    show_default=True,
-    help="Run time of simulated pods that finish.",
-)
+@simulated_pod_options
 @click.option(
     "--host-path", "host_paths", multiple=True, metavar="DIR", help="Directory that pods may mount; repeatable."
 )

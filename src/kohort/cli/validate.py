@@ -15,6 +15,7 @@ from kohort.api.fields import Path
 from kohort.api.gates import FeatureGates, from_settings, parse_flag
 from kohort.api.manifests import Checker, FindingSeverity, ManifestFinding, ManifestReport, WarningCode
 from kohort.api.unsupported import gate_notices
+from kohort.terminal.counts import counted
 
 PROBLEMS_FOUND = 1
 UNUSABLE_INPUT = 2
@@ -147,14 +148,10 @@ def _summary(report: ManifestReport) -> str:
     errors = report.count(FindingSeverity.ERROR) + report.count(FindingSeverity.MALFORMED)
     warnings = report.count(FindingSeverity.WARNING)
     unread = report.count(FindingSeverity.UNREADABLE)
-    found = [_counted(errors, "error"), _counted(warnings, "warning")]
+    found = [counted(errors, "error"), counted(warnings, "warning")]
     if unread:
-        found.append(_counted(unread, "unreadable file"))
-    return f"{_counted(report.objects, 'object')} checked: {', '.join(found)}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        found.append(counted(unread, "unreadable file"))
+    return f"{counted(report.objects, 'object')} checked: {', '.join(found)}"
 
 
 def _exit_code(report: ManifestReport, failing: tuple[FindingSeverity, ...]) -> int:

@@ -11,6 +11,7 @@ from typing import Final
 
 from kohort.local.directories import ClusterDirectory
 from kohort.local.runs import ClusterRun, PodsAfterStop, has_rebooted_since, is_locked, last_run
+from kohort.terminal.counts import counted
 
 GRACE_SECONDS: Final = 40.0
 """Longer than the shutdown timeout of a cluster."""
@@ -117,7 +118,7 @@ def left_over(pods: PodsAfterStop, running: int) -> str:
         return "pods are simulated"
     if not running:
         return "no running pods"
-    many = f"{running} pod" if running == 1 else f"{running} pods"
+    many = counted(running, "pod")
     return f"{many} left running" if pods is PodsAfterStop.LEFT else f"{many} terminated"
 
 

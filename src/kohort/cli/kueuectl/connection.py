@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from kohort.api.errors import ApiError
 from kohort.cli.job_builder import seconds_of
-from kohort.cli.options import ClusterOptions, running_client
+from kohort.cli.options import ClusterOptions, running_client, with_options
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 from kohort.kube.config import ClientConfig, Impersonation, default_kubeconfig_paths
@@ -149,10 +149,7 @@ def connection_options(command: Callable[..., R]) -> Callable[..., R]:
         own = {field.name: given.pop(field.name) for field in fields(ConnectionFlags)}
         return command(*args, connection=_merged(click.get_current_context(), own), **given)
 
-    decorated: Callable[..., R] = called
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return with_options(called, _OPTIONS)
 
 
 def _merged(context: click.Context, own: dict[str, Any]) -> ConnectionFlags:

@@ -13,7 +13,7 @@ import click
 from kohort.api.codec import Json, JsonObject
 from kohort.api.errors import ApiError
 from kohort.api.resource import Resource
-from kohort.cli.options import OutputFormat, data_text
+from kohort.cli.options import OutputFormat, data_text, with_options
 from kohort.cli.targets import shown
 
 R = TypeVar("R")
@@ -116,10 +116,7 @@ def print_options(command: Callable[..., R]) -> Callable[..., R]:
         click.option("--show-managed-fields", is_flag=True, help="Show managedFields in JSON and YAML."),
         click.option("--allow-missing-template-keys", is_flag=True, default=True, expose_value=False, hidden=True),
     )
-    decorated: Callable[..., R] = called
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated
+    return with_options(called, options)
 
 
 def dry_run_option(command: Callable[..., R]) -> Callable[..., R]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from kohort.api.codec import JsonObject
 from kohort.api.errors import ApiError
-from kohort.api.quantity import Quantity, QuantityError
+from kohort.api.quantity import is_quantity
 
 _Amounts = dict[str, str]
 
@@ -30,20 +30,12 @@ def _parsed(option: str, texts: Iterable[str]) -> Iterator[tuple[str, _Amounts]]
         amounts = dict[str, str]()
         for pair in filter(None, rest.split(";")):
             name, equals, amount = pair.strip().partition("=")
-            if not name or not equals or not _is_quantity(amount):
+            if not name or not equals or not is_quantity(amount):
                 raise QuotaError(f"{option} {text!r}: invalid quota {pair!r}: use resource=amount, e.g. cpu=9")
             amounts[name] = amount
         if not flavor or not colon or not amounts:
             raise QuotaError(f"{option} {text!r}: use flavor:resource=amount;…, e.g. default:cpu=9;memory=36Gi")
         yield flavor, amounts
-
-
-def _is_quantity(text: str) -> bool:
-    try:
-        Quantity.parse(text)
-    except QuantityError:
-        return False
-    return True
 
 
 def _add(flavors: dict[str, dict[str, JsonObject]], flavor: str, option: str, amounts: _Amounts) -> None:

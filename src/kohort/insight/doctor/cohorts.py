@@ -12,7 +12,8 @@ from kohort.engine.quota import NO_QUOTA, FlavorResource, Quota
 from kohort.engine.record_builders import quotas_of
 from kohort.insight.doctor.cluster_facts import ClusterFacts
 from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
-from kohort.insight.doctor.text import counted, lasting, listed
+from kohort.insight.doctor.text import lasting, listed
+from kohort.terminal.counts import counted
 
 LONG_RUN: Final = timedelta(hours=1)
 """How long a job must have run to be reported."""

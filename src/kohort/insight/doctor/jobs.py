@@ -11,7 +11,8 @@ from kohort.engine.quota import FlavorResource
 from kohort.engine.requests import PodSetDemand
 from kohort.insight.doctor.cluster_facts import ClusterFacts
 from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
-from kohort.insight.doctor.text import counted, listed, listed_names
+from kohort.insight.doctor.text import listed, listed_names
+from kohort.terminal.counts import counted
 from kohort.terminal.nearest import did_you_mean
 
 """Counted by the queue itself, if covered (SCH-135)."""

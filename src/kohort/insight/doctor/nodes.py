@@ -13,7 +13,8 @@ from kohort.engine.quota import FlavorResource
 from kohort.engine.record_builders import quotas_of
 from kohort.insight.doctor.cluster_facts import ClusterFacts, NodeGroup, matches_nodes
 from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
-from kohort.insight.doctor.text import counted, labels_text, listed, listed_names
+from kohort.insight.doctor.text import labels_text, listed, listed_names
+from kohort.terminal.counts import counted
 from kohort.terminal.nearest import nearest
 
 _NEEDS = (Node, ResourceFlavor, ClusterQueue, Cohort, AdmissionCheck)

@@ -22,7 +22,8 @@ from kohort.engine.lifecycle.activity import QueueReferences, inactivity_causes
 from kohort.engine.lifecycle.conditions import ACTIVE
 from kohort.insight.doctor.cluster_facts import ClusterFacts, check_names, oldest
 from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
-from kohort.insight.doctor.text import counted, lasting, listed
+from kohort.insight.doctor.text import lasting, listed
+from kohort.terminal.counts import counted
 from kohort.terminal.nearest import did_you_mean
 
 NEW: Final = timedelta(minutes=1)

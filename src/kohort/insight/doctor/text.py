@@ -11,11 +11,6 @@ MAX_NAMES = 3
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """`1 node`, `3 nodes`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
-
-
 def listed(names: Iterable[str]) -> str:
     """The first names in order, and the number of further ones."""
     there = sorted(set(names))

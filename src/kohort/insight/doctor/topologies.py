@@ -8,7 +8,8 @@ from kohort.api.core.nodes import Node
 from kohort.api.kueue.v1beta2 import AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor, Topology
 from kohort.insight.doctor.cluster_facts import ClusterFacts
 from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
-from kohort.insight.doctor.text import counted, listed, listed_names
+from kohort.insight.doctor.text import listed, listed_names
+from kohort.terminal.counts import counted
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 _NEEDS = (Node, ResourceFlavor, ClusterQueue, Cohort, AdmissionCheck, Topology)

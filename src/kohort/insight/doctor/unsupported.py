@@ -11,8 +11,9 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS, job_message, queue_field
 from kohort.insight.doctor.cluster_facts import ClusterFacts
 from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
-from kohort.insight.doctor.text import counted, listed
+from kohort.insight.doctor.text import listed
 from kohort.insight.manager_settings import NAME, NAMESPACE
+from kohort.terminal.counts import counted
 
 
 def _unqueued_jobs(facts: ClusterFacts) -> Iterator[AffectedObject]:

@@ -11,7 +11,8 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.conditions import ADMITTED, EVICTED, QUOTA_RESERVED
 from kohort.insight.doctor.cluster_facts import ClusterFacts, NamespacedName
 from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
-from kohort.insight.doctor.text import counted, lasting, listed, listed_names
+from kohort.insight.doctor.text import lasting, listed, listed_names
+from kohort.terminal.counts import counted
 
 FORGOTTEN: Final = timedelta(days=1)
 """How long a workload must have been inactive."""
