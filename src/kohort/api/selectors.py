@@ -115,6 +115,14 @@ def compile_selector(selector: LabelSelector | None) -> Selector:
     return Selector((*exactly(selector.match_labels), *expressions))
 
 
+def compile_or_nothing(selector: LabelSelector | None) -> Selector:
+    """Compiles a label selector; an invalid one matches nothing."""
+    try:
+        return compile_selector(selector)
+    except SelectorError:
+        return NOTHING
+
+
 def exactly(labels: Mapping[str, str]) -> Iterable[Requirement]:
     """One requirement per label, with exactly its value."""
     return (Requirement(key, Operator.IN, frozenset((value,))) for key, value in labels.items())

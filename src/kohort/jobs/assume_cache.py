@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-import msgspec
-
 from kohort.api.codec import JsonObject, decode_json, encode
 from kohort.api.meta import ObjectKey
 from kohort.kube.assume_cache import AssumeCache
@@ -64,9 +62,6 @@ class CachedResource(ResourceType[CachedObject]):
     def body(self, obj: CachedObject) -> bytes:
         """The bytes."""
         return obj.raw
-
-    def _item(self, data: msgspec.Raw) -> CachedObject:
-        return self.read(data)
 
 
 @cache

@@ -87,9 +87,9 @@ class ResourceType(ABC, Generic[T]):
     def body(self, obj: T) -> bytes:
         """Encode an object with `apiVersion` and `kind`; raises ApiError if fields would be lost."""
 
-    @abstractmethod
     def _item(self, data: msgspec.Raw) -> T:
         """Decode an item of a list, which may lack `apiVersion` and `kind`."""
+        return self.read(data)
 
     def page(self, body: bytes) -> ListPage[T]:
         """Decode a page of a list; objects that cannot be decoded are listed separately."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from kohort.api.codec import encode, to_json
 from kohort.api.markers import Format
-from kohort.api.meta import ObjectMeta, Time
+from kohort.api.meta import ObjectKey, ObjectMeta, Time
 from kohort.api.resource import Resource
 from kohort.api.struct import View
 
@@ -37,6 +37,16 @@ class ObjectView(KindView):
     """A view of an object with metadata."""
 
     metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def key(self) -> ObjectKey:
+        """Namespace and name."""
+        return ObjectKey(self.metadata.namespace, self.metadata.name)
+
+    @property
+    def is_terminating(self) -> bool:
+        """Whether the object is being deleted."""
+        return self.metadata.deletion_timestamp is not None
 
 
 def encode_view(view: KindView) -> bytes:

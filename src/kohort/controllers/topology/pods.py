@@ -141,9 +141,6 @@ class PodRecordResource(ResourceType[PodRecord]):
         """A record has too little to be written."""
         raise ApiError(f"pod {obj.identity.key}: a reduced pod cannot be written: patch it")
 
-    def _item(self, data: msgspec.Raw) -> PodRecord:
-        return self.read(data)
-
 
 PODS: Final = PodRecordResource(Pod.resource)
 """The resource of informers of reduced pods."""

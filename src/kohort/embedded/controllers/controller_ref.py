@@ -21,6 +21,7 @@ from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.patches import StrategicPatch
 
 BY_CONTROLLER = "controller"
+BY_OWNER = "owner"
 
 
 def _controller(pod: ControllerPod) -> tuple[str]:
@@ -31,6 +32,12 @@ def _controller(pod: ControllerPod) -> tuple[str]:
 
 def _orphan_key(namespace: str) -> str:
     return f"/{namespace}"
+
+
+def owner_uid(found: ObjectView) -> tuple[str, ...]:
+    """Index by controller."""
+    owner = controller_of(found.metadata)
+    return (owner.uid,) if owner is not None else ()
 
 
 def pods_by_controller(informers: SharedInformerFactory) -> Informer[ControllerPod]:

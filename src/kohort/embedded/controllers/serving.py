@@ -15,7 +15,6 @@ from kohort.api.core.apps import (
 )
 from kohort.api.core.objects import ObjectView, StatusCondition
 from kohort.api.meta import LabelSelector
-from kohort.api.selectors import NOTHING, Selector, SelectorError, compile_selector
 from kohort.api.struct import View
 
 TemplateJson = dict[str, Any]
@@ -91,14 +90,6 @@ class SeenStatefulSet(ObjectView):
 
     spec: SeenStatefulSetSpec = SeenStatefulSetSpec()
     status: StatefulSetStatus = StatefulSetStatus()
-
-
-def selector_of(selector: LabelSelector | None) -> Selector:
-    """Compiles the selector of a workload; an invalid one selects nothing."""
-    try:
-        return compile_selector(selector)
-    except SelectorError:
-        return NOTHING
 
 
 _MANY = 50

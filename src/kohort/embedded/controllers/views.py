@@ -33,19 +33,9 @@ class ControllerPod(ObjectView):
     status: PodStatus = PodStatus()
 
     @property
-    def key(self) -> ObjectKey:
-        """Namespace and name."""
-        return key_of(self.metadata)
-
-    @property
     def is_finished(self) -> bool:
         """Whether the phase is Succeeded or Failed."""
         return self.status.phase in FINISHED
-
-    @property
-    def is_terminating(self) -> bool:
-        """Whether the pod is being deleted."""
-        return self.metadata.deletion_timestamp is not None
 
     @property
     def is_active(self) -> bool:

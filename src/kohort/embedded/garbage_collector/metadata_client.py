@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import msgspec
-
 from kohort.api.codec import Json, decode
 from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey, OwnerReference
@@ -96,9 +94,6 @@ class MetadataResource(ResourceType[GcMetadata]):
     def body(self, obj: GcMetadata) -> bytes:
         """Not supported."""
         raise ApiError(f"{obj.name} cannot be written from metadata: patch it")
-
-    def _item(self, data: msgspec.Raw) -> GcMetadata:
-        return self.read(data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,9 +138,6 @@ class BoundPodResource(ResourceType[BoundPod]):
         """Not supported."""
         raise ApiError(f"pod {obj.key} cannot be written from a partial view: patch it")
 
-    def _item(self, data: msgspec.Raw) -> BoundPod:
-        return self.read(data)
-
     def _fill(self, seen: BoundPod, pod: _Pod) -> None:
         metadata, status = pod.metadata, pod.status
         true = {each.type for each in status.conditions if each.status == "True"}

@@ -57,6 +57,3 @@ class SeenNodes(ResourceType[AgentNode]):
     def body(self, obj: AgentNode) -> bytes:
         """Not supported."""
         raise ApiError(f"node {obj.key} cannot be written from a partial view: patch it")
-
-    def _item(self, data: msgspec.Raw) -> AgentNode:
-        return self.read(data)

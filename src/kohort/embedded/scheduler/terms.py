@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kohort.api.core.affinity import Affinity, PodAffinity, PodAffinityTerm
-from kohort.api.meta import LabelSelector
-from kohort.api.selectors import NOTHING, Operator, Requirement, Selector, SelectorError, compile_selector, exactly
+from kohort.api.selectors import NOTHING, Operator, Requirement, Selector, compile_or_nothing, exactly
 from kohort.embedded.scheduler.views import SpreadConstraint
 
 PodLabels = Mapping[str, str]
@@ -138,7 +137,7 @@ def _weighted_terms(
 
 
 def _term(namespace: str, labels: PodLabels, term: PodAffinityTerm) -> AffinityTerm:
-    selector = _compiled(term.label_selector)
+    selector = compile_or_nothing(term.label_selector)
     matching = exactly({key: labels[key] for key in term.match_label_keys if key in labels})
     mismatching = (
         Requirement(key, Operator.NOT_IN, frozenset((labels[key],)))
@@ -149,14 +148,14 @@ def _term(namespace: str, labels: PodLabels, term: PodAffinityTerm) -> AffinityT
     peers = Peers(
         frozenset((*term.namespaces, *own)),
         _with_requirements(selector, (*matching, *mismatching)),
-        _compiled(term.namespace_selector),
+        compile_or_nothing(term.namespace_selector),
     )
     return AffinityTerm(peers, term.topology_key)
 
 
 def _spread(namespace: str, labels: PodLabels, constraint: SpreadConstraint) -> TopologySpread:
     matching = exactly({key: labels[key] for key in constraint.match_label_keys if key in labels})
-    selector = _with_requirements(_compiled(constraint.label_selector), tuple(matching))
+    selector = _with_requirements(compile_or_nothing(constraint.label_selector), tuple(matching))
     # As in Kubernetes, an empty selector counts no pods here although it matches all.
     counted = selector if selector.requirements else NOTHING
     return TopologySpread(
@@ -174,11 +173,3 @@ def _with_requirements(selector: Selector, requirements: tuple[Requirement, ...]
     """Adds requirements that the API server has not already merged into the selector."""
     added = tuple(each for each in requirements if each not in selector.requirements)
     return Selector((*selector.requirements, *added)) if added else selector
-
-
-def _compiled(selector: LabelSelector | None) -> Selector:
-    """Compiles a selector; an invalid or missing one matches nothing."""
-    try:
-        return compile_selector(selector)
-    except SelectorError:
-        return NOTHING

@@ -13,7 +13,7 @@ from kohort.api.core.nodes import Node, NodeSpec
 from kohort.api.core.objects import ObjectView
 from kohort.api.core.pods import Pod, SchedulingGate
 from kohort.api.markers import ResourceList
-from kohort.api.meta import LabelSelector, ObjectKey, Time, Toleration
+from kohort.api.meta import LabelSelector, Time, Toleration
 from kohort.api.resource import Resource
 from kohort.api.struct import View
 from kohort.kube.resource_types import TypedResource
@@ -106,16 +106,6 @@ class SchedulerPod(ObjectView):
 
     spec: SchedulerPodSpec = SchedulerPodSpec()
     status: SeenPodStatus = SeenPodStatus()
-
-    @property
-    def key(self) -> ObjectKey:
-        """Namespace and name."""
-        return ObjectKey(self.metadata.namespace, self.metadata.name)
-
-    @property
-    def is_terminating(self) -> bool:
-        """Whether the pod is being deleted."""
-        return self.metadata.deletion_timestamp is not None
 
 
 @lru_cache(maxsize=MAX_SPECS)

@@ -6,9 +6,8 @@ import msgspec
 
 from kohort.api.core.batch import CronJob
 from kohort.api.core.objects import ObjectReference, ObjectView
-from kohort.api.meta import ObjectKey, Time
+from kohort.api.meta import Time
 from kohort.api.struct import View
-from kohort.embedded.controllers.views import key_of
 from kohort.kube.resource_types import TypedResource
 
 SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -43,11 +42,6 @@ class SeenCronJob(ObjectView):
 
     spec: SeenCronJobSpec = SeenCronJobSpec()
     status: SeenCronJobStatus = SeenCronJobStatus()
-
-    @property
-    def key(self) -> ObjectKey:
-        """Namespace and name."""
-        return key_of(self.metadata)
 
 
 def _with_own_template(found: SeenCronJob) -> SeenCronJob:

@@ -8,8 +8,9 @@ from kohort.api.conditions import find
 from kohort.api.core.apps import DeploymentStatus
 from kohort.api.core.events import EventType
 from kohort.api.meta import LabelSelector, ObjectKey
+from kohort.api.selectors import compile_or_nothing
 from kohort.embedded.controllers.builtin import BuiltinController
-from kohort.embedded.controllers.controller_ref import pods_by_controller, pods_of
+from kohort.embedded.controllers.controller_ref import BY_OWNER, owner_uid, pods_by_controller, pods_of
 from kohort.embedded.controllers.deployments.owning import SetClaims
 from kohort.embedded.controllers.deployments.progress import (
     PROGRESSING,
@@ -42,14 +43,12 @@ from kohort.embedded.controllers.deployments.scaling import (
     rolling_step,
     size_annotations,
 )
-from kohort.embedded.controllers.replicasets.controller import BY_OWNER, owner_uid
 from kohort.embedded.controllers.serving import (
     BY_NAMESPACE,
     SeenDeployment,
     SeenReplicaSet,
     _Conditions,
     in_namespace,
-    selector_of,
 )
 from kohort.embedded.controllers.status_writer import write_status
 from kohort.embedded.controllers.unobserved_writes import UnobservedWrites
@@ -107,7 +106,7 @@ class DeploymentController(BuiltinController[ObjectKey]):
     def _enqueue_adopters(self, orphan: SeenReplicaSet) -> None:
         """Enqueues Deployments that may adopt an orphaned ReplicaSet."""
         for found in self._deployments.cache.find(BY_NAMESPACE, orphan.metadata.namespace):
-            if selector_of(found.spec.selector).matches(orphan.metadata.labels):
+            if compile_or_nothing(found.spec.selector).matches(orphan.metadata.labels):
                 self._queue.add(key_of(found.metadata))
 
     # One Deployment

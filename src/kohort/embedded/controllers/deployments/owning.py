@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kohort.api.codec import Json
+from kohort.api.selectors import compile_or_nothing
 from kohort.embedded.controllers.pod_control import controller_reference
-from kohort.embedded.controllers.serving import SeenDeployment, SeenReplicaSet, selector_of
+from kohort.embedded.controllers.serving import SeenDeployment, SeenReplicaSet
 from kohort.embedded.controllers.views import key_of
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
@@ -22,7 +23,7 @@ class SetClaims:
         self, found: SeenDeployment, own: Iterable[SeenReplicaSet], orphans: Iterable[SeenReplicaSet]
     ) -> list[SeenReplicaSet]:
         """The ReplicaSets of a Deployment after adoptions and releases; a terminating Deployment changes nothing."""
-        selector = selector_of(found.spec.selector)
+        selector = compile_or_nothing(found.spec.selector)
         own = list(own)
         kept = [each for each in own if selector.matches(each.metadata.labels)]
         if found.metadata.deletion_timestamp is not None:

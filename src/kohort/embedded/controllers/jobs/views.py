@@ -10,9 +10,9 @@ import msgspec
 from kohort.api.conditions import is_true
 from kohort.api.core.batch import Job, PodFailurePolicy, SuccessPolicy, UncountedTerminatedPods
 from kohort.api.core.objects import ObjectView, StatusCondition
-from kohort.api.meta import LabelSelector, ObjectKey, Time
+from kohort.api.meta import LabelSelector, Time
 from kohort.api.struct import View
-from kohort.embedded.controllers.views import ControllerPod, key_of
+from kohort.embedded.controllers.views import ControllerPod
 from kohort.kube.resource_types import TypedResource
 
 TRACKING: Final = "batch.kubernetes.io/job-tracking"
@@ -75,11 +75,6 @@ class SeenJob(ObjectView):
     status: SeenJobStatus = SeenJobStatus()
 
     @property
-    def key(self) -> ObjectKey:
-        """Namespace and name."""
-        return key_of(self.metadata)
-
-    @property
     def is_indexed(self) -> bool:
         """Whether completionMode is Indexed."""
         return self.spec.completion_mode == "Indexed"
@@ -93,11 +88,6 @@ class SeenJob(ObjectView):
     def replaces_only_failed(self) -> bool:
         """Whether terminating pods count as active."""
         return self.spec.pod_replacement_policy == "Failed"
-
-    @property
-    def is_terminating(self) -> bool:
-        """Whether the Job is being deleted."""
-        return self.metadata.deletion_timestamp is not None
 
     @property
     def is_finished(self) -> bool:

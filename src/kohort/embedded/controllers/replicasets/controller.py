@@ -6,22 +6,27 @@ from msgspec.structs import replace
 
 from kohort.api.core.apps import ReplicaSetStatus
 from kohort.api.meta import ObjectKey
+from kohort.api.selectors import compile_or_nothing
 from kohort.embedded.controllers.availability import next_available
 from kohort.embedded.controllers.batches import run_in_batches
 from kohort.embedded.controllers.builtin import BuiltinController
-from kohort.embedded.controllers.controller_ref import ControllerRefManager, pods_by_controller, pods_of
+from kohort.embedded.controllers.controller_ref import (
+    BY_OWNER,
+    ControllerRefManager,
+    owner_uid,
+    pods_by_controller,
+    pods_of,
+)
 from kohort.embedded.controllers.expectations import PodExpectations
 from kohort.embedded.controllers.pod_control import PodControl, pod_from_template
 from kohort.embedded.controllers.replicasets.plan import ReplicaFailure, plan, status_of
-from kohort.embedded.controllers.serving import BY_NAMESPACE, SeenReplicaSet, event_delay, in_namespace, selector_of
+from kohort.embedded.controllers.serving import BY_NAMESPACE, SeenReplicaSet, event_delay, in_namespace
 from kohort.embedded.controllers.status_writer import write_status
 from kohort.embedded.controllers.views import ControllerPod, controller_of, key_of
 from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import KubeError
 from kohort.kube.informer import SharedInformerFactory
-
-BY_OWNER = "owner"
 
 
 class ReplicaSetController(BuiltinController[ObjectKey]):
@@ -75,7 +80,7 @@ class ReplicaSetController(BuiltinController[ObjectKey]):
     def _enqueue_adopters(self, orphan: ControllerPod) -> None:
         """Enqueues ReplicaSets that may adopt an orphaned pod."""
         for found in self._sets.cache.find(BY_NAMESPACE, orphan.metadata.namespace):
-            if selector_of(found.spec.selector).matches(orphan.metadata.labels):
+            if compile_or_nothing(found.spec.selector).matches(orphan.metadata.labels):
                 self._queue.add(key_of(found.metadata))
 
     async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
@@ -83,7 +88,7 @@ class ReplicaSetController(BuiltinController[ObjectKey]):
         found = self._sets.cache.get(key)
         if found is None:
             return None
-        selector = selector_of(found.spec.selector)
+        selector = compile_or_nothing(found.spec.selector)
         claimed = await self._ref_manager.claim(found, selector, self._pods.cache, lambda pod: pod.is_active)
         pods = self._expectations.overlay(found.metadata.uid, claimed)
         rejection = await self._execute(found, pods)
@@ -118,12 +123,6 @@ class ReplicaSetController(BuiltinController[ObjectKey]):
         owner = controller_of(found.metadata)
         siblings = self._sets.cache.find(BY_OWNER, owner.uid) if owner is not None else [found]
         return [pod for each in siblings for pod in pods_of(self._pods.cache, each.metadata.uid)]
-
-
-def owner_uid(found: SeenReplicaSet) -> tuple[str, ...]:
-    """Index by controller."""
-    owner = controller_of(found.metadata)
-    return (owner.uid,) if owner is not None else ()
 
 
 def _reason(found: SeenReplicaSet, pods: list[ControllerPod]) -> str:

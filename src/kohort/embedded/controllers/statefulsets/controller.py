@@ -4,12 +4,13 @@ from functools import partial
 
 from kohort.api.codec import Json
 from kohort.api.meta import ObjectKey
+from kohort.api.selectors import compile_or_nothing
 from kohort.embedded.controllers.availability import next_available
 from kohort.embedded.controllers.batches import run_in_batches
 from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.controller_ref import ControllerRefManager, pods_by_controller
 from kohort.embedded.controllers.expectations import PodExpectations
-from kohort.embedded.controllers.serving import SeenStatefulSet, TemplateJson, event_delay, selector_of
+from kohort.embedded.controllers.serving import SeenStatefulSet, TemplateJson, event_delay
 from kohort.embedded.controllers.statefulsets.history import RevisionHistory
 from kohort.embedded.controllers.statefulsets.identity import (
     identity_labels,
@@ -119,7 +120,7 @@ class StatefulSetController(BuiltinController[ObjectKey]):
     async def _claim(self, found: SeenStatefulSet) -> list[ControllerPod]:
         """The set's pods; only orphans with its name are adopted."""
         name = found.metadata.name
-        selector = selector_of(found.spec.selector)
+        selector = compile_or_nothing(found.spec.selector)
         return await self._ref_manager.claim(
             found, selector, self._pods.cache, lambda pod: parent_and_ordinal(pod)[0] == name
         )

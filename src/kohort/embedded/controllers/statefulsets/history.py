@@ -4,17 +4,16 @@ from dataclasses import dataclass
 
 from kohort.api.codec import Json
 from kohort.api.meta import ObjectKey
+from kohort.embedded.controllers.controller_ref import BY_OWNER, owner_uid
 from kohort.embedded.controllers.serving import SeenStatefulSet, TemplateJson
 from kohort.embedded.controllers.statefulsets.plan import RevisionNames
 from kohort.embedded.controllers.statefulsets.revisions import (
-    BY_OWNER,
     SeenRevision,
     equal_revision,
     in_order,
     new_revision,
     next_number,
     outdated,
-    owner_uid,
 )
 from kohort.embedded.controllers.unobserved_writes import UnobservedWrites
 from kohort.embedded.controllers.views import ControllerPod, controller_of, key_of

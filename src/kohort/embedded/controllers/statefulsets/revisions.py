@@ -10,11 +10,10 @@ from kohort.embedded.controllers.pod_control import controller_reference
 from kohort.embedded.controllers.serving import SeenStatefulSet, TemplateJson
 from kohort.embedded.controllers.statefulsets.identity import revision_of
 from kohort.embedded.controllers.templates import HASH_LENGTH, short_hash
-from kohort.embedded.controllers.views import ControllerPod, controller_of
+from kohort.embedded.controllers.views import ControllerPod
 
 HASH_LABEL = "controller.kubernetes.io/hash"
 _MAX_NAME_LENGTH = 223
-BY_OWNER = "owner"
 
 
 class SeenRevision(ObjectView):
@@ -30,12 +29,6 @@ class SeenRevision(ObjectView):
         """The stored template."""
         kept: TemplateJson = (self.data.get("spec") or {}).get("template") or {}
         return {key: value for key, value in kept.items() if key != "$patch"}
-
-
-def owner_uid(found: SeenRevision) -> tuple[str, ...]:
-    """Index by controller."""
-    owner = controller_of(found.metadata)
-    return (owner.uid,) if owner is not None else ()
 
 
 def in_order(revisions: Iterable[SeenRevision]) -> list[SeenRevision]:
