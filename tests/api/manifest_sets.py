@@ -71,7 +71,7 @@ def pod_spec(restart: str = "Never", **requests: Json) -> Json:
 
 
 def job(queue_name: str = "", name: str = "train", pods: int = 1, annotations: Json = None, **requests: Json) -> Json:
-    """A Job in namespace ns whose pods each request so much, one cpu unless told otherwise."""
+    """A Job in namespace ns whose pods each request the given amount, one cpu by default."""
     metadata = {"name": name, "namespace": "ns", "labels": {QUEUE: queue_name} if queue_name else {}}
     spec = {"parallelism": pods, "template": {"spec": pod_spec(**(requests or {"cpu": 1}))}}
     if annotations:

@@ -28,7 +28,7 @@ ANYTHING = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.sampled_fr
 
 
 _MADE: dict[int, tuple[Schema, st.SearchStrategy[Json]]] = {}
-"""Strategies by the identity of their node, which is kept alive with them: making one takes longer than drawing."""
+"""Strategies by the identity of their node, which is kept with them: making one takes longer than drawing."""
 
 
 def json_for(schema: Schema) -> st.SearchStrategy[Json]:

@@ -78,7 +78,7 @@ def test_a_quota_too_large_to_count_is_unlimited(resource: str, quantity: str, a
 
 
 @pytest.mark.parametrize("other", [MIN_AMOUNT, -5, 0, 5, MAX_AMOUNT])
-def test_unlimited_stays_unlimited_beside_bounded_amounts(other: int) -> None:
+def test_unlimited_stays_unlimited_with_bounded_amounts(other: int) -> None:
     """SCH-103."""
     assert add(UNLIMITED, other) == add(other, UNLIMITED) == subtract(UNLIMITED, other) == UNLIMITED
     assert subtract(other, UNLIMITED) == MIN_AMOUNT
@@ -123,7 +123,7 @@ def test_one_pods_part_is_a_whole_number(total: int, count: int, part: int) -> N
 
 
 @given(st.integers(0, 2**31), st.integers(1, 2**31))
-def test_one_pods_part_times_the_pods_gives_the_total_back(part: int, count: int) -> None:
+def test_the_amount_per_pod_times_the_pods_is_the_total(part: int, count: int) -> None:
     """SCH-105."""
     assert per_pod(multiply(part, count), count) == part
 
@@ -179,5 +179,5 @@ def test_a_printed_amount_reads_back_as_the_same_amount(resource: str, amount: i
         ("nvidia.com/gpu", 4096, "4096"),
     ],
 )
-def test_people_read_few_digits(resource: str, amount: int, text: str) -> None:
+def test_amounts_are_shown_with_few_digits(resource: str, amount: int, text: str) -> None:
     assert readable_amount(resource, amount) == text

@@ -1,4 +1,4 @@
-"""The CEL text of every rule and its Python twin say the same (ADR 3).
+"""The CEL text of every rule and its Python equivalent agree (ADR 3).
 
 The CEL runs in a real interpreter. Values are those of the golden transcripts, examples of our own where the
 transcripts show only one side of a rule, and generated ones.
@@ -27,7 +27,7 @@ cel = pytest.importorskip("cel_expr_python.cel", reason="cel-expr-python has no 
 
 Json = Any
 NOTHING: Any = object()
-"""Stands for 'there was no former value'."""
+"""Marks that there was no former value."""
 
 
 # Places and rules
@@ -132,7 +132,7 @@ def admitted_form(body: Json, schema: Schema) -> Json:
 
 
 def passes_the_schema(value: Json, schema: Schema) -> bool:
-    """Rules are checked only where the schema has nothing to say against the value."""
+    """Rules are checked only where the schema accepts the value."""
     return all(error.source == "cel" for error in validate(value, schema))
 
 

@@ -40,7 +40,7 @@ def test_a_pod_template_keeps_fields_that_are_unknown_here() -> None:
     assert workload.spec.pod_sets[0].pod_template.spec.containers[0].name == "c"
 
 
-def test_a_template_does_not_keep_its_message_alive() -> None:
+def test_a_template_does_not_keep_its_message_in_memory() -> None:
     body = b'{"spec":{"podSets":[{"template":' + TEMPLATE + b'}]},"metadata":{"name":"' + b"x" * 1_000_000 + b'"}}'
     template = decode(body, Workload).spec.pod_sets[0].template
     assert bytes(memoryview(template).obj) == TEMPLATE

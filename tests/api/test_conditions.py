@@ -64,11 +64,11 @@ class TestSetting:
         (found,) = set_condition((condition(hour=0),), condition(status="False", hour=5))
         assert found == condition(status="False", hour=5)
 
-    def test_a_new_condition_goes_to_the_end_and_an_old_one_keeps_its_place(self) -> None:
+    def test_a_new_condition_is_appended_and_an_old_one_keeps_its_position(self) -> None:
         found = made([condition("A"), condition("B"), condition("A", status="False"), condition("C")])
         assert [(each.type, each.status) for each in found] == [("A", "False"), ("B", "True"), ("C", "True")]
 
-    def test_setting_what_stands_gives_the_same_list_back(self) -> None:
+    def test_setting_an_equal_condition_returns_the_same_list(self) -> None:
         """JOB-54: a write that would change nothing is skipped."""
         before = (condition("A"), condition("B"))
         assert set_condition(before, condition("B", hour=7)) is before
@@ -79,7 +79,7 @@ class TestSetting:
         assert found.observed_generation is None
 
     @given(st.lists(CONDITIONS, max_size=8))
-    def test_each_type_stands_once_and_shows_what_was_last_set(self, changes: list[Condition]) -> None:
+    def test_each_type_occurs_once_with_its_last_state(self, changes: list[Condition]) -> None:
         found = made(changes)
         last = {change.type: change for change in changes}
         assert {each.type: (each.status, each.reason, each.message) for each in found} == {

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions say what the structs say, in the form that API servers accept."""
+"""The CustomResourceDefinitions agree with the structs, in the form that API servers accept."""
 
 import base64
 import json
@@ -105,7 +105,7 @@ def test_v1beta1_is_deprecated_for_all_but_multikueueconfig() -> None:
     assert [crd for crd in ALL if version_of(crd, "v1beta2").get("deprecated")] == []
 
 
-def test_a_field_selector_knows_the_cluster_queue_of_a_workload() -> None:
+def test_a_workload_can_be_selected_by_its_cluster_queue() -> None:
     """API-11"""
     selectable = {
         (crd["spec"]["names"]["kind"], version["name"]): version["selectableFields"]
@@ -152,7 +152,7 @@ def test_namespace_name_and_certificate_authority_can_be_given() -> None:
 
 @pytest.mark.parametrize("root", ROOTS)
 def test_schemas_are_structural(root: Json) -> None:
-    """API-3: each node says its type, or that it is open, or that it is a number or a text."""
+    """API-3: each node declares its type, or that it is open, or that it is a number or a text."""
     untyped = [node for node in nodes(root) if "type" not in node]
     assert all(
         node.get("x-kubernetes-int-or-string") or node.get("x-kubernetes-preserve-unknown-fields") for node in untyped
@@ -223,7 +223,7 @@ def test_a_list_of_named_items_is_merged_by_name() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_inside_of_a_pod_template_stays_open(version: str) -> None:
-    """API-3, as docs/deviations.md says: nothing unknown in a template is dropped."""
+    """API-3, as in docs/deviations.md: nothing unknown in a template is dropped."""
     pod_set = schema_in("workloads", version)["properties"]["spec"]["properties"]["podSets"]["items"]
     template = pod_set["properties"]["template"]
     assert all(
@@ -247,7 +247,7 @@ def rules_of(schema: Schema) -> Iterator[Any]:
 
 @pytest.mark.parametrize("root", ROOTS)
 def test_descriptions_name_no_rule_numbers(root: Json) -> None:
-    """Who reads `kubectl explain` has no specification at hand."""
+    """Users of `kubectl explain` have no specification at hand."""
     assert [node["description"] for node in nodes(root) if "API-" in node.get("description", "")] == []
 
 

@@ -1,4 +1,4 @@
-"""Every field says what it is for, once, in its struct; CRDs and reference pages take it from there."""
+"""Every field has one description, in its struct; CRDs and reference pages take it from there."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Manifest files: what is read as what, and where each field stands."""
+"""Manifest files: how they are read, and the position of each field."""
 
 import io
 import json
@@ -108,7 +108,7 @@ class TestPlaces:
         [job] = documents(JOB)
         assert job.line_of(path) == line
 
-    def test_json_has_places_too(self) -> None:
+    def test_json_has_positions_too(self) -> None:
         [job] = documents('\n{"metadata":\n  {"name": "x",\n   "args": [1,\n 2]}}')
         assert job.line == 2
         assert job.position_of(ROOT / "metadata" / "name") == (3, 4)
@@ -122,14 +122,14 @@ class TestPlaces:
         [document] = documents("a:\n  b: 1\na.b: 2\na.b.c: 3\n")
         assert [document.line_of(Path(text)) for text in ("a", "a.b", "a.b.c", "a.bc")] == [1, 3, 4, 1]
 
-    def test_what_an_alias_or_merge_brings_stands_where_it_was_written(self) -> None:
+    def test_aliased_and_merged_values_have_the_position_of_their_definition(self) -> None:
         text = "base: &base\n  x: 1\none: *base\ntwo:\n  <<: *base\n  z: 2\n"
         [document] = documents(text)
         assert document.line_of(ROOT / "one") == 3
         assert document.line_of(ROOT / "one" / "x") == document.line_of(ROOT / "two" / "x") == 2
         assert document.line_of(ROOT / "two" / "z") == 6
 
-    def test_a_document_made_by_hand_has_a_line(self) -> None:
+    def test_a_document_built_in_code_has_a_line(self) -> None:
         assert Document({"a": 1}, FILE).line_of(ROOT / "a") == 1
 
 
@@ -317,7 +317,7 @@ class TestFiles:
         with pytest.raises(DocumentError, match=r"^<stdin>: cannot read file: standard input is closed$"):
             load("-")
 
-    def test_a_directory_stands_for_its_manifests_sorted_and_without_hidden_ones(self, tmp_path: File) -> None:
+    def test_a_directory_is_read_as_its_sorted_manifests_without_hidden_ones(self, tmp_path: File) -> None:
         for name in (
             "b.yaml",
             "a/z.yml",

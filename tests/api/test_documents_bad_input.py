@@ -1,4 +1,4 @@
-"""Manifest files that can't be read: one line with its place for whatever is wrong, at bounded cost."""
+"""Manifest files that can't be read: one line with the place for each mistake, at bounded cost."""
 
 import json
 import tracemalloc
@@ -82,7 +82,7 @@ BAD = {
 
 @pytest.mark.usefixtures("either_parser")
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_one_line_with_its_place(name: str) -> None:
+def test_bad_input_is_one_line_with_its_position(name: str) -> None:
     data, line = BAD[name]
     error = error_of(data)
     if line is not None:
@@ -162,7 +162,7 @@ def read_or_refuse(data: bytes) -> None:
 
 
 class TestNothingButDocumentErrors:
-    """Whatever the bytes are, there are documents or there is a DocumentError."""
+    """Any bytes result in documents or in a DocumentError."""
 
     @given(data=st.binary(max_size=200))
     def test_bytes(self, data: bytes) -> None:

@@ -126,7 +126,7 @@ def test_an_unknown_gate_is_an_error_that_lists_the_known_ones() -> None:
         assert name in error.detail
 
 
-def test_a_name_that_means_nothing_in_this_code_can_not_be_asked_for() -> None:
+def test_an_unknown_gate_is_a_key_error() -> None:
     with pytest.raises(KeyError):
         Gate["NoSuchGate"]
 
@@ -251,12 +251,12 @@ class TestEarlierReleases:
         }
         assert gates.on <= DEFAULT_GATES.on
 
-    def test_a_setting_goes_before_the_release(self) -> None:
+    def test_a_setting_overrides_the_default_of_the_release(self) -> None:
         settled = from_settings({"WorkloadPriorityClassDefaulting": True}, HERE, "v0.19")
         assert settled.gates.enabled(Gate.WorkloadPriorityClassDefaulting)
 
     def test_stages_are_those_of_the_release(self) -> None:
-        """What is Beta now was Alpha then, and AllBeta did not turn it on."""
+        """Gates that are Beta now were Alpha then, and AllBeta did not enable them."""
         gates = from_settings({"AllBeta": True}, HERE, "v0.19").gates
         assert gates.enabled(Gate.UnadmittedWorkloadsObservability)
         assert not gates.enabled(Gate.WorkloadPriorityClassDefaulting)

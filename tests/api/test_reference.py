@@ -57,7 +57,7 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_head(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_no_heading_stands_twice(name: str) -> None:
+def test_no_heading_occurs_twice(name: str) -> None:
     headings = re.findall(r"^#+ (.*)$", PAGES[name], re.M)
     assert sorted(set(headings)) == sorted(headings)
 
@@ -88,7 +88,7 @@ def test_an_object_that_occurs_twice_is_described_once() -> None:
     assert rows(page, "status")["flavorsUsage[]"][0] == "[list of object](#statusflavorsreservation)"
 
 
-def test_rules_stand_under_the_object_they_are_about() -> None:
+def test_rules_are_listed_under_their_object() -> None:
     """API-13, API-44"""
     assert "- borrowingLimit needs a cohort: set cohortName or remove the limit (API-13)" in KIND_PAGES["clusterqueue"]
     assert "- `levels`: each level of a topology has its own node label (API-44)" in KIND_PAGES["topology"]

@@ -1,4 +1,4 @@
-"""A resource knows its paths."""
+"""A resource has its paths."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Selectors typed by people mean what kubectl takes them to mean."""
+"""Selectors have the same meaning as in kubectl."""
 
 import contextlib
 

@@ -77,7 +77,7 @@ class TestLabelSelectors:
         assert compiled((key, "In", values)).matches(labels) == (key in labels and labels[key] in values)
 
     @given(LABELS, LABELS)
-    def test_match_labels_ask_for_these_very_pairs(self, wanted: dict[str, str], labels: dict[str, str]) -> None:
+    def test_match_labels_require_exactly_these_pairs(self, wanted: dict[str, str], labels: dict[str, str]) -> None:
         found = compile_selector(LabelSelector(match_labels=wanted)).matches(labels)
         assert found == (wanted.items() <= labels.items())
 
@@ -94,7 +94,7 @@ class TestLabelSelectors:
         assert compiled(("a", "In", ["x", "y"])) == compiled(("a", "In", ["y", "x"]))
         assert hash(compiled(a="x")) == hash(compiled(("a", "In", ["x"])))
 
-    def test_a_malformed_selector_is_refused_with_its_place_and_remedy(self) -> None:
+    def test_a_malformed_selector_is_rejected_with_its_field_and_remedy(self) -> None:
         with pytest.raises(SelectorError, match=r"matchExpressions\[0\].values: Required value: In needs at least one"):
             compiled(("a", "In", []))
 

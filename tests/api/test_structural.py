@@ -234,7 +234,7 @@ class TestStatusWrites:
         value = {"spec": {"name": "long"}, "status": {"size": 1}}
         assert validate_status(value, schema_of(Plant), {"spec": {}}) == []
 
-    def test_the_status_is_judged_where_it_stands(self) -> None:
+    def test_the_status_is_validated_at_its_path(self) -> None:
         (error,) = validate_status({"status": {"size": 0}}, schema_of(Plant), {"status": {"size": 1}})
         assert str(error.path) == "status.size"
 
@@ -243,6 +243,6 @@ class TestStatusWrites:
         assert validate_status(value, schema_of(Plant), value) == []
 
 
-def test_people_are_reported_about_a_wrong_type_once() -> None:
+def test_a_wrong_type_is_reported_once() -> None:
     errors = validate({"loose": 3, "weight": [1]}, SCHEMA)
     assert [str(error.path) for error in plainly(errors)] == ["loose", "weight"]

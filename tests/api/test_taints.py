@@ -116,6 +116,6 @@ def test_a_toleration_with_a_bad_key_is_reported_at_it() -> None:
     ]
 
 
-def test_a_toleration_without_a_key_is_no_business_of_the_webhook() -> None:
+def test_a_toleration_without_a_key_is_not_checked_by_the_webhook() -> None:
     """API-38: that part is a rule of the schema."""
     assert toleration_errors([toleration("", "Exists"), toleration(value="x")], Path("t")) == []

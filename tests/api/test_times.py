@@ -151,7 +151,7 @@ def test_a_duration_prints_as_go_prints_it_and_reads_back(nanoseconds: int, text
         ("0.3333333333333333333h", 20 * MINUTE),
     ],
 )
-def test_a_duration_may_be_written_in_every_way_go_reads(text: str, nanoseconds: int) -> None:
+def test_a_duration_may_be_written_in_every_notation_of_go(text: str, nanoseconds: int) -> None:
     assert parse_duration(text) == nanoseconds
 
 

@@ -51,7 +51,7 @@ class TestTable:
         assert set(UNSUPPORTED_FRAMEWORKS) == set(BUILT_IN_FRAMEWORKS) - ours
 
     @pytest.mark.parametrize("name", sorted(UNSUPPORTED_FRAMEWORKS))
-    def test_a_framework_has_the_kind_that_a_configuration_knows(self, name: str) -> None:
+    def test_a_framework_has_the_kind_named_in_the_configuration(self, name: str) -> None:
         resource = UNSUPPORTED_FRAMEWORKS[name]
         assert f"{resource.kind}.{resource.version}.{resource.group}" == BUILT_IN_FRAMEWORKS[name].kind
 

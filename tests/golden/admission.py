@@ -1,7 +1,7 @@
-"""Replays the golden admission transcripts through our own pipeline, in order, and keeps both answers per step.
+"""Replays the golden admission transcripts through our own pipeline, in order, and keeps both responses per step.
 
 The transcripts were taken on a live system, where controllers wrote statuses between the steps. What a client read
-before it wrote stands in the body of its write, so a write to the main resource tells the status it met.
+before it wrote is in the body of its write, so a write to the main resource contains the status before it.
 """
 
 import json
@@ -20,7 +20,7 @@ from kohort.api.merge import merge
 FOLDER = Path(__file__).parent / "api"
 SOME_TIME = "2026-01-31T12:00:00Z"
 FILES = ("clusterqueue-admission", "cohort-localqueue-admission", "other-kinds-admission", "workload-admission")
-TOLD_ONCE = {"V39-group": Counter({("cel", "<nil>", "FieldValueInvalid"): 1})}
+MERGED_ERRORS = {"V39-group": Counter({("cel", "<nil>", "FieldValueInvalid"): 1})}
 """What Kueue refuses for two causes and we for one (API-50, docs/deviations.md)."""
 
 Json = Any
@@ -28,7 +28,7 @@ Json = Any
 
 @dataclass(frozen=True)
 class Answer:
-    """One step: what was asked, what the real server said, what we say."""
+    """One step: the request, the response of the real server, and ours."""
 
     case: str
     title: str
@@ -125,7 +125,7 @@ _MET: dict[str, Json] = {
     "API50-pcname": {"spec": {"priorityClassRef": {"name": "pc1"}}},
     "API50-add": {"spec": {"priorityClassRef": None, "priority": None}},
 }
-"""What the write met, as a merge patch, where the transcript does not show it and only its title tells."""
+"""The previous state, as a merge patch, where the transcript does not have it and only its title describes it."""
 
 
 def _key(path: str) -> str:

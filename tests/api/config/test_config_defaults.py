@@ -180,7 +180,7 @@ def test_the_default_install_is_accepted() -> None:
     assert accepted(installed).controller.group_kind_concurrency == concurrency
 
 
-def test_a_gate_turns_the_wait_for_pods_off() -> None:
+def test_a_gate_disables_waiting_for_pods_ready() -> None:
     """API-140"""
     result = parse_configuration(v1beta2(featureGates={"DisableWaitForPodsReady": True}))
 
@@ -204,7 +204,7 @@ def test_the_flag_sets_gates_too() -> None:
     assert result.gates.enabled(Gate.PriorityBoost)
 
 
-def test_gates_in_both_places_are_an_error() -> None:
+def test_gates_in_both_fields_are_an_error() -> None:
     """API-138"""
     both = parse_configuration(v1beta2(featureGates={"MultiKueue": True}), ParsingContext(gate_flag="MultiKueue=true"))
 

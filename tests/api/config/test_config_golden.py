@@ -1,4 +1,4 @@
-"""Every recorded Configuration file of the reference gives the same answer here."""
+"""Every recorded Configuration file of the reference gets the same result here."""
 
 import json
 from pathlib import Path as FilePath

@@ -54,7 +54,7 @@ def test_json_is_a_file_too(file: FilePath) -> None:
     assert load(file, text).config.namespace == "queues"
 
 
-def test_the_surroundings_give_the_namespace(file: FilePath) -> None:
+def test_the_environment_provides_the_namespace(file: FilePath) -> None:
     assert load(file, HEAD, ParsingContext(namespace="queues")).config.namespace == "queues"
 
 

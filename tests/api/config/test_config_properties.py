@@ -63,17 +63,17 @@ def check(result: ParsedConfiguration) -> None:
 
 
 @given(anything)
-def test_any_json_value_gets_an_answer(value: Json) -> None:
+def test_any_json_value_gets_a_result(value: Json) -> None:
     check(parse_configuration(value))
 
 
 @given(st.sampled_from([v1beta1, v1beta2]), st.sampled_from(sorted(schema_of(Configuration).properties)), anything)
-def test_any_json_value_in_any_member_gets_an_answer(version: Any, member: str, value: Json) -> None:
+def test_any_json_value_in_any_member_gets_a_result(version: Any, member: str, value: Json) -> None:
     check(parse_configuration({**version(), member: value}))
 
 
 @given(settings_v1beta1 | settings_v1beta2, st.text(max_size=20))
-def test_settings_of_the_right_types_get_an_answer_with_or_without_a_flag(value: Json, flag: str) -> None:
+def test_settings_of_the_right_types_get_a_result_with_and_without_a_flag(value: Json, flag: str) -> None:
     check(parse_configuration(value))
     check(parse_configuration(value, ParsingContext(gate_flag=flag)))
 

@@ -33,7 +33,7 @@ def test_waiting_for_pods_keeps_what_is_set() -> None:
 
 
 def test_an_explicit_timeout_of_zero_is_refused() -> None:
-    """API-140: in v1beta1 zero is told from none, and means nothing."""
+    """API-140: in v1beta1 an explicit zero differs from an absent value, and has no effect."""
     result = parse_configuration(v1beta1(waitForPodsReady={"enable": True, "timeout": "0s"}))
 
     assert verdicts(result) == [("waitForPodsReady.timeout", "Required value")]

@@ -248,7 +248,7 @@ CASES = [
         good=provider(interactiveMode="IfAvailable"),
     ),
     case(
-        "fair sharing says how it preempts",
+        "fair sharing defines its preemption strategies",
         bad={"fairSharing": {"preemptionStrategies": []}},
         gives=("fairSharing.preemptionStrategies", REQUIRED),
         good={"fairSharing": {"preemptionStrategies": ["LessThanInitialShare"]}},

@@ -1,4 +1,4 @@
-"""Views name what Kohort reads, forgive what is missing, and say what they stand for."""
+"""Views name the fields that Kohort reads, tolerate absent ones, and encode to what they were decoded from."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,7 +29,7 @@ VIEWS = core.views()
 
 
 def seen(view: type[KindView], value: dict[str, Any]) -> Any:
-    """The value through the view, of which the view must know every member."""
+    """The value through the view, which must have every member of it."""
     assert unknown_fields(value, view) == []
     return decode(encode(value), view)
 
@@ -45,7 +45,7 @@ def test_views_are_found_without_being_listed() -> None:
     assert {Pod, Job, Status, Lease} <= set(VIEWS)
 
 
-def test_no_two_views_stand_for_the_same_kind() -> None:
+def test_no_two_views_are_of_the_same_kind() -> None:
     names = [(view.API_VERSION, view.KIND) for view in VIEWS]
     assert len(set(names)) == len(names)
 
@@ -65,7 +65,7 @@ class TestEveryView:
     def test_explains_itself(self, view: type[KindView]) -> None:
         assert view.__doc__
 
-    def test_keeps_unknown_members_out_of_the_way(self, view: type[KindView]) -> None:
+    def test_unknown_members_are_ignored(self, view: type[KindView]) -> None:
         assert decode(b'{"noSuchMember": {"x": [1]}}', view) == view()
 
 
@@ -241,7 +241,7 @@ def test_a_lease_keeps_the_six_decimals_that_api_servers_demand() -> None:
     assert msgspec.json.decode(encode(seen(Lease, value))) == value
 
 
-def test_a_review_is_asked_and_answered() -> None:
+def test_a_review_is_decoded_and_its_response_encoded() -> None:
     value = {
         "spec": {"user": "u", "extra": {"k": ["v"]}, "resourceAttributes": {"verb": "get"}},
         "status": {"allowed": True},

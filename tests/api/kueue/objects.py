@@ -20,7 +20,7 @@ def group(*flavors: Json) -> Json:
 
 
 def cluster_queue(name: str = "cq", version: str = V1BETA2, **spec: Json) -> Json:
-    """A ClusterQueue with 5 cpus in flavor f1, unless told otherwise: queue B of the specification's vectors."""
+    """A ClusterQueue with 5 cpus in flavor f1 by default: queue B of the specification's vectors."""
     groups = {"resourceGroups": [group(flavor_quotas("f1", quota("cpu")))]}
     return {"apiVersion": version, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": {**groups, **spec}}
 

@@ -58,7 +58,7 @@ def test_what_has_no_conversion_is_refused(value: Any, target: str) -> None:
         convert(value, target)
 
 
-def test_fields_of_v1beta1_without_a_place_in_v1beta2_are_dropped() -> None:
+def test_fields_of_v1beta1_without_a_counterpart_in_v1beta2_are_dropped() -> None:
     """API-73."""
     queue = cluster_queue(version=V1BETA1)
     queue["status"] = {
@@ -76,7 +76,7 @@ def test_fields_of_v1beta1_without_a_place_in_v1beta2_are_dropped() -> None:
     }
 
 
-def test_fields_of_v1beta2_without_a_place_in_v1beta1_are_dropped() -> None:
+def test_fields_of_v1beta2_without_a_counterpart_in_v1beta1_are_dropped() -> None:
     """API-73."""
     request = {"required": "rack", "podsetSliceRequiredTopologyConstraints": [{"topology": "rack", "size": 2}]}
     value = workload(pod_set(topologyRequest=request), preemptionGates=[{"name": "gate"}])
@@ -117,14 +117,14 @@ def test_an_unknown_pair_of_group_and_kind_leaves_no_class() -> None:
     assert "priorityClassSource" not in spec
 
 
-def test_admission_checks_take_the_place_of_the_strategy() -> None:
+def test_admission_checks_replace_the_strategy() -> None:
     """API-77."""
     strategy = {"admissionChecks": [{"name": "s", "onFlavors": ["f1"]}]}
     queue = cluster_queue(version=V1BETA1, admissionChecks=["a"], admissionChecksStrategy=strategy)
     assert convert(queue, V1BETA2)["spec"]["admissionChecksStrategy"] == {"admissionChecks": [{"name": "a"}]}
 
 
-def test_a_cluster_profile_survives_the_way_through_v1beta1() -> None:
+def test_a_cluster_profile_survives_the_conversion_through_v1beta1() -> None:
     """API-73."""
     value = {
         "apiVersion": V1BETA2,

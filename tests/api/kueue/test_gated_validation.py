@@ -15,7 +15,7 @@ STEPS = next(case["steps"] for case in load("lifecycle-gated") if case["id"] == 
 
 
 @pytest.mark.parametrize("step", [pytest.param(step, id=step["object"]["metadata"]["name"]) for step in STEPS])
-def test_a_gated_rule_gives_the_same_answer(step: Any) -> None:
+def test_a_gated_rule_has_the_same_result(step: Any) -> None:
     verdict = admit(ObjectWrite(step["object"]), GATES)
     assert verdict.code == step["code"], [str(error) for error in verdict.errors]
     assert Counter((str(error.path), error.kind.value) for error in verdict.errors) == Counter(

@@ -48,7 +48,7 @@ def _time(name: str, value: Json) -> Json:
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 @given(data=st.data())
-def test_decoding_what_was_encoded_gives_the_same_object(kind: type[CustomObject], data: st.DataObject) -> None:
+def test_decoding_what_was_encoded_results_in_the_same_object(kind: type[CustomObject], data: st.DataObject) -> None:
     thing = from_json(drawn(data, kind), kind)
     again = decode(encode(thing), kind)
     assert to_json(again) == to_json(thing)
@@ -91,7 +91,7 @@ def without(value: Json, paths: tuple[str, ...]) -> Json:
 
 @pytest.mark.parametrize("kind", OLD_KINDS, ids=name_of)
 @given(data=st.data())
-def test_the_way_through_v1beta2_loses_only_what_the_table_specifies(
+def test_the_conversion_through_v1beta2_loses_only_what_the_table_specifies(
     kind: type[CustomObject], data: st.DataObject
 ) -> None:
     """API-73."""

@@ -134,7 +134,7 @@ def test_a_slice_holds_a_bounded_number_of_domains() -> None:
     assert list(expand(assignment)) == domains
 
 
-def test_a_few_bytes_cannot_ask_for_billions_of_domains() -> None:
+def test_a_few_bytes_cannot_request_billions_of_domains() -> None:
     bomb = decode(
         b'{"levels":["h"],"slices":[{"domainCount":2000000000,'
         b'"valuesPerLevel":[{"universal":"x"}],"podCounts":{"universal":1}}]}',

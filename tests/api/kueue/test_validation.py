@@ -121,7 +121,7 @@ class TestReclaimablePods:
         pod_set(count=3), status={**reserved(main=3), "reclaimablePods": [{"name": "main", "count": 2}]}
     )
 
-    def test_an_elastic_workload_may_shrink_below_what_it_gave_back(self) -> None:
+    def test_an_elastic_workload_may_shrink_below_its_reclaimable_pods(self) -> None:
         elastic = merge(self.WORKLOAD, {"metadata": {"annotations": ELASTIC}})
         assert update(elastic, {"spec": {"podSets": [pod_set(count=1)]}}).accepted
         assert broken(update(self.WORKLOAD, {"spec": {"podSets": [pod_set(count=1)]}})) == [
@@ -132,7 +132,7 @@ class TestReclaimablePods:
         shrunk = merge(self.WORKLOAD, {"metadata": {"annotations": ELASTIC}, "spec": {"podSets": [pod_set(count=2)]}})
         assert update_status(shrunk, {"reclaimablePods": [{"name": "main", "count": 1}]}).accepted
 
-    def test_from_an_empty_list_anything_goes(self) -> None:
+    def test_any_change_of_an_empty_list_is_accepted(self) -> None:
         fresh = workload(pod_set(count=3), status=reserved(main=3))
         assert update_status(fresh, {"reclaimablePods": [{"name": "main", "count": 3}]}).accepted
 
@@ -166,7 +166,7 @@ class TestQueueName:
 
 
 class TestMalformedInput:
-    """Whatever the shape of a write, the answer is a refusal with its field, never a crash."""
+    """A write of any shape gets a refusal with its field, never a crash."""
 
     @pytest.mark.parametrize(
         "value",

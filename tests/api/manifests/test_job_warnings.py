@@ -44,7 +44,7 @@ def test_a_job_in_a_complete_set_gets_no_warning() -> None:
     assert warnings(*COMPLETE, job("lq")) == []
 
 
-# W101, W102, W103: the queue's name in the wrong place, or nowhere
+# W101, W102, W103: the queue's name in the wrong place, or absent
 
 
 def test_a_queue_named_by_an_annotation_is_reported_to_move_to_the_labels() -> None:
@@ -53,7 +53,7 @@ def test_a_queue_named_by_an_annotation_is_reported_to_move_to_the_labels() -> N
     assert message("W101", annotated).endswith("move it to metadata.labels")
 
 
-def test_an_annotation_beside_the_label_does_no_harm() -> None:
+def test_an_annotation_in_addition_to_the_label_does_no_harm() -> None:
     assert warnings(*COMPLETE, job("lq", annotations={QUEUE: "other"})) == []
 
 
@@ -216,7 +216,7 @@ def test_more_than_the_queue_can_ever_have_is_reported(spec: Any, pods: int, too
     assert warnings(*given) == ([field] if too_large else [])
 
 
-def test_the_sum_and_the_quota_stand_in_the_message() -> None:
+def test_the_message_has_the_sum_and_the_quota() -> None:
     text = message("W107", *COMPLETE, job("lq", pods=3, cpu="4500m"))
     assert text.startswith("3 pods of 4500m request 13500m, and ClusterQueue cq has at most 10 in one flavor")
 

@@ -1,4 +1,4 @@
-"""What an API server would refuse, told with object, field, line and remedy, everything at once."""
+"""What an API server would reject: all errors at once, each with object, field, line and remedy."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_a_field_that_resembles_nothing_is_to_be_checked() -> None:
     assert errors(flavor(zzz=1)) == ["spec.zzz: Forbidden: unknown field; check its spelling and indentation"]
 
 
-def test_the_order_of_resources_is_reported_by_what_must_stand_in_each_place() -> None:
+def test_a_wrong_order_of_resources_is_reported_with_the_expected_one() -> None:
     """API-16."""
     group = {
         "coveredResources": ["cpu", "memory"],
@@ -218,7 +218,7 @@ def test_the_resources_of_a_container(resources: Any, expected: str) -> None:
 
 
 @pytest.mark.parametrize("resources", [{"requests": {"cpu": 0.5}}, {"limits": {"nvidia.com/gpu": "2", "cpu": "1e3"}}])
-def test_resources_as_people_write_them_pass(resources: Any) -> None:
+def test_resources_in_common_notations_pass(resources: Any) -> None:
     assert errors(with_resources(**resources)) == []
 
 

@@ -1,4 +1,4 @@
-"""No input makes a check fail: whatever stands in a document, findings are all that comes of it."""
+"""No input makes a check fail: any document results in findings only."""
 
 import copy
 import gc

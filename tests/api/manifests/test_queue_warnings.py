@@ -96,7 +96,7 @@ def test_a_local_queue_leans_on_cluster_queues_that_exist_already() -> None:
     assert warnings(local_queue(cluster_queue="elsewhere")) == []
 
 
-def test_a_local_queue_beside_other_cluster_queues_is_reported_that_its_own_is_missing() -> None:
+def test_a_missing_cluster_queue_is_reported_among_existing_ones() -> None:
     assert warnings(*COMPLETE, local_queue("b", cluster_queue="qc")) == ["W206 LocalQueue ns/b spec.clusterQueue"]
 
 
@@ -105,7 +105,7 @@ def test_a_local_queue_without_a_cluster_queue_is_reported() -> None:
     assert warnings(aimless) == ["W206 LocalQueue ns/lq spec.clusterQueue"]
 
 
-# W207: nobody to borrow from
+# W207: no queue to borrow from
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_queue_with_errors_may_be_in_the_cohort() -> None:
 # W301 to W303: the set
 
 
-def test_an_object_given_twice_is_reported_with_the_other_place() -> None:
+def test_a_duplicate_object_is_reported_with_its_first_position() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
     (found,) = report_of_text(f"{text}---\n{text}").findings
     assert (found.code, found.line) == ("W301", 5)

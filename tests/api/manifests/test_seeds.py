@@ -1,4 +1,4 @@
-"""The manifests of the guides that people follow: accepted, converted without loss, and warned about exactly so."""
+"""The manifests of popular guides: accepted, converted without loss, and with exactly the expected warnings."""
 
 from pathlib import Path
 from typing import Any

@@ -45,7 +45,7 @@ def test_schemas_that_could_be_treated_differently_share_nothing(one: Json, othe
     assert cache.get(one, lambda _: object()) is not cache.get(other, lambda _: object())
 
 
-def test_the_least_recently_used_result_goes_first() -> None:
+def test_the_least_recently_used_result_is_dropped_first() -> None:
     cache: ContentCache[object] = ContentCache(2)
     red, blue = (cache.get(colored(name), lambda _: object()) for name in ("red", "blue"))
     assert cache.get(colored("red"), lambda _: object()) is red

@@ -18,7 +18,7 @@ def shirt(api_version: str = V1, **more: Json) -> Json:
 
 
 class ConversionWebhook:
-    """A webhook that answers with what `change` makes of each object."""
+    """A webhook that returns the result of `change` for each object."""
 
     def __init__(self, change: Callable[[Json], Json], **response: Json) -> None:
         self.change, self.response, self.asked = change, response, []
@@ -94,7 +94,7 @@ async def test_a_webhook_may_change_labels_and_annotations_and_nothing_else_of_m
         (ConversionWebhook(to_v2, result=None), "response.result.status was '', not 'Success'"),
     ],
 )
-async def test_an_answer_that_is_no_conversion_is_refused(hook: ConversionWebhook, problem: str) -> None:
+async def test_a_response_that_is_no_conversion_is_rejected(hook: ConversionWebhook, problem: str) -> None:
     with pytest.raises(WebhookConversionError, match=problem) as caught:
         await converted(hook, shirt())
     assert str(caught.value).startswith(f"conversion webhook for {V1}, Kind=Shirt failed: ")

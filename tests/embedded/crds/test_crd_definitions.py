@@ -1,4 +1,4 @@
-"""Which CustomResourceDefinitions are accepted, and what a refusal says."""
+"""Which CustomResourceDefinitions are accepted, and the messages of rejections."""
 
 from typing import Any
 
@@ -161,7 +161,7 @@ def test_the_keys_of_a_list_are_scalars_that_every_item_has(items: Json, expecte
         ({"rule": "has(oldSelf.b)"}, "undefined field 'b'"),
         ({"rule": "self.a.b.c == 1"}, None),
         ({"rule": "[{'b': 1}].all(self, self.b == 1)"}, None),
-        ({"rule": "true", "messageExpression": "nobody"}, ".messageExpression: Invalid value"),
+        ({"rule": "true", "messageExpression": "missing"}, ".messageExpression: Invalid value"),
         ({"rule": "true", "message": "a\nb"}, "must not contain line breaks"),
         ({"rule": "true", "reason": "Mood"}, 'reason: Unsupported value: "Mood"'),
         ({"rule": "true", "fieldPath": ".b"}, "does not refer to a valid field"),
@@ -173,7 +173,7 @@ def test_rules_must_compile(rule: Json, expected: str | None) -> None:
     assert (found == []) if expected is None else any(expected in text for text in found), found
 
 
-def test_rules_know_the_members_of_maps_heads_and_renamed_properties() -> None:
+def test_rules_can_use_members_of_maps_heads_and_renamed_properties() -> None:
     schema = obj(m={"type": "object", "additionalProperties": obj(x=TEXT)}, **{"a-b": TEXT})
     rules = [{"rule": "self.m.any.x == self.a__dash__b"}]
     assert schema_problems(**schema, **{"x-kubernetes-validations": rules}) == []
@@ -185,7 +185,7 @@ def test_rules_know_the_members_of_maps_heads_and_renamed_properties() -> None:
     assert problems(crd(version(schema={"openAPIV3Schema": root}))) == []
 
 
-def test_a_rule_may_ask_for_a_former_item_only_where_items_have_an_identity() -> None:
+def test_a_rule_may_read_a_former_item_only_where_items_have_an_identity() -> None:
     item = {**obj(name=TEXT), "required": ["name"], "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
     assert schema_problems(**obj(a={**KEYED, "items": item})) == []
     found = schema_problems(**obj(a={"type": "array", "items": item}))
@@ -274,7 +274,7 @@ def test_a_served_definition_stays_served_and_its_conditions_keep_their_time() -
     }
 
 
-def test_a_new_storage_version_is_remembered_beside_the_old() -> None:
+def test_a_new_storage_version_is_recorded_together_with_the_old() -> None:
     old = served(crd())
     new = {**crd(version("v1", storage=False), version("v2")), "status": old["status"]}
     assert establish(new, [], NOW)["storedVersions"] == ["v1", "v2"]

@@ -117,7 +117,7 @@ def test_a_value_that_the_schema_does_not_allow_is_refused(schema: Json, value: 
     assert expected in found
 
 
-def test_a_required_member_is_named_with_its_place() -> None:
+def test_a_missing_required_member_is_reported_with_its_path() -> None:
     (error,) = validate(kind(obj(a={**obj(b=TEXT), "required": ["b"]})), shirt({"a": {}}), None).errors
     assert (str(error.path), error.kind.cause) == ("spec.a.b", "FieldValueRequired")
 
@@ -184,7 +184,7 @@ def ruled(schema: Json, *rules: str | Json) -> Json:
     return {**schema, "x-kubernetes-validations": listed_rules}
 
 
-def test_a_broken_rule_is_reported_at_its_place() -> None:
+def test_a_broken_rule_is_reported_with_its_path() -> None:
     schema = obj(a=ruled(NUMBER, "self < 3"), m={"type": "object", "additionalProperties": ruled(TEXT, "self != ''")})
     assert refused(schema, {"a": 5, "m": {"k": ""}}) == [
         "spec.a: Invalid value: 5: failed rule: self < 3",

@@ -1,4 +1,4 @@
-"""Answers of a real API server to Kueue's objects, given by the generic path: definitions as JSON, no Python twins.
+"""Responses of a real API server to Kueue's objects, from the generic path: definitions as JSON, no Python rules.
 
 The webhooks of Kueue are no part of an API server: a write that they refuse must pass here.
 """
@@ -79,7 +79,7 @@ def is_refused_for_unknown_fields(write: ObjectWrite) -> bool:
 
 
 @pytest.mark.parametrize(("answer", "write"), parameters())
-def test_a_write_gets_the_answer_of_the_real_server(answer: golden.Answer, write: ObjectWrite) -> None:
+def test_a_write_gets_the_response_of_the_real_server(answer: golden.Answer, write: ObjectWrite) -> None:
     expected = [error for error in answer.expected.get("errors", ()) if error["source"] != "webhook"]
     if answer.expected["code"] == 400:
         assert is_refused_for_unknown_fields(write) or judged(write).errors or answer.expected["errors"]
@@ -87,7 +87,7 @@ def test_a_write_gets_the_answer_of_the_real_server(answer: golden.Answer, write
     found = judged(write)
     theirs = Counter((error["source"], error["field"], error["kind"]) for error in expected)
     ours = Counter((error.source, str(error.path), error.kind.cause) for error in found.errors)
-    assert ours == golden.TOLD_ONCE.get(answer.case, theirs), [str(error) for error in found.errors]
+    assert ours == golden.MERGED_ERRORS.get(answer.case, theirs), [str(error) for error in found.errors]
 
 
 def test_defaults_are_those_of_the_real_server() -> None:

@@ -1,8 +1,8 @@
-"""Answers of Kubernetes' own validation library (apiextensions 0.36) to generated schemas and objects.
+"""Results of Kubernetes' own validation library (apiextensions 0.36) for generated schemas and objects.
 
 A case has a schema, an object, and perhaps the object before; recorded are the object in shape, what the schema
-refuses, and the rules that are broken. Two sorts of cases are left out, because we answer otherwise: expressions whose
-types don't fit (told there beforehand, here when they run), and rules about texts that were ill-formed before.
+refuses, and the rules that are broken. Two sorts of cases are left out, because ours differ: expressions whose
+types don't fit (reported beforehand there, when they run here), and rules about texts that were ill-formed before.
 """
 
 import json
@@ -30,7 +30,7 @@ def parts(errors: list[FieldError]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=map(str, range(len(CASES))))
-def test_a_generated_case_gets_the_recorded_answer(case: Json) -> None:
+def test_a_generated_case_gets_the_recorded_response(case: Json) -> None:
     kind = resource(case["schema"])
     shaped = shape(kind, case["obj"]).object
     assert shaped == case["shaped"]
